@@ -10,7 +10,7 @@ PROCESSES ?= auto
 export PROCESSES
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo-vllm test test-real test-all test-long test-servers check format docs site bench bench-pdf wheel clean distclean setup-serve setup-dev
+.PHONY: help serve demo-vllm receipts-demo test test-real test-all test-long test-servers check format docs site bench bench-pdf wheel clean distclean setup-serve setup-dev
 
 help: ## say what there is
 	@echo 'usage: make TARGET [ARGS="..."]'
@@ -26,6 +26,9 @@ serve: setup-serve ## start the service on http://127.0.0.1:7860
 demo-vllm: setup-serve ## serve with a real vLLM on the CPU and a tiny model that reads one line (3.4 GB the first time)
 	@scripts/setup_vllm
 	@exec $(BIN)/inkgate serve --config tests/models/demo.toml $(ARGS)
+
+receipts-demo: setup-dev ## receipts from a bucket into a table, with a broker, an object store and a database
+	@exec $(BIN)/python examples/receipts/demo.py $(ARGS)
 
 test-servers: ## install the real vLLM that some tests need (3.4 GB); without it they are skipped
 	@scripts/setup_vllm

@@ -38,9 +38,8 @@ from inkgate.bench.accuracy.scores import FileScore, score
 from inkgate.caller import Caller, Priority
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
-from inkgate.engines.choose import embedded_engine, runtime_of
+from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.gateway import Gateway
-from inkgate.layout.cdla import CdlaLayout
 from inkgate.pipeline.policies import Degrading
 from inkgate.reader import Reader
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
@@ -101,7 +100,7 @@ def _gateway(reader: Reader) -> Gateway:
 async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReader, PageCounter]]:
     """A started candidate at the level `step`, and the counter of its pages."""
     runtime = runtime_of(settings)
-    engine = embedded_engine(settings, CdlaLayout(runtime), runtime)
+    engine = embedded_engine(settings, page_analysis(settings, runtime), runtime)
     degradation = FixedDegradation(STEPS.index(step), settings)
     counting = PageCounter(Degrading(engine, degradation, settings.serving.degradation, None))
     async with Opener(settings.limits, settings.pdf) as opener:

@@ -33,7 +33,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
-from inkgate.engines.choose import embedded_engine, page_layout, runtime_of
+from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.workers.model import ModelWorkers, model_worker_type
@@ -95,7 +95,7 @@ async def started(name: str) -> AsyncIterator[Setup]:
         if pool:
             background.start_soon(pool.run)
         await anyio.wait_all_tasks_blocked()
-        engine = embedded_engine(settings, page_layout(settings, runtime), pool or runtime, batchers)
+        engine = embedded_engine(settings, page_analysis(settings, runtime), pool or runtime, batchers)
         await engine.start()
         while pool and len(pool.pids) < workers:  # noqa: ASYNC110 - processes set no event
             await anyio.sleep(0.05)
@@ -179,10 +179,11 @@ def lock(results: Sequence[PageResult]) -> dict[str, float]:
             cut += thread_time() - began
             readings = [_reading(line.text) for line in result.lines]
             began = thread_time()
-            found = text_lines.lines_of(list(zip(crops, readings, strict=True)), 1.0, 0.5)
+            legible = text_lines.legible_lines(list(zip(crops, readings, strict=True)), 0.5)
+            found = text_lines.lines_of(legible, 1.0)
             kept += thread_time() - began
             began = thread_time()
-            arrange(found, Size(result.width, result.height), None, [])
+            arrange(found, Size(result.width, result.height))
             arranged += thread_time() - began
     finally:
         cv2.warpPerspective = before

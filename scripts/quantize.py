@@ -28,6 +28,7 @@ import numpy as np
 from inkgate.bench.accuracy.manifest import Entry, load_manifest
 from inkgate.documents.open import Opener
 from inkgate.engines.ppocr.engine import PpOcr
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model
@@ -78,7 +79,7 @@ async def lines_of(entries: Sequence[Entry]) -> list[FloatArray]:
     """(1, 3, 48, W) each: some lines of every document, as inputs of the recognizer, in random order."""
     chance = random.Random(0)  # noqa: S311 - no secret
     runtime = Watched(OpenVinoRuntime(0, "f32"))
-    engine = PpOcr(PpocrSettings(), CdlaLayout(runtime), runtime)
+    engine = PpOcr(PpocrSettings(), PageAnalysis(CdlaLayout(runtime)), runtime)
     await engine.start()
     chosen: list[FloatArray] = []
     async with Opener(LimitSettings(), PdfSettings()) as opener:

@@ -13,6 +13,7 @@ from pathlib import Path
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from dashboards.engine import engine
+from dashboards.jobs import jobs
 from dashboards.overview import overview
 from dashboards.tenants import tenants
 from generated import ROOT, write_or_check
@@ -59,7 +60,7 @@ def files() -> dict[Path, str]:
     """The text of each file."""
     boards = {
         MONITORING / "grafana" / "dashboards" / f"{str(board.uid).removeprefix('inkgate-')}.json": board
-        for board in (overview(), engine(), tenants())
+        for board in (overview(), engine(), jobs(), tenants())
     }
     texts = {path: JSONEncoder(indent=2, sort_keys=True).encode(board) + "\n" for path, board in boards.items()}
     rules = {"rules/alerts.yml": alerts(), "kubernetes/prometheusrule.yaml": prometheus_rule()}

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from support.brokers import BrokerServer, kafka_server, nats_server, rabbit_server
 from support.disturbance import StolenTime
+from support.postgres import PostgresServer, postgres_server
+from support.s3 import S3Server, s3_server
 
 # How long an example takes says more about the machine than about the code. The examples are the same in every run;
 # `make test-long` takes new ones (`--hypothesis-profile=fresh`). Those that fail become an `@example`.
@@ -77,4 +80,38 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.setenv("XDG_STATE_HOME", str(base / "state"))
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """For all tests of the `real` tier that leave it running; each takes a database of its own."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """For all tests of the `real` tier that leave it running; each takes a bucket of its own."""
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerServer]:
+    """For all tests of the `real` tier that leave it running; each takes topics of its own. So for other brokers."""
+    with kafka_server(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerServer]:
+    with nats_server(tmp_path_factory.mktemp("nats")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerServer]:
+    with rabbit_server(tmp_path_factory.mktemp("rabbit")) as server:
+        yield server

@@ -16,7 +16,7 @@ from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
-from inkgate.engines.choose import embedded_engine, page_layout, runtime_of
+from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.runtimes.base import ColumnModel, Model, Runtime
 from inkgate.runtimes.onnx import OnnxColumns
 from inkgate.serving.batcher import BatchFigures
@@ -100,8 +100,8 @@ async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Ow
         if workers:
             background.start_soon(workers.run)
         await anyio.wait_all_tasks_blocked()
-        layout = page_layout(settings, runtime)
-        engine = embedded_engine(settings, layout, workers or runtime, batchers if step.batched else unbatched)
+        analysis = page_analysis(settings, runtime)
+        engine = embedded_engine(settings, analysis, workers or runtime, batchers if step.batched else unbatched)
         await engine.start()
         name = f"{runtime.name}, {settings.engine.ppocr.workers} workers" if workers else runtime.name
         yield OwnEngine(engine, opener, name, batchers.figures[0] if batchers.figures else None)

@@ -279,6 +279,15 @@ def _processes() -> list[AnyPanel]:
             stacked=True,
         ).span(12),
         lines(
+            "Pages to review",
+            "Pages per second that a person should look at, by reason (docs/guides/accuracy.md).",
+            "pages/s",
+            (
+                f"sum by (engine, reason) (rate(inkgate_pages_to_review_total{{{_ENGINE}}}[{WINDOW}]))",
+                "{{engine}} {{reason}}",
+            ),
+        ).span(12),
+        lines(
             "Pages by model",
             "Pages per second by engine; a fallback shows here.",
             "pages/s",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -16,16 +17,25 @@ def commands_markdown() -> str:
     if not isinstance(group, TyperGroup):
         raise TypeError("inkgate has one command; this page is written for several")
     with typer.Context(group, info_name="inkgate") as context:
-        return "\n".join(_section(name, command, context) for name, command in group.commands.items())
+        return "\n".join(_sections("inkgate", group, context))
+
+
+def _sections(before: str, group: TyperGroup, parent: typer.Context) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            with typer.Context(command, info_name=name, parent=parent) as context:
+                yield from _sections(f"{before} {name}", command, context)
+        elif isinstance(command, TyperCommand):
+            yield _section(f"{before} {name}", command, parent)
 
 
 def _section(name: str, command: TyperCommand, parent: typer.Context) -> str:
-    with typer.Context(command, info_name=name, parent=parent) as context:
-        usage = " ".join(["inkgate", name, *command.collect_usage_pieces(context)])
+    with typer.Context(command, info_name=name.rpartition(" ")[2], parent=parent) as context:
+        usage = " ".join([name, *command.collect_usage_pieces(context)])
         arguments = _rows("argument", [one for one in command.params if isinstance(one, TyperArgument)], context)
         options = _rows("option", [one for one in command.params if isinstance(one, TyperOption)], context)
     text = (command.help or "").replace("\b", "").replace("\f", "")
-    return "\n\n".join([f"## inkgate {name}", f"```sh\n{usage}\n```", text, *arguments, *options, ""])
+    return "\n\n".join([f"## {name}", f"```sh\n{usage}\n```", text, *arguments, *options, ""])
 
 
 def _rows(title: str, parameters: list[TyperArgument] | list[TyperOption], context: typer.Context) -> list[str]:

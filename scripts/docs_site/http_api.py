@@ -19,7 +19,17 @@ from inkgate.errors import CODES
 
 Json = dict[str, Any]
 
-_TITLES = {"read": "Read documents", "chat": "Chat", "files": "Files", "service": "The service"}
+_TITLES = {
+    "read": "Read documents",
+    "fields": "Fields of documents",
+    "chat": "Chat",
+    "jobs": "Jobs and events",
+    "batch": "Batches of Mistral's clients",
+    "docling": "Clients of docling-serve",
+    "mineru": "Clients of MinerU",
+    "files": "Files",
+    "service": "The service",
+}
 _ITEMS_SHOWN = 12
 _LONG_TEXT = re.compile(r"([\w+/,:;-]{40})[\w+/=]{40,}")
 

@@ -22,11 +22,25 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from inkgate.coordinates import Coordinates, as_sent, as_upright
-from inkgate.types import Attempt, Block, DocumentResult, Line, PageError, PageResult, Point, TextWord, Word
+from inkgate.table_html import html_of
+from inkgate.types import (
+    Attempt,
+    Block,
+    DocumentResult,
+    LeftOut,
+    Line,
+    PageError,
+    PageResult,
+    Point,
+    Table,
+    TableCell,
+    TextWord,
+    Word,
+)
 
 Json = dict[str, Any]
 
-EXACT_VERSION: Literal[2] = 2
+EXACT_VERSION: Literal[3] = 3
 """Incremented when `load_page` can't read what an earlier `dump_page` wrote."""
 SCHEMA_VERSION: Literal[1] = 1
 """Incremented if readers of published JSON must change: a key is renamed or removed, or its meaning changes."""
@@ -101,6 +115,7 @@ def document_to_dict(result: DocumentResult, coordinates: Coordinates = Coordina
         "status": result.status.value,
         "notes": [encodable(note) for note in result.notes],
         "pages": [page_to_dict(page, coordinates) for page in result.pages],
+        "needs_review": list(result.needs_review),  # after the pages: writers page by page know it then
     }
 
 
@@ -125,6 +140,8 @@ def page_to_dict(page: PageResult, coordinates: Coordinates = Coordinates.UPRIGH
         "lines": [_line(line) for line in page.lines],
         "words": [_text_word(word) for word in page.words],
         "blocks": None if page.blocks is None else [_block(block) for block in page.blocks],
+        "left_out": [_left_out(part) for part in page.left_out],
+        "review": [reason.value for reason in page.review],
         "timings_ms": {stage: _rounded(spent, 1) for stage, spent in page.timings_ms.items()},
         "degraded": list(page.degraded),
         "attempts": [_attempt(attempt) for attempt in page.attempts],
@@ -153,8 +170,38 @@ def _block(block: Block) -> Json:
         "markdown": encodable(block.markdown),
         "level": block.level,
         "confidence": _confidence(block.confidence),
+        "type_confidence": _confidence(block.type_confidence),
+        "table": None if block.table is None else _table(block.table),
         "error": None if block.error is None else _error(block.error),
     }
+
+
+def _table(table: Table) -> Json:
+    return {
+        "rows": table.rows,
+        "columns": table.columns,
+        "continues": table.continues,
+        "cells": [_cell(cell) for cell in table.cells],
+        "html": encodable(html_of(table)),
+    }
+
+
+def _cell(cell: TableCell) -> Json:
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "row_span": cell.row_span,
+        "column_span": cell.column_span,
+        "text": encodable(cell.text),
+        "lines": list(cell.lines),
+        "box": None if cell.box is None else _coordinates(cell.box),
+        "confidence": _confidence(cell.confidence),
+        "header": cell.header,
+    }
+
+
+def _left_out(part: LeftOut) -> Json:
+    return {"text": encodable(part.text), "reason": part.reason.value, "lines": list(part.lines)}
 
 
 def _text_word(word: TextWord) -> Json:
@@ -215,7 +262,7 @@ def encodable(text: str) -> str:
 class _StoredPage:
     """The exact form."""
 
-    version: Literal[2]
+    version: Literal[3]
     page: PageResult
 
 

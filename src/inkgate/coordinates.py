@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 
-from inkgate.types import Block, Line, PageResult, Quad
+from inkgate.types import Block, Box, Line, PageResult, Quad, Table
 
 
 class Coordinates(StrEnum):
@@ -43,10 +43,18 @@ def as_sent(page: PageResult) -> PageResult:
         words = tuple(replace(word, quad=turned(word.quad)) for word in found.words)
         return replace(found, quad=turned(found.quad), words=words)
 
-    def block(found: Block) -> Block:
-        left, top, right, bottom = found.box
+    def turned_box(box: Box) -> Box:
+        left, top, right, bottom = box
         xs, ys = zip(*turned(((left, top), (right, top), (right, bottom), (left, bottom))), strict=True)
-        return replace(found, box=(min(xs), min(ys), max(xs), max(ys)))
+        return (min(xs), min(ys), max(xs), max(ys))
+
+    def table(found: Table) -> Table:
+        cells = tuple(cell if cell.box is None else replace(cell, box=turned_box(cell.box)) for cell in found.cells)
+        return replace(found, cells=cells)
+
+    def block(found: Block) -> Block:
+        inside = None if found.table is None else table(found.table)
+        return replace(found, box=turned_box(found.box), table=inside)
 
     if not page.rotation:
         return page

@@ -36,6 +36,9 @@ INPUT_CODES: dict[str, Code] = {
     "file_missing": Code("No file was sent", "Send the file as the multipart part `file`, or as base64 in JSON."),
     "options_invalid": Code("An option has a value that is not allowed", "See /docs for the values an option takes."),
     "pages_invalid": Code("The page selection does not fit the document", "Give pages as 1-3,7 within the document."),
+    "schema_invalid": Code("The schema of the fields can't be used", "Send the JSON Schema of an object."),
+    "type_unknown": Code("There is no such document type", "GET /document-types lists them; or send a `schema`."),
+    "schema_too_large": Code("The schema of the fields is too large", "Ask for at most 300 fields in 64 KB."),
     "document_empty": Code("The file is empty", "Send the file's bytes; this one has none."),
     "type_unsupported": Code(
         "This file type is not supported", "Send JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC or PDF."
@@ -102,6 +105,26 @@ INPUT_CODES: dict[str, Code] = {
         "Add the page's origin to `server.cors_origins`, or set an API key.",
     ),
     "deadline_exceeded": Code("The client's own timeout expired", "Raise `X-Inkgate-Timeout`, or request fewer pages."),
+    "job_unknown": Code("There is no such job", "List your jobs with GET /v1/jobs; ended ones are kept for a while."),
+    "job_not_ended": Code("The job has not ended yet", "Ask again when its state has changed, or read its pages."),
+    "job_ended": Code("The job has ended already", "Read its result; to read the document again, add a new job."),
+    "job_cancelled": Code("The job was cancelled", "Add it again to read the document."),
+    "job_expired": Code("The job's result is no longer kept", "Add the job again; `jobs.retention_days` is the time."),
+    "key_reused": Code(
+        "The idempotency key was used for another request", "Send a new key, or the same request as before."
+    ),
+    "source_forbidden": Code("The source may not be read", "Use a source below a prefix in the settings, or upload."),
+    "source_missing": Code("The source does not exist", "Check that the object is there, then add the job again."),
+    "source_replaced": Code(
+        "The source was replaced before it was read", "Nothing; the event of the new object has a job of its own."
+    ),
+    "webhook_forbidden": Code(
+        "The webhook can't be used", "Name a public https URL, and set `webhooks.secrets` in the service."
+    ),
+    "event_invalid": Code("The event has no known form", "See docs/guides/events.md for the forms of events."),
+    "document_quarantined": Code(
+        "The document ended its reader's process", "Repair it, or ask for its pages one by one with `pages`."
+    ),
     "route_unknown": Code("There is nothing at this address", "See /docs for what this service answers."),
     "method_not_allowed": Code("This address takes another method", "See /docs; documents are sent with POST."),
 }
@@ -116,6 +139,12 @@ OVERLOAD_CODES: dict[str, Code] = {
         "You use more than your share while others wait",
         "Wait as long as Retry-After says, or send fewer documents at once.",
     ),
+    "jobs_full": Code("The queue of jobs is full", "Wait as long as Retry-After says, then add the job again."),
+    "jobs_unavailable": Code(
+        "Jobs can't be kept at the moment",
+        "Wait as long as Retry-After says; other requests are served meanwhile.",
+    ),
+    "storage_full": Code("No space is left for jobs", "Free space on the service's disk; ended jobs can be removed."),
     "draining": Code("The service is shutting down", "Send the request again; another instance will take it."),
 }
 
@@ -186,6 +215,7 @@ ENGINE_CODES: dict[str, Code] = {
     "elements_failed": Code(
         "Parts of the page were not read", "Use the partial text; `blocks` say which parts are missing and why."
     ),
+    "source_unreachable": Code("The source could not be read", "Try again; check the object store's address and keys."),
     "internal": Code("Internal error", "Try again. If it happens again, report it with the request ID."),
 }
 

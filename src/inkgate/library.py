@@ -38,6 +38,7 @@ from inkgate.codec import encodable
 from inkgate.concurrency import Threads, single_error
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.marks import marked_document
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
 from inkgate.reader import Reading, ReadOptions
@@ -96,9 +97,18 @@ class OcrResult(DocumentResult):
         """The Markdown of all pages; several are marked by comments `<!-- page 2 -->`. A failed page is a note."""
         return self.render(Format.MARKDOWN).decode()
 
-    def render(self, format: Format | str, coordinates: Coordinates | None = None) -> bytes:  # noqa: A002 - the term
-        """The document as a file: `text`, `markdown`, `json`, `hocr` or `alto`. Raises ValueError for another."""
-        return render(self, Format(format), coordinates)
+    def render(
+        self,
+        format: Format | str,  # noqa: A002 - the term
+        coordinates: Coordinates | None = None,
+        *,
+        marks: bool = False,
+    ) -> bytes:
+        """The document as a file: `text`, `markdown`, `json`, `hocr` or `alto`. Raises ValueError for another.
+
+        `marks`: mark doubtful words and blocks in the Markdown.
+        """
+        return render(marked_document(self) if marks else self, Format(format), coordinates)
 
 
 def read(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:

@@ -26,6 +26,13 @@ Box = tuple[float, float, float, float]
 """An upright rectangle: left, top, right, bottom."""
 
 
+def box_of_quad(quad: Quad) -> Box:
+    """The upright rectangle around four corners."""
+    xs = [x for x, _ in quad]
+    ys = [y for _, y in quad]
+    return (min(xs), min(ys), max(xs), max(ys))
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """Width and height in pixels."""
@@ -96,9 +103,7 @@ class Line:
 
     @property
     def box(self) -> Box:
-        xs = [x for x, _ in self.quad]
-        ys = [y for _, y in self.quad]
-        return (min(xs), min(ys), max(xs), max(ys))
+        return box_of_quad(self.quad)
 
 
 class BlockType(StrEnum):
@@ -130,6 +135,45 @@ class PageError:
 
 
 @dataclass(frozen=True, slots=True)
+class TableCell:
+    """A cell of a table.
+
+    Attributes:
+        row, column: of its first place, from 0.
+        row_span, column_span: 1 or more.
+        lines: indexes into `PageResult.lines`, in reading order; empty if the cell is empty.
+        box: around the cell, or around its text if no more is known; None for an empty cell without a known place.
+        confidence: mean of its lines, weighted by length; None for an empty cell.
+        header: names a column or a row.
+    """
+
+    row: int
+    column: int
+    text: str
+    row_span: int = 1
+    column_span: int = 1
+    lines: tuple[int, ...] = ()
+    box: Box | None = None
+    confidence: float | None = None
+    header: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The cells of a table by row, then by column. Each place of the grid belongs to one cell.
+
+    Attributes:
+        rows, columns: size of the grid; 1 or more.
+        continues: the table goes on from one on the page before.
+    """
+
+    rows: int
+    columns: int
+    cells: tuple[TableCell, ...]
+    continues: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A part of the page, such as a paragraph or a table.
 
@@ -137,7 +181,9 @@ class Block:
         lines: indexes into `PageResult.lines`, in reading order; empty for a figure without text.
         markdown: the block's content as Markdown (a table as a pipe table or HTML).
         level: 1 to 6 for titles, else None.
-        confidence: of the block's type, by the layout model; None if only geometry decided.
+        confidence: that its text and its place in the reading order are right; None without recognised text.
+        type_confidence: of the block's type, by the layout model; None if only geometry decided.
+        table: cells of a table; None for other types, and for tables whose cells are unknown.
         error: why this block was not read, for engines that read block by block; its text is then empty or partial.
     """
 
@@ -149,6 +195,36 @@ class Block:
     level: int | None = None
     confidence: float | None = None
     error: PageError | None = None
+    type_confidence: float | None = None
+    table: Table | None = None
+
+
+class LeftOutReason(StrEnum):
+    """Why recognised text is not in the Markdown."""
+
+    PAGE_NUMBER = "page_number"
+    RUNNING_HEADER = "running_header"
+    RUNNING_FOOTER = "running_footer"
+    SIDE_STAMP = "side_stamp"
+    FIGURE_TEXT = "figure_text"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Recognised text that is not in the Markdown. `lines`: indexes into `PageResult.lines`."""
+
+    text: str
+    reason: LeftOutReason
+    lines: tuple[int, ...]
+
+
+class ReviewReason(StrEnum):
+    """Why a person should look at a page."""
+
+    UNCERTAIN_TEXT = "uncertain_text"
+    UNCERTAIN_ORDER = "uncertain_order"
+    UNCERTAIN_TABLE = "uncertain_table"
+    NOT_READ = "not_read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +234,12 @@ class TextWord:
     text: str
     start: int
     confidence: float
+
+
+def mean_confidence(parts: Sequence[Line | TextWord]) -> float | None:
+    """Mean confidence of lines or words, weighted by length; None without text."""
+    length = sum(len(part.text) for part in parts)
+    return sum(part.confidence * len(part.text) for part in parts) / length if length else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +274,16 @@ class PageResult:
         text: plain text in reading order, with an empty line between paragraphs.
         markdown: None if not requested.
         fields: values of `Task.fields` by name, as JSON values; None if not requested.
-        header, footer: running header and footer, or None. `markdown` contains them, except page numbers.
+        header, footer: running header and footer, or None.
+        left_out: recognised text that `markdown` does not contain; each other line is in it once.
+        review: why a person should look at the page; empty if nobody needs to.
         engine: the engine that read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
         degraded: quality reductions under load; empty if there were none.
         attempts: all attempts, for engines that retry; else empty.
         error: set if the page could not be read; everything else is then empty or partial.
+        confidence: that the whole text is right, and its order; of pages without lines, the mean of its words. None
+            without either. Engines leave it to layout/confidence.py.
     """
 
     index: int
@@ -219,13 +305,9 @@ class PageResult:
     words: tuple[TextWord, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     fields: Mapping[str, object] | None = None
-
-    @property
-    def confidence(self) -> float | None:
-        """Mean confidence of the lines (or words, without lines), weighted by length; None without either."""
-        parts: Sequence[Line | TextWord] = self.lines or self.words
-        length = sum(len(part.text) for part in parts)
-        return sum(part.confidence * len(part.text) for part in parts) / length if length else None
+    left_out: tuple[LeftOut, ...] = ()
+    review: tuple[ReviewReason, ...] = ()
+    confidence: float | None = None
 
     @property
     def lost(self) -> bool:
@@ -275,6 +357,11 @@ class DocumentResult:
             return DocumentStatus.COMPLETE
         return DocumentStatus.FAILED if all(page.lost for page in self.pages) else DocumentStatus.PARTIAL
 
+    @property
+    def needs_review(self) -> tuple[int, ...]:
+        """Indexes of the pages that a person should look at."""
+        return tuple(page.index for page in self.pages if page.review)
+
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
@@ -285,10 +372,22 @@ class Pixels:
 
 
 @dataclass(frozen=True, slots=True)
+class LineStyle:
+    """How a line is set. `size`: of its font, in pixels of the page."""
+
+    size: float
+    bold: bool = False
+    italic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TextLayer:
-    """Trusted text inside a PDF page; coordinates as in `PageResult`."""
+    """Trusted text inside a PDF page; coordinates as in `PageResult`. `styles`: of the lines, in their order; empty if
+    unknown.
+    """
 
     lines: tuple[Line, ...]
+    styles: tuple[LineStyle, ...] = ()
 
 
 class Page(Protocol):

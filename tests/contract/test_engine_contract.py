@@ -19,6 +19,7 @@ from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.pipeline.policies import Quarantined
@@ -27,7 +28,7 @@ from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.cache import MemoryStore
 from inkgate.serving.quarantine import Quarantine
 from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
-from inkgate.types import PageResult, Pixels, Size, Task, TaskKind
+from inkgate.types import PageResult, Pixels, Size, Task, TaskKind, mean_confidence
 from support.ppocr import ArrayPage, drawn
 from support.stub_upstream import Reply, Request, image_of, most_alike, running_stub, words_as_tokens
 
@@ -51,7 +52,7 @@ def read_by_stub(request: Request) -> Reply:
 def built(name: str) -> Iterator[Engine]:
     runtime = open_runtime(RuntimeName.AUTO, Precision.AUTO, threads=0)
     layout = CdlaLayout(runtime)
-    ppocr = PpOcr(PpocrSettings(shortest_side=320), layout, runtime)
+    ppocr = PpOcr(PpocrSettings(shortest_side=320), PageAnalysis(layout), runtime)
     if name == "vllm":
         preset = find_preset("paddleocr-vl")
         tasks = {kind: preset.tasks[kind] for kind in (TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT)}
@@ -62,7 +63,7 @@ def built(name: str) -> Iterator[Engine]:
     elif name == "cached":
         yield Cached(Quarantined(ppocr, Quarantine()), page_cache(MemoryStore(1_000_000), 60.0), "")
     else:
-        yield ppocr if name == "ppocr" else TextLayerFirst(ppocr, layout, Threads("text_layer", 1))
+        yield ppocr if name == "ppocr" else TextLayerFirst(ppocr, PageAnalysis(layout), Threads("text_layer", 1))
 
 
 PLACING = ["ppocr", "text_layer_first"]
@@ -106,8 +107,7 @@ async def test_a_page_is_read_in_order_with_confidence(engine: Engine, page: Arr
 
     assert result.text.split() == " ".join(TEXT).split()
     assert (result.width, result.height, result.rotation, result.error) == (640, 360, 0, None)
-    assert result.confidence is not None
-    assert 0.5 <= result.confidence <= 1
+    assert 0.5 <= (mean_confidence(result.lines or result.words) or 0) <= 1
     assert result.engine
     assert result.timings_ms
     assert all(value >= 0 for value in result.timings_ms.values())

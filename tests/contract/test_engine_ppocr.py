@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pytest
 
-from inkgate.caller import NO_CALLER
+from inkgate.caller import NO_CALLER, Priority
 from inkgate.coordinates import as_sent
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.base import Region
 from inkgate.runtimes.choose import open_runtime
+from inkgate.serving.batching import Batching, BatchModel, unbatched
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import BlockType, RgbArray, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
@@ -23,6 +26,29 @@ SETTINGS = PpocrSettings(shortest_side=320)
 RUNTIME = open_runtime(RuntimeName.AUTO, Precision.AUTO, threads=0)
 """Less than the default: what these tests draw is large enough, and detection takes a fourth of the time."""
 TEXT = ["The quick brown fox", "jumps over 1234 lazy dogs", "and runs away from here"]
+
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+
+class CountedBatching:
+    """A NewBatching that counts the lines of each call, by model."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[int]] = {}
+
+    def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
+        return CountedModel(unbatched(model, name), self.lines.setdefault(name, []))
+
+
+class CountedModel(Batching[ItemT, ResultT]):
+    def __init__(self, inner: Batching[ItemT, ResultT], counts: list[int]) -> None:
+        self._inner, self._counts = inner, counts
+
+    async def predict(self, items: Sequence[ItemT], priority: Priority) -> list[ResultT]:
+        self._counts.append(len(items))
+        return await self._inner.predict(items, priority)
 
 
 class OneBlock:
@@ -42,7 +68,7 @@ class BrokenLayout:
 
 @pytest.fixture(scope="module")
 async def engine() -> AsyncIterator[PpOcr]:
-    engine = PpOcr(SETTINGS, OneBlock(), RUNTIME)
+    engine = PpOcr(SETTINGS, PageAnalysis(OneBlock()), RUNTIME)
     await engine.start()
     yield engine
     await engine.stop()
@@ -153,7 +179,7 @@ async def test_a_task_overrides_the_settings(engine: PpOcr) -> None:
 
 
 async def test_before_start_and_after_stop_it_is_unavailable() -> None:
-    engine = PpOcr(SETTINGS, OneBlock(), RUNTIME)
+    engine = PpOcr(SETTINGS, PageAnalysis(OneBlock()), RUNTIME)
     page = ArrayPage(drawn(TEXT))
     with pytest.raises(EngineFailed) as before:
         await engine.read(page, Task(), NO_CALLER)
@@ -165,7 +191,7 @@ async def test_before_start_and_after_stop_it_is_unavailable() -> None:
 
 
 async def test_a_failure_of_native_code_is_the_engines_and_tells_nothing() -> None:
-    engine = PpOcr(SETTINGS, BrokenLayout(), RUNTIME)
+    engine = PpOcr(SETTINGS, PageAnalysis(BrokenLayout()), RUNTIME)
     await engine.start()
     with pytest.raises(EngineFailed) as failed:
         await engine.read(ArrayPage(drawn(TEXT, (320, 200), 14)), Task(kind=TaskKind.PARSE), NO_CALLER)
@@ -184,3 +210,32 @@ async def test_regions_are_those_of_the_upright_page(engine: PpOcr) -> None:
     assert [block.type for block in result.blocks] == [BlockType.TEXT]
     assert result.blocks[0].lines == (0, 1, 2)
     assert result.blocks[0].text.split() == " ".join(TEXT).split()
+
+
+async def counted(settings: PpocrSettings, task: Task) -> tuple[list[int], list[str]]:
+    """Lines of each call of the recognizer for a page of small print, and what was read."""
+    counts = CountedBatching()
+    engine = PpOcr(settings, PageAnalysis(OneBlock()), RUNTIME, counts)
+    await engine.start()
+    result = await engine.read(ArrayPage(drawn(SMALL_PRINT, (320, 160), 11)), task, NO_CALLER)
+    await engine.stop()
+    return counts.lines["recognizer"], [line.text for line in result.lines]
+
+
+SMALL_PRINT = ["All prices include VAT of 19 %.", "Goods can be returned within 14 days.", "Keep this receipt, please."]
+
+
+async def test_only_doubtful_lines_are_read_twice() -> None:
+    plain = Task(detect_rotation=False, line_orientation=False)
+    once, first = await counted(SETTINGS.model_copy(update={"second_reading_below": 0.0}), plain)
+    twice, second = await counted(SETTINGS.model_copy(update={"second_reading_below": 1.0}), plain)
+
+    assert once == [3]
+    assert twice == [3, 3]
+    assert sorted(first) == sorted(second) == sorted(SMALL_PRINT)
+
+
+async def test_a_degraded_page_is_read_once() -> None:
+    settings = SETTINGS.model_copy(update={"second_reading_below": 1.0})
+    calls, _ = await counted(settings, Task(detect_rotation=False, line_orientation=False, image_scale=0.75))
+    assert len(calls) == 1

@@ -14,6 +14,7 @@ from inkgate.bench.accuracy.metrics import character_errors
 from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.recognition import TextRecognizer
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.choose import is_calibrated, open_runtime
@@ -48,7 +49,7 @@ async def test_a_page_reads_nearly_the_same_as_in_float32() -> None:
     texts = []
     for precision in (Precision.F32, Precision.INT8):
         runtime = open_runtime(RuntimeName.OPENVINO, precision, 0)
-        engine = PpOcr(PpocrSettings(), CdlaLayout(runtime), runtime)
+        engine = PpOcr(PpocrSettings(), PageAnalysis(CdlaLayout(runtime)), runtime)
         await engine.start()
         texts.append((await engine.read(page, Task(), NO_CALLER)).text)
         await engine.stop()

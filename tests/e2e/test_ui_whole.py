@@ -155,6 +155,9 @@ def test_with_keys_the_page_asks_for_one_and_nothing_of_it_is_open(browser: Brow
             page.click("#ink-go")
             expect(page.locator("#ink-lines")).to_contain_text("FEMIP Country")
             expect(page.locator("#ink-picture:not(.ink-old)")).to_be_visible()
+            page.click("#ink-later")
+            expect(page.locator(".ink-job .ink-chip")).to_have_text("done")
+            assert page.evaluate(UNNAMED) == []
             kept = page.evaluate("[JSON.stringify(localStorage), document.cookie]")
             assert KEY not in "".join(kept)
             page.click("#ink-tab-live")

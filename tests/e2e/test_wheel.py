@@ -32,6 +32,7 @@ def test_it_holds_models_schema_types_and_licences_and_nothing_else_of_the_repos
         "inkgate/py.typed",
         "inkgate/runtimes/weights/layout_cdla.onnx",
         "inkgate/runtimes/weights/page_orientation.onnx",
+        "inkgate/runtimes/weights/table_slanet_plus.onnx",
         "inkgate/runtimes/weights/PP-OCRv6_rec_small.int8.json",
         "inkgate/runtimes/weights/NOTICE.md",
         "inkgate/documents/formats/schema.json",

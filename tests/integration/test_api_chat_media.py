@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from inkgate.api.chat.request import MAX_REMOTE, remote_media
-from inkgate.api.http.fetch import Fetcher
 from inkgate.errors import InputRejected
 from inkgate.settings import FetchSettings
+from inkgate.storage.fetch import Check, Fetcher
 from support.api_client import png
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import JPEG_URL, RECORDED
@@ -56,7 +56,7 @@ class LocalFetcher(Fetcher):
         self.asked: list[str] = []
         self._files = files
 
-    async def fetch(self, url: str) -> bytes:
+    async def fetch(self, url: str, check: Check | None = None, if_match: str = "") -> bytes:
         self.asked.append(url)
         if url not in self._files:
             raise InputRejected("url_unreachable", "It is not here.")

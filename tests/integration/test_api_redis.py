@@ -33,7 +33,8 @@ async def test_two_instances_count_together(redis_url: str) -> None:
 
 
 async def test_everybody_is_counted_however_many_come_at_once(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inkgate.storage.redis._CONNECT_S", 60.0)  # a second is little where the machine is slow
+    monkeypatch.setattr("inkgate.storage.redis._CONNECT_S", 60.0)  # a second is little where the machine is slow,
+    monkeypatch.setattr("inkgate.api.http.ratelimit.COUNT_S", 60.0)  # and so is a quarter of one
     limiter = build_rate_limiter(RateLimitSettings(per_key="7/hour", storage_url=redis_url))
     assert limiter is not None
     refused = 0

@@ -235,7 +235,9 @@ async def test_callers_that_leave_at_any_moment_leak_nothing() -> None:
         assert await outcome(pdf, 1) == "ok"
         assert pool.jobs == (1, 0, 0)
         assert (pool.worker_pids, shared_memory()) == (pids, memory)
-        assert open_files() <= descriptors  # fewer: other tests' are collected
+        # Fewer: other tests' are collected. A few more: threads of libraries that other tests have started. A leak at
+        # each step would be 20.
+        assert open_files() <= descriptors + 3
 
 
 async def test_calls_that_wait_are_served_in_the_order_they_came() -> None:

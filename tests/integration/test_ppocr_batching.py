@@ -12,6 +12,7 @@ import pytest
 from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
@@ -35,7 +36,7 @@ PAGES = [drawn(TEXTS[page % 4] + [f"{page} lines more, " * (page % 3 + 1)] * (pa
 
 @asynccontextmanager
 async def started(runtime: Runtime, batching: NewBatching, settings: PpocrSettings = SETTINGS) -> AsyncIterator[PpOcr]:
-    engine = PpOcr(settings, CdlaLayout(runtime), runtime, batching)
+    engine = PpOcr(settings, PageAnalysis(CdlaLayout(runtime)), runtime, batching)
     await engine.start()
     try:
         yield engine
@@ -120,4 +121,4 @@ async def test_a_page_reads_the_same_to_the_last_bit_alone_and_beside_seven_othe
 async def test_an_engine_is_not_started_where_nothing_runs() -> None:
     runtime = OnnxRuntime(1)
     with pytest.raises((RuntimeError, EngineFailed)):
-        await PpOcr(SETTINGS, CdlaLayout(runtime), runtime, Batchers(BatchingSettings())).start()
+        await PpOcr(SETTINGS, PageAnalysis(CdlaLayout(runtime)), runtime, Batchers(BatchingSettings())).start()

@@ -19,7 +19,7 @@ from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Region
 from inkgate.settings import ReadingMode, VllmSettings
-from inkgate.types import BlockType, Page, PageResult, RgbArray, Task, TaskKind
+from inkgate.types import BlockType, Page, PageResult, RgbArray, Task, TaskKind, mean_confidence
 from support.ppocr import ArrayPage
 from support.stub_upstream import (
     Reply,
@@ -182,7 +182,7 @@ async def test_words_are_found_at_their_place_in_the_pages_text() -> None:
         word.text for word in result.words
     ]
     assert "dries." in [word.text for word in result.words]
-    assert result.confidence == pytest.approx(np.exp(-0.1))
+    assert mean_confidence(result.words) == pytest.approx(np.exp(-0.1))
 
 
 async def test_all_blocks_are_at_the_server_at_once() -> None:

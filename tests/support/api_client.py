@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -18,16 +18,19 @@ from PIL import Image
 
 from inkgate.api.app import create_app
 from inkgate.api.http.context import Context
-from inkgate.api.http.fetch import Fetcher
+from inkgate.bootstrap.jobs import running_jobs
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.gateway import Gateway
+from inkgate.jobs.intake.arrivals import Intake
+from inkgate.jobs.service import JobService
 from inkgate.pipeline.policies import EngineProgress
 from inkgate.pipeline.readiness import Readiness, blank_page_probe
 from inkgate.reader import Reader
 from inkgate.serving.limiter import WaitingRoom
 from inkgate.settings import Settings, load_settings
+from inkgate.storage.fetch import Fetcher
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from support.fake_engine import FakeEngine
@@ -47,6 +50,8 @@ class FakeService:
     observer: Observer = NO_OBSERVER
     observatory: FakeObservatory = field(default_factory=FakeObservatory)
     supervisor: Supervisor = field(default_factory=Supervisor)
+    jobs: JobService | None = None
+    intake: Intake | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,9 @@ async def running_api(
     observer: Observer = NO_OBSERVER,
     **flags: dict[str, object],
 ) -> AsyncIterator[Api]:
-    """The API with the settings in `flags`; `vllm` are those of `engine.vllm`. `observer` gets events."""
+    """The API with the settings in `flags`; `vllm` are those of `engine.vllm`. `observer` gets events. Jobs run only if
+    the settings of `jobs` are given, which need a `folder`.
+    """
     settings = load_settings(None, **flags, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight)
@@ -97,13 +104,31 @@ async def running_api(
             gateway = Gateway(reader, limiter, WaitingRoom(settings.serving.admission.waiting_chats), observer)
             service = FakeService(settings, gateway, engine, upstream, readiness, observer)
             service.observatory.ask_also(readiness.known_reasons)
-            app = create_app(service, settings, fetcher)
-            transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
-            async with (
-                app.router.lifespan_context(app),
-                httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost") as client,
-            ):
-                yield Api(app, client, engine, limiter, app.state.context, logs)
+            async with _with_jobs(service, wanted="jobs" in flags) as service:
+                app = create_app(service, settings, fetcher)
+                transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
+                async with (
+                    app.router.lifespan_context(app),
+                    httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost") as client,
+                ):
+                    yield Api(app, client, engine, limiter, app.state.context, logs)
+
+
+@asynccontextmanager
+async def _with_jobs(service: FakeService, *, wanted: bool) -> AsyncIterator[FakeService]:
+    if not wanted:
+        yield service
+        return
+    settings = service.settings
+    async with running_jobs(settings, service.gateway, service.supervisor, work=settings.jobs.work) as jobs:
+        yield replace(service, jobs=jobs.service)
+
+
+def add_intake(api: Api, intake: Intake) -> None:
+    """Makes the API take events."""
+    service = api.context.service
+    assert isinstance(service, FakeService)
+    api.app.state.context = replace(api.context, service=replace(service, intake=intake))
 
 
 @dataclass
@@ -115,6 +140,7 @@ class RawCall:
     chunks: list[bytes]
     path: str = "/ocr"
     query: str = ""
+    method: str = "POST"
     left: anyio.Event = field(default_factory=anyio.Event)
     sent: list[Message] = field(default_factory=list)
     received: int = 0
@@ -125,7 +151,7 @@ class RawCall:
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "http_version": "1.1",
-            "method": "POST",
+            "method": self.method,
             "scheme": "http",
             "path": self.path,
             "raw_path": self.path.encode(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from inkgate.api.http.fetch import Fetcher
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.storage.fetch import Fetcher
 from inkgate.telemetry.observer import NO_OBSERVER
 from support.api_client import Api, running_api
 from support.stub_upstream import Reply, Script, StubUpstream, running_stub

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from inkgate.layout.base import Region
-from inkgate.types import BlockType, Line, Point, Quad, Size
+from inkgate.layout.arrange import Arrangement
+from inkgate.layout.arrange import arrange as arrange_with
+from inkgate.layout.base import PageEvidence, Region
+from inkgate.types import BlockType, Box, Line, Point, Quad, Size
 
 PAGE = Size(1200, 1600)
 EM = 20.0
@@ -52,6 +54,33 @@ def turned(lines: Sequence[Line], degrees: float) -> list[Line]:
     return [Line(item.text, turn_all(item.quad), item.confidence) for item in lines]
 
 
+def quarter_turned(lines: Sequence[Line], quarters: int, height: float) -> list[Line]:
+    """The lines on a page, `height` high, turned clockwise by once or three times 90 degrees, or by 180."""
+    found = list(lines)
+    if quarters == 0:
+        return found
+
+    def turn(point: Point) -> Point:
+        return (height - point[1], point[0])
+
+    def turn_all(quad: Quad) -> Quad:
+        first, second, third, fourth = quad
+        return (turn(first), turn(second), turn(third), turn(fourth))
+
+    # Where the page ends does not matter to the order, so that one height will do for all quarters.
+    return quarter_turned([Line(x.text, turn_all(x.quad), x.confidence) for x in found], quarters - 1, height)
+
+
+def moved(lines: Sequence[Line], x: float, y: float) -> list[Line]:
+    """The lines elsewhere on the page."""
+
+    def move(quad: Quad) -> Quad:
+        first, second, third, fourth = ((px + x, py + y) for px, py in quad)
+        return (first, second, third, fourth)
+
+    return [Line(item.text, move(item.quad), item.confidence) for item in lines]
+
+
 def region(kind: BlockType, left: float, top: float, right: float, bottom: float, confidence: float = 0.9) -> Region:
     return Region(kind, (left, top, right, bottom), confidence)
 
@@ -60,3 +89,10 @@ def in_order(text: str, *parts: str) -> bool:
     """Whether the parts occur in the text one after the other."""
     places = [text.find(part) for part in parts]
     return -1 not in places and all(a < b for a, b in pairwise(places))
+
+
+def arrange(
+    lines: Sequence[Line], size: Size, regions: Sequence[Region] | None = None, cells: Sequence[Box] = ()
+) -> Arrangement:
+    """`layout.arrange` with these regions and ruled cells as its evidence."""
+    return arrange_with(lines, size, PageEvidence(regions, cells))

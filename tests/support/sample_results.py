@@ -50,6 +50,7 @@ PAGE = PageResult(
     text="Ink & Gate\n\nPages are read in hyphen-\nated lines.\n\n文字识别\n\nmargin",
     engine="ppocr",
     timings_ms={"detect": 12.34},
+    confidence=0.9604,
 )
 FAILED = PageResult(
     index=1,
@@ -66,6 +67,7 @@ SHORT = replace(
             lines=(TITLE,),
             text="Ink & Gate",
             markdown="# Ink & Gate",
+            confidence=0.9871,
             blocks=(Block(BlockType.TITLE, (98.0, 78.0, 342.0, 122.0), (0,), "Ink & Gate", "# Ink & Gate", 1, 0.98),),
         ),
         FAILED,

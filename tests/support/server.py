@@ -79,6 +79,7 @@ def running_server(
         log = Path(folder) / "server.log"
         # The web page takes seconds of CPU to load; its tests enable it.
         quiet = {"INKGATE_LOG__FORMAT": "json", "INKGATE_UI__ENABLED": "false", "INKGATE_METRICS__PORT": "0"}
+        quiet["INKGATE_JOBS__FOLDER"] = f"{folder}/jobs"
         variables = clean_environment(**quiet | dict(environment or {}))
         command = [python, *program, *flags]
         with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=variables) as process:

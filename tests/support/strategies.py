@@ -132,6 +132,7 @@ def pages(draw: st.DrawFn, index: int | None = None) -> PageResult:
         timings_ms=draw(st.dictionaries(st.sampled_from(["open", "detect", "layout"]), st.floats(0, 1e6))),
         degraded=tuple(draw(st.lists(st.sampled_from(["layout", "resolution"]), unique=True))),
         error=error,
+        confidence=draw(st.none() | confidences),
         words=tuple(draw(st.lists(text_words, max_size=3))),
         attempts=tuple(draw(st.lists(attempts, max_size=2))),
         fields=draw(st.none() | st.dictionaries(texts, json_values, max_size=2)),

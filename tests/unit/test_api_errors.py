@@ -12,7 +12,7 @@ def test_every_code_has_its_status() -> None:
 
 def test_statuses_say_whose_turn_it_is() -> None:
     assert all(400 <= STATUSES[code] < 500 for code in INPUT_CODES if code != "feature_unavailable")
-    assert {STATUSES[code] for code in OVERLOAD_CODES} == {429, 503}
+    assert {STATUSES[code] for code in OVERLOAD_CODES} == {429, 503, 507}
     assert all(STATUSES[code] >= 500 for code in ENGINE_CODES)
 
 

@@ -40,7 +40,11 @@ def test_a_redis_without_its_client_is_told_before_anything_is_loaded(
     assert "pip install '.[redis]'" in ended.stderr
 
 
-@pytest.mark.parametrize("command", [[], ["read"], ["serve"], ["key"], ["eval"], ["doctor"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [[], ["read"], ["serve"], ["key"], ["eval"], ["doctor"], ["jobs"], ["jobs", "ls"], ["jobs", "purge"]],
+    ids=" ".join,
+)
 def test_every_command_explains_itself(command: list[str]) -> None:
     shown = runner.invoke(app, [*command, "--help"])
     assert shown.exit_code == 0

@@ -28,10 +28,15 @@ from inkgate.types import (
     Block,
     BlockType,
     DocumentResult,
+    LeftOut,
+    LeftOutReason,
     Line,
     PageError,
     PageResult,
     Quad,
+    ReviewReason,
+    Table,
+    TableCell,
     TextWord,
     Word,
 )
@@ -40,6 +45,12 @@ from support.strategies import pages
 
 QUAD: Quad = ((0.1, 0.2), (10.0, 0.2), (10.0, 5.123456789012345), (0.1, 5.0))
 ERROR = PageError("output_truncated", "Cut off.", "Take it.")
+TABLE = Table(
+    2,
+    2,
+    (TableCell(0, 0, "a", 1, 2, (0,), (0.0, 1.0, 2.0, 3.0), 0.5, header=True), TableCell(1, 0, "", 1, 2)),
+    continues=True,
+)
 WHOLE = PageResult(
     index=3,
     width=100,
@@ -48,7 +59,10 @@ WHOLE = PageResult(
     rotation=90,
     source="text_layer",
     lines=(Line("Größe 文", QUAD, 1 / 3, (Word("Größe", QUAD, 0.5),)),),
-    blocks=(Block(BlockType.TITLE, (0.0, 1.5, 2.0, 3.0), (0,), "a", "# a", 1, 0.9, ERROR),),
+    blocks=(
+        Block(BlockType.TITLE, (0.0, 1.5, 2.0, 3.0), (0,), "a", "# a", 1, 0.9, ERROR, 0.7, TABLE),
+        Block(BlockType.TABLE, (0.0, 1.5, 2.0, 3.0), (0,), "a", "", table=TABLE),
+    ),
     text="text",
     markdown="# markdown",
     header="header",
@@ -60,6 +74,9 @@ WHOLE = PageResult(
     words=(TextWord("text", 0, 0.1),),
     attempts=(Attempt("size 0.7", ERROR, 3.5),),
     fields={"total": ["1", {"tax": None}]},
+    left_out=(LeftOut("7", LeftOutReason.PAGE_NUMBER, (0,)),),
+    review=(ReviewReason.UNCERTAIN_TEXT,),
+    confidence=1 / 3,
 )
 
 
@@ -124,9 +141,9 @@ def test_another_version_is_refused(version: object) -> None:
 
 
 def published(result: PageResult | DocumentResult, coordinates: Coordinates) -> dict[str, Any]:
-    """The published form without what the reader computes from rounded values."""
+    """The published form."""
     if isinstance(result, PageResult):
-        return {key: value for key, value in page_to_dict(result, coordinates).items() if key != "confidence"}
+        return page_to_dict(result, coordinates)
     pages = [published(page, coordinates) for page in result.pages]
     return {**document_to_dict(result, coordinates), "pages": pages}
 

@@ -21,7 +21,7 @@ WIDTH = 24
 
 
 def test_grafanas_types_take_each_dashboard_and_lose_nothing() -> None:
-    assert [path.stem for path in DASHBOARDS] == ["engine", "overview", "tenants"]
+    assert [path.stem for path in DASHBOARDS] == ["engine", "jobs", "overview", "tenants"]
     register_default_plugins()
     read = [json.loads(path.read_text(encoding="utf-8")) for path in DASHBOARDS]
     encoded = [json.loads(JSONEncoder().encode(Dashboard.from_json(board))) for board in read]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
 from inkgate.doctor.report import as_json, guide_of, text
+from inkgate.telemetry.state import JobsState, StoredJobs
 from support.states import embedded_state, history
 
 STATE = replace(embedded_state(), history=history(cpu=7.2, p95_s=3.25))
@@ -87,6 +88,17 @@ def test_json_has_the_same_in_numbers() -> None:
     assert finding["evidence"][0] == {"what": "in use", "value": 0.973, "unit": "share", "against": "over 85%"}
     assert finding["advice"][0] == {"text": "Give it more.", "setting": "a.memory", "value": 0.95, "now": 0.9}
     assert {"what": "uptime", "value": 7200.0, "unit": "s", "against": ""} in found["numbers"]
+
+
+def test_jobs_are_told_of_as_far_as_they_are_known() -> None:
+    stored = StoredJobs({"queued": 3, "running": 1, "succeeded": 90}, 1, 90.0, 6.0, 0, 2, 1, 0.5)
+    state = replace(embedded_state(), jobs=JobsState("sqlite", up=True, stored=stored))
+    told = "   jobs    3 queued, 1 running, 1 page to read in about 2 min; 2 deliveries waiting, 1 given up"
+    assert told in text(state, (), "at http://a").splitlines()
+    names = {number["what"]: number["value"] for number in as_json(state, (), "at http://a")["numbers"]}
+    assert (names["pages of jobs to read"], names["backlog of jobs"]) == (1, 90.0)
+    away = replace(state, jobs=JobsState("sqlite", up=False, running=4))
+    assert "   jobs    4 running in this process; the database does not respond" in text(away, (), "at http://a")
 
 
 def test_what_is_not_started_has_no_rates() -> None:

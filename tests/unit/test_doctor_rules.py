@@ -13,10 +13,13 @@ from inkgate.telemetry.state import (
     BreakerReading,
     CacheState,
     Gpu,
+    JobsDisk,
+    JobsState,
     Machine,
     PdfJobs,
     Process,
     State,
+    StoredJobs,
     TaskReading,
     WorkTotals,
 )
@@ -71,6 +74,19 @@ def memory(megabytes_a_minute: float, pages: float = 1.0) -> State:
 def gpu(**values: Any) -> tuple[Gpu, ...]:  # noqa: ANN401 - any field of Gpu
     usual = Gpu(0, "H200", 0.8, 60 * GB, 140 * GB, 60.0, 400.0, 1700.0)
     return (replace(usual, **values),)
+
+
+STORED = StoredJobs({"queued": 3}, 40, 20.0, 6.0, 0, 2, 0, 0.5)
+LOCAL = JobsDisk("database", "/var/lib/inkgate/jobs.db", "ext4", 50 * GB, 100 * GB)
+
+
+def jobs(**values: Any) -> State:  # noqa: ANN401 - any field of JobsState
+    usual = JobsState("sqlite", up=True, stored=STORED, disks=(LOCAL,), events={"scans": {"added": 5, "dead": 0}})
+    return changed(HEALTHY, jobs=replace(usual, **values))
+
+
+def stored(**values: Any) -> State:  # noqa: ANN401 - any field of StoredJobs
+    return jobs(stored=replace(STORED, **values))
 
 
 SITUATIONS: dict[str, tuple[State, Severity]] = {
@@ -203,6 +219,26 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
         Severity.NOTE,
     ),
     "metrics-off": (set_to(HEALTHY, metrics={"enabled": False}), Severity.NOTE),
+    "jobs-store-away": (jobs(up=False, stored=None), Severity.CRITICAL),
+    "jobs-packages-missing": (jobs(missing=("`sinks.shop` needs psycopg",)), Severity.CRITICAL),
+    "jobs-on-network-disk": (jobs(disks=(replace(LOCAL, file_system="nfs4"),)), Severity.CRITICAL),
+    "jobs-on-network-disk: FUSE": (jobs(disks=(replace(LOCAL, file_system="fuse.s3fs"),)), Severity.CRITICAL),
+    "jobs-disk-full": (jobs(disks=(replace(LOCAL, use="uploads", free_bytes=GB // 2),)), Severity.CRITICAL),
+    "outbox-stuck": (stored(outbox_oldest_s=400.0, outbox_waiting=9), Severity.CRITICAL),
+    "dead-letters": (stored(outbox_dead=2), Severity.WARNING),
+    "dead-letters: events": (jobs(events={"scans": {"dead": 4}}), Severity.WARNING),
+    "jobs-waiting": (stored(oldest_s=8000.0, backlog_s=None, abandoned=2), Severity.WARNING),
+    "jobs-waiting: backlog": (stored(backlog_s=9000.0, backlog_pages=90_000), Severity.WARNING),
+    "leases-lost": (jobs(leases_lost=9), Severity.WARNING),
+    "lease-short": (set_to(jobs(), jobs={"lease_s": 5.0}), Severity.NOTE),
+    "lease-short: slow pages": (
+        changed(
+            set_to(jobs(), jobs={"lease_s": 60.0}),
+            work=WorkTotals(stage_s={"engine": 9000.0}, stage_count={"engine": 100}),
+        ),
+        Severity.NOTE,
+    ),
+    "webhooks-unsigned": (set_to(jobs(), webhooks={"allow_hosts": ["hooks"], "secrets": []}), Severity.NOTE),
 }
 
 
@@ -271,6 +307,14 @@ HARMLESS: dict[str, State] = {
         with_history(HEALTHY, waiting=2, cpu=7.0), work=WorkTotals(stage_s={"open": 9.0, "render": 3.0})
     ),
     "others use the cores and nobody waits": with_history(HEALTHY, cpu=0.5, cpu_all=1.0, cpu_stalled=0.9),
+    "jobs in order": jobs(),
+    "jobs before the database was asked": jobs(up=None, stored=None, disks=()),
+    "no rate, and nothing old": stored(backlog_s=None, backlog_pages=3, abandoned=1),
+    "SQLite in a container": jobs(disks=(replace(LOCAL, file_system="fuse.fuse-overlayfs"),)),
+    "uploads on NFS": jobs(disks=(replace(LOCAL, use="uploads", file_system="nfs"),)),
+    "a small disk with room": jobs(disks=(replace(LOCAL, free_bytes=GB // 2, total_bytes=GB),)),
+    "a lease lost once": jobs(leases_lost=1),
+    "signed webhooks": set_to(jobs(), webhooks={"allow_hosts": ["hooks"], "secrets": ["***"]}),
     "documents arrive and few wait": with_history(HEALTHY, documents=2, in_flight=1),
 }
 

@@ -13,7 +13,8 @@ from inkgate.bench.accuracy.candidates import OwnReader, PageFailure, Transcript
 from inkgate.bench.accuracy.manifest import Entry, load_manifest
 from inkgate.bench.accuracy.metrics import ReadLine, Token
 from inkgate.bench.accuracy.report import Evaluation, as_json, tables
-from inkgate.bench.accuracy.scores import CandidateScores, groups, probe, score, summarize
+from inkgate.bench.accuracy.scores import CandidateScores, probe, score
+from inkgate.bench.accuracy.summary import groups, summarize
 from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, Line, PageError, PageResult
 from support.evaluation import ScriptedCandidate, write_manifest

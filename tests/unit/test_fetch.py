@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
@@ -9,9 +10,9 @@ import anyio
 import httpcore
 import pytest
 
-from inkgate.api.http.fetch import Fetcher, is_public, resolve
 from inkgate.errors import InputRejected
 from inkgate.settings import FetchSettings
+from inkgate.storage.fetch import Fetcher, UrlUnreachable, is_public, resolve
 
 pytestmark = pytest.mark.anyio
 
@@ -162,6 +163,43 @@ async def test_a_public_file_is_fetched_from_the_address_that_was_checked() -> N
 
 async def test_nothing_is_fetched_until_it_is_allowed() -> None:
     assert await code_of(Fetcher(FetchSettings(), 1000), "http://files.example/") == "url_forbidden"
+
+
+async def test_a_check_decides_on_the_url_and_on_each_redirect_instead_of_the_settings() -> None:
+    checked: list[str] = []
+    heads: list[bytes] = []
+
+    def check(url: str) -> None:
+        checked.append(url)
+        if "/out/" in url:
+            raise InputRejected("source_forbidden", "Not there.")
+
+    def handler(head: bytes) -> bytes:
+        heads.append(head)
+        step = head.split()[1]
+        return to({b"/in/a": "b", b"/in/up": "../out/c"}[step]) if step != b"/in/b" else ok(b"the file")
+
+    async with web(handler) as backend:
+        settings = FetchSettings(enabled=False, allow_hosts=("other.example",))
+        fetcher = Fetcher(settings, 1000, names({"files.example": [PUBLIC], "inside.example": ["10.0.0.1"]}), backend)
+        assert await fetcher.fetch("http://files.example/in/a", check, '"tag"') == b"the file"
+        assert checked == ["http://files.example/in/a", "http://files.example/in/b"]
+        assert all(b'\r\nIf-Match: "tag"\r\n' in head for head in heads)
+        codes = []
+        for url in ("http://files.example/out/x", "http://files.example/in/up", "http://inside.example/in/a"):
+            with pytest.raises(InputRejected) as rejected:
+                await fetcher.fetch(url, check)
+            codes.append(rejected.value.code)
+    assert codes == ["source_forbidden", "source_forbidden", "url_forbidden"]
+    assert set(backend.asked) == {f"{PUBLIC}:80"}
+
+
+async def test_the_status_of_a_failed_fetch_is_known() -> None:
+    async with web(lambda _: b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n") as backend:
+        with pytest.raises(UrlUnreachable) as rejected:
+            await Fetcher(SETTINGS, 1000, names({"files.example": [PUBLIC]}), backend).fetch("http://files.example/")
+    assert rejected.value.status == 410
+    assert pickle.loads(pickle.dumps(rejected.value)).status == 410  # noqa: S301 - its own
 
 
 PRIVATE_ADDRESSES = [

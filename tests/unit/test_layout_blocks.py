@@ -2,10 +2,10 @@
 
 import pytest
 
-from inkgate.layout.arrange import Arrangement, arrange
+from inkgate.layout.arrange import Arrangement
 from inkgate.layout.base import Region
-from inkgate.types import BlockType, Line
-from support.layouts import PAGE, PITCH, column, in_order, line, prose, region
+from inkgate.types import BlockType, LeftOutReason, Line
+from support.layouts import PAGE, PITCH, arrange, column, in_order, line, prose, region
 
 
 def kinds(result: Arrangement) -> list[BlockType]:
@@ -49,10 +49,10 @@ def test_a_page_of_every_kind_of_block() -> None:
     assert (result.header, result.footer) == ("Journal of Pages", "17")
     assert result.markdown.startswith("Journal of Pages\n\n# On reading order\n\na0 of some")
     assert "| Year | Pages |\n| --- | --- |\n| 2018 | 12 |\n| 2019 | 14 |" in result.markdown
-    assert result.markdown.endswith("Table 1. Pages by year")
+    assert result.markdown.endswith("Table 1. Pages by year\n\n> [Figure]")
     assert in_order(result.text, "Journal of Pages", "On reading order", "a3", "2019 14", "Table 1.", "17")
     assert (len(result.blocks[5].lines), result.blocks[5].box) == (0, (100.0, 500.0, 900.0, 900.0))
-    assert {block.confidence for block in result.blocks} == {0.9}
+    assert {block.type_confidence for block in result.blocks} == {0.9}
 
 
 def test_titles_are_ranked_by_height() -> None:
@@ -127,13 +127,59 @@ def test_a_table_in_one_of_two_columns_is_read_there() -> None:
     assert in_order(result.text, "left4", "2019 14", "lower0", "lower4", "right0", "right13")
 
 
-def test_labels_inside_a_figure_stay_out_of_the_markdown() -> None:
-    lines = [*column(prose("a", 4), 100, 100, 900), line("x axis", 400, 700), line("0.5", 200, 600)]
-    result = arrange(lines, PAGE, [region(BlockType.FIGURE, 150, 300, 900, 800)])
-    assert "axis" not in result.markdown
-    assert "x axis" in result.text
+ENCODER = [line("encoder", 300, 500), line("decoder", 600, 500)]
+PLOT = [line("epochs", 400, 700), *(line(str(10 * tick), 200 + 150 * tick, 650) for tick in range(4))]
+PLOT_UPWARDS = [line("epochs", 400, 700), *(line(f"0.{8 - 2 * tick}", 200, 350 + 90 * tick) for tick in range(4))]
+
+
+@pytest.mark.parametrize(
+    ("labels", "label", "caption"),
+    [(ENCODER, "", "Figure 2. The model"), (ENCODER, "chart", ""), (PLOT, "", ""), (PLOT_UPWARDS, "", "")],
+)
+def test_labels_of_charts_and_of_figures_with_a_caption_are_left_out(
+    labels: list[Line], label: str, caption: str
+) -> None:
+    lines = [*column(prose("a", 4), 100, 100, 900), *labels, *([line(caption, 300, 810)] if caption else [])]
+    result = arrange(lines, PAGE, [Region(BlockType.FIGURE, (150, 300, 900, 800), 0.9, label=label)])
     figure = next(block for block in result.blocks if block.type is BlockType.FIGURE)
-    assert len(figure.lines) == 2
+    (part,) = result.left_out
+    assert (part.lines, part.text, part.reason) == (figure.lines, figure.text, LeftOutReason.FIGURE_TEXT)
+    assert {result.lines[i].text for i in part.lines} == {line.text for line in labels}
+    assert labels[0].text in result.text
+    assert labels[0].text not in result.markdown
+
+
+@pytest.mark.parametrize(
+    "texts", [["For information call", "13 11 20"], ["1", "Open", "2", "Read", "3", "Sign"], ["12.50", "99.00", "1.20"]]
+)
+def test_other_text_in_a_figure_stands_below_its_placeholder(texts: list[str]) -> None:
+    lines = [*column(prose("a", 4), 100, 100, 900), *column(texts, 400, 500)]
+    result = arrange(lines, PAGE, [region(BlockType.FIGURE, 150, 300, 900, 800)])
+    assert result.markdown.endswith("> [Figure]\n\n" + "  \n".join(texts))
+    assert not result.left_out
+
+
+@pytest.mark.parametrize("kind", [BlockType.CAPTION, BlockType.TEXT])
+def test_a_figures_caption_stands_in_its_placeholder_and_nowhere_else(kind: BlockType) -> None:
+    caption = column(["Figure 2. The growth of a", "well-watered plant"], 200, 420, 500)
+    lines = [*column(prose("a", 4), 100, 100, 800), *caption, *column(prose("B", 4), 100, 700, 800)]
+    regions = [region(BlockType.FIGURE, 150, 240, 850, 410), region(kind, 195, 415, 705, 475)]
+    result = arrange(lines, PAGE, regions)
+    assert "\n\n> [Figure: Figure 2. The growth of a well-watered plant]\n\n" in result.markdown
+    assert result.markdown.count("Figure 2") == 1
+    assert kinds(result) == [BlockType.TEXT, BlockType.FIGURE, BlockType.CAPTION, BlockType.TEXT]
+
+
+def test_a_caption_above_its_figure_follows_it_and_one_far_away_stays_text() -> None:
+    lines = [line("Fig. 1: near", 200, 200), line("Fig. 2: far", 200, 900)]
+    regions = [region(BlockType.FIGURE, 150, 230, 850, 500)]
+    assert arrange(lines, PAGE, regions).markdown == "> [Figure: Fig. 1: near]\n\nFig. 2: far"
+
+
+def test_a_sentence_goes_on_below_a_figure() -> None:
+    above, below = column([*prose("a", 3), "a row that ends"], 100, 100, 800), column(["in the midst."], 100, 500)
+    result = arrange([*above, *below], PAGE, [region(BlockType.FIGURE, 100, 240, 900, 480)])
+    assert result.markdown.endswith("ends in the midst.\n\n> [Figure]")
 
 
 def test_a_figure_full_of_text_is_read_as_text() -> None:
@@ -159,7 +205,7 @@ def test_lines_outside_all_regions_are_paragraphs_of_their_own() -> None:
     lines = [*column(prose("a", 3), 100, 100, 900), *column(prose("b", 3), 100, 100 + 3 * PITCH, 900)]
     result = arrange(lines, PAGE, [region(BlockType.REFERENCE, 90, 95, 1010, 95 + 3 * PITCH)])
     assert kinds(result) == [BlockType.REFERENCE, BlockType.TEXT]
-    assert [block.confidence for block in result.blocks] == [0.9, None]
+    assert [block.type_confidence for block in result.blocks] == [0.9, None]
 
 
 def test_a_formula_is_one_line_of_text() -> None:
@@ -255,7 +301,7 @@ def test_a_table_that_the_model_overlooked_is_found_by_its_cells() -> None:
     result = arrange(cells(rows), PAGE, [])
     assert kinds(result) == [BlockType.TABLE]
     assert result.markdown.splitlines()[2] == "| TOWEL ROD | 2 | 12.00 |"
-    assert result.blocks[0].confidence is None
+    assert result.blocks[0].type_confidence is None
 
 
 def test_text_alone_makes_no_tables() -> None:
@@ -286,3 +332,38 @@ def test_the_spacing_of_a_table_says_nothing_about_the_text_around_it() -> None:
         region(BlockType.TEXT, 90, 325, 1010, 400),
     ]
     assert kinds(arrange(lines, PAGE, regions)) == [BlockType.TEXT, BlockType.TABLE, BlockType.TEXT]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Figure S1. Growth",
+        "Fig. 2.1a Growth",
+        "FIGURE 3 Growth",
+        "Abb. 2: Wachstum",
+        "Рис. 4. Рост",
+        "图3 结果",
+        "Figuur 5 – Groei",
+    ],
+)
+def test_captions_are_numbered_in_many_ways(text: str) -> None:
+    lines = [*column(prose("a", 4), 100, 100, 800), line(text, 200, 630), *column(prose("B", 4), 100, 800, 800)]
+    found = arrange(lines, PAGE, [region(BlockType.FIGURE, 200, 300, 700, 620)]).markdown
+    assert f"> [Figure: {text}]" in found
+    assert found.count(text) == 1
+
+
+def test_a_sentence_about_a_figure_is_no_caption() -> None:
+    rows = [
+        "Figure 3 shows how plants grow in the light of",
+        "lamps, and in the shade of other plants around",
+        "that are higher.",
+    ]
+    found = arrange(column(rows, 100, 630, 800), PAGE, [region(BlockType.FIGURE, 200, 300, 700, 620)]).markdown
+    assert found.startswith("> [Figure]\n\nFigure 3 shows")
+
+
+def test_a_numbered_caption_stands_beside_its_figure_too() -> None:
+    lines = [*column(prose("a", 4), 100, 100, 900), *column(["Figure 3. The", "growth of plants"], 720, 400)]
+    found = arrange(lines, PAGE, [region(BlockType.FIGURE, 200, 300, 700, 620)]).markdown
+    assert "> [Figure: Figure 3. The growth of plants]" in found

@@ -12,13 +12,14 @@ from markdown_it import MarkdownIt
 
 from inkgate.documents.formats.markdown import page_markdown
 from inkgate.layout import markdown
-from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Region
 from inkgate.layout.frame import LayoutPiece
+from inkgate.layout.grid import plain_grid
+from inkgate.layout.lists import listing
 from inkgate.layout.paragraphs import BULLET, Paragraph
-from inkgate.layout.tables import Grid
+from inkgate.layout.table_blocks import table_markdown, table_of
 from inkgate.types import BlockType, PageResult, Size
-from support.layouts import line
+from support.layouts import arrange, line
 from support.strategies import examples
 
 PARTS = {"thead", "tbody", "tr", "th", "td"}
@@ -153,12 +154,12 @@ def test_a_heading_renders_as_its_text(text: str, level: int) -> None:
 def test_items_of_a_list_render_as_their_texts(texts: list[str]) -> None:
     for tag, marks in (("ul", ["•"] * 4), ("ol", ["3.", "4.", "5.", "6."])):
         rows = rows_of([f"{mark} {text}" for mark, text in zip(marks, texts, strict=False)])
-        content = markdown.listing(Paragraph(rows, items=list(range(len(rows)))))
+        content = listing(Paragraph(rows, items=list(range(len(rows)))))
         assert rendered(content, f"{tag}/li") == [[shown(text) for text in texts]] * len(RENDERERS), content
 
 
 def test_numbers_that_do_not_count_up_stay_as_they_are() -> None:
-    content = markdown.listing(Paragraph(rows_of(["1. one", "3. three", "3. again"]), items=[0, 1, 2]))
+    content = listing(Paragraph(rows_of(["1. one", "3. three", "3. again"]), items=[0, 1, 2]))
     assert content == "- 1\\. one\n- 3\\. three\n- 3\\. again"
 
 
@@ -167,7 +168,7 @@ def test_numbers_that_do_not_count_up_stay_as_they_are() -> None:
 @example([("a|b", "\\|"), ("--", "\\"), ("`", "`|`")])
 def test_cells_of_a_table_render_as_their_texts(rows: list[tuple[str, str]]) -> None:
     cells = [[[LayoutPiece(-1, text, 0, 0, 10, 10)] for text in row] for row in rows]
-    content = markdown.table(Grid(cells))
+    content = table_markdown(table_of(plain_grid(cells), [], 0))
     wanted = [shown(text) for row in rows for text in row]
     assert rendered(content, "table//tr/*") == [wanted] * len(RENDERERS)
 

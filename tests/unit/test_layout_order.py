@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from inkgate.layout.arrange import arrange
 from inkgate.types import Line
-from support.layouts import EM, PAGE, PITCH, column, in_order, line, prose, turned, vertical
+from support.layouts import EM, PAGE, PITCH, arrange, column, in_order, line, prose, turned, vertical
 
 
 def read(lines: list[Line]) -> list[str]:

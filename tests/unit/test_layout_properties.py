@@ -2,13 +2,17 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from inkgate.layout.arrange import Arrangement, arrange
+from inkgate.layout.arrange import Arrangement
 from inkgate.layout.base import Region
-from inkgate.types import BlockType, Line, Quad, Size
+from inkgate.layout.whole_document import finished_pages
+from inkgate.types import BlockType, Line, PageResult, Quad, Size
+from support.layouts import arrange
+from support.layouts import line as line_at
 
 PAGE = Size(2000, 2600)
 WORDS = st.sampled_from(
@@ -58,6 +62,21 @@ def check(result: Arrangement, lines: list[Line]) -> None:
         assert block.level is None or 1 <= block.level <= 6
         assert block.box[0] <= block.box[2]
         assert block.box[1] <= block.box[3]
+        if block.table is not None:
+            assert [index for cell in block.table.cells for index in cell.lines] == list(block.lines)
+
+
+def check_markdown(result: Arrangement | PageResult) -> None:
+    """Every line ends in a name that no other line contains, or is without one."""
+    assert result.markdown is not None
+    left_out = [index for part in result.left_out for index in part.lines]
+    assert len(left_out) == len(set(left_out))
+    for part in result.left_out:
+        assert all(result.lines[index].text.strip() in part.text for index in part.lines)
+    for i, line in enumerate(result.lines):
+        name = line.text.split(" ")[-1]
+        if name.startswith("q"):
+            assert result.markdown.count(name) == (0 if i in left_out else 1)
 
 
 @settings(max_examples=80, deadline=None)
@@ -71,6 +90,48 @@ def test_every_line_is_arranged_once(lines: list[Line]) -> None:
 @given(lines=LINES, regions=REGIONS)
 def test_every_line_is_in_one_block_whatever_the_regions(lines: list[Line], regions: list[Region]) -> None:
     check(arrange(lines, PAGE, regions), lines)
+
+
+@settings(max_examples=120, deadline=None)
+@given(lines=LINES, regions=st.none() | REGIONS, numbers=st.sets(st.integers(0, 39)))
+def test_every_line_is_in_the_markdown_once_or_left_out(
+    lines: list[Line], regions: list[Region] | None, numbers: set[int]
+) -> None:
+    named = [
+        replace(line, text=str(i) if i in numbers else f"{line.text} q{i}q.".strip()) for i, line in enumerate(lines)
+    ]
+    check_markdown(arrange(named, PAGE, regions))
+
+
+EDGE_LINES = st.builds(
+    lambda text, left, top: Line(text, ((left, top), (left + 300, top), (left + 300, top + 16), (left, top + 16)), 0.9),
+    st.sampled_from(["Report", "{n}", "Page {n} of 9", "Total {n}.50", "Chapter a {n}"]),
+    st.sampled_from([96.0, 900.0]),
+    st.sampled_from([32.0, 64.0, 2496.0, 2528.0]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    edges=st.lists(EDGE_LINES, max_size=3),
+    bodies=st.lists(LINES.map(lambda lines: lines[:6]), min_size=1, max_size=6),
+    regions=REGIONS,
+)
+def test_whole_documents_lose_no_line_and_are_finished_once(
+    edges: list[Line], bodies: list[list[Line]], regions: list[Region]
+) -> None:
+    pages = []
+    for i, body in enumerate(bodies):
+        lines = [replace(line, text=line.text.format(n=i + 1)) for line in (*edges, *body)]
+        named = [replace(line, text=f"{line.text} q{n}q.".strip()) if n % 2 else line for n, line in enumerate(lines)]
+        pages.append(arrange(named, PAGE, regions).put_into(PageResult(i, PAGE.width, PAGE.height), parse=True))
+    done = finished_pages(pages)
+    assert finished_pages(done) == done
+    for before, after in zip(pages, done, strict=True):
+        assert (after.lines, after.text) == (before.lines, before.text)
+        assert [block.lines for block in after.blocks or ()] == [block.lines for block in before.blocks or ()]
+        assert set(before.left_out) <= set(after.left_out)
+        check_markdown(after)
 
 
 @settings(max_examples=50, deadline=None)
@@ -122,3 +183,20 @@ def test_ten_thousand_lines_are_arranged() -> None:
         quad = ((left, top), (left + width, top), (left + width, top + 20), (left, top + 20))
         lines.append(Line(f"line {i}", quad, 0.9))
     check(arrange(lines, Size(10_000, 10_000)), lines)
+
+
+def test_a_table_of_more_columns_than_python_may_recurse_is_arranged() -> None:
+    lines = [line_at(f"{row}.{column}", column * 60.0, row * 30.0, 40) for row in range(2) for column in range(1200)]
+    result = arrange(lines, Size(72_000, 60), [Region(BlockType.TABLE, (0, 0, 72_000, 60), 0.9)])
+    check(result, lines)
+    (table,) = [block.table for block in result.blocks if block.table is not None]
+    assert (table.rows, table.columns) == (2, 1200)
+
+
+def test_a_table_of_thousands_of_cells_is_arranged() -> None:
+    """Each piece was compared with each other one in Python, which took half a minute."""
+    lines = [line_at(str(i), i % 50 * 100.0, i // 50 * 30.0, 50) for i in range(4000)]
+    result = arrange(lines, Size(5000, 2400), [])
+    check(result, lines)
+    (table,) = [block.table for block in result.blocks if block.table is not None]
+    assert (table.rows, table.columns) == (80, 50)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Region
 from inkgate.layout.order import by_rank
 from inkgate.types import BlockType, Line
-from support.layouts import PAGE, column, in_order, line, prose, region
+from support.layouts import PAGE, arrange, column, in_order, line, prose, region
 
 LEFT, RIGHT = column(prose("left", 8), 100, 200, 460), column(prose("right", 8), 600, 200, 460)
 BOXES = {"left": (90, 190, 570, 420), "right": (590, 190, 1070, 420)}

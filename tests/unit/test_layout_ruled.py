@@ -2,10 +2,10 @@
 
 import random
 
-from inkgate.layout.arrange import Arrangement, arrange
+from inkgate.layout.arrange import Arrangement
 from inkgate.layout.base import Region
 from inkgate.types import BlockType, Box, Line, Size
-from support.layouts import PAGE, PITCH, column, line, prose, region, turned, vertical
+from support.layouts import PAGE, PITCH, arrange, column, line, prose, region, turned, vertical
 
 ACROSS = [100, 300, 600, 900]
 DOWN = [200, 270, 340, 410]
@@ -74,7 +74,7 @@ def test_markdown_has_a_cell_for_each_cell() -> None:
     result = read(exercise_plan(), cells(), [])
     (block,) = result.blocks
     assert block.type is BlockType.TABLE
-    assert block.confidence is None
+    assert block.type_confidence is None
     assert block.markdown.splitlines() == [
         "| No 0 | goal 0 goes on 0 | type 0 |",
         "| --- | --- | --- |",
@@ -83,7 +83,7 @@ def test_markdown_has_a_cell_for_each_cell() -> None:
     ]
 
 
-def test_merged_cells_fill_the_first_and_leave_the_others_empty() -> None:
+def test_merged_cells_span_rows_and_columns() -> None:
     boxes = [(102, 202, 898, 268), (102, 272, 298, 408), *(box for box in cells() if box[0] > 300 and box[1] > 270)]
     lines = [
         line("Heading of all", 400, 222),
@@ -92,12 +92,19 @@ def test_merged_cells_fill_the_first_and_leave_the_others_empty() -> None:
     ]
     result = read(lines, boxes, [])
     assert texts(result) == ["Heading of all", "Both rows", "b0", "c0", "b1", "c1"]
-    assert result.markdown.splitlines() == [
-        "| Heading of all |  |  |",
-        "| --- | --- | --- |",
-        "| Both rows | b0 | c0 |",
-        "|  | b1 | c1 |",
-    ]
+    (block,) = result.blocks
+    assert block.table is not None
+    spans = {(cell.text, cell.row_span, cell.column_span) for cell in block.table.cells}
+    assert {("Heading of all", 1, 3), ("Both rows", 2, 1), ("b1", 1, 1)} <= spans
+    assert '<th colspan="3">Heading of all</th>' in result.markdown
+    assert '<td rowspan="2">Both rows</td><td>b0</td>' in result.markdown
+
+
+def test_cells_have_the_boxes_drawn_around_them() -> None:
+    (block,) = read(exercise_plan(), cells(), []).blocks
+    assert block.table is not None
+    assert [cell.box for cell in block.table.cells] == cells()
+    assert block.table.cells[1].lines == (1, 2)
 
 
 def test_a_line_across_cells_is_read_where_it_begins() -> None:

@@ -154,3 +154,17 @@ def test_squared_paper_is_no_table() -> None:
 def test_images_of_any_size_are_borne() -> None:
     cases = [(1, 1), (31, 900), (32, 32), (3000, 60), (48, 20000), (20000, 3)]
     assert [size for size in cases if find_cells(np.zeros((*size, 3), np.uint8)) != []] == []
+
+
+def test_most_cells_of_a_small_picture_are_found_where_its_text_touches_the_lines() -> None:
+    across, down = range(20, 1421, 280), range(20, 981, 40)
+    large = np.full((1020, 1460, 3), 255, np.uint8)
+    large[[*down], 20:1420] = 200
+    large[20:980, [*across]] = 200
+    for x in across[:-1]:
+        for y in down[:-1]:
+            write(large, "123 of 456", x + 12, y + 28, 1.0)
+    small = cv2.resize(large, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    cells = find_cells(np.asarray(small, np.uint8))
+    assert len(cells) > 0.9 * 5 * 24
+    assert {round((left - 10) / 140) for left, *_ in cells} == set(range(5))

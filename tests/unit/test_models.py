@@ -31,5 +31,6 @@ def test_every_model_is_found_where_it_is_said_to_be() -> None:
         models.line_orientation,
         models.page_orientation,
         models.page_layout,
+        models.table_structure,
     ]
     assert [find for find in cases if find().stat().st_size <= 100_000] == []

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.documents.pdf.text_layer import lines_of
-from inkgate.types import Line
+from inkgate.documents.pdf.text_layer import layer_of, lines_of
+from inkgate.types import Line, LineStyle
 
 
 def glyph(char: str, x: float, y: float, size: float = 20, angle: float = 0, advance: float = 0.5) -> Glyph:
@@ -44,6 +44,20 @@ def test_characters_on_a_baseline_are_a_line_of_words() -> None:
     assert line.words[1].quad[0] == pytest.approx((141, 36))
     assert line.words[1].quad[2] == pytest.approx((189, 50))
     assert line.confidence == 1.0
+
+
+def test_a_line_is_bold_if_nearly_all_of_it_is() -> None:
+    bold = [item._replace(bold=True) for item in typed("A heading of this part", 100, 50, size=24)]
+    run_in = typed("word and text", 100, 150)
+    run_in[:4] = [item._replace(bold=True, italic=True) for item in run_in[:4]]
+    layer = layer_of([*bold, *run_in])
+    assert layer.styles == (LineStyle(24.0, bold=True), LineStyle(20.0))
+    assert len(layer.lines) == 2
+
+
+def test_exponents_do_not_change_a_lines_size() -> None:
+    (style,) = layer_of([*typed("energy", 100, 50), *typed("23", 160, 42, size=12)]).styles
+    assert style.size == 20.0
 
 
 def test_the_files_order_of_lines_is_kept() -> None:

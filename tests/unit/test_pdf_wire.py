@@ -23,7 +23,7 @@ from inkgate.runtimes.processes_wire import (
     map_memory,
     receive_call,
 )
-from inkgate.types import Line, Size, Word
+from inkgate.types import Line, LineStyle, Size, TextLayer, Word
 
 numbers = st.floats(-1e6, 1e6)
 points = st.tuples(numbers, numbers)
@@ -32,11 +32,18 @@ words = st.builds(Word, st.text(st.characters(codec="utf-8")), quads, st.just(1.
 lines = st.builds(
     Line, st.text(st.characters(codec="utf-8")), quads, st.just(1.0), st.lists(words, max_size=3).map(tuple)
 )
+styles = st.builds(LineStyle, numbers, st.booleans(), st.booleans())
+
+
+def layer(styled: list[tuple[Line, LineStyle]]) -> TextLayer:
+    return TextLayer(tuple(line for line, _ in styled), tuple(style for _, style in styled))
+
+
 facts = st.builds(
     PageFacts,
     st.builds(Size, st.integers(1, 9999), st.integers(1, 9999)),
     st.floats(1, 600),
-    st.none() | st.lists(lines, max_size=3).map(tuple),
+    st.none() | st.lists(st.tuples(lines, styles), max_size=3).map(layer),
     st.text(st.characters(codec="utf-8")),
 )
 
@@ -65,9 +72,10 @@ def test_what_is_no_reply_is_told_from_one(body: bytes) -> None:
 @pytest.mark.parametrize("change", [
     {"width": 0}, {"height": 10**9}, {"width": "wide"}, {"lines": 5}, {"lines": [["text", [1, 2]]]}, {"dpi": None},
     {"lines": [["text", [0] * 7, []]]}, {"lines": [["text", [0] * 8, [["word"]]]]},
+    {"styles": [[20.0, True, False]]}, {"styles": [[20.0]]},
 ])  # fmt: skip
 def test_facts_that_make_no_sense_are_refused(change: dict[str, object]) -> None:
-    flat = PageFacts(Size(10, 20), 72.0, (), "").flat()
+    flat = PageFacts(Size(10, 20), 72.0, TextLayer(()), "").flat()
     assert PageFacts.of(flat).size == Size(10, 20)
     with pytest.raises((KeyError, ValueError, TypeError)):
         PageFacts.of({**flat, **change})

@@ -8,12 +8,14 @@ from inkgate.bootstrap.stack import build_parts
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.fallback import Fallback
+from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import Degrading, Guarded, ProgressRecorded, Quarantined, ScheduledPages
 from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.settings import load_settings
 
 WRAPPERS: dict[str, type[EngineWrapper]] = {
     "cache": Cached,
+    "confidence": Judged,
     "text layer": TextLayerFirst,
     "quarantine": Quarantined,
     "scheduler": ScheduledPages,
@@ -23,8 +25,8 @@ WRAPPERS: dict[str, type[EngineWrapper]] = {
     "fallback": Fallback,
 }
 VLLM: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}}
-ON_CPU = ("text layer", "scheduler", "progress", "degradation")
-ON_VLLM = ("text layer", "quarantine", "scheduler", "progress", "degradation", "breaker")
+ON_CPU = ("confidence", "text layer", "scheduler", "progress", "degradation")
+ON_VLLM = ("confidence", "text layer", "quarantine", "scheduler", "progress", "degradation", "breaker")
 
 
 def layers(engine: Engine) -> list[type[Engine]]:

@@ -123,7 +123,7 @@ def test_lines_that_say_nothing_or_say_it_unsurely_are_left_out() -> None:
     rgb = np.zeros((60, 80, 3), np.uint8)
     (item,) = lines.crops_of(rgb, quads((10, 20, 40, 20)))
     read = [reading("sure", 0.5), reading("unsure", 0.49), reading("  ", 0.9)]
-    assert [line.text for line in lines.lines_of([(item, one) for one in read], 1.0, 0.5)] == ["sure"]
+    assert [line.reading.text for line in lines.legible_lines([(item, one) for one in read], 0.5)] == ["sure"]
 
 
 def test_a_line_is_in_pixels_of_the_page() -> None:

@@ -119,7 +119,7 @@ def test_the_command_compares_two_runs_in_words_and_files(tmp_path: Path) -> Non
         (["run.json", "--html", "page.txt"], "should end in .html"),
         (["run.json", "run.json"], "Give one FILE"),
         (["--compare", "run.json"], "takes two files; 1 was given"),
-        (["--compare", "run.json", "tune.json"], "only load tests can be compared"),
+        (["--compare", "run.json", "tune.json"], "only load tests and evaluations can be compared"),
         (["--compare", "run.json", "run.json", "--csv", "x.csv"], "--csv does not work"),
     ],
 )

@@ -15,11 +15,13 @@ from inkgate.telemetry.state import (
     Build,
     CacheState,
     Gpu,
+    JobsState,
     Point,
     Process,
     Queue,
     ReplicaReading,
     State,
+    StoredJobs,
     TaskReading,
     WorkTotals,
 )
@@ -49,11 +51,25 @@ BUSY = State(
     replicas=(ReplicaReading("a:8000", "up", "", 0, 4, kv_usage=0.5), ReplicaReading("b:8000", "out", "died", 1, 0)),
     gpus=(Gpu(0, "H200", 0.25, 3 * 2**30, 140 * 2**30, 60.0, 300.0, 1980.0, ("power",)),),
     background=(TaskReading("history", "waiting", needed=False, keeps_failing=True, failures=4),),
+    jobs=JobsState(
+        "postgresql",
+        up=True,
+        stored=StoredJobs({"queued": 3, "running": 1}, 40, 20.0, 6.0, 1, 5, 2, 4.0),
+        running=1,
+        claims={"fresh": 7, "abandoned": 1},
+        leases_lost=2,
+        pages={"ok": 90, "failed": 3},
+        ended={"succeeded": 6},
+        deliveries={"shop": {"delivered": 6, "retried": 2, "dead": 1}},
+        events={"scans": {"added": 8, "dead": 1}, "http": {"added": 0}},
+        paused=("scans",),
+    ),
     history=(POINT,),
 )
 IDLE = replace(
-    BUSY, queues=(), processes=(), batches=(), cache=None, breakers=(), replicas=(), gpus=(), background=(), history=()
-)
+    BUSY, queues=(), processes=(), batches=(), cache=None, breakers=(), replicas=(), gpus=(), background=(), jobs=None,
+    history=(),
+)  # fmt: skip
 
 
 def registry_of(state: State) -> CollectorRegistry:
@@ -108,6 +124,24 @@ SHOWN: list[tuple[str, dict[str, str], float | None]] = [
     ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "power"}, 1),
     ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "thermal"}, 0),
     ("inkgate_gpu_info", {"gpu_id": "0", "name": "H200"}, 1),
+    ("inkgate_jobs_store_up", {}, 1),
+    ("inkgate_jobs", {"state": "queued"}, 3),
+    ("inkgate_jobs_oldest_queued_seconds", {}, 6),
+    ("inkgate_jobs_backlog_pages", {}, 40),
+    ("inkgate_jobs_backlog_seconds", {}, 20),
+    ("inkgate_jobs_abandoned", {}, 1),
+    ("inkgate_outbox_waiting", {}, 5),
+    ("inkgate_outbox_dead", {}, 2),
+    ("inkgate_outbox_oldest_seconds", {}, 4),
+    ("inkgate_jobs_running", {}, 1),
+    ("inkgate_jobs_ended_total", {"state": "succeeded"}, 6),
+    ("inkgate_job_pages_total", {"outcome": "failed"}, 3),
+    ("inkgate_job_claims_total", {"kind": "abandoned"}, 1),
+    ("inkgate_job_leases_lost_total", {}, 2),
+    ("inkgate_deliveries_total", {"sink": "shop", "outcome": "retried"}, 2),
+    ("inkgate_intake_events_total", {"source": "scans", "outcome": "dead"}, 1),
+    ("inkgate_intake_paused", {"source": "scans"}, 1),
+    ("inkgate_intake_paused", {"source": "http"}, 0),
 ]
 """Of BUSY: a metric, its labels, and its value."""
 
@@ -138,8 +172,19 @@ def test_labels_are_those_of_the_catalogue() -> None:
 
 def test_what_is_not_there_has_no_values() -> None:
     shown = {family.name for family in registry_of(IDLE).collect() if family.samples}
-    assert not [name for name in shown if name.startswith(("gpu", "inkgate_gpu", "inkgate_replica", "inkgate_cache"))]
+    absent = ("gpu", "inkgate_gpu", "inkgate_replica", "inkgate_cache", "inkgate_job", "inkgate_outbox")
+    assert not [name for name in shown if name.startswith(absent)]
     assert "inkgate_documents" in shown
+
+
+def test_of_a_database_of_jobs_that_is_away_there_are_no_stale_numbers() -> None:
+    assert BUSY.jobs is not None
+    state = replace(BUSY, jobs=replace(BUSY.jobs, up=False, stored=None))
+    registry = registry_of(state)
+    shown = {family.name for family in registry.collect() if family.samples}
+    assert registry.get_sample_value("inkgate_jobs_store_up") == 0
+    assert not [name for name in shown if name.startswith(("inkgate_jobs_backlog", "inkgate_outbox"))]
+    assert {"inkgate_job_pages", "inkgate_deliveries"} <= shown
 
 
 def test_a_state_that_cant_be_made_costs_its_metrics_alone() -> None:

@@ -27,7 +27,7 @@ def test_every_language_has_every_word_with_the_same_values() -> None:
 def test_every_word_that_the_page_uses_is_there_and_none_is_left_over() -> None:
     whole = "\n".join(ASSETS.values())
     used = set(re.findall(r'data-(?:word|label|hint)="(\w+)"', whole)) | set(re.findall(r'word\("(\w+)"', whole))
-    made = {"task_", "pdf_", "chip_"}
+    made = {"task_", "pdf_", "chip_", "state_", "review_"}
     assert used - made <= set(WORDS["en"])
     python = "\n".join(
         file.read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,7 +92,8 @@ def test_the_higher_class_goes_first() -> None:
 def test_work_that_waited_counts_one_class_up_and_then_another() -> None:
     clock = Clock()
     queue = queue_of(clock)
-    old = queue.push(Work(10, "old", priority=Priority.BATCH))
+    old = queue.push(Work(10, "old", priority=Priority.BATCH, deadline=1e6))
+    patient = queue.push(Work(10, "job", priority=Priority.BATCH))
     clock.now += AGE_S - 1
     queue.push(Work(10, "new", priority=Priority.NORMAL))
     assert popped(queue, 1)[0].tenant == "new"
@@ -102,18 +104,20 @@ def test_work_that_waited_counts_one_class_up_and_then_another() -> None:
     clock.now += AGE_S
     assert queue.pop(lambda _: False) is None
     assert old.rank == Priority.INTERACTIVE.rank
+    assert patient.rank == Priority.BATCH.rank, "nobody waits for it"
 
 
-def test_batch_is_served_under_an_endless_stream_of_interactive_work() -> None:
+@pytest.mark.parametrize("deadline", [1e6, math.inf])
+def test_batch_is_served_under_an_endless_stream_of_interactive_work(deadline: float) -> None:
     clock = Clock()
     queue = queue_of(clock)
-    batch = queue.push(Work(100, "batch", priority=Priority.BATCH))
+    batch = queue.push(Work(100, "batch", priority=Priority.BATCH, deadline=deadline))
     for turn in range(200):
         for _ in range(3):
             queue.push(Work(10, "interactive", f"{turn}", Priority.INTERACTIVE))
         clock.now += 1
         if queue.pop(everything) is batch:
-            assert turn <= 2 * AGE_S + 10
+            assert turn <= (2 * AGE_S + 10 if deadline < math.inf else 170)  # by its share, 1/16: of 1,600 tokens
             return
     raise AssertionError("starved")
 

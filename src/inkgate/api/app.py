@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from inkgate import __version__
-from inkgate.api import files, health, layout_parsing, mistral, models, ocr, website
+from inkgate.api import docling, events, extract, files, health, layout_parsing, mineru, mistral, models, ocr, website
 from inkgate.api.chat import route as chat
 from inkgate.api.chat.images import image_limits
 from inkgate.api.http.auth import DOCS_FILES, ApiKeys, Authenticate
@@ -22,7 +22,6 @@ from inkgate.api.http.context import Context, ServiceView, WebPage
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import Drain, RefuseWhenDraining
 from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error
-from inkgate.api.http.fetch import Fetcher
 from inkgate.api.http.leaving import EarlyBodies
 from inkgate.api.http.observability import AccessLog, Measure, RequestId, Trace
 from inkgate.api.http.openapi import DESCRIPTION, openapi_of
@@ -31,7 +30,12 @@ from inkgate.api.http.origins import BehindProxies, CheckOrigin, Cors, Origins, 
 from inkgate.api.http.ratelimit import LimitRate, RateLimiter, build_rate_limiter
 from inkgate.api.http.served import ServedModels
 from inkgate.api.http.sources import FileStore, Sources
+from inkgate.api.jobs import route as jobs
+from inkgate.api.jobs.request import JobRequest
+from inkgate.api.jobs.watches import JobWatches, Pace
 from inkgate.api.layout_parsing import LayoutParsingRequest
+from inkgate.api.mistral_batch import route as mistral_batch
+from inkgate.api.mistral_batch.lines import MistralBatchRequest
 from inkgate.api.mistral_response import MistralRequest
 from inkgate.api.paddlex import PaddlexRequest, paddlex_error
 from inkgate.api.website import LinkHelp, ServeWebPage, add_guide, guide_url
@@ -39,6 +43,7 @@ from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.settings import Settings
 from inkgate.settings.extensions import load_extension
+from inkgate.storage.fetch import Fetcher
 from inkgate.telemetry.tracing import NOT_RECORDING
 
 _BODY_THREADS = 4
@@ -47,13 +52,38 @@ cores from the engine."""
 _EARLY_BYTES = 64_000_000
 """Memory for bodies whose requests wait for admission: 200 page images of 300 KB."""
 
-ROUTES = (chat, ocr, mistral, layout_parsing, files, models, health, website)
-"""The router searches them in this order: the most used come first."""
-REQUESTS = (OcrOptions, PaddlexRequest, LayoutParsingRequest, MistralRequest)
+ROUTES = (
+    chat,
+    ocr,
+    mistral,
+    layout_parsing,
+    jobs,
+    events,
+    mistral_batch,
+    files,
+    extract,
+    docling,
+    mineru,
+    models,
+    health,
+    website,
+)
+"""The router searches them in this order: the most used come first, and `mistral_batch` has paths that `files` would
+take.
+"""
+REQUESTS = (
+    OcrOptions,
+    PaddlexRequest,
+    LayoutParsingRequest,
+    MistralRequest,
+    JobRequest,
+    docling.DoclingRequest,
+    MistralBatchRequest,
+)
 """Models of requests that routes take raw, for OpenAPI."""
 
 
-_OWN_V1 = re.compile("/v1/(ocr|models|files(/.*)?)")
+_OWN_V1 = re.compile("/v1/(ocr|models|events|(files|jobs|batch|convert|status|result)(/.*)?)", re.DOTALL)
 """Paths below /v1 whose errors are problem documents; OpenAI clients use all others."""
 
 
@@ -113,6 +143,7 @@ def create_app(
         image_limits=image_limits(settings.engine),
         page=page or WebPage(),
     )
+    app.state.job_watches = _job_watches(service, threads)
     # Outermost, because requests for the web page need none of the API's middleware.
     app.add_middleware(
         ServeWebPage, page=app.state.context.page, origins=Origins(settings), root_path=settings.server.root_path
@@ -127,6 +158,13 @@ def create_app(
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, REQUESTS, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
     return app
+
+
+def _job_watches(service: ServiceView, threads: Threads) -> JobWatches | None:
+    if service.jobs is None:
+        return None
+    settings = service.jobs.settings
+    return JobWatches(service.jobs.store, threads, settings.max_streams, Pace(settings.poll_s))
 
 
 def _router(name: str) -> APIRouter:

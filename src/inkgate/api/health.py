@@ -72,6 +72,8 @@ async def readyz(request: Request) -> Response:
     context = context_of(request)
     reasons = context.drain.reasons() or await context.service.readiness.reasons()
     warnings = context.service.supervisor.complaints(needed=False)
+    if context.service.jobs is not None and context.service.jobs.store.database.trouble:
+        warnings = [*warnings, f"jobs: {context.service.jobs.store.database.trouble}"]
     answer = Ready(status="not_ready" if reasons else "ready", reasons=reasons, warnings=warnings)
     return JSONResponse(answer.model_dump(), 503 if reasons else 200)
 

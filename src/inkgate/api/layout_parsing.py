@@ -7,7 +7,7 @@ sampling, not `temperature`, `maxNewTokens` and the like.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -88,7 +88,8 @@ class LayoutParsing:
         found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
         shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))
-        return ReadRequest(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
+        order = ReadRequest(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
+        return replace(order, marks=bool(options.marks))
 
     def problem(self, problem: Problem) -> Response:
         return self._envelope.problem(problem)

@@ -94,6 +94,10 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
         "Password of an encrypted PDF. Only in the body, because URLs are logged.",
         {"type": "string", "format": "password", "maxLength": LONGEST_PASSWORD},
     ),
+    "marks": (
+        "`true`: doubtful words are `<mark>`ed in the Markdown, and doubtful blocks noted in comments.",
+        {"type": "boolean"},
+    ),
     "coordinates": (
         "Coordinates of the image as `sent` (default for hOCR and ALTO) or of the `upright` page (default for JSON).",
         {"type": "string", "enum": ["upright", "sent"]},

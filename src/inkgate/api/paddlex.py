@@ -7,7 +7,7 @@ are null, whatever `visualize` says; pages are not unwarped, and `model_settings
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -158,7 +158,8 @@ class Paddlex:
         task = request.task(options.task_kind(shape))
         # Keeps only the options, so that the file's base64 is freed before reading.
         show = _PaddlexOutput(self._envelope, request.model_copy(update={"file": ""}))
-        return ReadRequest(found, options.read_options(task), shape, show, coordinates=options.coordinates)
+        order = ReadRequest(found, options.read_options(task), shape, show, coordinates=options.coordinates)
+        return replace(order, marks=bool(options.marks))
 
     def problem(self, problem: Problem) -> Response:
         return self._envelope.problem(problem)

@@ -1,14 +1,18 @@
 """The composition root: the only package that creates concrete classes, starts them and stops them, in order.
 
-`stack` builds the parts, `state` reads them for State.
+`stack` builds the parts, `jobs` what reads documents later, `state` reads them for State.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import anyio
+
+from inkgate.bootstrap.jobs import running_jobs
 from inkgate.bootstrap.stack import ServiceParts, build_parts
 from inkgate.bootstrap.state import StateReader
 from inkgate.concurrency import single_error
@@ -16,6 +20,8 @@ from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine, started
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.gateway import Gateway
+from inkgate.jobs.intake.arrivals import Intake
+from inkgate.jobs.service import JobService
 from inkgate.pipeline.readiness import Readiness
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
@@ -27,7 +33,7 @@ from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state_collector import StateCollector
 from inkgate.telemetry.tracing import tracer_of
 
-__all__ = ["Service", "ServiceParts", "build_parts", "running", "serve"]
+__all__ = ["Service", "ServiceParts", "build_parts", "running", "serve", "work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class Service:
     observatory: StateReader
     supervisor: Supervisor
     readiness: Readiness
+    jobs: JobService | None = None
+    intake: Intake | None = None
 
 
 @asynccontextmanager
@@ -77,6 +85,45 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
             )
 
 
+@asynccontextmanager
+async def _with_jobs(service: Service) -> AsyncIterator[Service]:
+    """The service with jobs, if the settings enable them."""
+    settings = service.settings
+    if not settings.jobs.enabled:
+        yield service
+        return
+    async with running_jobs(settings, service.gateway, service.supervisor, work=settings.jobs.work) as jobs:
+        service.observatory.watch_jobs(jobs.watch.state)
+        yield replace(service, jobs=jobs.service, intake=jobs.intake)
+
+
+async def work(settings: Settings, on_ready: Callable[[], None] | None = None) -> None:
+    """Runs jobs without HTTP, beside other processes that share their store, until a signal ends it; the jobs that it
+    runs then go back to the queue, with the pages that were read.
+
+    Raises:
+        TracingUnavailable: tracing is configured, but its packages are not installed.
+        EngineFailed: the engine did not start.
+    """
+    from inkgate.api.http import metrics_server
+
+    with tracer_of(settings.tracing), single_error():
+        async with running(settings) as service:
+            jobs = running_jobs(settings, service.gateway, service.supervisor, work=True)
+            collectors = (service.metrics, StateCollector(service.observatory.state))
+            keep_for_good()
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+                async with (
+                    metrics_server.serve_metrics(settings.metrics, collectors, supervisor=service.supervisor),
+                    jobs as of_jobs,
+                ):
+                    service.observatory.watch_jobs(of_jobs.watch.state)
+                    if on_ready is not None:
+                        on_ready()
+                    async for _ in signals:
+                        break
+
+
 async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
     """Serves HTTP until a signal ends it. `on_ready` is called with the URL once requests are accepted.
 
@@ -95,7 +142,11 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     from inkgate.ui import loading
 
     with tracer_of(settings.tracing) as tracer, single_error():
-        async with loading.loading(settings) as page_loaded, running(settings) as service:
+        async with (
+            loading.loading(settings) as page_loaded,
+            running(settings) as service,
+            _with_jobs(service) as service,
+        ):
             page = WebPage(coming=await page_loaded())
             application = app.create_app(service, settings, page=page, tracer=tracer)
             service.readiness.ask()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +17,7 @@ from inkgate.engines.choose import (
     embedded_engine,
     others,
     own_model,
-    page_layout,
+    page_analysis,
     runtime_of,
 )
 from inkgate.engines.ppocr.worker import worker_pool
@@ -87,10 +88,10 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     supervisor = supervisor or Supervisor()
 
     runtime = runtime_of(settings)
-    layout = page_layout(settings, runtime)
+    analysis = page_analysis(settings, runtime)
     batchers = Batchers(ppocr.batching, observer, supervisor)
     workers = pool_of(ppocr, supervisor)
-    own = embedded_engine(settings, layout, workers or runtime, batchers)
+    own = embedded_engine(settings, analysis, workers or runtime, batchers)
     quarantine = Quarantine()
     embedded: Engine | None = None
     limit: Limit
@@ -99,7 +100,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         chosen = ChosenEngine(own, model=own_model(runtime), background=looking)
     else:
         embedded = OnDemand(own) if vllm.fallback else None
-        chosen = choose_engine(settings, BlockReaders(layout, embedded), quarantine.died, observer)
+        chosen = choose_engine(settings, BlockReaders(analysis.layout, embedded), quarantine.died, observer)
         limit = FixedLimit(vllm.concurrent_pages)
     remote = chosen.upstream is not None
 
@@ -110,7 +111,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     progress, probe = _progress(chosen, embedded)
     kept = _kept_pages(settings.cache) if settings.cache.enabled else None
     policies = Policies(
-        layout,
+        analysis,
         Threads("text_layer", ppocr.concurrent_pages),
         scheduler,
         progress,
@@ -123,6 +124,8 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         embedded=embedded,
         extensions={name: partial(make_extension, name, "engine.layers") for name in settings.engine.layers},
         observer=observer,
+        # Calls to a model server wait within the page's slot, and have limits of their own.
+        page_time_s=math.inf if remote else settings.limits.time_s,
     )
     pipeline = build_pipeline(chosen.engine, policies)
 

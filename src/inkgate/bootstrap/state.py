@@ -43,6 +43,7 @@ from inkgate.telemetry.state import (
     BreakerReading,
     Build,
     CacheState,
+    JobsState,
     PdfJobs,
     Queue,
     ReplicaReading,
@@ -158,12 +159,17 @@ class StateReader:
         self._clock = clock
         self._started_at = clock()
         self._why_not: list[Callable[[], Iterable[str]]] = []
+        self._jobs: Callable[[], JobsState | None] = lambda: None
         self._processes = Processes(self._places)
         self._history = History(self._without_history, work.take_durations)
 
     def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
         """Adds a source of reasons why the service is not ready; empty while it is."""
         self._why_not.append(reasons)
+
+    def watch_jobs(self, jobs: Callable[[], JobsState]) -> None:
+        """Adds the state of jobs."""
+        self._jobs = jobs
 
     async def run(self) -> None:
         """Records the history until cancelled."""
@@ -197,6 +203,7 @@ class StateReader:
             replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),
             background=() if seen.supervisor is None else tuple(_background(seen.supervisor)),
             gpus=() if seen.gpus is None else seen.gpus.readings,
+            jobs=self._jobs(),
             settings=self._settings,
         )
 

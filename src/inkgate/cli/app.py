@@ -11,12 +11,14 @@ from inkgate import __version__
 from inkgate.cli.compare_engines import compare_engines
 from inkgate.cli.doctor import doctor
 from inkgate.cli.eval import evaluate
+from inkgate.cli.jobs import jobs
 from inkgate.cli.key import key
 from inkgate.cli.loadtest import loadtest
 from inkgate.cli.read import read
 from inkgate.cli.report import report
 from inkgate.cli.serve import serve
 from inkgate.cli.tune import tune
+from inkgate.cli.work import work
 
 app = typer.Typer(
     name="inkgate",
@@ -53,6 +55,8 @@ def _inkgate(
 
 app.command("read", no_args_is_help=True)(read)
 app.command("serve")(serve)
+app.command("work")(work)
+app.add_typer(jobs, name="jobs")
 app.command("doctor")(doctor)
 app.command("key")(key)
 app.command("eval", no_args_is_help=True)(evaluate)

@@ -19,8 +19,17 @@ from inkgate.cli.messages import misuse
 from inkgate.settings import Settings, load_settings
 
 PREFIX = "INKGATE_"
-_HIDDEN = {("auth", "key_hashes"), ("cache", "redis_url"), ("cache", "secret")}
-"""Settings whose wrong value is not shown: it may be a key in place of its hash, or hold a password."""
+_HIDDEN = {
+    ("auth", "key_hashes"),
+    ("cache", "redis_url"),
+    ("cache", "secret"),
+    ("jobs", "database"),
+    ("webhooks",),
+    ("storage",),
+    ("intake",),
+    ("sinks",),
+}
+"""Settings and branches whose wrong values are not shown: it may be a key in place of its hash, or hold a password."""
 _RENAMED = {"serving.ladder": "serving.degradation"}
 """Former names of settings and branches."""
 _USER = re.compile(r"//[^/@]*@")
@@ -135,7 +144,7 @@ def describe(mistake: Mapping[str, Any], config: Path | None) -> str:
         return f"{name}{_origin(path, config)} is not a setting.{_nearest(name, known)}"
     if isinstance(mistake["input"], Mapping):  # of settings that don't go together; some of them are secret
         return f"{mistake['msg'].removeprefix('Value error, ')}."
-    if path in _HIDDEN:
+    if any(path[: len(hidden)] == hidden for hidden in _HIDDEN):
         return f"{name}{_origin(path, config)}: {_reason(mistake)}."
     shown = _USER.sub("//***@", repr(mistake["input"]))
     value = shown if len(shown) <= 60 else shown[:60] + "…"

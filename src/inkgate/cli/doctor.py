@@ -46,7 +46,7 @@ def _running(url: str, key: str) -> tuple[State, tuple[Finding, ...]]:
     from inkgate.client import InkgateClient, ServiceError
     from inkgate.doctor.judge import judge
 
-    if not _is_address(url):
+    if not is_address(url):
         raise misuse(f"{url!r} is not an address such as http://127.0.0.1:7860.")
     try:
         with InkgateClient(url, key) as client:
@@ -57,7 +57,8 @@ def _running(url: str, key: str) -> tuple[State, tuple[Finding, ...]]:
     return state, judge(state)
 
 
-def _is_address(url: str) -> bool:
+def is_address(url: str) -> bool:
+    """Whether it is an http or https address."""
     try:
         return urlsplit(url).scheme in {"http", "https"} and bool(urlsplit(url).hostname)
     except ValueError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 import typer
 from pydantic import ValidationError
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from inkgate.cli.messages import check_outputs, failure, misuse, needs_extra, writing_outputs
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from inkgate.bench.accuracy.manifest import Entry
     from inkgate.bench.accuracy.peers import Peer
     from inkgate.bench.accuracy.report import Evaluation
+    from inkgate.bench.accuracy.results import AccuracyReport
 
-PIPED_WIDTH = 240
+PIPED_WIDTH = 320
 """Columns of tables that go to a file or a pipe, which have no width of their own."""
 
 
@@ -36,6 +37,7 @@ class _EvaluationPlan:
     peers: tuple[Peer, ...]
     pdf_text: PdfText | None
     parallel: int
+    structure: bool
 
 
 def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
@@ -51,41 +53,90 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N documents.")] = None,
     pdf_text: Annotated[PdfText | None, typer.Option(help="Whether to use the text that PDF pages contain.")] = None,
     parallel: Annotated[int, typer.Option(min=1, help="Documents that inkgate reads at the same time.")] = 1,
+    overlay: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="JSON object that changes entries of MANIFEST, by path.")
+    ] = None,
+    text_only: Annotated[
+        bool, typer.Option("--text-only", help="Read without Markdown, where no unit tests need it: faster.")
+    ] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with charts and tables.")] = None,
+    before: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="JSON of an earlier run: print the differences by group.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings file in TOML.")] = None,
 ) -> None:
-    """Measure accuracy: character error rate, F1, lines found, unit tests passed, and pages per second.
+    """Measure accuracy: characters, words, reading order, tables, lines lost, unit tests, confidence, pages per second.
 
     The documents in MANIFEST are read as `inkgate read` and the server read them. The page "Accuracy" of the
     documentation describes manifests and figures. The exit status is 0 if everything could be measured. Needs the
     extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
     """
     settings = _settings(config, engine)
-    check_outputs(*([json] if json else []))
+    check_outputs(*(file for file in (json, html) if file))
     with needs_extra("bench"):
         from inkgate.bench.accuracy.manifest import ManifestInvalid, load_manifest, select
         from inkgate.bench.accuracy.peers import PeerMissing, find_peer
         from inkgate.bench.accuracy.report import as_json, tables
+        from inkgate.bench.accuracy.results import read_report
         from inkgate.bench.accuracy.scores import check_truths
     try:
-        entries = select(load_manifest(manifest), folder, limit)
+        earlier = None if before is None else _earlier(before)
+        entries = select(load_manifest(manifest, overlay), folder, limit)
         if not entries:
             raise misuse(f"{manifest} lists no document in {folder!r}.")
         check_truths(entries)
         peers = tuple(find_peer(name.strip()) for name in against.split(",") if name.strip())
-        evaluation = anyio.run(_measure, settings, _EvaluationPlan(manifest, entries, peers, pdf_text, parallel))
+        plan = _EvaluationPlan(manifest, entries, peers, pdf_text, parallel, structure=not text_only)
+        evaluation = anyio.run(_measure, settings, plan)
     except (ManifestInvalid, PeerMissing, InputRejected) as error:
         raise misuse(str(error)) from error
     except EngineFailed as error:
         raise failure(str(error)) from error
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    console.print(tables(evaluation))
+    print_wide(tables(evaluation))
+    document = as_json(evaluation)
     if json is not None:
         with writing_outputs():
             json.parent.mkdir(parents=True, exist_ok=True)
-            json.write_text(jsonlib.dumps(as_json(evaluation), ensure_ascii=False, indent=1), encoding="utf-8")
+            json.write_text(jsonlib.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+    if html is not None or earlier is not None:
+        _show(read_report(document), html, earlier, str(before))
+
+
+def _show(report: AccuracyReport, html: Path | None, earlier: AccuracyReport | None, name: str) -> None:
+    """Write the page, and print the differences from the earlier run."""
+    from inkgate.bench.accuracy.difference import NotComparable, compare_evaluations, difference_tables
+    from inkgate.bench.reports.files import write_report
+
+    if html is not None:
+        with writing_outputs():
+            write_report(report, html)
+    if earlier is not None:
+        try:
+            print_wide(difference_tables(compare_evaluations(earlier, report, (name, "this run"))))
+        except NotComparable as error:
+            raise failure(str(error)) from error
+
+
+def _earlier(file: Path) -> AccuracyReport:
+    from inkgate.bench.accuracy.results import AccuracyReport
+    from inkgate.bench.reports.files import ReportUnreadable, load_report
+
+    try:
+        report = load_report(file)
+    except ReportUnreadable as error:
+        raise misuse(str(error)) from error
+    if not isinstance(report, AccuracyReport):
+        raise misuse(f"{file} is not a report of `inkgate eval`.")
+    return report
+
+
+def print_wide(content: RenderableType) -> None:
+    """Print tables as wide as the terminal; in a file or a pipe, wide enough for one line a row."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(content)
 
 
 def _settings(config: Path | None, engine: str | None) -> Settings:
@@ -107,7 +158,9 @@ async def _measure(settings: Settings, plan: _EvaluationPlan) -> Evaluation:
 
     with _progress() as bars:
         async with running(settings) as service:
-            own = OwnReader(service.engine.name, service.gateway, plan.pdf_text, plan.parallel)
+            own = OwnReader(
+                service.engine.name, service.gateway, plan.pdf_text, plan.parallel, structure=plan.structure
+            )
             advance = _Bars(bars, plan.entries, [own.name, *(peer.name for peer in plan.peers)])
             scores = [await score(own, plan.entries, advance)]
             probes = await probe(own, plan.entries, advance)

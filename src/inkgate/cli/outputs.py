@@ -16,6 +16,7 @@ from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.marks import marked_document
 from inkgate.types import DocumentResult
 
 
@@ -33,6 +34,7 @@ class ToFolder:
     places: dict[InputDocument, Path]
     keep: bool = False
     coordinates: Coordinates | None = None
+    marks: bool = False
 
     def write(self, source: InputDocument, result: DocumentResult) -> None:
         """Writes the files of one document. Replaces existing ones unless `keep` is set.
@@ -40,6 +42,7 @@ class ToFolder:
         Raises:
             OSError: a file can't be written.
         """
+        result = marked_document(result) if self.marks else result
         for format, path in zip(self.formats, self.files(source), strict=True):  # noqa: A001 - the glossary's word
             if not (self.keep and path.exists()):
                 write_whole(path, render(result, format, self.coordinates))
@@ -57,10 +60,11 @@ class ToStdout:
     format: Format
     several: bool
     coordinates: Coordinates | None = None
+    marks: bool = False
 
     def write(self, source: InputDocument, result: DocumentResult) -> None:
         """Prints one document: several texts each below a line with its name, several JSON documents one per line."""
-        data = render(result, self.format, self.coordinates)
+        data = render(marked_document(result) if self.marks else result, self.format, self.coordinates)
         if self.several and self.format is Format.JSON:
             data = orjson.dumps(orjson.loads(data))
         elif self.several:

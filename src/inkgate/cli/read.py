@@ -72,6 +72,9 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             "upright for JSON."
         ),
     ] = None,
+    marks: Annotated[
+        bool, typer.Option("--marks", help="Mark doubtful words and blocks in Markdown. Default: only what is no text.")
+    ] = False,
     pdf_text: Annotated[
         PdfText | None,
         typer.Option(help="Use the text layer of PDF pages; auto: only if it can be trusted."),
@@ -94,7 +97,8 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     `inkgate read page.png` prints the text. `inkgate read scans/ -o out -f text,markdown` writes out/NAME.txt and
     out/NAME.md for every image and PDF in scans/ and its sub-folders. Several documents are printed below lines
     `==> NAME <==`; JSON is printed one document per line. With -o, the last line counts documents that were read,
-    failed or skipped. In folders, files of other types are skipped; name a file to read it anyway.
+    failed or skipped. Pages that a person should look at are named on standard error. In folders, files of other types
+    are skipped; name a file to read it anyway.
 
     Exit status: 0 if all documents were read or skipped; 1 if a document or page failed; 2 if the arguments are wrong
     or a result exists and neither --overwrite nor --skip-existing is given.
@@ -112,11 +116,13 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         to, sources = to_stdout(formats, len(inputs.sources)), inputs.sources
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing)
-    to = replace(to, coordinates=coordinates)
+    to = replace(to, coordinates=coordinates, marks=marks)
     tally = _run(settings, ReadCommand(sources, to, formats, selection, pdf_text, password)) if sources else ReadTally()
     say_skipped(inputs.skipped)
     if isinstance(to, ToFolder):
         say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))
+    for note in tally.reviews:
+        say(note)
     if tally.problems:
         raise failure(f"{len(tally.problems)} documents or pages could not be read:", *tally.problems)
 

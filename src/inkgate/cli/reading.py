@@ -18,7 +18,7 @@ from inkgate.documents.pages import PageSelection
 from inkgate.errors import CODES, InkgateError
 from inkgate.library import AsyncOcr, ReadArguments
 from inkgate.settings import PdfText, Settings
-from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, TaskKind
+from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, ReviewReason, TaskKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class ReadTally:
     Attributes:
         pages: number of pages read.
         problems: one line for each document or page that could not be read.
+        reviews: one line for each document with pages that a person should look at.
     """
 
     whole: int = 0
@@ -54,6 +55,7 @@ class ReadTally:
     failed: int = 0
     pages: int = 0
     problems: list[str] = field(default_factory=list)
+    reviews: list[str] = field(default_factory=list)
 
 
 async def read_documents(settings: Settings, order: ReadCommand) -> ReadTally:
@@ -102,9 +104,22 @@ def _add(tally: ReadTally, source: InputDocument, result: DocumentResult) -> Non
     tally.partial += result.status is DocumentStatus.PARTIAL
     tally.failed += result.status is DocumentStatus.FAILED
     tally.pages += len(result.pages) - len(failed)
+    if (to_review := review_line(source.name, result)) is not None:
+        tally.reviews.append(to_review)
     tally.problems += [
         _line(f"{source.name}, page {number}", error, CODES[error.code].title) for number, error in failed
     ]
+
+
+def review_line(name: str, result: DocumentResult) -> str | None:
+    """The pages to look at, from 1, by reason; None if there are none. Pages that failed are problems anyway."""
+    pages: dict[ReviewReason, list[str]] = {}
+    for page in result.pages:
+        for reason in page.review:
+            if reason is not ReviewReason.NOT_READ:
+                pages.setdefault(reason, []).append(str(page.index + 1))
+    parts = [f"{reason.value.replace('_', ' ')} on page {', '.join(numbers)}" for reason, numbers in pages.items()]
+    return f"{name} needs review: {'; '.join(parts)}." if parts else None
 
 
 async def _result(ocr: AsyncOcr, document: Document, arguments: ReadArguments, title: str) -> DocumentResult:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import socket
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -48,15 +50,21 @@ def serve(
 
 
 def _run(settings: Settings) -> None:
-    """Serves until a signal ends it.
+    from inkgate import bootstrap
+    from inkgate.api.http.connections import raise_file_limit
+
+    raise_file_limit()
+    run_until_stopped(settings, partial(bootstrap.serve, settings, _greet))
+
+
+def run_until_stopped(settings: Settings, main: Callable[[], Awaitable[None]]) -> None:
+    """Runs a service until a signal ends it. `main`: starts and runs it.
 
     Raises:
         typer.Exit: with status 2 for an unknown engine, 1 if the service could not start.
     """
     import anyio
 
-    from inkgate import bootstrap
-    from inkgate.api.http.connections import raise_file_limit
     from inkgate.engines.workers.shares import usable_cpus
     from inkgate.errors import EngineFailed, InputRejected
     from inkgate.runtimes.memory import limit_arenas
@@ -65,17 +73,16 @@ def _run(settings: Settings) -> None:
 
     configure_logs(settings.log)
     sys.setswitchinterval(_SWITCH_S)
-    raise_file_limit()
     limit_arenas(len(usable_cpus()))
     try:
-        anyio.run(bootstrap.serve, settings, _greet, backend_options={"use_uvloop": True})
+        anyio.run(main, backend_options={"use_uvloop": True})
     except TracingUnavailable as error:
         raise misuse(str(error)) from error
     except InputRejected as error:
         raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     except EngineFailed as error:
         raise failure(f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}") from error
-    except KeyboardInterrupt as error:  # before the server handles the signals
+    except KeyboardInterrupt as error:  # before the signals are handled
         raise typer.Exit(INTERRUPTED) from error
 
 

@@ -10,19 +10,34 @@ ServiceError; FileUnreadable, a subclass, means that the file can't be read.
 from __future__ import annotations
 
 from inkgate.client.awaited import AsyncInkgateClient, AsyncPages
+from inkgate.client.awaited_jobs import AsyncJobHandle, AsyncJobPages, AsyncJobs
 from inkgate.client.blocking import InkgateClient, Pages
+from inkgate.client.blocking_jobs import JobHandle, JobPages, Jobs
 from inkgate.client.errors import FileUnreadable, ServiceError
 from inkgate.client.files import File
+from inkgate.client.jobs import JobAs, JobListPage, JobPageCounts, JobProblem, JobStatus, JobUnfinished
 from inkgate.client.requests import ClientRequest, ReadAs
 from inkgate.client.streams import Summary
 
 __all__ = [
     "AsyncInkgateClient",
+    "AsyncJobHandle",
+    "AsyncJobPages",
+    "AsyncJobs",
     "AsyncPages",
     "ClientRequest",
     "File",
     "FileUnreadable",
     "InkgateClient",
+    "JobAs",
+    "JobHandle",
+    "JobListPage",
+    "JobPageCounts",
+    "JobPages",
+    "JobProblem",
+    "JobStatus",
+    "JobUnfinished",
+    "Jobs",
     "Pages",
     "ReadAs",
     "ServiceError",

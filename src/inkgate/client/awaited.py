@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
@@ -10,12 +10,13 @@ from typing import Self
 import httpx
 
 from inkgate.client import requests
-from inkgate.client.errors import file_errors, refusal_error, service_errors
-from inkgate.client.files import File, load
-from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, ResultT
+from inkgate.client.awaited_calls import AsyncCalls
+from inkgate.client.awaited_jobs import AsyncJobs
+from inkgate.client.errors import service_errors
+from inkgate.client.files import File
+from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import PageStream, Summary, count_pages
 from inkgate.codec import parse_document, parse_page
-from inkgate.concurrency import Threads
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult, PageResult
 
@@ -49,7 +50,11 @@ class AsyncPages:
 
 
 class AsyncInkgateClient:
-    """Client of the service at `url`. Close it, or use it as a context manager."""
+    """Client of the service at `url`. Close it, or use it as a context manager.
+
+    Attributes:
+        jobs: documents that the service reads later.
+    """
 
     def __init__(
         self,
@@ -69,16 +74,17 @@ class AsyncInkgateClient:
         """
         self.url = url.rstrip("/")
         self._read_timeout_s = read_timeout_s
-        self._threads = Threads("client_files", 4)
         # trust_env=False: proxies of the environment are for the internet, not for one's own service.
         with service_errors(self.url):
-            self._http = httpx.AsyncClient(
+            http = httpx.AsyncClient(
                 base_url=self.url,
                 headers=requests.with_key(key, headers),
                 timeout=timeout_s,
                 transport=transport,
                 trust_env=False,
             )
+        self._calls = AsyncCalls(self.url, http)
+        self.jobs = AsyncJobs(self._calls)
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,7 +96,7 @@ class AsyncInkgateClient:
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._http.aclose()
+        await self._calls.close()
 
     async def read(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> DocumentResult:
         """Reads `file`: a path, bytes, or a file open in binary mode. `name`: of bytes, for messages.
@@ -98,57 +104,54 @@ class AsyncInkgateClient:
         Raises:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
-        ask = requests.reading(await self._loaded(file, name), read_as, "json", self._read_timeout_s)
-        return await self._parsed(parse_document, ask)
+        ask = requests.reading(await self._calls.loaded(file, name), read_as, "json", self._read_timeout_s)
+        return await self._calls.parsed(parse_document, ask)
 
     async def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
         """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
-        ask = requests.reading(await self._loaded(file, name), read_as, format, self._read_timeout_s)
-        answer = await self._answer(ask)
+        ask = requests.reading(await self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
+        answer = await self._calls.answer(ask)
         return answer.content if format == "hocr" else requests.content(answer, self.url)
 
     @asynccontextmanager
     async def stream(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> AsyncIterator[AsyncPages]:
         """The pages of `file` as they are read. Leaving the block early cancels the request. Raises ServiceError."""
-        ask = requests.reading(await self._loaded(file, name), read_as, "ndjson", self._read_timeout_s)
-        with service_errors(self.url):
-            answer = await self._http.send(ask.build(self._http), stream=True)
+        ask = requests.reading(await self._calls.loaded(file, name), read_as, "ndjson", self._read_timeout_s)
+        answer = await self._calls.open(ask)
         try:
-            if not answer.is_success:
-                with service_errors(self.url):
-                    await answer.aread()
-                raise refusal_error(self.url, ask.path, answer)
             yield AsyncPages(answer, self.url)
         finally:
             await answer.aclose()
 
     async def upload(self, file: File, name: str = "") -> str:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""
-        loaded = await self._loaded(file, name)
+        loaded = await self._calls.loaded(file, name)
         ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
-        return (await self._parsed(requests.parse_uploaded, ask)).id
+        return (await self._calls.parsed(requests.parse_uploaded, ask)).id
 
     async def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
-        return requests.content(await self._answer(ClientRequest("GET", f"/v1/files/{file_id}/content")), self.url)
+        return requests.content(
+            await self._calls.answer(ClientRequest("GET", f"/v1/files/{file_id}/content")), self.url
+        )
 
     async def delete_file(self, file_id: str) -> None:
         """Deletes an uploaded file. Raises ServiceError."""
-        await self._answer(ClientRequest("DELETE", f"/v1/files/{file_id}"))
+        await self._calls.answer(ClientRequest("DELETE", f"/v1/files/{file_id}"))
 
     async def picture(self, file_id: str, page: int = 1, turn: int = 0, side: int = 1400) -> bytes:
         """Renders a page of an uploaded file, from 1, as JPEG, turned by `turn` degrees clockwise, with no side longer
         than `side`. Raises ServiceError.
         """
-        return requests.content(await self._answer(requests.preview(file_id, page, turn, side)), self.url)
+        return requests.content(await self._calls.answer(requests.preview(file_id, page, turn, side)), self.url)
 
     async def engine(self) -> str:
         """The name of the service's engine. Raises ServiceError."""
-        return (await self._parsed(requests.parse_health, ClientRequest("GET", "/health"))).engine
+        return (await self._calls.parsed(requests.parse_health, ClientRequest("GET", "/health"))).engine
 
     async def models(self) -> tuple[str, ...]:
         """The models of the model servers, else the engine's name. Raises ServiceError."""
-        answer = await self._parsed(requests.parse_models, ClientRequest("GET", "/v1/models"))
+        answer = await self._calls.parsed(requests.parse_models, ClientRequest("GET", "/v1/models"))
         return tuple(model.id for model in answer.data)
 
     async def state(self) -> State:
@@ -157,18 +160,4 @@ class AsyncInkgateClient:
         Raises:
             ServiceError: the service can't be reached, refuses the key, or is not an inkgate of this version.
         """
-        return await self._parsed(requests.parse_state, ClientRequest("GET", "/state"))
-
-    async def _parsed(self, read: Callable[[bytes], ResultT], ask: ClientRequest) -> ResultT:
-        return requests.parse(read, await self._answer(ask), self.url)
-
-    async def _answer(self, ask: ClientRequest) -> httpx.Response:
-        with service_errors(self.url):
-            answer = await self._http.send(ask.build(self._http))
-        if not answer.is_success:
-            raise refusal_error(self.url, ask.path, answer)
-        return answer
-
-    async def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
-        with file_errors(file):
-            return await self._threads.run(load, file, name)
+        return await self._calls.parsed(requests.parse_state, ClientRequest("GET", "/state"))

@@ -1,8 +1,8 @@
-"""The blocking client. Written by scripts/write_blocking_client.py from awaited.py: change it there."""
+"""Of the blocking client. Written by scripts/write_blocking_client.py from awaited.py: change it there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -10,9 +10,11 @@ from typing import Self
 import httpx
 
 from inkgate.client import requests
-from inkgate.client.errors import file_errors, refusal_error, service_errors
-from inkgate.client.files import File, load
-from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, ResultT
+from inkgate.client.blocking_calls import Calls
+from inkgate.client.blocking_jobs import Jobs
+from inkgate.client.errors import service_errors
+from inkgate.client.files import File
+from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import PageStream, Summary, count_pages
 from inkgate.codec import parse_document, parse_page
 from inkgate.telemetry.state import State
@@ -47,7 +49,11 @@ class Pages:
 
 
 class InkgateClient:
-    """Client of the service at `url`. Close it, or use it as a context manager."""
+    """Client of the service at `url`. Close it, or use it as a context manager.
+
+    Attributes:
+        jobs: documents that the service reads later.
+    """
 
     def __init__(
         self,
@@ -69,13 +75,15 @@ class InkgateClient:
         self._read_timeout_s = read_timeout_s
         # trust_env=False: proxies of the environment are for the internet, not for one's own service.
         with service_errors(self.url):
-            self._http = httpx.Client(
+            http = httpx.Client(
                 base_url=self.url,
                 headers=requests.with_key(key, headers),
                 timeout=timeout_s,
                 transport=transport,
                 trust_env=False,
             )
+        self._calls = Calls(self.url, http)
+        self.jobs = Jobs(self._calls)
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +95,7 @@ class InkgateClient:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._http.close()
+        self._calls.close()
 
     def read(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> DocumentResult:
         """Reads `file`: a path, bytes, or a file open in binary mode. `name`: of bytes, for messages.
@@ -95,57 +103,52 @@ class InkgateClient:
         Raises:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
-        ask = requests.reading(self._loaded(file, name), read_as, "json", self._read_timeout_s)
-        return self._parsed(parse_document, ask)
+        ask = requests.reading(self._calls.loaded(file, name), read_as, "json", self._read_timeout_s)
+        return self._calls.parsed(parse_document, ask)
 
     def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
         """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
-        ask = requests.reading(self._loaded(file, name), read_as, format, self._read_timeout_s)
-        answer = self._answer(ask)
+        ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
+        answer = self._calls.answer(ask)
         return answer.content if format == "hocr" else requests.content(answer, self.url)
 
     @contextmanager
     def stream(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> Iterator[Pages]:
         """The pages of `file` as they are read. Leaving the block early cancels the request. Raises ServiceError."""
-        ask = requests.reading(self._loaded(file, name), read_as, "ndjson", self._read_timeout_s)
-        with service_errors(self.url):
-            answer = self._http.send(ask.build(self._http), stream=True)
+        ask = requests.reading(self._calls.loaded(file, name), read_as, "ndjson", self._read_timeout_s)
+        answer = self._calls.open(ask)
         try:
-            if not answer.is_success:
-                with service_errors(self.url):
-                    answer.read()
-                raise refusal_error(self.url, ask.path, answer)
             yield Pages(answer, self.url)
         finally:
             answer.close()
 
     def upload(self, file: File, name: str = "") -> str:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""
-        loaded = self._loaded(file, name)
+        loaded = self._calls.loaded(file, name)
         ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
-        return self._parsed(requests.parse_uploaded, ask).id
+        return self._calls.parsed(requests.parse_uploaded, ask).id
 
     def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
-        return requests.content(self._answer(ClientRequest("GET", f"/v1/files/{file_id}/content")), self.url)
+        return requests.content(self._calls.answer(ClientRequest("GET", f"/v1/files/{file_id}/content")), self.url)
 
     def delete_file(self, file_id: str) -> None:
         """Deletes an uploaded file. Raises ServiceError."""
-        self._answer(ClientRequest("DELETE", f"/v1/files/{file_id}"))
+        self._calls.answer(ClientRequest("DELETE", f"/v1/files/{file_id}"))
 
     def picture(self, file_id: str, page: int = 1, turn: int = 0, side: int = 1400) -> bytes:
         """Renders a page of an uploaded file, from 1, as JPEG, turned by `turn` degrees clockwise, with no side longer
         than `side`. Raises ServiceError.
         """
-        return requests.content(self._answer(requests.preview(file_id, page, turn, side)), self.url)
+        return requests.content(self._calls.answer(requests.preview(file_id, page, turn, side)), self.url)
 
     def engine(self) -> str:
         """The name of the service's engine. Raises ServiceError."""
-        return self._parsed(requests.parse_health, ClientRequest("GET", "/health")).engine
+        return self._calls.parsed(requests.parse_health, ClientRequest("GET", "/health")).engine
 
     def models(self) -> tuple[str, ...]:
         """The models of the model servers, else the engine's name. Raises ServiceError."""
-        answer = self._parsed(requests.parse_models, ClientRequest("GET", "/v1/models"))
+        answer = self._calls.parsed(requests.parse_models, ClientRequest("GET", "/v1/models"))
         return tuple(model.id for model in answer.data)
 
     def state(self) -> State:
@@ -154,18 +157,4 @@ class InkgateClient:
         Raises:
             ServiceError: the service can't be reached, refuses the key, or is not an inkgate of this version.
         """
-        return self._parsed(requests.parse_state, ClientRequest("GET", "/state"))
-
-    def _parsed(self, read: Callable[[bytes], ResultT], ask: ClientRequest) -> ResultT:
-        return requests.parse(read, self._answer(ask), self.url)
-
-    def _answer(self, ask: ClientRequest) -> httpx.Response:
-        with service_errors(self.url):
-            answer = self._http.send(ask.build(self._http))
-        if not answer.is_success:
-            raise refusal_error(self.url, ask.path, answer)
-        return answer
-
-    def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
-        with file_errors(file):
-            return load(file, name)
+        return self._calls.parsed(requests.parse_state, ClientRequest("GET", "/state"))

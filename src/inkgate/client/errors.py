@@ -48,6 +48,10 @@ class FileUnreadable(ServiceError):
     """A local file can't be read, so nothing was sent. Its cause is the OSError."""
 
 
+class StreamBroken(ServiceError):
+    """A response ended before its last line."""
+
+
 @contextmanager
 def file_errors(file: object) -> Iterator[None]:
     """Turns errors of reading `file` into FileUnreadable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -57,6 +57,7 @@ class ReadAs:
         password: of an encrypted PDF.
         priority: `interactive`, `normal` or `batch`; empty: chosen by the service.
         timeout_s: after which the service cancels the request.
+        marks: mark doubtful words and blocks in the Markdown.
     """
 
     task: str = "text"
@@ -67,6 +68,7 @@ class ReadAs:
     priority: str = ""
     timeout_s: float | None = None
     password: str = field(default="", repr=False)
+    marks: bool = False
 
 
 TEXT = ReadAs()
@@ -87,14 +89,17 @@ def with_key(key: str, headers: Mapping[str, str] | None) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """A request. `wait_s`: time limit of its response; None: the client's default."""
+    """A request. `content`: its body, instead of `data` and `file`. `wait_s`: time limit of its response; None: the
+    client's default.
+    """
 
     method: str
     path: str
-    params: Mapping[str, str | int] = field(default_factory=dict)
+    params: Mapping[str, str | int | Sequence[str]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
     file: tuple[str, bytes] | None = None
+    content: bytes = b""
     wait_s: float | None = None
 
     def build(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
@@ -104,20 +109,22 @@ class ClientRequest:
             options["timeout"] = httpx.Timeout(self.wait_s, connect=CONNECT_S)
         if self.file is not None:
             options["files"] = {"file": self.file}
+        if self.content:
+            options["content"] = self.content
+        elif self.data:
+            options["data"] = dict(self.data)
         return http.build_request(
             self.method,
             self.path,
             params=dict(self.params),
             headers=dict(self.headers),
-            data=dict(self.data),
             **options,
         )
 
 
 def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float) -> ClientRequest:
     """The request to read `file` (name and bytes) in the format `shape`."""
-    options = {"task": read_as.task, "pages": read_as.pages, "pdf_text": read_as.pdf_text, "format": shape}
-    options |= {"fields": ",".join(read_as.fields), "language": read_as.language, "password": read_as.password}
+    options = options_of(read_as) | {"format": shape, "marks": "true" if read_as.marks else ""}
     headers = {}
     if read_as.priority:
         headers["X-Inkgate-Priority"] = read_as.priority
@@ -125,6 +132,12 @@ def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float)
         headers["X-Inkgate-Timeout"] = str(read_as.timeout_s)
     given = {option: value for option, value in options.items() if value}
     return ClientRequest("POST", "/ocr", headers=headers, data=given, file=file, wait_s=wait_s)
+
+
+def options_of(read_as: ReadAs) -> dict[str, str]:
+    """The options that forms have as fields; empty: not given."""
+    options = {"task": read_as.task, "pages": read_as.pages, "pdf_text": read_as.pdf_text}
+    return options | {"fields": ",".join(read_as.fields), "language": read_as.language, "password": read_as.password}
 
 
 def preview(file_id: str, page: int, turn: int, side: int) -> ClientRequest:

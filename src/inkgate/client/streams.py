@@ -10,12 +10,14 @@ import httpx
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate.client.errors import ServiceError
+from inkgate.client.errors import ServiceError, StreamBroken
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The last line of a stream: the document's outcome. `page_count`: of the whole document."""
+    """The last line of a stream: the document's outcome. `page_count`: of the whole document. `needs_review`: indexes
+    of the pages that a person should look at.
+    """
 
     status: str
     name: str
@@ -25,6 +27,7 @@ class Summary:
     engine: str
     pages_answered: int
     pages_failed: int
+    needs_review: tuple[int, ...] = ()
 
 
 _SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
@@ -62,7 +65,7 @@ class PageStream:
             found: dict[str, Any] = orjson.loads(line)
             summary = _SUMMARY.validate_python(found)
         except (orjson.JSONDecodeError, ValidationError) as error:
-            raise ServiceError(f"{self._url} broke off the response in its last line. Try again.") from error
+            raise StreamBroken(f"{self._url} broke off the response in its last line. Try again.") from error
         problem = found.get("error")
         if problem:
             said = [str(problem.get(name) or "") for name in ("title", "detail", "remedy")]
@@ -73,7 +76,7 @@ class PageStream:
     def summary(self) -> Summary:
         """The document's outcome. Raises ServiceError if the stream broke off."""
         if self._summary is None:
-            raise ServiceError(f"{self._url} broke off the response before its end. Try again.")
+            raise StreamBroken(f"{self._url} broke off the response before its end. Try again.")
         return self._summary
 
 

@@ -57,6 +57,12 @@ class Thresholds:
     cache_full_share: float = 0.9
     cache_pages: int = 100
     cache_again_share: float = 0.05
+    backlog_s: float = 3600.0
+    job_wait_s: float = 3600.0
+    outbox_s: float = 300.0
+    lease_s: float = 15.0
+    jobs_disk_share: float = 0.05
+    jobs_disk_mb: float = 1000.0
 
 
 LIMITS = Thresholds()
@@ -163,6 +169,45 @@ CONDITIONS: tuple[Condition, ...] = (
         ("InkgateBackgroundFailing",),
     ),
     Condition(
+        "jobs-store-away",
+        _CRITICAL,
+        "The database of jobs does not respond.",
+        "Start the database, or correct `jobs.database`; the log has the error (`jobs_database_unavailable`).",
+        ("InkgateJobsStoreDown",),
+    ),
+    Condition(
+        "jobs-packages-missing",
+        _CRITICAL,
+        "A package that the settings of jobs need is not installed.",
+        "Install the extra into the service's environment.",
+    ),
+    Condition(
+        "jobs-on-network-disk",
+        _CRITICAL,
+        "The SQLite database of jobs is on a network file system, where SQLite may lose or corrupt it.",
+        "Keep it on a local disk, or use PostgreSQL.",
+    ),
+    Condition(
+        "jobs-disk-full",
+        _CRITICAL,
+        "The disk of jobs is nearly full.",
+        "Free space on the disk, or keep results and uploads for less time.",
+    ),
+    Condition(
+        "outbox-stuck",
+        _CRITICAL,
+        "Results of jobs are not delivered.",
+        "Start a process that runs jobs (`jobs.work`, `inkgate work`), and read its log.",
+        ("InkgateOutboxStuck",),
+    ),
+    Condition(
+        "dead-letters",
+        _WARNING,
+        "Results of jobs, or events, could not be delivered or used.",
+        "Correct the receiver, then `inkgate jobs redeliver --all`.",
+        ("InkgateDeadLetters", "InkgateEventsDead"),
+    ),
+    Condition(
         "requests-failing",
         _CRITICAL,
         "Too many requests fail because of the service.",
@@ -240,6 +285,20 @@ CONDITIONS: tuple[Condition, ...] = (
         ("InkgateRefusals", "InkgateHouseFull"),
     ),
     Condition(
+        "jobs-waiting",
+        _WARNING,
+        "Jobs wait for long.",
+        "Start more processes with `inkgate work` and the same database.",
+        ("InkgateJobsBacklog", "InkgateJobsWaiting"),
+    ),
+    Condition(
+        "leases-lost",
+        _WARNING,
+        "Jobs are taken over from processes that are alive, so that pages are read twice.",
+        "Raise `jobs.lease_s`, or find out what holds the process or the database.",
+        ("InkgateLeasesLost",),
+    ),
+    Condition(
         "event-loop-late",
         _WARNING,
         "The gateway's event loop is late, which delays every request.",
@@ -290,6 +349,18 @@ CONDITIONS: tuple[Condition, ...] = (
         _NOTE,
         "vLLM runs with other flags than the model's preset.",
         "Keep the flags of the preset: the model was tested with them.",
+    ),
+    Condition(
+        "lease-short",
+        _NOTE,
+        "The lease of jobs is so short that a pause lets others take jobs over.",
+        "Raise the lease.",
+    ),
+    Condition(
+        "webhooks-unsigned",
+        _NOTE,
+        "Webhooks are configured without a secret, so that jobs can't name one.",
+        "Set a secret: `whsec_` and the output of `openssl rand -base64 32`.",
     ),
     Condition(
         "metrics-off",

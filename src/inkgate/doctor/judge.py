@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from inkgate.doctor import rules_availability, rules_capacity, rules_resources, rules_vllm
+from inkgate.doctor import rules_availability, rules_capacity, rules_jobs, rules_resources, rules_vllm
 from inkgate.doctor.conditions import BY_NAME, CONDITIONS
 from inkgate.doctor.findings import Advice, Diagnosis, Finding, Severity
 from inkgate.telemetry.state import State
@@ -40,6 +40,16 @@ RULES: Mapping[str, Rule] = {
     "queue-at-server": rules_vllm.queue_at_server,
     "replica-slow": rules_vllm.replica_slow,
     "vllm-flags": rules_vllm.vllm_flags,
+    "jobs-store-away": rules_jobs.jobs_store_away,
+    "jobs-packages-missing": rules_jobs.jobs_packages_missing,
+    "jobs-on-network-disk": rules_jobs.jobs_on_network_disk,
+    "jobs-disk-full": rules_jobs.jobs_disk_full,
+    "outbox-stuck": rules_jobs.outbox_stuck,
+    "dead-letters": rules_jobs.dead_letters,
+    "jobs-waiting": rules_jobs.jobs_waiting,
+    "leases-lost": rules_jobs.leases_lost,
+    "lease-short": rules_jobs.lease_short,
+    "webhooks-unsigned": rules_jobs.webhooks_unsigned,
 }
 _SEVERITIES = tuple(Severity)
 

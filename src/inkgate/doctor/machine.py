@@ -13,9 +13,10 @@ from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.errors import InputRejected, install_extra
+from inkgate.jobs.machine import jobs_disks, missing_packages, sqlite_file
 from inkgate.settings import RuntimeName, Settings
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
-from inkgate.telemetry.state import AdmissionState, Build, Gpu, State, WorkTotals
+from inkgate.telemetry.state import AdmissionState, Build, Gpu, JobsState, State, WorkTotals
 
 
 def unstarted(settings: Settings) -> State:
@@ -36,6 +37,7 @@ def unstarted(settings: Settings) -> State:
         work=WorkTotals(),
         processes=(),
         gpus=_gpus(),
+        jobs=_jobs(settings) if settings.jobs.enabled else None,
         settings=settings.model_dump(mode="json"),
     )
 
@@ -78,6 +80,11 @@ def _build(settings: Settings) -> Build:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         accelerators={"uvloop": find_spec("uvloop") is not None, "openvino": openvino},
     )
+
+
+def _jobs(settings: Settings) -> JobsState:
+    database = "sqlite" if sqlite_file(settings) is not None else "postgresql"
+    return JobsState(database, disks=jobs_disks(settings), missing=missing_packages(settings))
 
 
 def _gpus() -> tuple[Gpu, ...]:

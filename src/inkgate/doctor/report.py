@@ -11,7 +11,7 @@ from typing import Any
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Evidence, Finding, Number, amount, duration
 from inkgate.doctor.load import busy_share, cpu_share, mean, recent, setting, uptime_s, waiting
-from inkgate.telemetry.state import Point, State
+from inkgate.telemetry.state import JobsState, Point, State
 
 HEALTHY = "No problems found."
 SOUND = "No problems found in the settings and on this machine."
@@ -75,6 +75,12 @@ def _numbers(state: State) -> Iterator[Evidence]:
     for each in state.queues:
         yield Evidence(f"{each.name} at the engine", each.in_flight, against=f"of {each.limit}")
         yield Evidence(f"{each.name} waiting", waiting(each))
+    if state.jobs is not None and (stored := state.jobs.stored) is not None:
+        yield Evidence("pages of jobs to read", stored.backlog_pages)
+        if stored.backlog_s is not None:
+            yield Evidence("backlog of jobs", round(stored.backlog_s, 1), "s")
+        yield Evidence("oldest queued job", round(stored.oldest_s, 1), "s")
+        yield Evidence("deliveries waiting", stored.outbox_waiting)
     yield Evidence("memory", _memory_bytes(state), "bytes")
 
 
@@ -95,6 +101,8 @@ def _facts(state: State, *, running: bool) -> Iterator[tuple[str, str]]:
     yield "work", f"{pages:.2g} pages and {requests:.2g} requests a second in the last minute{within}"
     queues = (f"{q.in_flight} of {q.limit} {q.name} at the engine, {waiting(q)} waiting" for q in state.queues)
     yield "queue", "; ".join((f"{_count(state.admission.documents, 'document')} in flight", *queues))
+    if state.jobs is not None:
+        yield "jobs", _jobs(state.jobs)
     used = mean(points, lambda point: point.cpu)
     cores = f"{build.cores} cores" if used is None else f"{used:.1f} of {build.cores} cores"
     others = (busy_share(state, points) or 0.0) - (cpu_share(state, points) or 0.0)
@@ -104,6 +112,20 @@ def _facts(state: State, *, running: bool) -> Iterator[tuple[str, str]]:
     whole = f" of {amount(build.memory_bytes, 'bytes')}" if build.memory_bytes else ""
     memory = f", {amount(_memory_bytes(state), 'bytes')}{whole} of memory"
     yield "machine", cores + memory + ("" if gpu is None else f", GPU in use {amount(gpu, 'share')} of the time")
+
+
+def _jobs(jobs: JobsState) -> str:
+    """The queue and the outbox in words."""
+    stored = jobs.stored
+    if stored is None:
+        known = "does not respond" if jobs.up is False else "was not asked yet"
+        return f"{jobs.running} running in this process; the database {known}"
+    live = (f"{stored.by_state.get(name, 0)} {name}" for name in ("queued", "running"))
+    backlog = f"{_count(stored.backlog_pages, 'page')} to read"
+    if stored.backlog_pages and stored.backlog_s is not None:
+        backlog += f" in about {duration(stored.backlog_s)}"
+    deliveries = f"{stored.outbox_waiting} deliveries waiting, {stored.outbox_dead} given up"
+    return ", ".join((*live, backlog)) + f"; {deliveries}"
 
 
 def _memory_bytes(state: State) -> int:

@@ -22,9 +22,11 @@ from inkgate.engines.vllm.servers import ModelServers, model_servers
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import InputRejected
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
+from inkgate.layout.slanet import SlanetTables
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
@@ -86,10 +88,10 @@ def runtime_of(settings: Settings) -> Runtime:
 
 
 def embedded_engine(
-    settings: Settings, layout: Layout, models: Runtime | ModelWorkers, batching: NewBatching = unbatched
+    settings: Settings, analysis: PageAnalysis, models: Runtime | ModelWorkers, batching: NewBatching = unbatched
 ) -> PpOcr:
     """The embedded engine, which needs no configuration."""
-    return PpOcr(settings.engine.ppocr, layout, models, batching)
+    return PpOcr(settings.engine.ppocr, analysis, models, batching)
 
 
 def page_layout(settings: Settings, runtime: Runtime) -> Layout:
@@ -102,6 +104,14 @@ def page_layout(settings: Settings, runtime: Runtime) -> Layout:
     if not chosen.model:
         return CdlaLayout(runtime)
     return DocLayout(Path(chosen.model), threads, chosen.min_confidence)
+
+
+def page_analysis(settings: Settings, runtime: Runtime) -> PageAnalysis:
+    """What looks at pages beside their text, with the models in the settings. Raises as `page_layout`."""
+    chosen = settings.engine
+    return PageAnalysis(
+        page_layout(settings, runtime), SlanetTables(chosen.ppocr.threads) if chosen.layout.tables else None
+    )
 
 
 def choose_engine(

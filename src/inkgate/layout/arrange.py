@@ -9,26 +9,33 @@ layout model ranks them (ranks).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from inkgate.layout.base import Region
+from inkgate.layout.base import NO_EVIDENCE, PageEvidence, Region
 from inkgate.layout.blocks import BlockDraft, block_of, draft_of, levels_of
-from inkgate.layout.columns import Flow, flows_of
+from inkgate.layout.check_marks import with_marks
+from inkgate.layout.columns import MAX_DEPTH, Flow, flows_of
+from inkgate.layout.drop_caps import with_drop_caps
+from inkgate.layout.figures import with_captions
 from inkgate.layout.frame import Frame, LayoutPiece, Row, measure, rows_of
-from inkgate.layout.markdown import document
+from inkgate.layout.grid import Grid
+from inkgate.layout.hyphenation import Vocabulary
+from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.order import ranked_groups
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
-from inkgate.layout.ruled import RuledTable, ruled_tables
-from inkgate.layout.running import is_omitted, mark_running_lines
-from inkgate.layout.tables import Grid, continuing_pieces, grid_of, with_stubs
-from inkgate.layout.zones import WHOLE, text_in, zones_of
-from inkgate.types import Block, BlockType, Box, Line, Size
+from inkgate.layout.ruled import ruled_tables
+from inkgate.layout.running import mark_running_lines, omission
+from inkgate.layout.slips import as_printed, is_slip, of_slip
+from inkgate.layout.table_evidence import is_tabular
+from inkgate.layout.table_zones import PageZones, add_aligned, add_ruled, judge_regions
+from inkgate.layout.tables import continuing_pieces, with_stubs
+from inkgate.layout.titles import with_titles, without_false_titles
+from inkgate.layout.zones import WHOLE, zones_of
+from inkgate.types import Block, BlockType, LeftOut, Line, LineStyle, PageResult, ReviewReason, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
 """Types whose regions are one block each."""
-MOST_OF_TABLE = 0.6
-"""A ruled table with fewer than this share of the lines of the layout model's table is a part of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class Arrangement:
         text: the whole page, including running headers and footers; one line per row, an empty line between paragraphs.
         markdown: without page numbers, stamps along the page's side and text inside figures.
         header, footer: the text of the blocks of these types; None if there are none.
+        left_out: lines that `markdown` does not contain. Every other line with text is in it once.
+        review: why a person should look at the page.
     """
 
     lines: tuple[Line, ...]
@@ -49,92 +58,60 @@ class Arrangement:
     markdown: str
     header: str | None
     footer: str | None
+    left_out: tuple[LeftOut, ...] = ()
+    review: tuple[ReviewReason, ...] = ()
+
+    def put_into(self, page: PageResult, *, parse: bool) -> PageResult:
+        """The page with this content; without blocks and Markdown unless `parse`."""
+        page = replace(page, lines=self.lines, text=self.text)
+        if not parse:
+            return page
+        return replace(
+            page,
+            blocks=self.blocks,
+            markdown=self.markdown,
+            header=self.header,
+            footer=self.footer,
+            left_out=self.left_out,
+            review=self.review,
+        )
 
 
-def arrange(
-    lines: Sequence[Line], size: Size, regions: Sequence[Region] | None = None, cells: Sequence[Box] = ()
-) -> Arrangement:
+def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDENCE) -> Arrangement:
     """The page in reading order. Pure; the result does not depend on the order of the input lines.
 
     Args:
         lines: with quads in pixels of the upright page, in any direction.
         size: of that page.
-        regions: of a layout model, in pixels of that page; None: geometry decides alone.
-        cells: of ruled tables, as from `find_cells`, in pixels of that page: the lines of a cell stay together.
+        evidence: in pixels of that page. Without regions of a layout model, geometry decides alone.
     """
-    lines = sorted(lines, key=lambda line: (line.quad, line.text, line.confidence))
-    frame = measure(lines)
-    zones, members = zones_of(regions or (), lines, size)
-    zones, ruled = _ruled(zones, members, ruled_tables(frame, cells))
-    zones, grids = _gridded(zones, members, frame, ruled)
+    lines, styles = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles)
+    regions, cells = evidence.regions, evidence.cells
+    frame = measure(lines, styles)
+    slip = is_slip(frame) and not is_tabular(rows_of(frame.pieces))
+    zones, members = zones_of(of_slip(regions or ()) if slip else regions or (), lines, size)
+    page = PageZones(zones, members)
+    add_ruled(page, frame, ruled_tables(frame, cells), evidence.tables)
+    judge_regions(page, frame, evidence.tables)
+    if regions is not None and not slip:
+        add_aligned(page, frame, lines)
+    zones, grids = page.zones, page.grids
     drafts: list[BlockDraft] = []
+    loose = with_drop_caps(_loose(frame, zones, members), frame.unit)
     flows = [
-        _without_stubs(flow, zones, members, grids) for flow in flows_of(_loose(frame, zones, members), frame.unit)
+        _without_stubs(flow, zones, members, grids)
+        for flow in flows_of(loose, frame.unit, max_depth=0 if slip else MAX_DEPTH)
     ]
     for flow in _ranked(flows, zones, members):
         for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members):
             zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
-            drafts.append(draft_of(paragraph, zone, grids.get(paragraph.zone), parse=regions is not None))
-    if regions is not None:
-        drafts = mark_running_lines(drafts, lines, size, frame.unit)
-    return _arranged(drafts, lines, frame.unit)
-
-
-def _ruled(
-    zones: list[Region], members: list[int], tables: Sequence[RuledTable]
-) -> tuple[list[Region], dict[int, Grid]]:
-    """The zones and one for each ruled table, and the grids of these, by zone. Moves their lines to them in `members`.
-
-    Omits ruled tables that are part of a larger table of the layout model.
-    """
-    grids: dict[int, Grid] = {}
-    for table in tables:
-        taken = [piece.index for piece in table.grid.pieces]
-        larger = [
-            i
-            for i in {members[index] for index in taken}
-            if i >= 0 and zones[i].type is BlockType.TABLE and len(taken) < MOST_OF_TABLE * members.count(i)
-        ]
-        if larger:
-            continue
-        taken_from = {members[index] for index in taken}
-        for index in taken:
-            members[index] = len(zones)
-        grids[len(zones)] = table.grid
-        zones = [*zones, Region(BlockType.TABLE, table.box, 1.0, _rank_of(taken_from, zones))]
-    return zones, grids
-
-
-def _rank_of(numbers: Collection[int], zones: Sequence[Region]) -> int | None:
-    """The first rank of the zones with these numbers; -1 means no zone."""
-    return min((rank for i in numbers if i >= 0 and (rank := zones[i].rank) is not None), default=None)
-
-
-def _gridded(
-    zones: list[Region], members: list[int], frame: Frame, ruled: dict[int, Grid]
-) -> tuple[list[Region], dict[int, Grid]]:
-    """Grids of the zones that stay together, by zone, including those of ruled tables.
-
-    Tables that turn out not to be tables become text, and text in figures is moved out of them: `members` is changed.
-    """
-    grids = dict(ruled)
-    held: dict[int, list[LayoutPiece]] = {}
-    for piece in frame.pieces:
-        held.setdefault(members[piece.index], []).append(piece)
-    for i, zone in enumerate(zones):
-        if zone.type not in WHOLE or i not in held or i in ruled:
-            continue
-        if zone.type is BlockType.FIGURE:
-            for piece in text_in(rows_of(held[i]), zone.box[2] - zone.box[0]):
-                members[piece.index] = -1
-            held[i] = [piece for piece in held[i] if members[piece.index] == i]
-        if not held[i]:
-            continue
-        grids[i] = grid_of(held[i])
-        if zone.type is BlockType.TABLE and not grids[i].is_table:
-            del grids[i]
-            zones = [*zones[:i], replace(zone, type=BlockType.TEXT), *zones[i + 1 :]]
-    return zones, grids
+            read = as_printed(paragraph) if slip else paragraph
+            drafts.append(draft_of(read, zone, grids.get(paragraph.zone)))
+    if regions is not None and not slip:
+        drafts = with_titles(mark_running_lines(drafts, lines, size, frame.unit))
+    elif slip:
+        drafts = without_false_titles(drafts)
+    return _arranged(with_captions(drafts, frame.unit), lines, frame.unit)
 
 
 def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> list[LayoutPiece]:
@@ -159,6 +136,17 @@ def _without_stubs(
             grids[table.zone] = with_stubs(grids[table.zone], stubs)
             flow = [piece for piece in flow if piece not in stubs]
     return flow
+
+
+def _sorted(lines: Sequence[Line], styles: Sequence[LineStyle | None]) -> tuple[list[Line], list[LineStyle | None]]:
+    """The lines with their styles, in an order that only depends on these."""
+    styled = sorted(zip(lines, styles or [None] * len(lines), strict=True), key=_sort_key)
+    return [line for line, _ in styled], [style for _, style in styled]
+
+
+def _sort_key(styled: tuple[Line, LineStyle | None]) -> tuple[object, ...]:
+    line, style = styled
+    return (line.quad, line.text, line.confidence, (style.size, style.bold) if style else (0.0, False))
 
 
 def _ranked(flows: list[Flow], zones: Sequence[Region], members: Sequence[int]) -> list[Flow]:
@@ -192,25 +180,20 @@ def _arranged(drafts: Sequence[BlockDraft], lines: Sequence[Line], unit: float) 
     levels = levels_of(drafts, unit)
     ordered: list[Line] = []
     blocks: list[Block] = []
-    left_out = [is_omitted(draft) for draft in drafts]
+    known = Vocabulary.of(line.text for line in lines)
+    left_out: list[LeftOut] = []
     for i, draft in enumerate(drafts):
-        blocks.append(block_of(draft, lines, len(ordered), levels.get(i)))
+        blocks.append(block_of(draft, lines, len(ordered), levels.get(i), known))
         ordered += [lines[member] for member in draft.members]
+        reason = omission(draft)
+        if reason is not None and blocks[-1].text:
+            left_out.append(LeftOut(blocks[-1].text, reason, blocks[-1].lines))
     return Arrangement(
         lines=tuple(ordered),
         blocks=tuple(blocks),
         text="\n\n".join(block.text for block in blocks if block.text),
-        markdown=document(
-            [
-                (block.markdown, block.type is BlockType.TEXT)
-                for block, left in zip(blocks, left_out, strict=True)
-                if block.markdown and not left
-            ]
-        ),
-        header=_running(blocks, BlockType.HEADER),
-        footer=_running(blocks, BlockType.FOOTER),
+        markdown=page_markdown(blocks, left_out),
+        header=running_text(blocks, BlockType.HEADER),
+        footer=running_text(blocks, BlockType.FOOTER),
+        left_out=tuple(left_out),
     )
-
-
-def _running(blocks: Sequence[Block], kind: BlockType) -> str | None:
-    return "\n".join(block.text for block in blocks if block.type is kind and block.text) or None

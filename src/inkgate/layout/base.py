@@ -1,11 +1,12 @@
-"""The Layout port: finds the blocks of a page."""
+"""What a page's pixels show beside its text, and the ports of the models that find it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from inkgate.types import BlockType, Box, RgbArray
+from inkgate.types import BlockType, Box, LineStyle, RgbArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,77 @@ class Layout(Protocol):
     def find(self, pixels: RgbArray) -> list[Region]:
         """Regions of an upright page, best first; may overlap, may be empty. Blocking; safe from many threads."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class CellGuess:
+    """A cell of a table as its model sees it; `box` as in TableGuess."""
+
+    row: int
+    column: int
+    row_span: int
+    column_span: int
+    box: Box
+    header: bool = False
+
+    def moved(self, factor: float, left: float, top: float) -> CellGuess:
+        """The same cell in an image `factor` times as large, with the table's image at `left` and `top`."""
+        x0, y0, x1, y1 = self.box
+        return replace(self, box=(left + x0 * factor, top + y0 * factor, left + x1 * factor, top + y1 * factor))
+
+
+@dataclass(frozen=True, slots=True)
+class TableGuess:
+    """The structure of a table as a model sees it. `box`: the part of the page that it looked at."""
+
+    box: Box
+    cells: tuple[CellGuess, ...]
+    confidence: float
+
+    def moved(self, factor: float, left: float, top: float) -> TableGuess:
+        """The same table in an image `factor` times as large, with this one's image at `left` and `top`."""
+        x0, y0, x1, y1 = self.box
+        box = (left + x0 * factor, top + y0 * factor, left + x1 * factor, top + y1 * factor)
+        return replace(self, box=box, cells=tuple(cell.moved(factor, left, top) for cell in self.cells))
+
+
+class TableModel(Protocol):
+    """Finds the cells of a table."""
+
+    def find(self, pixels: RgbArray) -> TableGuess | None:
+        """The cells of an image that shows one upright table, in its pixels; None if it sees none.
+
+        Blocking; safe from many threads.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CheckBox:
+    """A box to tick, in pixels of the page."""
+
+    box: Box
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PageEvidence:
+    """What is known of a page beside its lines, in pixels of the page.
+
+    Attributes:
+        regions: of the layout model; None: it was not asked.
+        cells: of ruled tables.
+        tables: of the table model.
+        styles: of the lines, in their order; empty if unknown.
+        timings_ms: time spent to find this, by stage.
+    """
+
+    regions: Sequence[Region] | None = None
+    cells: Sequence[Box] = ()
+    tables: Sequence[TableGuess] = ()
+    check_boxes: Sequence[CheckBox] = ()
+    styles: Sequence[LineStyle | None] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+NO_EVIDENCE = PageEvidence()

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
-from inkgate.layout.frame import LayoutPiece, Row, rows_of
+from inkgate.layout.frame import Row, rows_of
+from inkgate.layout.grid import Grid, GridCell
+from inkgate.layout.hyphenation import NO_WORDS, Vocabulary, join_lines
+from inkgate.layout.lists import listing
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import Paragraph
-from inkgate.layout.tables import Grid, table_in
-from inkgate.types import Block, BlockType, Box, Line
+from inkgate.layout.table_blocks import table_markdown, table_of
+from inkgate.types import Block, BlockType, Box, Line, mean_confidence
 
 SAME_TITLE = 1.15
 """Titles whose heights differ by less than this factor have the same level."""
 MAIN_TITLE = 1.35
 """A page's largest title has level 1 from this multiple of the line height on, else level 2."""
+DEEPEST = 6
+RARE = (2, 0.03)
+"""A height that so few titles have, and a smaller share of them, makes no level of its own: the subtitle of a booklet,
+a box set larger. A paper with 30 headings keeps all of its levels.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockDraft:
-    """A block before its lines are numbered. `region` is None if geometry alone decided."""
+    """A block before its lines are numbered.
+
+    Attributes:
+        region: None if geometry alone decided.
+        caption: of a figure.
+        shown: its text stands in its own Markdown; that of a figure's caption stands in the figure's, and labels inside
+            figures are left out.
+    """
 
     type: BlockType
     paragraph: Paragraph
     region: Region | None = None
     grid: Grid | None = None
+    caption: Paragraph | None = None
+    shown: bool = True
 
     @property
     def members(self) -> list[int]:
@@ -35,15 +54,9 @@ class BlockDraft:
         return [piece.index for piece in pieces if piece.index >= 0]
 
 
-def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None, *, parse: bool) -> BlockDraft:
-    """The paragraph as a block of the region's type; without a region, as list or text.
-
-    `parse`: tables are searched for in text, too.
-    """
+def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None) -> BlockDraft:
+    """The paragraph as a block of the region's type; without a region, as list or text."""
     if region is None or region.type is BlockType.TEXT:
-        found = table_in(paragraph.rows) if parse and not paragraph.items else None
-        if found is not None:
-            return BlockDraft(BlockType.TABLE, paragraph, None, found)
         return BlockDraft(BlockType.LIST if paragraph.items else BlockType.TEXT, paragraph, region)
     return BlockDraft(region.type, paragraph, region, grid)
 
@@ -60,15 +73,33 @@ def levels_of(drafts: Sequence[BlockDraft], unit: float) -> dict[int, int]:
 
 def levels_by_height(heights: Mapping[int, float], unit: float) -> dict[int, int]:
     """Heading levels, 1 to 6, of titles by the height of their lines; `unit`: that of the page's text."""
-    levels: dict[int, int] = {}
-    level, reference = 0, 0.0
+    groups = _without_rare(_by_height(heights), heights)
+    first = 1 if groups and heights[groups[0][0]] >= MAIN_TITLE * unit else 2
+    return {i: min(first + rank, DEEPEST) for rank, group in enumerate(groups) for i in group}
+
+
+def _by_height(heights: Mapping[int, float]) -> list[list[int]]:
+    """The titles in groups of nearly equal height, highest first."""
+    groups: list[list[int]] = []
     for i in sorted(heights, key=lambda i: -heights[i]):
-        if not levels:
-            level, reference = (1 if heights[i] >= MAIN_TITLE * unit else 2), heights[i]
-        elif heights[i] * SAME_TITLE < reference:
-            level, reference = min(level + 1, 6), heights[i]
-        levels[i] = level
-    return levels
+        if not groups or heights[i] * SAME_TITLE < heights[groups[-1][0]]:
+            groups.append([])
+        groups[-1].append(i)
+    return groups
+
+
+def _without_rare(groups: Sequence[list[int]], heights: Mapping[int, float]) -> list[list[int]]:
+    """The groups, with those of rare heights in the nearest of the others. The highest title is the document's."""
+    kept = [group for n, group in enumerate(groups) if n == 0 or not _is_rare(len(group), len(heights))]
+    usual = [median(heights[i] for i in group) for group in kept]
+    for group in (group for group in groups if group not in kept):
+        height = median(heights[i] for i in group)
+        kept[min(range(len(kept)), key=lambda n: abs(math.log(usual[n] / height)))] += group
+    return kept
+
+
+def _is_rare(count: int, titles: int) -> bool:
+    return count <= RARE[0] and count < RARE[1] * titles
 
 
 def box_of(draft: BlockDraft, lines: Sequence[Line]) -> Box:
@@ -80,42 +111,49 @@ def box_of(draft: BlockDraft, lines: Sequence[Line]) -> Box:
     return (min(lefts), min(tops), max(rights), max(bottoms))
 
 
-def block_of(draft: BlockDraft, lines: Sequence[Line], first: int, level: int | None) -> Block:
-    """The finished block. `first`: number of its first line in the page's reading order."""
+def block_of(
+    draft: BlockDraft, lines: Sequence[Line], first: int, level: int | None, known: Vocabulary = NO_WORDS
+) -> Block:
+    """The finished block. `first`: number of its first line in the page's reading order; `known`: words of the page."""
     text = _text(draft)
     count = len(draft.members)
+    table = table_of(draft.grid, lines, first) if draft.type is BlockType.TABLE and draft.grid else None
     return Block(
         type=draft.type,
         box=box_of(draft, lines),
         lines=tuple(range(first, first + count)),
         text=text,
-        markdown=_markdown(draft, text, level),
+        markdown=table_markdown(table) if table is not None else _markdown(draft, text, level, known),
         level=level,
-        confidence=draft.region.confidence if draft.region and not (draft.grid and draft.grid.ruled) else None,
+        confidence=mean_confidence([lines[i] for i in draft.members]),
+        type_confidence=draft.region.confidence if draft.region and not (draft.grid and draft.grid.geometric) else None,
+        table=table,
     )
 
 
 def _text(draft: BlockDraft) -> str:
     if draft.grid is None:
         return plain(draft.paragraph)
-    return plain(Paragraph([line for row in draft.grid.cells for line in _printed(row, ruled=draft.grid.ruled)]))
+    return plain(Paragraph([line for row in draft.grid.by_row for line in _printed(row, ruled=draft.grid.ruled)]))
 
 
-def _printed(cells: list[list[LayoutPiece]], *, ruled: bool) -> list[Row]:
+def _printed(cells: list[GridCell], *, ruled: bool) -> list[Row]:
     """A table's row as lines of text: one line, or several if one cell fills a row of a ruled table."""
-    filled = [cell for cell in cells if cell]
+    filled = [list(cell.pieces) for cell in cells if cell.pieces]
     return rows_of(filled[0]) if ruled and len(filled) == 1 else [[piece for cell in filled for piece in cell]]
 
 
-def _markdown(draft: BlockDraft, text: str, level: int | None) -> str:
-    if draft.type is BlockType.FIGURE or not text:
+def _markdown(draft: BlockDraft, text: str, level: int | None, known: Vocabulary) -> str:
+    if draft.type is BlockType.FIGURE:
+        caption = join_lines(plain(draft.caption).split("\n"), known) if draft.caption else ""
+        inside = markdown.of_text(text) if draft.shown else ""
+        return "\n\n".join(part for part in (markdown.figure(caption), inside) if part)
+    if not draft.shown or not text:
         return ""
-    if draft.type is BlockType.TABLE and draft.grid is not None:
-        return markdown.table(draft.grid)
     if draft.type is BlockType.TITLE:
-        return markdown.title(markdown.join_lines(text.split("\n")), level or 1)
+        return markdown.title(join_lines(text.split("\n"), known), level or 1)
     if draft.type is BlockType.LIST and draft.paragraph.items:
-        return markdown.listing(draft.paragraph)
+        return listing(draft.paragraph, known)
     if draft.type is BlockType.FORMULA:
         return markdown.of_text(" ".join(text.split("\n")))
-    return markdown.prose(draft.paragraph)
+    return markdown.prose(draft.paragraph, known)

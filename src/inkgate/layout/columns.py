@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.frame import FloatArray, LayoutPiece
+from inkgate.layout.turned import turned_parts
 
 BoolArray = NDArray[np.bool_]
 
@@ -22,6 +24,14 @@ RAGGED = 0.35
 """Left edges of one column differ by less than this, in line heights."""
 MOST_GUTTERS = 40
 """Candidates tried at each cut: the left edges that most lines share."""
+LEAST_INSET = 2
+"""Lines of an inset that columns run around: one alone is a cell between others."""
+INSET_NEAR = 0.8
+"""Lines of both columns stand within this distance of each line of an inset, in line heights."""
+INSET_MARGIN = 5.0
+"""Lines of the columns stand within this distance above and below an inset, in line heights from middle to middle."""
+MOST_INSET = 0.25
+"""If more of the lines beside a gutter cross it, it is none."""
 MIN_SIDE = 2
 """Minimum number of lines on each side of a gutter."""
 PROSE_LINES = 3
@@ -36,12 +46,31 @@ PROSE_ASPECT = 8.0
 """Minimum width of a long line, in line heights."""
 FAR, FAR_FACTOR = 4.0, 2.0
 """Lines on common baselines, and further apart than this, must be this many times as long: they may be a table's."""
+NARROW_ASPECT = 5.0
+"""The same where the lines run on in the middle of sentences: narrow columns of a newspaper or magazine."""
+RUNNING_LINES = 6
+"""Minimum number of lines to tell by that."""
+RUNNING_WORDS = 4
+RUNNING_SHARE = 0.4
+"""Share of them that begin with a small letter and have as many words. German prose, with its capitals, has about half
+that begin so; of cells few do.
+"""
 PROSE_SHARE = 0.5
 """A column is prose if at least this share of it is long lines."""
 PROSE_FILL = 0.6
 """A line that covers at least this share of the width fills its column."""
 STRIP = 3.0
 """Columns end and new ones begin where the page is empty from side to side for this many line heights."""
+HEADLINE_STRIP = 0.65
+"""They also do where this much is empty above a headline over several of them: stories of a newspaper. Detectors draw
+the boxes of both too high."""
+NEW_STRIP = 1.5
+"""They also do where this much is empty between columns of other gutters: paragraphs are nearer to each other."""
+LARGE, CLOSE_STRIP, VERY_LARGE = 1.25, 0.8, 1.4
+"""A headline's letters are this many line heights high; nearer to the columns above than the second, as many as the
+third: lines with formulas are high, too."""
+MOST_COLUMNS = 12
+"""Pieces looked at above and below such a strip: the last and first rows of as many columns."""
 LONE_ROWS = 2
 """Maximum number of rows removed from each end of two columns because they belong to neither."""
 LONE_WIDTH = 0.5
@@ -52,32 +81,48 @@ ALIGNED = 0.25
 """Lines of two columns whose middles differ by less, in line heights, are on one baseline."""
 ALIGNED_SHARE = 0.55
 """From this share of aligned lines on, short lines side by side are rows."""
+APART, APART_SHARE = 10.0, 0.75
+"""The share if they are further apart than this, in line heights: labels stand on the lines of their values, but blocks
+of lines of one pitch, such as the two addresses at the head of a letter, meet by chance on half of theirs.
+"""
 
 Flow = list[LayoutPiece]
 """Pieces that are read together, across and down: one column, or one band over the whole width."""
 
 
-def flows_of(pieces: Sequence[LayoutPiece], unit: float) -> list[Flow]:
-    """The flows in reading order, turned lines last; within a flow the pieces are unordered."""
-    standing = [piece for piece in pieces if not piece.turned]
-    turned = [piece for piece in pieces if piece.turned]
-    flows = _cut(standing, unit, depth=0) if standing else []
-    return flows + [[piece] for piece in sorted(turned, key=lambda piece: (piece.left, piece.top, piece.text))]
-
-
 MAX_DEPTH = 12
+"""Cuts within cuts."""
+
+
+def flows_of(pieces: Sequence[LayoutPiece], unit: float, *, max_depth: int = MAX_DEPTH) -> list[Flow]:
+    """The flows in reading order, those of turned text last, each in its own frame; within a flow the pieces are
+    unordered.
+
+    `max_depth`: of cuts within cuts; 0: the page is read across.
+    """
+    parts = turned_parts([piece for piece in pieces if piece.turn], unit)
+    turned = {piece.index for part in parts for piece in part}
+    standing = [piece for piece in pieces if piece.zone >= 0 or piece.index not in turned]
+    return [flow for part in (standing, *parts) if part for flow in _cut(part, unit, max_depth)]
 
 
 def _cut(pieces: list[LayoutPiece], unit: float, depth: int) -> list[Flow]:
-    split = _best_split(pieces, unit) if depth < MAX_DEPTH and len(pieces) >= 2 * MIN_SIDE else None
+    split = _best_split(pieces, unit) if depth > 0 and len(pieces) >= 2 * MIN_SIDE else None
     if split is None:
         return [pieces]
-    return [flow for part in split if part for flow in _cut(part, unit, depth + 1)]
+    return [flow for part in split if part for flow in _cut(part, unit, depth - 1)]
+
+
+def _side_by_side(pieces: Sequence[LayoutPiece]) -> bool:
+    return max(piece.left for piece in pieces) > min(piece.right for piece in pieces)
 
 
 @dataclass(frozen=True, slots=True)
 class _PieceTable:
-    """The pieces as arrays, sorted by their middles. `strips`: whether an empty strip lies above a piece."""
+    """The pieces as arrays, sorted by their middles.
+
+    `strips`: whether an empty strip lies above a piece; `running`: whether its text begins within a sentence.
+    """
 
     pieces: list[LayoutPiece]
     left: FloatArray
@@ -85,13 +130,51 @@ class _PieceTable:
     middle: FloatArray
     height: FloatArray
     strips: BoolArray
+    running: BoolArray
 
 
 def _tabled(pieces: Sequence[LayoutPiece], unit: float) -> _PieceTable:
     ordered = sorted(pieces, key=lambda p: (p.middle, p.left, p.right, p.text))
     left, right, middle, top, bottom = np.array([(p.left, p.right, p.middle, p.top, p.bottom) for p in ordered]).T
-    gap = np.minimum.accumulate(top[::-1])[::-1][1:] - np.maximum.accumulate(bottom)[:-1]
-    return _PieceTable(ordered, left, right, middle, bottom - top, np.concatenate([[False], gap >= STRIP * unit]))
+    gap = np.concatenate([[0.0], np.minimum.accumulate(top[::-1])[::-1][1:] - np.maximum.accumulate(bottom)[:-1]])
+    strips = gap >= STRIP * unit
+    for i in np.flatnonzero((gap >= HEADLINE_STRIP * unit) & ~strips).tolist():
+        strips[i] = _is_headed(ordered, i, unit, large=gap[i] < CLOSE_STRIP * unit) or (
+            gap[i] >= NEW_STRIP * unit and _has_new_columns(ordered, i, unit)
+        )
+    running = np.array([_is_running(piece.text) for piece in ordered], dtype=np.bool_)
+    return _PieceTable(ordered, left, right, middle, bottom - top, strips, running)
+
+
+def _is_headed(ordered: Sequence[LayoutPiece], start: int, unit: float, *, large: bool) -> bool:
+    """Whether a headline over several of the columns above begins at this piece; `large`: in large letters."""
+    above = ordered[max(0, start - MOST_COLUMNS) : start]
+    for head in ordered[start : start + MOST_COLUMNS]:
+        if (
+            head.height < (VERY_LARGE if large else LARGE) * unit
+            or head.middle > ordered[start].middle + 2 * unit
+            or head.zone >= 0
+        ):
+            continue
+        under = [p for p in above if head.left - unit <= p.left and p.right <= head.right + unit]
+        if under and all(p.height < head.height for p in under) and _side_by_side(under):
+            return True
+    return False
+
+
+def _has_new_columns(ordered: Sequence[LayoutPiece], start: int, unit: float) -> bool:
+    """Whether columns of prose end above this piece and others begin: no gutter goes on."""
+    above, below = ordered[max(0, start - 2 * MOST_COLUMNS) : start], ordered[start : start + 2 * MOST_COLUMNS]
+    if any(sum(p.width >= PROSE_ASPECT * p.height for p in part) < PROSE_SHARE * len(part) for part in (above, below)):
+        return False
+    return _has_gutter(above, unit) and _has_gutter(below, unit) and not _has_gutter([*above, *below], unit)
+
+
+def _has_gutter(pieces: Sequence[LayoutPiece], unit: float) -> bool:
+    """Whether the pieces leave a stretch of x free between them."""
+    spans = sorted((piece.left, piece.right) for piece in pieces)
+    ends = accumulate((right for _, right in spans), max)
+    return any(left - end >= GUTTER * unit for end, (left, _) in zip(ends, spans[1:], strict=False))
 
 
 def _best_split(pieces: Sequence[LayoutPiece], unit: float) -> list[list[LayoutPiece]] | None:
@@ -102,23 +185,64 @@ def _best_split(pieces: Sequence[LayoutPiece], unit: float) -> list[list[LayoutP
     for edge in _edges(table.left, unit):
         left = table.right <= edge - GUTTER * unit
         right = table.left >= edge - RAGGED * unit
-        for stretch in _runs(~(left | right), table.strips):
-            run = _trimmed(table, stretch, unit)
+        crossing = ~(left | right)
+        runs = _runs(crossing & ~_insets(table, left, right, unit), table.strips)
+        for stretch, most in _tall(table, runs, left, right, unit):
+            if best is not None and most < best[0]:
+                continue
+            run = _trimmed(table, stretch, left, right, unit)
             rank = _rank(table, run, left[run], right[run], unit)
             if rank is not None and (best is None or rank > best):
-                best, found = rank, _parts(table, run, left)
+                best, found = rank, _parts(table, run, left, right)
     return found
 
 
-def _parts(table: _PieceTable, run: slice, left: BoolArray) -> list[list[LayoutPiece]]:
-    """The pieces above a stretch, to the left and right of its gutter, and below."""
-    beside = list(zip(table.pieces[run], left[run].tolist(), strict=True))
+def _parts(table: _PieceTable, run: slice, left: BoolArray, right: BoolArray) -> list[list[LayoutPiece]]:
+    """The pieces above a stretch, to the left and right of its gutter, insets over the gutter, and below."""
+    beside = list(zip(table.pieces[run], left[run].tolist(), right[run].tolist(), strict=True))
     return [
         table.pieces[: run.start],
-        [piece for piece, is_left in beside if is_left],
-        [piece for piece, is_left in beside if not is_left],
+        [piece for piece, is_left, _ in beside if is_left],
+        [piece for piece, _, is_right in beside if is_right],
+        [piece for piece, is_left, is_right in beside if not (is_left or is_right)],
         table.pieces[run.stop :],
     ]
+
+
+def _insets(table: _PieceTable, left: BoolArray, right: BoolArray, unit: float) -> BoolArray:
+    """The pieces that cross a gutter but stand between lines of both its columns, which run around them.
+
+    They are masked, as in XY-Cut++ (Liu et al., 2025), so that a quotation or a picture's caption set into two columns
+    does not end them.
+    """
+    found = np.zeros(len(table.pieces), dtype=np.bool_)
+    crossing = np.flatnonzero(~(left | right))
+    sides = np.flatnonzero(left), np.flatnonzero(right)
+    if len(crossing) < LEAST_INSET or min(len(side) for side in sides) < 2 * PROSE_LINES:
+        return found
+    wrapped = np.ones(len(crossing), dtype=np.bool_)
+    for side, sign, near, far in ((sides[0], 1, table.right, table.left), (sides[1], -1, table.left, table.right)):
+        middle = table.middle[side]
+        place = np.clip(np.searchsorted(middle, table.middle[crossing]), 1, len(side) - 1)
+        before = np.abs(table.middle[crossing] - middle[place - 1]) < np.abs(table.middle[crossing] - middle[place])
+        closest = side[np.where(before, place - 1, place)]
+        wrapped &= np.abs(table.middle[crossing] - table.middle[closest]) < INSET_NEAR * unit
+        wrapped &= sign * (far[crossing] - near[closest]) > 0
+    inset = crossing[wrapped]
+    if len(inset) >= LEAST_INSET and all(_runs_around(table, side, inset, unit) for side in sides):
+        found[inset] = True
+    return found
+
+
+def _runs_around(table: _PieceTable, side: NDArray[np.int64], inset: NDArray[np.int64], unit: float) -> bool:
+    """Whether a column has lines above and below an inset that reach over it from outside. Else the inset is a column
+    of its own, between columns that are narrower than those above or below.
+    """
+    left, right = float(table.left[inset].min()), float(table.right[inset].max())
+    over = side[(table.right[side] > left) & (table.left[side] < right)]
+    over = over[(table.left[over] < left - unit) | (table.right[over] > right + unit)]
+    above, below = table.middle[inset].min() - table.middle[over], table.middle[over] - table.middle[inset].max()
+    return all(bool(((gap > 0) & (gap <= INSET_MARGIN * unit)).any()) for gap in (above, below))
 
 
 def _edges(lefts: FloatArray, unit: float) -> list[float]:
@@ -137,11 +261,46 @@ def _runs(crossing: BoolArray, strips: BoolArray) -> list[slice]:
     return [slice(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b - a >= 2 * MIN_SIDE]
 
 
-def _trimmed(table: _PieceTable, run: slice, unit: float) -> slice:
+def _tall(
+    table: _PieceTable, runs: Sequence[slice], left: BoolArray, right: BoolArray, unit: float
+) -> list[tuple[slice, float]]:
+    """The stretches that `_rank` may accept, with the most that it may find as their height: without these two limits
+    a page of thousands of scattered lines takes twice as long.
+    """
+    if not runs:
+        return []
+    starts, stops = np.array([(run.start, run.stop) for run in runs]).T
+    low, high, few = np.full(len(runs), -np.inf), np.full(len(runs), np.inf), np.zeros(len(runs), dtype=np.bool_)
+    for side in (np.flatnonzero(left), np.flatnonzero(right)):
+        first, last = np.searchsorted(side, starts), np.searchsorted(side, stops)
+        few |= last - first < MIN_SIDE
+        if not len(side):
+            return []
+        middle = table.middle[side]
+        low = np.maximum(low, middle[np.minimum(first, len(side) - 1)])
+        high = np.minimum(high, middle[np.maximum(last - 1, 0)])
+    heights = high - low
+    return [(runs[i], float(heights[i])) for i in np.flatnonzero(~few & ~(heights < unit)).tolist()]
+
+
+def _trimmed(table: _PieceTable, run: slice, left: BoolArray, right: BoolArray, unit: float) -> slice:
     """A stretch without isolated rows at its ends: running headers and footers, headings."""
     order = np.arange(run.start, run.stop)
     above, below = _lone(table, order, unit), _lone(table, order[::-1], unit)
+    if above and _heads_columns(table, order[:above], order[left[run]], order[right[run]], unit):
+        above = 0
     return slice(run.start + above, run.stop - below) if above + below < len(order) else run
+
+
+def _heads_columns(
+    table: _PieceTable, row: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64], unit: float
+) -> bool:
+    """Whether rows at the top are headings of both columns: they begin at the columns' edges, as page numbers don't."""
+    return all(
+        side.size > len(row)
+        and bool((np.abs(table.left[np.intersect1d(row, side)] - table.left[side].min()) < RAGGED * unit).any())
+        for side in (left, right)
+    )
 
 
 def _lone(table: _PieceTable, order: NDArray[np.int64], unit: float) -> int:
@@ -173,11 +332,15 @@ def _rank(table: _PieceTable, run: slice, left: BoolArray, right: BoolArray, uni
     if not a.any() or not b.any():
         return None
     few, many = (middle[a], middle[right]) if a.sum() <= b.sum() else (middle[b], middle[left])
-    aligned = _aligned(few, many, unit)
     gap = float(table.left[run][right].min() - table.right[run][left].max())
-    aspect = PROSE_ASPECT * (FAR_FACTOR if aligned and gap > FAR * unit else 1.0)
+    aligned = _aligned(few, many, unit, APART_SHARE if gap > APART * unit else ALIGNED_SHARE)
+    inset = int((~(left | right)).sum())
+    if inset > MOST_INSET * len(left):
+        return None
+    running = _runs_on(table, run, a) and _runs_on(table, run, b)
+    aspect = NARROW_ASPECT if running else PROSE_ASPECT * (FAR_FACTOR if aligned and gap > FAR * unit else 1.0)
     if not (_prose(table, run, a, unit, aspect) and _prose(table, run, b, unit, aspect)) and (
-        aligned or not (_wordy(table, run, a) and _wordy(table, run, b))
+        aligned or inset or not (_wordy(table, run, a) and _wordy(table, run, b))
     ):
         return None
     return float(high - low), gap
@@ -192,18 +355,29 @@ def _wordy(table: _PieceTable, run: slice, side: BoolArray) -> bool:
     return bool(words >= WORDY_SHARE * side.sum() and np.median(aspect) >= WORDY_ASPECT)
 
 
+def _runs_on(table: _PieceTable, run: slice, side: BoolArray) -> bool:
+    """Whether many lines of a side begin within a sentence, as lines of prose do and cells of a table don't."""
+    ours = table.running[run][side]
+    return len(ours) >= RUNNING_LINES and int(ours.sum()) >= RUNNING_SHARE * len(ours)
+
+
+def _is_running(text: str) -> bool:
+    text = text.lstrip()
+    return text[:1].islower() and text.count(" ") >= RUNNING_WORDS - 1
+
+
 def _is_words(text: str) -> bool:
     letters = sum(char.isalpha() for char in text)
     return letters > sum(char.isdigit() for char in text)
 
 
-def _aligned(few: FloatArray, many: FloatArray, unit: float) -> bool:
-    """Whether the lines of both sides share their baselines, up to one shift for all of them."""
+def _aligned(few: FloatArray, many: FloatArray, unit: float, share: float) -> bool:
+    """Whether that share of the lines of both sides have common baselines, up to one shift for all of them."""
     place = np.clip(np.searchsorted(many, few), 1, len(many) - 1)
     before, after = few - many[place - 1], few - many[place]
     shift = np.sort(np.where(np.abs(before) < np.abs(after), before, after))
     together = np.searchsorted(shift, shift + 2 * ALIGNED * unit, side="right") - np.arange(len(shift))
-    return float(together.max()) >= ALIGNED_SHARE * len(few)
+    return float(together.max()) >= share * len(few)
 
 
 def _prose(table: _PieceTable, run: slice, side: BoolArray, unit: float, aspect: float) -> bool:

@@ -1,26 +1,32 @@
 """The page's frame of reference: lines made upright, measured, and put into rows.
 
-Reading order is computed on *pieces*: the lines of the page after its skew is undone, and after pages of vertical
-columns (Chinese, Japanese) are rotated so that their columns become rows. All later steps read left to right and top to
-bottom, and measure in line heights.
+Reading order is computed on *pieces*: the lines of the page after its skew is undone, and after pages whose text is
+turned, or runs in vertical columns (Chinese, Japanese), are rotated so that it runs from left to right. All later steps
+read left to right and top to bottom, and measure in line heights.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.types import Box, Line
+from inkgate.layout.direction import (
+    directions_of,
+    is_columnar,
+    page_direction,
+    set_upright,
+    turned_lines,
+)
+from inkgate.layout.styles import size_of
+from inkgate.types import Box, Line, LineStyle
 
 FloatArray = NDArray[np.float64]
 LONG_ASPECT = 3.0
 """A line at least this many times wider than high has a reliable angle."""
-TALL_ASPECT = 1.8
-"""A line of several characters this many times higher than wide is vertical."""
 MAX_SKEW = math.radians(30)
 """Beyond this angle a line is rotated, not skewed, and does not count for the page's skew."""
 SAME_ROW = 0.5
@@ -38,8 +44,11 @@ class LayoutPiece:
         index: of the line in the caller's sequence; -1 for a zone.
         left, top, right, bottom: the upright box that the line would have if the page were not skewed.
         slope: dy/dx of the line in the frame; 0 if the line is too short to tell.
-        turned: the line runs at a right angle to the page's reading direction (a stamp in the margin).
+        turn: degrees clockwise by which the line is turned against the page's reading direction: 0, 90, 180 or 270.
         zone: the table or figure that this represents; -1 for a line.
+        em: size of the line's font; 0 for a zone.
+        bold: the line is, as far as known.
+        joined: its text begins the word that the next piece of its row continues (a drop cap).
     """
 
     index: int
@@ -49,8 +58,11 @@ class LayoutPiece:
     right: float
     bottom: float
     slope: float = 0.0
-    turned: bool = False
+    turn: int = 0
     zone: int = -1
+    em: float = 0.0
+    bold: bool = False
+    joined: bool = False
 
     @property
     def height(self) -> float:
@@ -59,6 +71,11 @@ class LayoutPiece:
     @property
     def width(self) -> float:
         return self.right - self.left
+
+    @property
+    def turned(self) -> bool:
+        """Whether it runs at a right angle to the page's reading direction: a stamp in the margin."""
+        return self.turn in (90, 270)
 
     @property
     def middle(self) -> float:
@@ -73,12 +90,14 @@ class Frame:
     Attributes:
         pieces: in the order of the lines.
         unit: median height of the pieces, at least 1.0: the unit of all distances.
-        vertical: text runs downwards in columns from right to left; the pieces are already rotated.
+        turn: degrees clockwise by which most of the page's text is turned; the pieces are already turned back.
+        vertical: text runs downwards in columns from right to left, which is the same as text turned by 90 degrees.
         angle: radians by which the page was skewed, clockwise.
     """
 
     pieces: tuple[LayoutPiece, ...]
     unit: float
+    turn: int
     vertical: bool
     angle: float
 
@@ -86,44 +105,46 @@ class Frame:
         """An upright box of the page in the frame: the bounds of its rotated corners."""
         left, top, right, bottom = box
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=np.float64)
-        placed = _turn(_lay(corners) if self.vertical else corners, self.angle)
+        placed = _turn(set_upright(corners, self.turn), self.angle)
         low, high = placed.min(axis=0).tolist(), placed.max(axis=0).tolist()
         return (low[0], low[1], high[0], high[1])
 
 
-def measure(lines: Sequence[Line]) -> Frame:
-    """The frame of the lines, which may run in any direction."""
+def measure(lines: Sequence[Line], styles: Sequence[LineStyle | None] = ()) -> Frame:
+    """The frame of the lines, which may run in any direction. `styles`: of the lines; empty if unknown."""
     if not lines:
-        return Frame((), 1.0, vertical=False, angle=0.0)
+        return Frame((), 1.0, turn=0, vertical=False, angle=0.0)
     quads = np.array([line.quad for line in lines], dtype=np.float64).reshape(-1, 4, 2)
     across = ((quads[:, 1] - quads[:, 0]) + (quads[:, 2] - quads[:, 3])) / 2
     down = ((quads[:, 3] - quads[:, 0]) + (quads[:, 2] - quads[:, 1])) / 2
     centre = quads.mean(axis=1)
-    lengths = np.array([len(line.text) for line in lines])
-    vertical = _vertical(across, down, lengths)
-    if vertical:
-        centre, across, down = _lay(centre), _lay(across), _lay(down)
+    texts = [line.text for line in lines]
+    directions = directions_of(across, down, texts)
+    turn = page_direction(directions, across, down, texts)
+    centre, across, down = (set_upright(vectors, turn) for vectors in (centre, across, down))
     # A quad may begin at the page's top left corner although its text runs downwards: `across` is the longer direction.
     swap = (np.abs(across[:, 0]) < np.abs(down[:, 0]))[:, None]
     across, down = np.where(swap, down, across), np.where(swap, across, down)
     angle = _skew(across, down)
     centre, across, down = (_turn(vectors, angle) for vectors in (centre, across, down))
     half = np.stack([np.hypot(*across.T), np.hypot(*down.T)], axis=1) / 2
-    turned = (half[:, 1] > TALL_ASPECT * half[:, 0]) & (lengths > 2)
+    turns = turned_lines((directions - turn) % 360, half, texts)
     long = half[:, 0] > LONG_ASPECT * half[:, 1]
     slope = np.where(long, across[:, 1] / np.where(across[:, 0] == 0, 1.0, across[:, 0]), 0.0).tolist()
     boxes = np.concatenate([centre - half, centre + half], axis=1).tolist()
+    known = styles or [None] * len(lines)
     pieces = tuple(
-        LayoutPiece(i, line.text, left, top, right, bottom, slope[i], bool(turned[i]))
-        for i, (line, (left, top, right, bottom)) in enumerate(zip(lines, boxes, strict=True))
+        _styled(LayoutPiece(i, line.text, left, top, right, bottom, slope[i], int(turns[i])), style)
+        for i, (line, style, (left, top, right, bottom)) in enumerate(zip(lines, known, boxes, strict=True))
     )
-    heights = 2 * half[:, 1] if turned.all() else 2 * half[~turned, 1]
-    return Frame(pieces, max(1.0, float(np.median(heights))), vertical, angle)
+    sideways = turns % 180 == 90
+    heights = 2 * half[:, 1] if sideways.all() else 2 * half[~sideways, 1]
+    vertical = turn == 90 and is_columnar("".join(texts))
+    return Frame(pieces, max(1.0, float(np.median(heights))), turn, vertical, angle)
 
 
-def _lay(vectors: FloatArray) -> FloatArray:
-    """(x, y) -> (y, -x): the rightmost column becomes the first row, its top the row's left end."""
-    return np.stack([vectors[:, 1], -vectors[:, 0]], axis=1)
+def _styled(piece: LayoutPiece, style: LineStyle | None) -> LayoutPiece:
+    return replace(piece, em=size_of(piece.height, style), bold=style is not None and style.bold)
 
 
 def _turn(vectors: FloatArray, angle: float) -> FloatArray:
@@ -131,14 +152,6 @@ def _turn(vectors: FloatArray, angle: float) -> FloatArray:
     x, y = vectors[:, 0], vectors[:, 1]
     cos, sin = math.cos(angle), math.sin(angle)
     return np.stack([cos * x + sin * y, cos * y - sin * x], axis=1)
-
-
-def _vertical(across: FloatArray, down: FloatArray, lengths: NDArray[np.int64]) -> bool:
-    """Whether most of the page's text is in vertical columns."""
-    width = np.maximum(np.abs(across[:, 0]), np.abs(down[:, 0]))
-    height = np.maximum(np.abs(across[:, 1]), np.abs(down[:, 1]))
-    tall = (height > TALL_ASPECT * width) & (lengths > 1)
-    return bool(lengths[tall].sum() * 2 > lengths.sum())
 
 
 def _skew(across: FloatArray, down: FloatArray) -> float:

@@ -1,13 +1,15 @@
-"""Text and Markdown (CommonMark, with pipe tables) of paragraphs, lists, titles and tables."""
+"""Text and Markdown (CommonMark) of paragraphs, titles and figures, and of whole pages."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
-from inkgate.layout.paragraphs import BULLET, NUMBER, Paragraph, is_flowing, row_text
-from inkgate.layout.tables import Grid
+from inkgate.layout.hyphenation import HYPHENS, NO_WORDS, Vocabulary, join_lines
+from inkgate.layout.paragraphs import Paragraph, joined_rows, row_text
+from inkgate.types import Block, BlockType, LeftOut
 
 _BREAKS = re.compile(r"[\t\n\r]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -20,26 +22,13 @@ _LEADING = re.compile(r"^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|[-=|:](?=[-=|:\s]*$))")
 _LEADING_NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _ESCAPED = r"\\\g<0>"
 _CLOSING = re.compile(r"(?:(?<=\s)|^)#+$")
-_TASK = re.compile(r"^\[(?=[ xX]\])")
-_PLAIN_NUMBER = re.compile(r"^\s*(\d{1,2})[.．]\s*")
-_CJK = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "：", "；", '"', "”", "’", ")")
+_SENTENCE_WORDS = 4
+"""A block of text with fewer words is not the beginning of a sentence that another block continues."""
 _HARD_BREAK = "  \n"
-
-
-def join_lines(texts: Sequence[str]) -> str:
-    """Lines of a paragraph as flowing text: removes a line's last hyphen; adds no space between CJK characters."""
-    flow = ""
-    for text in (text.strip() for text in texts):
-        if not flow or not text:
-            flow += text
-        elif flow[-1] in "-\u00ad\u2010" and len(flow) > 1 and flow[-2].isalpha() and text[0].islower():
-            flow = flow[:-1] + text
-        elif _CJK.match(flow[-1]) and _CJK.match(text[0]):
-            flow += text
-        else:
-            flow += " " + text
-    return flow
+NOTE = "[^"
+"""Footnotes begin with this."""
+RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
 
 
 def escape(text: str) -> str:
@@ -47,14 +36,14 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(_ESCAPED, _CONTROLS.sub("", _BREAKS.sub(" ", text)).strip())
 
 
-def _opening(text: str) -> str:
+def at_beginning(text: str) -> str:
     """Escaped text for the beginning of a line: it can't start a heading, quotation, list, rule or table."""
     return _LEADING_NUMBER.sub(r"\1\\\2", _LEADING.sub(r"\\\1", text))
 
 
 def of_text(text: str) -> str:
     """Markdown of plain text: an empty line separates paragraphs, whose line breaks are kept."""
-    lines = [_opening(escape(line.strip())) for line in text.splitlines()]
+    lines = [at_beginning(escape(line.strip())) for line in text.splitlines()]
     return "\n\n".join(_HARD_BREAK.join(group) for filled, group in groupby(lines, key=bool) if filled)
 
 
@@ -63,52 +52,74 @@ def plain(paragraph: Paragraph) -> str:
     return "\n".join(text for row in paragraph.rows if (text := row_text(row)))
 
 
-def prose(paragraph: Paragraph) -> str:
+def prose(paragraph: Paragraph, known: Vocabulary = NO_WORDS) -> str:
     """Markdown of running text; line breaks that are not caused by the line's width (addresses, verse, receipts) are
     kept.
     """
-    texts = [text for row in paragraph.rows if (text := row_text(row))]
-    if is_flowing(paragraph.rows):
-        return _opening(escape(join_lines(texts)))
-    return _HARD_BREAK.join(_opening(escape(text)) for text in texts)
+    groups = ([row_text(row) for row in group] for group in joined_rows(paragraph))
+    return _HARD_BREAK.join(at_beginning(escape(join_lines(group, known))) for group in groups)
 
 
-def listing(paragraph: Paragraph) -> str:
-    """Markdown of a list, one item per line. Numbers that don't count up by one are kept as text in bulleted items."""
-    bounds = [*paragraph.items, len(paragraph.rows)]
-    items = [join_lines([row_text(row) for row in paragraph.rows[a:b]]) for a, b in pairwise(bounds)]
-    numbers = [int(found[1]) for text in items if (found := _PLAIN_NUMBER.match(text)) and NUMBER.match(text)]
-    counts = numbers == list(range(numbers[0], numbers[0] + len(items))) if numbers else False
-    return "\n".join(_item(text, counts=counts) for text in items)
+def page_markdown(blocks: Sequence[Block], left_out: Sequence[LeftOut] = ()) -> str:
+    """The Markdown of a page from that of its blocks, without those left out.
+
+    A figure's own Markdown stands, whether or not the text inside it is left out.
+    """
+    hidden = _hidden(blocks, left_out)
+    shown = [block for i, block in enumerate(blocks) if block.markdown and i not in hidden]
+    known = NO_WORDS
+    if any(block.markdown.endswith(HYPHENS) for block in shown):  # else there is no word to join, and this is slow
+        known = Vocabulary.of(line for block in blocks for line in block.text.split("\n"))
+    return document(shown, known)
 
 
-def _item(text: str, *, counts: bool) -> str:
-    number = _PLAIN_NUMBER.match(text)
-    if number and counts:
-        return f"{number[1]}. {_content(text[number.end() :])}"
-    bullet = BULLET.match(text)
-    return f"- {_content(text[bullet.end() :] if bullet else text)}"
+def running_text(blocks: Sequence[Block], kind: BlockType) -> str | None:
+    """The text of a page's headers or footers, whether or not they are left out; None if there are none."""
+    return "\n".join(block.text for block in blocks if block.type is kind and block.text) or None
 
 
-def _content(text: str) -> str:
-    """An item's text, escaped so that no block or task box begins in it."""
-    return _TASK.sub(r"\\[", _opening(escape(text)))
+def _hidden(blocks: Sequence[Block], left_out: Sequence[LeftOut]) -> set[int]:
+    """Numbers of the blocks that are left out: by their lines, or by their text if the engine reports no lines, which
+    are headers and footers only.
+    """
+    lines = {line for part in left_out for line in part.lines}
+    texts = Counter(part.text for part in left_out if not part.lines)
+    hidden: set[int] = set()
+    for i, block in enumerate(blocks):
+        if block.lines:
+            if block.type is not BlockType.FIGURE and lines.issuperset(block.lines):
+                hidden.add(i)
+        elif block.type in RUNNING and texts[block.text]:
+            texts[block.text] -= 1
+            hidden.add(i)
+    return hidden
 
 
-def document(blocks: Sequence[tuple[str, bool]]) -> str:
-    """The Markdown of a page from that of its blocks, each with whether it is running text.
+def document(blocks: Sequence[Block], known: Vocabulary = NO_WORDS) -> str:
+    """The Markdown of a page from that of its blocks.
 
-    A sentence that continues in the next block, at the top of the next column, joins the two into one paragraph.
+    A sentence that continues in the next block of text, at the top of the next column or below a figure or footnotes,
+    joins the two into one paragraph.
     """
     parts: list[str] = []
-    open_ended = False
-    for text, is_prose in blocks:
-        if open_ended and is_prose and text[:1].islower():
-            parts[-1] = join_lines([parts[-1], text])
+    unfinished = -1
+    for block in blocks:
+        is_prose = block.type is BlockType.TEXT
+        if unfinished >= 0 and is_prose and block.markdown[:1].islower():
+            parts[unfinished] = join_lines([parts[unfinished], block.markdown], known)
         else:
-            parts.append(text)
-        open_ended = is_prose and _HARD_BREAK not in text and not text.endswith(_SENTENCE_ENDS)
+            if block.type is not BlockType.FIGURE and not block.markdown.startswith(NOTE):
+                unfinished = -1
+            parts.append(block.markdown)
+        if is_prose:
+            at = unfinished if unfinished >= 0 else len(parts) - 1
+            unfinished = at if _goes_on(block.markdown) else -1
     return "\n\n".join(parts)
+
+
+def _goes_on(text: str) -> bool:
+    """Whether the Markdown of running text ends within a sentence. Numbers and marks of a page's edge do not."""
+    return _HARD_BREAK not in text and not text.endswith(_SENTENCE_ENDS) and len(text.split()) >= _SENTENCE_WORDS
 
 
 def title(text: str, level: int) -> str:
@@ -116,12 +127,6 @@ def title(text: str, level: int) -> str:
     return f"{'#' * level} {_CLOSING.sub(_ESCAPED, escape(text))}"
 
 
-def table(grid: Grid) -> str:
-    """A pipe table; the first row is its head."""
-    rows = [[_cell(row_text(cell)) for cell in row] for row in grid.cells]
-    head, *body = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body])
-
-
-def _cell(text: str) -> str:
-    return escape(text).replace("|", "\\|")
+def figure(caption: str) -> str:
+    """The placeholder of a figure."""
+    return f"> [Figure: {escape(caption)}]" if caption else "> [Figure]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inkgate.layout.columns import flows_of
 from inkgate.layout.frame import FloatArray, Frame, LayoutPiece, Row, rows_of
-from inkgate.layout.tables import Grid
+from inkgate.layout.grid import Grid, GridCell, grid_with
 from inkgate.types import Box
 
 TOUCH = 0.5
@@ -29,6 +29,13 @@ MOST_CROSSING = 0.3
 """In a table at most this share of the lines crosses cells."""
 MOST_ROWS = 8.0
 """If cells contain more rows of text than this on average, they are panels of a page."""
+
+SLIVER = 1.2
+"""Empty cells narrower or lower than this, in line heights, are gaps in the drawing, or letters
+that touch a line: no text fits in."""
+
+SLIVERS_EDGE = 0.6
+"""Cells beside such gaps start later than those above them, but never by more than this share of the narrowest cell."""
 
 BLOCK = 256
 """Number of cells compared with all others at once, to bound memory."""
@@ -85,7 +92,8 @@ def ruled_tables(frame: Frame, cells: Sequence[Box]) -> list[RuledTable]:
 
 def _table(frame: Frame, cells: Sequence[Box]) -> RuledTable | None:
     boxes = np.array([_placed(frame, cell) for cell in cells])
-    boxes = boxes[np.lexsort((boxes[:, 0], boxes[:, 1]))]
+    order = np.lexsort((boxes[:, 0], boxes[:, 1]))
+    boxes, cells = boxes[order], [cells[i] for i in order.tolist()]
     held: list[list[LayoutPiece]] = [[] for _ in boxes]
     crossing = 0
     for piece in frame.pieces:
@@ -101,7 +109,8 @@ def _table(frame: Frame, cells: Sequence[Box]) -> RuledTable | None:
     rows = [rows_of(pieces) for pieces in filled]
     if sum(map(len, rows)) > MOST_ROWS * len(rows) or sum(map(_has_columns, rows)) > MOST_PARTED * len(rows):
         return None
-    grid = _grid(boxes, held, frame.unit)
+    kept = [i for i, box in enumerate(boxes) if held[i] or min(box[2:] - box[:2]) >= SLIVER * frame.unit]
+    grid = _grid(boxes[kept], [cells[i] for i in kept], [held[i] for i in kept], frame.unit)
     lefts, tops, rights, bottoms = np.array(cells).T
     box = (float(lefts.min()), float(tops.min()), float(rights.max()), float(bottoms.max()))
     return RuledTable(box, grid) if grid.is_table else None
@@ -118,6 +127,8 @@ def _placed(frame: Frame, cell: Box) -> Box:
     x, y = (left + right) / 2, (top + bottom) / 2
     x, y, _, _ = frame.place((x, y, x, y))
     half_wide, half_high = (right - left) / 2, (bottom - top) / 2
+    if frame.turn % 180 == 90:
+        half_wide, half_high = half_high, half_wide
     return (x - half_wide, y - half_high, x + half_wide, y + half_high)
 
 
@@ -142,48 +153,96 @@ def _read(pieces: list[LayoutPiece], unit: float) -> list[LayoutPiece]:
     return [piece for flow in (flows_of(pieces, unit) if pieces else []) for row in rows_of(flow) for piece in row]
 
 
-def _grid(boxes: FloatArray, held: Sequence[list[LayoutPiece]], unit: float) -> Grid:
-    """Every edge at which cells begin makes a row or a column; a cell that spans several is put into the first."""
+def _grid(boxes: FloatArray, cells: Sequence[Box], held: Sequence[list[LayoutPiece]], unit: float) -> Grid:
+    """Every edge at which cells begin makes a row or a column; a cell spans those that begin inside it.
+
+    `boxes`: of the cells in the frame.
+    """
     wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-    columns = _edges(boxes[:, 0], SAME_EDGE * float(wide.min()))
-    rows = _edges(boxes[:, 1], SAME_EDGE * float(np.median(high)))
-    cells: list[list[list[LayoutPiece]]] = []
-    tops: list[float] = []
-    for row in range(max(rows) + 1):
-        here = [i for i, number in enumerate(rows) if number == row]
-        line: list[list[LayoutPiece]] = [[] for _ in range(max(columns) + 1)]
-        for i in here:
-            line[columns[i]] += held[i]
-        parts = _listed(line) or [[_read(pieces, unit) for pieces in line]]
-        cells += parts
-        first = float(boxes[here, 1].min())
-        tops += [first, *(min(piece.top for cell in part for piece in cell) for part in parts[1:])]
-    return Grid(cells, tuple(tops))
+    narrow = float(wide.min())
+    near = (max(SAME_EDGE * narrow, min(SLIVER * unit, SLIVERS_EDGE * narrow)), SAME_EDGE * float(np.median(high)))
+    columns, lefts = _edges(boxes[:, 0], near[0])
+    rows, tops = _edges(boxes[:, 1], near[1])
+    found = [
+        GridCell(
+            rows[i],
+            columns[i],
+            tuple(_read(held[i], unit)),
+            row_span=_span(tops, rows[i], bottom, near[1]),
+            column_span=_span(lefts, columns[i], right, near[0]),
+            box=cells[i],
+        )
+        for i, (right, bottom) in enumerate(boxes[:, 2:].tolist())
+    ]
+    return _with_lists(grid_with(found, tuple(tops)))
 
 
-def _listed(cells: Sequence[list[LayoutPiece]]) -> list[list[list[LayoutPiece]]]:
-    """The rows of text in a row of cells, as rows of cells; empty unless a cell lists numbers, one per row.
+def _span(starts: Sequence[float], first: int, end: float, near: float) -> int:
+    """Number of rows or columns from the first to the last that begins before the cell's end."""
+    return max(1, sum(start < end - near for start in starts[first:]))
+
+
+def _with_lists(grid: Grid) -> Grid:
+    """The grid with every row that lists numbers, one per line of text, as several rows.
 
     In such a table the drawn lines separate columns, but not rows.
     """
-    rows = rows_of([piece for cell in cells for piece in cell])
+    cells: list[GridCell] = list(grid.cells)
+    tops = list(grid.tops)
+    for row in reversed(range(grid.rows)):
+        here = [cell for cell in cells if cell.row == row]
+        lists = _listed(here)
+        if not lists:
+            continue
+        more = len(lists) - 1
+        cells = [_moved(cell, row, more) for cell in cells if cell.row != row] + [
+            cell for number, parts in enumerate(lists) for cell in _parts_at(here, parts, row + number)
+        ]
+        tops[row + 1 : row + 1] = [min(p.top for part in parts for p in part) for parts in lists[1:]]
+    return grid_with(cells, tuple(tops))
+
+
+def _moved(cell: GridCell, row: int, more: int) -> GridCell:
+    """A cell after the row became several: moved down if it begins below, higher if it spans the row."""
+    if cell.row > row:
+        return replace(cell, row=cell.row + more)
+    return replace(cell, row_span=cell.row_span + more) if cell.row + cell.row_span > row else cell
+
+
+def _parts_at(cells: Sequence[GridCell], parts: Sequence[Sequence[LayoutPiece]], row: int) -> list[GridCell]:
+    """The cells of one row of text, each with its part of the pieces; their boxes are those of the text."""
+    return [
+        replace(cell, row=row, pieces=tuple(part), row_span=1, box=None)
+        for cell, part in zip(cells, parts, strict=True)
+    ]
+
+
+def _listed(cells: Sequence[GridCell]) -> list[list[list[LayoutPiece]]]:
+    """The rows of text in a row of cells, as rows of cells; empty unless a cell lists numbers, one per row."""
+    rows = rows_of([piece for cell in cells for piece in cell.pieces])
     places = {piece.index: number for number, row in enumerate(rows) for piece in row}
-    if len(rows) < 2 or not any(
-        len({places[piece.index] for piece in cell}) == len(rows) and all(_is_number(piece.text) for piece in cell)
-        for cell in cells
+    if (
+        len(rows) < 2
+        or any(cell.row_span > 1 for cell in cells)
+        or not any(
+            len({places[piece.index] for piece in cell.pieces}) == len(rows)
+            and all(_is_number(piece.text) for piece in cell.pieces)
+            for cell in cells
+        )
     ):
         return []
     numbers = range(len(rows))
-    return [[[piece for piece in cell if places[piece.index] == number] for cell in cells] for number in numbers]
+    return [[[piece for piece in cell.pieces if places[piece.index] == number] for cell in cells] for number in numbers]
 
 
 def _is_number(text: str) -> bool:
     return sum(char.isdigit() for char in text) > sum(char.isalpha() for char in text)
 
 
-def _edges(starts: FloatArray, near: float) -> list[int]:
-    """For each start its number among the distinct ones."""
+def _edges(starts: FloatArray, near: float) -> tuple[list[int], list[float]]:
+    """For each start its number among the distinct ones, and these: the first of each."""
     order = np.argsort(starts, kind="stable")
     numbers = np.zeros(len(starts), dtype=np.int64)
-    numbers[order] = np.concatenate([[0], np.cumsum(np.diff(starts[order]) > near)])
-    return [int(number) for number in numbers]
+    distinct = np.concatenate([[True], np.diff(starts[order]) > near])
+    numbers[order] = np.cumsum(distinct) - 1
+    return [int(number) for number in numbers], [float(start) for start in starts[order][distinct]]

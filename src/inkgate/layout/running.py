@@ -1,8 +1,8 @@
 """Running headers, footers and page numbers: finds them by their position and surroundings.
 
-Only page numbers and text along the page's side are omitted from the Markdown. The position of a row says too little:
-the layout model takes the date of a letter or the title of an invoice for a running header, and while reading a page it
-is not known whether a row is repeated on other pages.
+Of one page, only page numbers and text along its side are left out of the Markdown. The position of a row says too
+little: the layout model takes the date of a letter or the title of an invoice for a running header, and while reading a
+page it is not known whether a row is repeated on other pages (whole_document looks for that).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from heapq import nlargest, nsmallest
 
 from inkgate.layout.blocks import BlockDraft, box_of
 from inkgate.layout.frame import Row
-from inkgate.layout.markdown import plain
+from inkgate.layout.markdown import RUNNING, plain
 from inkgate.layout.paragraphs import is_flowing
-from inkgate.types import BlockType, Box, Line, Size
+from inkgate.types import BlockType, Box, LeftOutReason, Line, Size
 
-RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
 EDGE_BAND = 0.15
 """Running lines are in this share of the page's height from the top or bottom."""
 SIDE_BAND = 0.08
@@ -50,11 +50,15 @@ def is_page_number(text: str) -> bool:
     return bool(_BARE.fullmatch(text) or _NAMED.fullmatch(text))
 
 
-def is_omitted(draft: BlockDraft) -> bool:
-    """Whether the Markdown omits this running line."""
+def omission(draft: BlockDraft) -> LeftOutReason | None:
+    """Why the Markdown of the page does not contain this block's text; None if it does."""
+    if draft.type is BlockType.FIGURE:
+        return None if draft.shown else LeftOutReason.FIGURE_TEXT
     if draft.type not in RUNNING:
-        return False
-    return is_page_number(plain(draft.paragraph)) or all(piece.turned for piece in draft.paragraph.pieces)
+        return None
+    if is_page_number(plain(draft.paragraph)):
+        return LeftOutReason.PAGE_NUMBER
+    return LeftOutReason.SIDE_STAMP if all(piece.turned for piece in draft.paragraph.pieces) else None
 
 
 def mark_running_lines(
@@ -63,13 +67,15 @@ def mark_running_lines(
     """The drafts; headers and footers get their types: those from the layout, and isolated page numbers."""
     boxes = [box_of(draft, lines) for draft in drafts]
     text = [i for i, draft in enumerate(drafts) if draft.type not in RUNNING]
+    # Of two at each end one is another block, so that no block has to be compared with all others.
+    outermost = {*nsmallest(2, text, key=lambda i: boxes[i][1]), *nlargest(2, text, key=lambda i: boxes[i][3])}
     is_numbered = any(_is_running_text(drafts[i].paragraph.rows) for i in text)
     judged: list[BlockDraft] = []
     for i, draft in enumerate(drafts):
         if is_page_number(plain(draft.paragraph)) and not is_numbered:
             kind = BlockType.TEXT if draft.type in RUNNING else draft.type
         else:
-            kind = _type_of(draft, boxes[i], [boxes[j] for j in text if j != i], size, unit)
+            kind = _type_of(draft, boxes[i], [boxes[j] for j in outermost if j != i], size, unit)
         judged.append(replace(draft, type=kind))
     return judged
 

@@ -3,65 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.layout.frame import LayoutPiece, rows_of
+from inkgate.layout.frame import FloatArray, LayoutPiece, rows_of
+from inkgate.layout.grid import Grid, GridCell, grid_with, plain_grid
 
 COVERED = 0.5
 """A piece is above another if they share this part of the narrower one's width."""
 IN_ROW, IN_ROWS = 0.5, 0.6
 """Pieces beside a table belong to it if this share of them is this near to its rows, in their own heights."""
-LEAST_ROWS, LEAST_CELLS, MOST_ROWS = 3, 3, 0.7
-"""Minimum rows, cells, and share of rows with as many cells, of a table that the layout model did not find."""
-CELL_GAP = 1.0
-"""Cells are further apart than this, in line heights."""
 VALLEY = 0.25
 """Columns are separated where at most this share of the rows has a piece between pieces of others on both sides."""
 TRIM = 0.1
 """Share of its width by which each end of a cell is shortened: boxes of neighbours may touch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Cells row by row, each with its pieces, in reading order. Every row has the same number of cells.
-
-    `tops`: top of each row in ruled tables, whose cells may contain several rows of text each; else empty.
-    """
-
-    cells: list[list[list[LayoutPiece]]]
-    tops: tuple[float, ...] = ()
-
-    @property
-    def ruled(self) -> bool:
-        return bool(self.tops)
-
-    @property
-    def pieces(self) -> list[LayoutPiece]:
-        """In reading order."""
-        return [piece for row in self.cells for cell in row for piece in cell]
-
-    @property
-    def is_table(self) -> bool:
-        """Whether it has at least two rows and two columns."""
-        return len(self.cells) > 1 and len(self.cells[0]) > 1
-
-
 def grid_of(pieces: Sequence[LayoutPiece]) -> Grid:
     """Rows by baseline; columns by the gaps in the pieces of all rows, except headings over several columns."""
     rows = rows_of(pieces)
-    single = [piece for row in rows for piece in row if not _spans(piece, rows)]
+    single = _single(rows)
     columns = _columns(single or list(pieces))
+    stretches = np.array(columns, dtype=np.float64)
     cells: list[list[list[LayoutPiece]]] = []
     for row in rows:
         line: list[list[LayoutPiece]] = [[] for _ in columns]
         for piece in row:
-            line[_column(piece, columns)].append(piece)
+            line[_column(piece, stretches)].append(piece)
         cells.append(line)
-    return Grid(cells)
+    return plain_grid(cells)
 
 
 def continuing_pieces(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutPiece]:
@@ -79,42 +51,30 @@ def continuing_pieces(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutP
 def with_stubs(grid: Grid, stubs: Sequence[LayoutPiece]) -> Grid:
     """The grid with the pieces of `continuing_pieces`: one more column on each side of a ruled table."""
     if not grid.ruled:
-        return grid_of([*grid.pieces, *stubs])
+        return replace(grid_of([*grid.pieces, *stubs]), geometric=grid.geometric)
     left = min(piece.left for piece in grid.pieces)
-    before: list[list[LayoutPiece]] = [[] for _ in grid.cells]
-    after: list[list[LayoutPiece]] = [[] for _ in grid.cells]
+    ahead = any(piece.left < left for piece in stubs)
+    cells = [replace(cell, column=cell.column + ahead) for cell in grid.cells]
     for piece in stubs:
         row = max(0, int(np.searchsorted(grid.tops, piece.middle, side="right")) - 1)
-        (before if piece.left < left else after)[row].append(piece)
-    cells = [
-        [*([ahead] if any(before) else []), *row, *([behind] if any(after) else [])]
-        for ahead, row, behind in zip(before, grid.cells, after, strict=True)
-    ]
-    return Grid(cells, grid.tops)
+        cells.append(GridCell(row, 0 if piece.left < left else grid.columns + ahead, (piece,)))
+    return grid_with(cells, grid.tops)
 
 
-def table_in(rows: Sequence[Sequence[LayoutPiece]]) -> Grid | None:
-    """The rows as a grid if they are a table that the layout model missed: most rows have three or more cells."""
-    if len(rows) < LEAST_ROWS or sum(_cells(row) >= LEAST_CELLS for row in rows) < MOST_ROWS * len(rows):
-        return None
-    grid = grid_of([piece for row in rows for piece in row])
-    return grid if len(grid.cells[0]) >= LEAST_CELLS else None
-
-
-def _cells(row: Sequence[LayoutPiece]) -> int:
-    """Pieces of a row that are far apart from each other."""
-    gaps = (b.left - a.right > CELL_GAP * min(a.height, b.height) for a, b in pairwise(row))
-    return 1 + sum(gaps)
-
-
-def _shared(a: LayoutPiece, b: LayoutPiece) -> bool:
-    narrow = max(min(a.width, b.width), 1e-9)
-    return min(a.right, b.right) - max(a.left, b.left) > COVERED * narrow
-
-
-def _spans(piece: LayoutPiece, rows: Sequence[Sequence[LayoutPiece]]) -> bool:
-    """Whether some other row has two or more pieces under or over this one."""
-    return any(sum(_shared(piece, other) for other in row) > 1 for row in rows if piece not in row)
+def _single(rows: Sequence[Sequence[LayoutPiece]]) -> list[LayoutPiece]:
+    """The pieces that have at most one piece of each other row under or over them."""
+    pieces = [piece for row in rows for piece in row]
+    places = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    left, right = np.array([(piece.left, piece.right) for piece in pieces], dtype=np.float64).reshape(-1, 2).T
+    width = right - left
+    single: list[LayoutPiece] = []
+    for i, piece in enumerate(pieces):
+        shared = np.minimum(right, right[i]) - np.maximum(left, left[i])
+        covered = shared > COVERED * np.maximum(np.minimum(width, width[i]), 1e-9)
+        others = places[covered & (places != places[i])]  # ascending
+        if not (others[1:] == others[:-1]).any():
+            single.append(piece)
+    return single
 
 
 def _columns(pieces: Sequence[LayoutPiece]) -> list[tuple[float, float]]:
@@ -133,26 +93,31 @@ def _columns(pieces: Sequence[LayoutPiece]) -> list[tuple[float, float]]:
 
 
 def _parted(cover: NDArray[np.int64], start: int, stop: int) -> list[tuple[int, int]]:
-    """Runs of segments [a, b) in `cover[start:stop]`, split recursively at the deepest valley."""
-    while start < stop and not cover[start]:
-        start += 1
-    while stop > start and not cover[stop - 1]:
-        stop -= 1
-    if start == stop:
-        return []
-    part = cover[start:stop]
-    lower = np.minimum(np.maximum.accumulate(part), np.maximum.accumulate(part[::-1])[::-1])
-    valley = int(np.argmin(part / lower))
-    if part[valley] > VALLEY * lower[valley]:
-        return [(start, stop)]
-    return _parted(cover, start, start + valley) + _parted(cover, start + valley + 1, stop)
+    """Runs of segments [a, b) in `cover[start:stop]`, split again and again at the deepest valley."""
+    runs: list[tuple[int, int]] = []
+    todo = [(start, stop)]  # not by recursion: a table of hundreds of columns is as deep
+    while todo:
+        start, stop = todo.pop()
+        filled = np.flatnonzero(cover[start:stop])
+        if not len(filled):
+            continue
+        start, stop = start + int(filled[0]), start + int(filled[-1]) + 1
+        part = cover[start:stop]
+        lower = np.minimum(np.maximum.accumulate(part), np.maximum.accumulate(part[::-1])[::-1])
+        valley = int(np.argmin(part / lower))
+        if part[valley] > VALLEY * lower[valley]:
+            runs.append((start, stop))
+        else:
+            todo += [(start + valley + 1, stop), (start, start + valley)]
+    return runs
 
 
-def _column(piece: LayoutPiece, columns: Sequence[tuple[float, float]]) -> int:
-    """The first column that contains the piece, or the nearest."""
-    for i, (low, high) in enumerate(columns):
-        narrow = max(min(piece.width, high - low), 1e-9)
-        if min(piece.right, high) - max(piece.left, low) > COVERED * narrow:
-            return i
+def _column(piece: LayoutPiece, columns: FloatArray) -> int:
+    """The first column that contains the piece, or the nearest. `columns`: (N, 2), as `_columns` gives them."""
+    low, high = columns.T
+    narrow = np.maximum(np.minimum(piece.width, high - low), 1e-9)
+    held = np.minimum(piece.right, high) - np.maximum(piece.left, low) > COVERED * narrow
+    if held.any():
+        return int(np.argmax(held))
     middle = (piece.left + piece.right) / 2
-    return min(range(len(columns)), key=lambda i: max(columns[i][0] - middle, middle - columns[i][1]))
+    return int(np.argmin(np.maximum(low - middle, middle - high)))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
-from inkgate.layout.base import Layout
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.fallback import Fallback
+from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import (
     Degrading,
     EngineProgress,
@@ -35,17 +37,18 @@ class Policies:
     """What the layers of a stack work with.
 
     Attributes:
-        layout, layout_threads: for pages that are answered from their text layer.
+        analysis, analysis_threads: for pages that are answered from their text layer; the threads also judge pages.
         cache: of page results; None: pages are not cached.
         revision: identifies everything else that changes results; see Cached.
         quarantine: of pages that crash model servers; None for an engine without model servers.
         breaker: of the engine; None for an engine without model servers.
         embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
         extensions: wrappers of other packages, by name, outermost first.
+        page_time_s: of a page at the engine if its caller has no deadline.
     """
 
-    layout: Layout
-    layout_threads: Threads
+    analysis: PageAnalysis
+    analysis_threads: Threads
     scheduler: Scheduler
     progress: EngineProgress
     degradation: Degradation
@@ -57,6 +60,7 @@ class Policies:
     embedded: Engine | None = None
     extensions: Mapping[str, Callable[[Engine], Engine]] = field(default_factory=dict)
     observer: Observer = NO_OBSERVER
+    page_time_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,14 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
     """All layers, outermost first."""
     p = policies
     degrade = partial(Degrading, degradation=p.degradation, settings=p.degradation_settings, embedded=p.embedded)
-    schedule = partial(ScheduledPages, scheduler=p.scheduler, degradation=p.degradation, observer=p.observer)
+    schedule = partial(
+        ScheduledPages, scheduler=p.scheduler, degradation=p.degradation, observer=p.observer, time_s=p.page_time_s
+    )
     return (
         *(Layer(name, wrap) for name, wrap in p.extensions.items()),
         Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
-        Layer("text layer", partial(TextLayerFirst, layout=p.layout, threads=p.layout_threads)),
+        Layer("confidence", partial(Judged, threads=p.analysis_threads)),
+        Layer("text layer", partial(TextLayerFirst, analysis=p.analysis, threads=p.analysis_threads)),
         Layer("quarantine", None if p.quarantine is None else partial(Quarantined, quarantine=p.quarantine)),
         Layer("scheduler", schedule),
         Layer("progress", partial(ProgressRecorded, progress=p.progress)),

@@ -53,13 +53,21 @@ class ScheduledPages(EngineWrapper):
     """An Engine around an Engine: a page waits for a slot of the scheduler, charged to its caller."""
 
     def __init__(
-        self, inner: Engine, scheduler: Scheduler, degradation: Degradation, observer: Observer = NO_OBSERVER
+        self,
+        inner: Engine,
+        scheduler: Scheduler,
+        degradation: Degradation,
+        observer: Observer = NO_OBSERVER,
+        time_s: float = math.inf,
     ) -> None:
-        """`degradation` decides when batches are refused. `observer` gets the wait and the read time."""
+        """`degradation` decides when batches are refused. `observer` gets the wait and the read time. `time_s`: of a
+        page at the engine if its caller has no deadline, as jobs have none: their wait for a slot is not limited.
+        """
         super().__init__(inner)
         self._scheduler = scheduler
         self._degradation = degradation
         self._observer = observer
+        self._time_s = time_s
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read.
@@ -74,11 +82,18 @@ class ScheduledPages(EngineWrapper):
         async with self._scheduler.slot(work) as slot:
             begun = perf_counter()
             self._observer.stage("wait", begun - asked)
-            result = await self._inner.read(page, task, caller)
+            result = await self._limited(page, task, caller)
             self._observer.stage("engine", perf_counter() - begun)
             if result.error is not None:
                 slot.report(WorkOutcome.FAILED)
             return result
+
+    async def _limited(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        if caller.deadline < math.inf:  # the reader keeps it
+            return await self._inner.read(page, task, caller)
+        with anyio.move_on_after(self._time_s):
+            return await self._inner.read(page, task, caller)
+        raise caller.timeout_error(f"The page was not read within {self._time_s:g} s at the engine.")
 
 
 class EngineProgress:

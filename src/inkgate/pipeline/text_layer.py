@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.layout.arrange import Arrangement, arrange
-from inkgate.layout.base import Layout, Region
-from inkgate.layout.ruling import find_cells, scaled
-from inkgate.types import Box, Page, PageResult, RgbArray, Task, TaskKind
+from inkgate.layout.analysis import PageAnalysis
+from inkgate.layout.arrange import arrange
+from inkgate.layout.base import NO_EVIDENCE, PageEvidence
+from inkgate.types import LineStyle, Page, PageResult, Task, TaskKind, TextLayer
 
 _LAYOUT_SIDE = 1600
 """Longest side rendered for the layout model, which itself uses 800 pixels: more would not help."""
@@ -22,9 +25,9 @@ class TextLayerFirst(EngineWrapper):
     A page has a text layer only if it is to be used (`pdf.text`), so nothing is decided here.
     """
 
-    def __init__(self, inner: Engine, layout: Layout, threads: Threads) -> None:
+    def __init__(self, inner: Engine, analysis: PageAnalysis, threads: Threads) -> None:
         super().__init__(inner)
-        self._layout = layout
+        self._analysis = analysis
         self._threads = threads
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
@@ -32,44 +35,39 @@ class TextLayerFirst(EngineWrapper):
         layer = page.text_layer
         if layer is None or task.kind not in {TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT}:
             return await self._inner.read(page, task, caller)
+        parse = task.kind is TaskKind.PARSE
         timings: dict[str, float] = {}
-        regions, cells = await self._seen(page, timings) if task.kind is TaskKind.PARSE else (None, [])
+        evidence = await self._look(page, layer, timings) if parse else NO_EVIDENCE
         started = perf_counter()
-        arrangement = await self._threads.run(arrange, layer.lines, page.size, regions, cells)
+        arrangement = await self._threads.run(arrange, layer.lines, page.size, evidence)
         timings["arrange"] = (perf_counter() - started) * 1000
-        return _result(page, task, arrangement, timings)
+        result = PageResult(
+            index=page.index,
+            width=page.size.width,
+            height=page.size.height,
+            dpi=page.dpi,
+            source="text_layer",
+            engine="text_layer",
+            timings_ms=timings,
+        )
+        return arrangement.put_into(result, parse=parse)
 
-    async def _seen(self, page: Page, timings: dict[str, float]) -> tuple[list[Region], list[Box]]:
-        """The regions and the cells of ruled tables on the rendered page, in page pixels."""
+    async def _look(self, page: Page, layer: TextLayer, timings: dict[str, float]) -> PageEvidence:
+        """What the rendered page shows."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
-        rendered = perf_counter()
-        found = await self._threads.run(self._find, pixels.rgb, pixels.scale)
-        laid_out = perf_counter()
-        cells = scaled(await self._threads.run(find_cells, pixels.rgb), pixels.scale)
-        timings["render"] = (rendered - started) * 1000
-        timings["layout"] = (laid_out - rendered) * 1000
-        timings["ruling"] = (perf_counter() - laid_out) * 1000
-        return found, cells
-
-    def _find(self, rgb: RgbArray, scale: float) -> list[Region]:
-        return [region.scaled(scale) for region in self._layout.find(rgb)]
+        timings["render"] = (perf_counter() - started) * 1000
+        look = partial(self._analysis.look, parse=True)
+        evidence = await self._threads.run(look, pixels.rgb, pixels.scale, layer.lines)
+        timings.update(evidence.timings_ms)
+        return replace(evidence, styles=_styles(layer, evidence.styles))
 
 
-def _result(page: Page, task: Task, arrangement: Arrangement, timings: dict[str, float]) -> PageResult:
-    parse = task.kind is TaskKind.PARSE
-    return PageResult(
-        index=page.index,
-        width=page.size.width,
-        height=page.size.height,
-        dpi=page.dpi,
-        source="text_layer",
-        lines=arrangement.lines,
-        blocks=arrangement.blocks if parse else None,
-        text=arrangement.text,
-        markdown=arrangement.markdown if parse else None,
-        header=arrangement.header if parse else None,
-        footer=arrangement.footer if parse else None,
-        engine="text_layer",
-        timings_ms=timings,
-    )
+def _styles(layer: TextLayer, seen: Sequence[LineStyle | None]) -> Sequence[LineStyle | None]:
+    """The styles of the text layer. Fonts with names that say nothing (`AdvP403A40`) are all regular: if no line of the
+    page is bold by its font, those are that look so (`seen`).
+    """
+    if len(seen) != len(layer.styles) or any(style.bold for style in layer.styles):
+        return layer.styles
+    pairs = zip(layer.styles, seen, strict=True)
+    return [replace(style, bold=look is not None and look.bold) for style, look in pairs]

@@ -1,4 +1,4 @@
-"""Paths of the model files: in the rapidocr wheel, and the two that this package ships (see weights/NOTICE.md)."""
+"""Paths of the model files: in the rapidocr wheel, and the three that this package ships (see weights/NOTICE.md)."""
 
 from __future__ import annotations
 
@@ -44,3 +44,10 @@ def page_orientation() -> Path:
 def page_layout() -> Path:
     """PicoDet trained on CDLA: (1, 3, 800, 608) float32 to boxes of ten classes; names in its metadata."""
     return _WEIGHTS / "layout_cdla.onnx"
+
+
+def table_structure() -> Path:
+    """SLANet-plus: (1, 3, 488, 488) float32 to (1, T, 8) corners of cells and (1, T, 50) probabilities of HTML tokens;
+    alphabet in its metadata. OpenVINO can't read it.
+    """
+    return _WEIGHTS / "table_slanet_plus.onnx"

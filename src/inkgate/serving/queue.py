@@ -96,7 +96,8 @@ class WorkQueue:
     """Waiting work, in order. All operations are O(log n) amortized. `now` is clock time in seconds.
 
     Higher classes go first, except for the share of tokens of lower classes (`_SHARES`). Work moves up one class for
-    each `age_s` that it waits. In a class, tenants share tokens by weight; in a tenant, flows share equally (a
+    each `age_s` that it waits, unless it has no deadline: nobody waits for it, such as for a job's, and its class's
+    share is enough. In a class, tenants share tokens by weight; in a tenant, flows share equally (a
     document is one flow). In a flow, the earliest deadline goes first, then first in, first out.
 
     If the first entry does not fit, smaller ones may overtake it for `overtake_s`. After that, nothing starts before
@@ -246,7 +247,7 @@ class WorkQueue:
             holder.tokens += work.tokens
         group.works += 1
         entry.place = (group, tenant, flow)
-        if entry.rank:
+        if entry.rank and work.deadline < math.inf:
             self._ageing.put(entry, entry.since + (work.priority.rank - entry.rank + 1) * self._age_s)
         else:
             self._ageing.discard(entry)

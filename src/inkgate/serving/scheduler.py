@@ -96,6 +96,11 @@ class _Waiting:
         self.changed: anyio.Event | None = None
 
 
+def _patient(waiting: _Waiting) -> int:
+    """The tokens of work that nobody waits for."""
+    return waiting.entry.work.tokens if waiting.deadline == math.inf else 0
+
+
 class Scheduler:
     """Gives out slots in the order of WorkQueue, as far as `limit` and the tokens of `ledger` allow.
 
@@ -119,6 +124,8 @@ class Scheduler:
         self._throughput = Throughput(rate)
         self._queue = WorkQueue(settings.age_s, settings.overtake_s, settings.weights)
         self._waiting: dict[QueueEntry, _Waiting] = {}
+        self._patient_tokens = 0
+        """Of waiting work without a deadline."""
         self._in_flight = 0
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = math.inf
@@ -188,8 +195,14 @@ class Scheduler:
 
     @property
     def queue_s(self) -> float | None:
-        """As `backlog_s`, but 0 while all waiting work is of one document: it waits for no other."""
-        return 0.0 if self._queue.is_single_flow else self.backlog_s
+        """As `backlog_s`, without work that has no deadline, such as that of jobs, and 0 while all waiting work is of
+        one document: it waits for no other.
+        """
+        tokens = self._queue.tokens - self._patient_tokens
+        if not tokens or self._queue.is_single_flow:
+            return 0.0
+        per_s = self._throughput.per_s(self._clock())
+        return None if per_s is None else tokens / per_s
 
     def retry_after_s(self) -> float:
         """Time to clear the backlog (waiting tokens / tokens a second) with jitter, within the configured bounds."""
@@ -214,6 +227,7 @@ class Scheduler:
             work = replace(work, deadline=max(self._must_begin_by(work, now), now + _SOONEST_S))
         waiting = _Waiting(self._queue.push(work, now), deadline)
         self._waiting[waiting.entry] = waiting
+        self._patient_tokens += _patient(waiting)
         self._start_next(now)
         return waiting
 
@@ -266,6 +280,7 @@ class Scheduler:
             self._in_flight += 1
             work = entry.work
             self._throughput.started(work.tokens, now)
+            self._patient_tokens -= _patient(self._waiting[entry])
             self._waiting[entry].slot = Slot(work, self._ledger.charge(work.tokens, work.margin, work.growing), now)
             self._changed(entry)
         if self._queue.next_deadline < self._alarm_at:
@@ -294,6 +309,7 @@ class Scheduler:
         del self._waiting[waiting.entry]
         slot = waiting.slot
         if slot is None:
+            self._patient_tokens -= _patient(waiting)
             self._queue.remove(waiting.entry)
         else:
             self._in_flight -= 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
@@ -23,6 +23,19 @@ from pydantic_settings import (
 
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
 from inkgate.settings.engine import EngineSettings, LayoutSettings, TransformersSettings
+from inkgate.settings.jobs import (
+    BrokerSettings,
+    JobSettings,
+    ObjectsSinkSettings,
+    PipelineSettings,
+    SinkSettings,
+    StorageSettings,
+    TableSinkSettings,
+    TopicSinkSettings,
+    WebhookSettings,
+    WebhookSinkSettings,
+    check_joined,
+)
 from inkgate.settings.ppocr import (
     BatchingSettings,
     CudnnSearch,
@@ -65,6 +78,7 @@ __all__ = [
     "AuthSettings",
     "BatchingSettings",
     "Branch",
+    "BrokerSettings",
     "CacheSettings",
     "CudnnSearch",
     "DegradationSettings",
@@ -73,15 +87,18 @@ __all__ = [
     "FetchSettings",
     "GpuMonitoring",
     "GpuSettings",
+    "JobSettings",
     "LayoutSettings",
     "LimitSettings",
     "LogFormat",
     "LogSettings",
     "ManagedSettings",
     "MetricsSettings",
+    "ObjectsSinkSettings",
     "OnnxRuntimeSettings",
     "PdfSettings",
     "PdfText",
+    "PipelineSettings",
     "PositiveFloat",
     "PositiveInt",
     "PpocrSettings",
@@ -94,11 +111,17 @@ __all__ = [
     "ServerSettings",
     "ServingSettings",
     "Settings",
+    "SinkSettings",
+    "StorageSettings",
+    "TableSinkSettings",
+    "TopicSinkSettings",
     "TracingSettings",
     "TransformersSettings",
     "UiSettings",
     "Url",
     "VllmSettings",
+    "WebhookSettings",
+    "WebhookSinkSettings",
     "config_file",
     "load_settings",
 ]
@@ -124,11 +147,22 @@ class Settings(BaseSettings):
     cache: CacheSettings = CacheSettings()
     serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()
+    jobs: JobSettings = JobSettings()
+    webhooks: WebhookSettings = WebhookSettings()
+    storage: StorageSettings = StorageSettings()
+    pipelines: dict[str, PipelineSettings] = Field({}, description="Pipelines by name (docs/guides/pipelines.md).")
+    intake: dict[str, BrokerSettings] = Field({}, description="Brokers that tell of new objects, by name.")
+    sinks: dict[str, SinkSettings] = Field({}, description="Where results of pipelines go, by name.")
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
     ui: UiSettings = UiSettings()
     docs: DocsSettings = DocsSettings()
     log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _joined(self) -> Settings:
+        check_joined(self.pipelines, self.sinks, self.webhooks, self.intake)
+        return self
 
 
 def _check_tables(values: Mapping[str, object]) -> None:

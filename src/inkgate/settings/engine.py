@@ -18,6 +18,11 @@ class LayoutSettings(Branch):
     min_confidence: float = Field(
         0.3, ge=0, le=1, description="Minimum confidence of a block, for the model of the file."
     )
+    tables: bool = Field(
+        default=True,
+        description="Run the table model where a page shows a table, for Markdown. `false`: rows and columns come from "
+        "ruled lines and the text's positions only.",
+    )
 
 
 class TransformersSettings(Branch):

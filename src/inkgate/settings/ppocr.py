@@ -102,4 +102,15 @@ class PpocrSettings(Branch):
     onnxruntime: OnnxRuntimeSettings = OnnxRuntimeSettings()
     cache: str = Field("auto", description="Folder for compiled models. `auto`: the user's cache folder. Empty: none.")
     min_line_confidence: float = Field(0.5, ge=0, le=1, description="Minimum confidence of a line.")
+    second_reading_below: float = Field(
+        0.95,
+        ge=0,
+        le=1,
+        description="Lines read with less confidence are read again from a tighter crop; the more confident reading"
+        " counts. 0: never.",
+    )
+    settle_characters: bool = Field(
+        default=True,
+        description="Decide doubtful characters by their neighbours: l and 1, O and 0, stray accents, missed points.",
+    )
     batching: BatchingSettings = BatchingSettings()

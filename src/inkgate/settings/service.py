@@ -220,7 +220,9 @@ class GpuMonitoring(StrEnum):
 class SchedulingSettings(Branch):
     max_waiting: PositiveInt = Field(20_000, description="Maximum pages in the queue. More get 503.")
     max_waiting_tokens: int = Field(0, ge=0, description="Maximum tokens in the queue. 0: no limit.")
-    age_s: PositiveFloat = Field(30.0, description="Waiting time after which a page moves up one class.")
+    age_s: PositiveFloat = Field(
+        30.0, description="Waiting time after which a page moves up one class, unless it is a job's."
+    )
     overtake_s: float = Field(
         2.0, ge=0, description="How long smaller pages may overtake a large one that does not fit yet."
     )

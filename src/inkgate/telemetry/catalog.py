@@ -94,6 +94,12 @@ EVENTS = _table(
     _histogram("inkgate_stage_duration_seconds", "Time spent in each stage.", STAGE_S, "stage", "engine"),
     _histogram("inkgate_page_duration_seconds", "Time from a page's submission to its result.", REQUEST_S, *PAGE),
     _counter("inkgate_pages_total", "Pages by outcome: ok, degraded, failed, rejected.", *PAGE, "outcome"),
+    _counter(
+        "inkgate_pages_to_review_total",
+        "Pages that a person should look at, by reason: uncertain_text, uncertain_order, uncertain_table, not_read.",
+        "engine",
+        "reason",
+    ),
     _counter("inkgate_page_errors_total", "Pages that failed, wholly or in part, by error code.", "engine", "code"),
     _counter(
         "inkgate_tokens_total",
@@ -203,7 +209,49 @@ GPUS = _table(
     _gauge("inkgate_gpu_info", "Always 1; the label has the GPU's name.", "gpu_id", "name"),
 )
 
-STATE = SERVICE | SERVING | REPLICAS | GPUS
+JOBS = _table(
+    _gauge("inkgate_jobs_store_up", "1 if the database of jobs responds, else 0: its gauges are then absent."),
+    _gauge("inkgate_jobs", "Jobs in the database.", "state"),
+    _gauge("inkgate_jobs_oldest_queued_seconds", "How long the oldest queued job has been due."),
+    _gauge("inkgate_jobs_backlog_pages", "Pages to read; a document that was not opened yet counts as one."),
+    _gauge(
+        "inkgate_jobs_backlog_seconds",
+        "Time to read these pages at the current rate; absent if no page was saved in the last five minutes.",
+    ),
+    _gauge("inkgate_jobs_abandoned", "Jobs whose worker is gone and that no other has taken over yet."),
+    _gauge("inkgate_outbox_waiting", "Deliveries of results to make."),
+    _gauge("inkgate_outbox_dead", "Deliveries that were given up: dead letters."),
+    _gauge("inkgate_outbox_oldest_seconds", "How long the first delivery that is due has been due."),
+)
+"""Read from the database of jobs every few seconds: processes that share it show the same. Take their maximum."""
+
+JOB_WORK = _table(
+    _gauge("inkgate_jobs_running", "Jobs that this process runs."),
+    _counter("inkgate_jobs_ended_total", "Jobs that this process ended, by their state then.", "state"),
+    _counter("inkgate_job_pages_total", "Pages of jobs that this process saved: ok, failed.", "outcome"),
+    _counter(
+        "inkgate_job_claims_total",
+        "Jobs that this process began: fresh (they waited), abandoned (their worker was gone).",
+        "kind",
+    ),
+    _counter("inkgate_job_leases_lost_total", "Jobs that other processes took over from this one."),
+    _counter(
+        "inkgate_deliveries_total",
+        "Attempts to deliver a result: delivered, retried (failed for now), dead (given up).",
+        "sink",
+        "outcome",
+    ),
+    _counter(
+        "inkgate_intake_events_total",
+        "Objects of which events told: added, duplicate, refused; and events: dead (unusable), ignored.",
+        "source",
+        "outcome",
+    ),
+    _gauge("inkgate_intake_paused", "1 while events wait in the broker until the queue of jobs has room.", "source"),
+)
+"""Of one process: sum them."""
+
+STATE = SERVICE | SERVING | REPLICAS | GPUS | JOBS | JOB_WORK
 """Read from the State at each scrape: telemetry/state_collector.py."""
 
 CATALOG = EVENTS | STATE

@@ -37,6 +37,9 @@ _STAGE_OF = {
     "recognize": "recognize",
     "layout": "layout",
     "ruling": "layout",
+    "tables": "layout",
+    "check_boxes": "layout",
+    "styles": "layout",
     "arrange": "assemble",
     "parse": "assemble",
     "cache": "cache",
@@ -111,6 +114,7 @@ class Metrics(Collector):
         self._stage_s = _histogram(registry, "inkgate_stage_duration_seconds")
         self._page_s = _histogram(registry, "inkgate_page_duration_seconds")
         self._pages = _counter(registry, "inkgate_pages_total")
+        self._to_review = _counter(registry, "inkgate_pages_to_review_total")
         self._page_errors = _counter(registry, "inkgate_page_errors_total")
         self._tokens = _counter(registry, "inkgate_tokens_total")
         self._runaways = _counter(registry, "inkgate_runaway_stops_total")
@@ -158,6 +162,8 @@ class Metrics(Collector):
         self._pages(*labels, _outcome(result)).inc()
         if result.error is not None:
             self._page_errors(engine, _code(result.error.code)).inc()
+        for reason in result.review:
+            self._to_review(engine, reason.value).inc()
         for name, spent_ms in result.timings_ms.items():
             stage = _STAGE_OF.get(name)
             if stage is not None:

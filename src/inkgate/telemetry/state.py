@@ -245,6 +245,78 @@ class ReplicaReading:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredJobs:
+    """What the database of jobs has: every process that shares it shows the same.
+
+    Attributes:
+        by_state: number of jobs.
+        backlog_pages: pages to read; a document that was not opened yet counts as one.
+        backlog_s: time to read them at the current rate; None if no page was saved in the last five minutes.
+        oldest_s: how long the oldest queued job has been due.
+        abandoned: jobs whose worker is gone and that no other has taken over yet.
+        outbox_waiting, outbox_dead: deliveries to make, and those that were given up.
+        outbox_oldest_s: how long the first delivery that is due has been due.
+    """
+
+    by_state: Mapping[str, int]
+    backlog_pages: int
+    backlog_s: float | None
+    oldest_s: float
+    abandoned: int
+    outbox_waiting: int
+    outbox_dead: int
+    outbox_oldest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobsDisk:
+    """The disk of the database of jobs, or of their uploads. `use`: `database` or `uploads`; `file_system`: its type,
+    such as `ext4`, empty if unknown.
+    """
+
+    use: str
+    path: str
+    file_system: str
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobsState:
+    """Jobs. All but `stored` is of this process; counters are since its start.
+
+    Attributes:
+        database: `sqlite` or `postgresql`.
+        up: whether the database responds; None before it was asked.
+        stored: None while that is unknown.
+        disks: on this machine.
+        missing: packages that the settings need and that are not installed, with what needs them.
+        running: jobs that this process runs now.
+        claims: `fresh` (jobs that waited), `abandoned` (jobs whose worker was gone).
+        leases_lost: jobs that were taken over from this process.
+        pages: that it saved, by outcome: `ok`, `failed`.
+        ended: jobs that it ended, by state.
+        deliveries: attempts by sink and outcome: `delivered`, `retried`, `dead`.
+        events: by source and outcome: `added`, `duplicate`, `refused`, `dead`, `ignored`.
+        paused: sources that wait until the queue of jobs has room.
+    """
+
+    database: str
+    up: bool | None = None
+    stored: StoredJobs | None = None
+    disks: tuple[JobsDisk, ...] = ()
+    missing: tuple[str, ...] = ()
+    running: int = 0
+    claims: Mapping[str, int] = field(default_factory=dict)
+    leases_lost: int = 0
+    pages: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, int] = field(default_factory=dict)
+    deliveries: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    events: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    paused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WorkTotals:
     """Counters of work.
 
@@ -323,6 +395,7 @@ class State:
         at, started_at: seconds since the epoch.
         ready: whether it can read pages; reasons: why not.
         degradation_level: steps of degradation taken now; degradation_levels: the names of all, in order.
+        jobs: None if `jobs.enabled` is false.
         settings: those in force, without secrets.
         history: the last quarter of an hour, oldest first.
     """
@@ -346,5 +419,6 @@ class State:
     replicas: tuple[ReplicaReading, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     background: tuple[TaskReading, ...] = ()
+    jobs: JobsState | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Point, ...] = ()

@@ -12,7 +12,17 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from inkgate.telemetry.catalog import STATE, Family, Kind
-from inkgate.telemetry.state import Batches, CacheState, Gpu, Process, Queue, ReplicaReading, State
+from inkgate.telemetry.state import (
+    Batches,
+    CacheState,
+    Gpu,
+    JobsState,
+    Process,
+    Queue,
+    ReplicaReading,
+    State,
+    StoredJobs,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -205,6 +215,29 @@ def _gpu_names(state: State) -> Rows:
         yield (str(gpu.index), gpu.name), 1.0
 
 
+def _of_jobs(value: Callable[[JobsState], float | None]) -> RowsOf:
+    return _one(lambda state: None if state.jobs is None else value(state.jobs))
+
+
+def _of_stored(value: Callable[[StoredJobs], float | None]) -> RowsOf:
+    return _of_jobs(lambda jobs: None if jobs.stored is None else value(jobs.stored))
+
+
+def _by(counts: Callable[[JobsState], Mapping[str, float]]) -> RowsOf:
+    return _of(lambda state: {} if state.jobs is None else counts(state.jobs))
+
+
+def _by_two(counts: Callable[[JobsState], Mapping[str, Mapping[str, int]]]) -> RowsOf:
+    """Counts of jobs by two labels."""
+
+    def rows(state: State) -> Rows:
+        for name, outcomes in {} if state.jobs is None else counts(state.jobs).items():
+            for outcome, count in outcomes.items():
+                yield (name, outcome), count
+
+    return rows
+
+
 ROWS: Mapping[str, RowsOf] = {
     "inkgate_build_info": _build,
     "inkgate_ready": _one(lambda state: float(state.ready)),
@@ -263,5 +296,22 @@ ROWS: Mapping[str, RowsOf] = {
     "inkgate_gpu_clock_hertz": _of_gpus(lambda gpu: gpu.clock_mhz, times=1e6),
     "inkgate_gpu_throttled": _throttled,
     "inkgate_gpu_info": _gpu_names,
+    "inkgate_jobs_store_up": _of_jobs(lambda jobs: jobs.up),
+    "inkgate_jobs": _by(lambda jobs: {} if jobs.stored is None else jobs.stored.by_state),
+    "inkgate_jobs_oldest_queued_seconds": _of_stored(lambda stored: stored.oldest_s),
+    "inkgate_jobs_backlog_pages": _of_stored(lambda stored: stored.backlog_pages),
+    "inkgate_jobs_backlog_seconds": _of_stored(lambda stored: stored.backlog_s),
+    "inkgate_jobs_abandoned": _of_stored(lambda stored: stored.abandoned),
+    "inkgate_outbox_waiting": _of_stored(lambda stored: stored.outbox_waiting),
+    "inkgate_outbox_dead": _of_stored(lambda stored: stored.outbox_dead),
+    "inkgate_outbox_oldest_seconds": _of_stored(lambda stored: stored.outbox_oldest_s),
+    "inkgate_jobs_running": _of_jobs(lambda jobs: jobs.running),
+    "inkgate_jobs_ended_total": _by(lambda jobs: jobs.ended),
+    "inkgate_job_pages_total": _by(lambda jobs: jobs.pages),
+    "inkgate_job_claims_total": _by(lambda jobs: jobs.claims),
+    "inkgate_job_leases_lost_total": _of_jobs(lambda jobs: jobs.leases_lost),
+    "inkgate_deliveries_total": _by_two(lambda jobs: jobs.deliveries),
+    "inkgate_intake_events_total": _by_two(lambda jobs: jobs.events),
+    "inkgate_intake_paused": _by(lambda jobs: {name: float(name in jobs.paused) for name in jobs.events}),
 }
 """The rows of each metric of the State, except for batch sizes."""

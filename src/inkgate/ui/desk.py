@@ -82,7 +82,7 @@ class Desk:
         job.result, job.status = self.results.begin(job.name), "reading"
         yield
         try:
-            async with self._client(visitor) as client:
+            async with client_of(self.url, visitor, self.transport) as client:
                 data = await client.file(job.file)
                 async with client.stream(data, read_as, job.name) as pages:
                     del data
@@ -105,20 +105,7 @@ class Desk:
         kept = self.results.get(str(asked.get("result", "")))
         if kept is None or not 0 <= number < len(kept.pages):
             return {"error": gone(language)}
-        page: Json = orjson.loads(kept.page(number))
-        written = orjson.dumps(page, option=orjson.OPT_INDENT_2).decode()
-        whole = len(written) <= MOST_SHOWN
-        error = page["error"]
-        return {
-            "page": {name: page[name] for name in ("index", "width", "height", "rotation", "degraded", "text")},
-            "lines": [{**line, "words": None} for line in page["lines"]],
-            "html": None if page["markdown"] is None else to_html(page["markdown"]),
-            "markdown": page["markdown"],
-            "fields": page["fields"],
-            "json": written if whole else written[:MOST_SHOWN],
-            "cut": not whole,
-            "problem": None if error is None else in_language({**error, "title": _title(error["code"])}, language),
-        }
+        return page_view(orjson.loads(kept.page(number)), language)
 
     def download(self, asked: Mapping[str, Any]) -> Json:
         """A result as a file of a format. Blocking."""
@@ -131,12 +118,13 @@ class Desk:
         return {"name": stem + shape.suffix, "type": shape.media_type, "content": content}
 
     async def about(self, visitor: Visitor) -> Json:
-        """The engine, the models, and the maximum file size; 0 if unknown."""
+        """The engine, the models, the maximum file size (0 if unknown), and whether the service takes jobs."""
         try:
-            async with self._client(visitor) as client:
+            async with client_of(self.url, visitor, self.transport) as client:
                 about: Json = {"engine": await client.engine(), "models": list(await client.models())}
-            limits = (await self._state(visitor)).settings.get("limits", {})
-            return {**about, "max_bytes": int(limits.get("max_body_mb", 0) * 1_000_000)}
+            settings = (await self._state(visitor)).settings
+            max_bytes = int(settings.get("limits", {}).get("max_body_mb", 0) * 1_000_000)
+            return {**about, "max_bytes": max_bytes, "jobs": bool(settings.get("jobs", {}).get("enabled", True))}
         except ServiceError as error:
             return {"error": problem(error, visitor.language)}
 
@@ -151,14 +139,34 @@ class Desk:
         now = monotonic()
         self._states = {key: entry for key, entry in self._states.items() if now - entry[0] < _STATE_S}
         if visitor.key not in self._states:
-            async with self._client(visitor) as client:
+            async with client_of(self.url, visitor, self.transport) as client:
                 self._states[visitor.key] = (now, await client.state())
         return self._states[visitor.key][1]
 
-    def _client(self, visitor: Visitor) -> AsyncInkgateClient:
-        # As a proxy on this machine does: rate limits and shares apply per visitor, not to the page as a whole.
-        forwarded = {"X-Forwarded-For": visitor.address} if visitor.address else {}
-        return AsyncInkgateClient(self.url, visitor.key, headers=forwarded, transport=self.transport)
+
+def client_of(url: str, visitor: Visitor, transport: httpx.AsyncBaseTransport | None) -> AsyncInkgateClient:
+    """A client of the service at `url` for a visitor. `transport`: replaces the network."""
+    # As a proxy on this machine does: rate limits and shares apply per visitor, not to the page as a whole.
+    forwarded = {"X-Forwarded-For": visitor.address} if visitor.address else {}
+    return AsyncInkgateClient(url, visitor.key, headers=forwarded, transport=transport)
+
+
+def page_view(page: Json, language: str) -> Json:
+    """A page, as published, in the form that the viewer shows. Blocking."""
+    written = orjson.dumps(page, option=orjson.OPT_INDENT_2).decode()
+    whole = len(written) <= MOST_SHOWN
+    error = page["error"]
+    return {
+        "page": {name: page[name] for name in ("index", "width", "height", "rotation", "degraded", "review", "text")},
+        "lines": [{**line, "words": None} for line in page["lines"]],
+        "html": None if page["markdown"] is None else to_html(page["markdown"]),
+        "markdown": page["markdown"],
+        "left_out": [part["text"] for part in page["left_out"]],
+        "fields": page["fields"],
+        "json": written if whole else written[:MOST_SHOWN],
+        "cut": not whole,
+        "problem": None if error is None else in_language({**error, "title": title_of(error["code"])}, language),
+    }
 
 
 def _read_as(asked: Mapping[str, Any]) -> ReadAs:
@@ -180,7 +188,8 @@ def problem(error: ServiceError, language: str) -> Json:
     return {**shown_error, "status": error.status, "retry_after_s": error.retry_after_s, "request_id": error.request_id}
 
 
-def _title(code: str) -> str:
+def title_of(code: str) -> str:
+    """The title of an error."""
     known = INPUT_CODES.get(code) or OVERLOAD_CODES.get(code) or ENGINE_CODES.get(code)
     return known.title if known else code
 

@@ -16,7 +16,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.ui.desk import Desk, Json, Visitor
+from inkgate.ui.jobs_desk import JobDesk
 from inkgate.ui.words import LANGUAGES, WORDS, language_of
+from inkgate.ui.words_zh import PROBLEMS
 
 MAX_BODY_BYTES = 100_000
 """The page sends options and names through Gradio, never files."""
@@ -92,7 +94,7 @@ class _BodyLimit:
 _AT_ONCE = 8
 """Concurrent runs of the page; each holds a file in memory. More wait in Gradio's queue."""
 _WAITING = 64
-_SCRIPTS = ("words.js", "service.js", "files.js", "viewer.js", "live.js", "page.js")
+_SCRIPTS = ("words.js", "service.js", "files.js", "viewer.js", "live.js", "jobs.js", "page.js")
 _FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "Noto Sans CJK SC", "sans-serif")
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Noto Sans Mono", "monospace")
 
@@ -110,7 +112,7 @@ def build_page(url: str, prefix: str) -> GradioPage:
 
     Gradio's analytics, history and sharing are off.
     """
-    blocks = _blocks(Desk(url))
+    blocks = _blocks(Desk(url), JobDesk(url))
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     gr.mount_gradio_app(
         outer,
@@ -118,7 +120,7 @@ def build_page(url: str, prefix: str) -> GradioPage:
         path="",
         root_path=prefix,
         theme=gr.themes.Base(font=_FONT, font_mono=_MONO),
-        css=_asset("page.css") + _asset("viewer.css") + _asset("live.css"),
+        css=_asset("page.css") + _asset("viewer.css") + _asset("live.css") + _asset("jobs.css"),
         footer_links=[],
         favicon_path=str(files("inkgate.api").joinpath("favicon.ico")),
         run_history=False,
@@ -132,7 +134,7 @@ def build_page(url: str, prefix: str) -> GradioPage:
     return GradioPage(Guard(outer, prefix), lambda: outer.router.lifespan_context(outer))
 
 
-def _blocks(desk: Desk) -> gr.Blocks:
+def _blocks(desk: Desk, jobs: JobDesk) -> gr.Blocks:
     blocks = gr.Blocks(title="inkgate", analytics_enabled=False, fill_width=True, delete_cache=(600, 600))
     with blocks:
         page = gr.HTML(
@@ -142,8 +144,9 @@ def _blocks(desk: Desk) -> gr.Blocks:
             apply_default_css=False,
             elem_id="inkgate",
             words=WORDS,
+            problems={"zh": PROBLEMS},
             languages=LANGUAGES,
-            server_functions=_functions(desk),
+            server_functions=_functions(desk, jobs),
         )
 
         async def read(event: gr.EventData, request: gr.Request) -> AsyncIterator[Json]:
@@ -159,7 +162,7 @@ def _blocks(desk: Desk) -> gr.Blocks:
     return blocks
 
 
-def _functions(desk: Desk) -> list[Callable[..., Any]]:
+def _functions(desk: Desk, jobs: JobDesk) -> list[Callable[..., Any]]:
     """The functions that the page's script can call; Gradio runs blocking ones in threads. Their names become
     attributes of the component, which already has `page`.
     """
@@ -176,10 +179,16 @@ def _functions(desk: Desk) -> list[Callable[..., Any]]:
     async def ink_live(asked: Json, request: gr.Request) -> Json:
         return await desk.live(_visitor(asked, request))
 
+    async def ink_jobs(asked: Json, request: gr.Request) -> Json:
+        return await jobs.jobs(asked, _visitor(asked, request))
+
+    async def ink_job_page(asked: Json, request: gr.Request) -> Json:
+        return await jobs.page(asked, _visitor(asked, request))
+
     def ink_greet(asked: Json, request: gr.Request) -> Json:  # noqa: ARG001 - server functions have a parameter
         return {"language": language_of(request.headers.get("accept-language", ""))}
 
-    return [ink_page, ink_download, ink_about, ink_live, ink_greet]
+    return [ink_page, ink_download, ink_about, ink_live, ink_jobs, ink_job_page, ink_greet]
 
 
 def _visitor(asked: Mapping[str, Any], request: gr.Request) -> Visitor:

@@ -17,6 +17,7 @@ from markdown_it.token import Token
 
 from inkgate.client import Summary
 from inkgate.codec import parse_page
+from inkgate.layout.whole_document import finished
 from inkgate.types import DocumentResult
 
 _TABLE_TAGS = frozenset({"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", "br"})
@@ -127,10 +128,10 @@ class StoredDocument:
         return zlib.decompress(self.pages[number])
 
     def document(self) -> DocumentResult:
-        """The whole document. Blocking."""
+        """The whole document, after the steps for whole documents. Blocking."""
         pages = tuple(parse_page(self.page(number)) for number in range(len(self.pages)))
         end = self.summary or Summary("partial", self.name, "", 0, len(pages), "", len(pages), 0)
-        return DocumentResult(self.name, end.mime_type, end.byte_count, end.page_count, end.engine, pages)
+        return finished(DocumentResult(self.name, end.mime_type, end.byte_count, end.page_count, end.engine, pages))
 
 
 class Results:

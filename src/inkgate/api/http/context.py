@@ -20,6 +20,8 @@ from inkgate.engines.base import Engine
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.gateway import Gateway
+from inkgate.jobs.intake.arrivals import Intake
+from inkgate.jobs.service import JobService
 from inkgate.pipeline.readiness import Readiness
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
@@ -92,6 +94,16 @@ class ServiceView(Protocol):
     @property
     def supervisor(self) -> Supervisor:
         """Runs background tasks."""
+        ...
+
+    @property
+    def jobs(self) -> JobService | None:
+        """Adds and shows jobs; None if the settings disable them."""
+        ...
+
+    @property
+    def intake(self) -> Intake | None:
+        """Adds jobs for events; None if the settings disable jobs."""
         ...
 
 

@@ -23,6 +23,7 @@ from inkgate.api.http.uploads import UploadedBody
 from inkgate.codec import page_to_dict
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import render
+from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.gateway import Admitted
 from inkgate.reader import Reading, ReadOptions
@@ -55,6 +56,7 @@ class ReadRequest:
         show: makes the JSON of the request's form. Runs in a thread.
         show_page: makes a line of a stream from a page; None: as in the published schema.
         coordinates: for the formats that all forms share; None: the format's default.
+        marks: mark what is doubtful in the Markdown.
     """
 
     document: Document
@@ -63,9 +65,11 @@ class ReadRequest:
     show: Callable[[DocumentResult], Any]
     show_page: Callable[[PageResult], Any] | None = None
     coordinates: Coordinates | None = None
+    marks: bool = False
 
     def line(self, page: PageResult) -> Any:  # noqa: ANN401 - what becomes JSON
         """A page as one line of a stream."""
+        page = marked(page) if self.marks else page
         if self.show_page is not None:
             return self.show_page(page)
         return page_to_dict(page, self.coordinates or Coordinates.UPRIGHT)
@@ -88,7 +92,9 @@ def ordered(received: ReceivedRequest, found: Document, show: Callable[[Document
     options = parse(OcrOptions, received.body.fields, received.query)
     shape = options.shape(received.accept)
     task = Task(kind=options.task_kind(shape), fields=options.field_names(), language=options.language)
-    return ReadRequest(found, options.read_options(task), shape, show, coordinates=options.coordinates)
+    return ReadRequest(
+        found, options.read_options(task), shape, show, coordinates=options.coordinates, marks=bool(options.marks)
+    )
 
 
 class DocumentResponse(Response):
@@ -147,6 +153,7 @@ class DocumentResponse(Response):
 
 
 def _rendered(asked: ReadRequest, result: DocumentResult) -> tuple[bytes, str]:
+    result = marked_document(result) if asked.marks else result
     if isinstance(asked.shape, Native):
         return orjson.dumps(asked.show(result)), "application/json"
     return render(result, asked.shape, asked.coordinates), asked.shape.media_type
@@ -195,6 +202,7 @@ def _summary(reading: Reading, error: Problem | None) -> dict[str, Any]:
         "engine": reading.engine,
         "pages_answered": reading.answered,
         "pages_failed": reading.failed,
+        "needs_review": reading.to_review,
         "notes": reading.notes,
         "error": error.as_dict() if error else None,
     }

@@ -182,6 +182,10 @@ class OcrOptions(BaseModel):
         ),
     ] = None
 
+    marks: Annotated[
+        Flag | None, Field(description="`true`: doubtful words are `<mark>`ed in the Markdown, doubtful blocks noted.")
+    ] = None
+
     def shape(self, accept: str | None) -> Shape:
         """The response's format. Raises InputRejected("not_acceptable")."""
         return choose(self.format, accept)

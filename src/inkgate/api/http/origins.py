@@ -229,8 +229,16 @@ def _bare(host: str) -> str:
 
 
 _HEADERS = (
-    *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "User-Agent"),
-    *(REQUEST_ID_HEADER, PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER, "OpenAI-Organization", "OpenAI-Project"),
+    *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "Last-Event-ID"),
+    *(
+        REQUEST_ID_HEADER,
+        PRIORITY_HEADER,
+        TIMEOUT_HEADER,
+        WAIT_HEADER,
+        "User-Agent",
+        "OpenAI-Organization",
+        "OpenAI-Project",
+    ),
 )
 """Request headers of browser clients of this service, OpenAI and Mistral."""
 _OF_CLIENT = re.compile("x-stainless-[a-z-]{1,60}")
@@ -247,7 +255,10 @@ class Cors(CORSMiddleware):
             allow_origins=origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=_HEADERS,
-            expose_headers=[REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, IGNORED_HEADER, "Retry-After"],
+            expose_headers=[
+                *(REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, IGNORED_HEADER),
+                *("Retry-After", "Location", "Operation-Location", "Idempotent-Replayed"),
+            ],
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:

@@ -18,9 +18,9 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 from inkgate.api.http.decoding import BodyThreads, decode_base64, decode_data_url
-from inkgate.api.http.fetch import Fetcher
 from inkgate.api.http.uploads import clean_name
 from inkgate.errors import InputRejected, Overloaded
+from inkgate.storage.fetch import Fetcher
 from inkgate.types import Document
 
 KEPT_S = 3600.0
@@ -227,6 +227,12 @@ class Sources:
             return document(stored.data, stored.name)
         fetched_name = clean_name(url.partition("?")[0])
         return document(await self._fetcher.fetch(url), name if name != DEFAULT_NAME else fetched_name)
+
+    async def call(self, url: str, check: Callable[[str], None]) -> None:
+        """Sends a GET to a public URL, whether or not `fetch` is enabled. `check` raises for URLs, and redirects, that
+        are not allowed. Raises InputRejected as Fetcher.fetch does.
+        """
+        await self._fetcher.fetch(url, check)
 
     def from_file_id(self, file_id: str, caller: str) -> Document:
         """The document uploaded as `file_id`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -172,11 +172,14 @@ _LENGTH_DIGITS = 18
 
 @dataclass(frozen=True, slots=True)
 class UploadedBody:
-    """A parsed body. `fields`: values of a JSON object or texts of a form; `files`: a form's files."""
+    """A parsed body. `fields`: values of a JSON object or texts of a form; `files`: a form's files; `repeated`: all
+    texts of the fields that a multipart form has more than once.
+    """
 
     fields: Mapping[str, Any]
     files: Mapping[str, FormPart] = field(default_factory=dict)
     is_form: bool = False
+    repeated: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
@@ -209,6 +212,13 @@ async def receive_json(request: Request, limits: LimitSettings) -> bytes:
     if not _is_json(kind):
         raise _unsupported(kind, "JSON")
     return await _gather(request, limits)
+
+
+async def receive_bytes(request: Request, limits: LimitSettings, most: int) -> bytes:
+    """The whole raw body of `request`, of any type, with at most `most` bytes. Raises as `receive`."""
+    smaller = limits.model_copy(update={"max_body_mb": min(limits.max_body_mb, most / 1_000_000)})
+    _kind(request, smaller)
+    return await _gather(request, smaller)
 
 
 def _kind(request: Request, limits: LimitSettings) -> str:
@@ -312,6 +322,7 @@ def _form_text(encoded: bytes) -> str:
 
 def _form(parts: list[FormPart]) -> UploadedBody:
     fields: dict[str, str] = {}
+    repeated: dict[str, list[str]] = {}
     files: dict[str, FormPart] = {}
     for part in parts:
         if part.name in files:
@@ -322,5 +333,7 @@ def _form(parts: list[FormPart]) -> UploadedBody:
         if text is None:
             files[part.name] = part
         else:
+            if part.name in fields:
+                repeated.setdefault(part.name, [fields[part.name]]).append(text)
             fields[part.name] = text
-    return UploadedBody(fields, files, is_form=True)
+    return UploadedBody(fields, files, is_form=True, repeated=repeated)

@@ -40,7 +40,7 @@ class Direction(Enum):
 
 
 @dataclass(eq=False, slots=True)
-class Cell:
+class MarkdownCell:
     """One cell; one object however many rows and columns it spans."""
 
     text: str
@@ -50,29 +50,29 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Table:
+class MarkdownTable:
     """A grid of cells; a cell that spans several places stands in each of them, None stands where no cell is."""
 
-    grid: list[list[Cell | None]] = field(default_factory=list)
+    grid: list[list[MarkdownCell | None]] = field(default_factory=list)
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[MarkdownCell]:
         """Every cell once, row by row."""
         return list(dict.fromkeys(cell for row in self.grid for cell in row if cell is not None))
 
-    def beside(self, cell: Cell, direction: Direction) -> list[Cell]:
+    def beside(self, cell: MarkdownCell, direction: Direction) -> list[MarkdownCell]:
         """The nearest other cells in a direction: several where the cell spans several rows or columns."""
-        found: dict[Cell, None] = {}
+        found: dict[MarkdownCell, None] = {}
         for row, column in self._places(cell):
             neighbour = self._nearest(cell, row, column, direction)
             if neighbour is not None:
                 found[neighbour] = None
         return list(found)
 
-    def headings(self, cell: Cell, direction: Direction) -> list[Cell]:
+    def headings(self, cell: MarkdownCell, direction: Direction) -> list[MarkdownCell]:
         """The headings met on the way to the edge; where none is marked as one, the cells at the edge."""
-        met: dict[Cell, None] = {}
-        edge: dict[Cell, None] = {}
+        met: dict[MarkdownCell, None] = {}
+        edge: dict[MarkdownCell, None] = {}
         ahead = [cell]
         while ahead:
             current = ahead.pop()
@@ -83,13 +83,13 @@ class Table:
             met |= dict.fromkeys(further)
         return [other for other in met if other.heading and other is not cell] or list(edge)
 
-    def _places(self, cell: Cell) -> Iterator[tuple[int, int]]:
+    def _places(self, cell: MarkdownCell) -> Iterator[tuple[int, int]]:
         for row, cells in enumerate(self.grid):
             for column, other in enumerate(cells):
                 if other is cell:
                     yield row, column
 
-    def _nearest(self, cell: Cell, row: int, column: int, direction: Direction) -> Cell | None:
+    def _nearest(self, cell: MarkdownCell, row: int, column: int, direction: Direction) -> MarkdownCell | None:
         down, right = direction.value
         row, column = row + down, column + right
         while 0 <= row < len(self.grid) and 0 <= column < max(map(len, self.grid)):
@@ -100,12 +100,12 @@ class Table:
         return None
 
 
-def tables_of(markdown: str) -> list[Table]:
+def tables_of(markdown: str) -> list[MarkdownTable]:
     """Every table of a page: pipe tables, then HTML tables, each kind in the order of the page."""
     return [*_pipe_tables(markdown), *_html_tables(markdown)]
 
 
-def _pipe_tables(markdown: str) -> Iterator[Table]:
+def _pipe_tables(markdown: str) -> Iterator[MarkdownTable]:
     """Runs of two lines or more that have a pipe; the first row and the first column are taken for headings."""
     rows: list[str] = []
     for line in [*markdown.splitlines(), ""]:
@@ -117,8 +117,8 @@ def _pipe_tables(markdown: str) -> Iterator[Table]:
         rows = []
 
 
-def _pipe_table(rows: list[str]) -> Table:
-    table = Table()
+def _pipe_table(rows: list[str]) -> MarkdownTable:
+    table = MarkdownTable()
     for row in rows:
         if not set(row) - set(" |:-"):
             continue
@@ -126,11 +126,11 @@ def _pipe_table(rows: list[str]) -> Table:
         texts = texts[texts[0] == "" :]
         texts = texts[: len(texts) - (texts[-1:] == [""])]
         first = not table.grid
-        table.grid.append([Cell(text, heading=first or column == 0) for column, text in enumerate(texts)])
+        table.grid.append([MarkdownCell(text, heading=first or column == 0) for column, text in enumerate(texts)])
     return table
 
 
-def _html_tables(markdown: str) -> list[Table]:
+def _html_tables(markdown: str) -> list[MarkdownTable]:
     parser = _TableParser()
     parser.feed(markdown)
     parser.close()
@@ -142,10 +142,10 @@ class _TableParser(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tables: list[list[list[Cell]]] = []
+        self.tables: list[list[list[MarkdownCell]]] = []
         self._depth = 0
         self._in_head = False
-        self._cell: Cell | None = None
+        self._cell: MarkdownCell | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
@@ -168,7 +168,7 @@ class _TableParser(HTMLParser):
             rows = rows or [[]]
             self.tables[-1] = rows
             spans = (_span(attributes.get(name)) for name in ("rowspan", "colspan"))
-            self._cell = Cell("", tag == "th" or self._in_head, *spans)
+            self._cell = MarkdownCell("", tag == "th" or self._in_head, *spans)
             rows[-1].append(self._cell)
 
     def handle_endtag(self, tag: str) -> None:
@@ -188,9 +188,9 @@ def _span(value: str | None) -> int:
     return min(max(1, int(value)), _MOST_SPAN) if value is not None and value.strip().isdecimal() else 1
 
 
-def _placed(rows: list[list[Cell]]) -> Table:
+def _placed(rows: list[list[MarkdownCell]]) -> MarkdownTable:
     """Rows of cells with spans as a grid, in the manner of HTML: a cell takes the next place that is free."""
-    places: dict[tuple[int, int], Cell] = {}
+    places: dict[tuple[int, int], MarkdownCell] = {}
     for row, cells in enumerate(rows):
         column = 0
         for cell in cells:
@@ -202,7 +202,7 @@ def _placed(rows: list[list[Cell]]) -> Table:
                     places.setdefault((row + down, column + right), cell)
             column += cell.columns
     width = 1 + max((column for _, column in places), default=-1)
-    return Table([[places.get((row, column)) for column in range(width)] for row in range(len(rows))])
+    return MarkdownTable([[places.get((row, column)) for column in range(width)] for row in range(len(rows))])
 
 
 _SAME = str.maketrans(
@@ -336,7 +336,7 @@ def _table(test: Mapping[str, Any], markdown: str) -> str:
     return "the cell was found, but not with these neighbours"
 
 
-def _neighbours_fit(test: Mapping[str, Any], table: Table, cell: Cell) -> bool:
+def _neighbours_fit(test: Mapping[str, Any], table: MarkdownTable, cell: MarkdownCell) -> bool:
     return all(
         any(_same_cell(plain(test[key]), other, test) for other in find(table, cell))
         for key, find in _RELATIONS.items()
@@ -344,11 +344,11 @@ def _neighbours_fit(test: Mapping[str, Any], table: Table, cell: Cell) -> bool:
     )
 
 
-def _same_cell(wanted: str, cell: Cell, test: Mapping[str, Any]) -> bool:
+def _same_cell(wanted: str, cell: MarkdownCell, test: Mapping[str, Any]) -> bool:
     return fuzz.ratio(wanted, plain(cell.text)) / 100 >= max(_LEAST_CELL_RATIO, _least(wanted, test))
 
 
-_RELATIONS: dict[str, Callable[[Table, Cell], list[Cell]]] = {
+_RELATIONS: dict[str, Callable[[MarkdownTable, MarkdownCell], list[MarkdownCell]]] = {
     "up": lambda table, cell: table.beside(cell, Direction.UP),
     "down": lambda table, cell: table.beside(cell, Direction.DOWN),
     "left": lambda table, cell: table.beside(cell, Direction.LEFT),

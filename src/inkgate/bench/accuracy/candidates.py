@@ -31,6 +31,25 @@ class PageFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class TranscriptPage:
+    """A page as a candidate read it.
+
+    Attributes:
+        lines: in reading order, `quad` in pixels of the upright page.
+        blocks: text and confidence of each in reading order; a block's confidence is that of its lines, weighted by
+            length, as the page's is.
+        left_out: numbers of the lines that are not in the Markdown, by intent.
+    """
+
+    text: str
+    lines: tuple[ReadLine, ...] = ()
+    markdown: str | None = None
+    confidence: float | None = None
+    blocks: tuple[tuple[str, float | None], ...] = ()
+    left_out: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """A document as a candidate read it.
 
@@ -40,6 +59,7 @@ class Transcript:
         lines: of the first page, as it was before it was turned upright: ground truth lines exist for images only.
         sources: how each page was read (`ocr`, `text_layer`).
         failures: one for each page that was not read.
+        read_pages: page by page; empty where the candidate gives only a text.
     """
 
     text: str
@@ -48,6 +68,7 @@ class Transcript:
     markdown: str | None = None
     sources: tuple[str, ...] = ()
     failures: tuple[PageFailure, ...] = ()
+    read_pages: tuple[TranscriptPage, ...] = ()
 
 
 class Candidate(Protocol):
@@ -70,19 +91,31 @@ class Candidate(Protocol):
 
 
 class OwnReader:
-    """inkgate's Gateway, with the settings in use."""
+    """inkgate's Gateway, with the settings in use.
+
+    `structure`: read every document with PARSE, for its Markdown; else only those with tests, the others with TEXT.
+    """
 
     version = inkgate.__version__
 
-    def __init__(self, name: str, gateway: Gateway, pdf_text: PdfText | None = None, parallel: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        gateway: Gateway,
+        pdf_text: PdfText | None = None,
+        parallel: int = 1,
+        *,
+        structure: bool = False,
+    ) -> None:
         self.name = name
         self.parallel = parallel
         self._gateway = gateway
         self._pdf_text = pdf_text
+        self._structure = structure
 
     async def read(self, entry: Entry) -> Transcript:
-        """Read once: with PARSE where unit tests need Markdown, else with TEXT. Raises InkgateError."""
-        task = Task(kind=TaskKind.PARSE if entry.tests else TaskKind.TEXT)
+        """Read once: with PARSE where Markdown is needed, else with TEXT. Raises InkgateError."""
+        task = Task(kind=TaskKind.PARSE if self._structure or entry.tests else TaskKind.TEXT)
         document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
         options = ReadOptions(task=task, pdf_text=self._pdf_text)
         admission = self._gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
@@ -101,6 +134,18 @@ def transcript(result: DocumentResult) -> Transcript:
         markdown="\n\n".join(markdown) if markdown else None,
         sources=tuple(page.source for page in pages),
         failures=tuple(PageFailure(page.index, page.error.code) for page in pages if page.error is not None),
+        read_pages=tuple(map(_page, pages)),
+    )
+
+
+def _page(page: PageResult) -> TranscriptPage:
+    return TranscriptPage(
+        text=page.text,
+        lines=tuple(ReadLine(line.text, line.quad) for line in page.lines),
+        markdown=page.markdown,
+        confidence=page.confidence,
+        blocks=tuple((block.text, block.confidence) for block in page.blocks or ()),
+        left_out=tuple(line for part in page.left_out for line in part.lines),
     )
 
 

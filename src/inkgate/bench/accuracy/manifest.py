@@ -31,7 +31,9 @@ class Entry:
 
     Attributes:
         path: as the manifest has it, relative to the manifest.
-        file, text, lines, tests: where the document and its ground truths lie; None where there is none.
+        file: where the document lies.
+        text, lines, tests, tables: where its ground truths lie; None where there is none.
+        order_free: the order of the truth is not the page's, such as line by line across columns: no CER, no order.
         opens: False where the manifest says that the file can't be opened: a clean refusal is then right.
     """
 
@@ -43,24 +45,41 @@ class Entry:
     text: Path | None = None
     lines: Path | None = None
     tests: Path | None = None
+    tables: Path | None = None
+    order_free: bool = False
     opens: bool = True
 
     @property
     def scored(self) -> bool:
         """Whether there is anything to compare the reading with."""
-        return any(truth is not None for truth in (self.text, self.lines, self.tests))
+        return any(truth is not None for truth in (self.text, self.lines, self.tests, self.tables))
 
 
-def load_manifest(manifest: Path) -> tuple[Entry, ...]:
-    """The entries of a manifest, in its order.
+def load_manifest(manifest: Path, overlay: Path | None = None) -> tuple[Entry, ...]:
+    """The entries of a manifest, in its order. `overlay`: see docs/guides/accuracy.md.
 
     Raises:
-        ManifestInvalid: it is not there, not JSON, or an entry lacks its path or names a file that is not there.
+        ManifestInvalid: it is not there, not JSON, or an entry lacks its path or names a file that is not there; or
+            the overlay is no JSON object of objects, or has a path that the manifest lacks.
     """
     listed = _parse(manifest, manifest.name)
     if not isinstance(listed, list) or not listed:
         raise ManifestInvalid(f"{manifest.name}: a manifest is a JSON array of documents, with one at least.")
+    if overlay is not None:
+        listed = _overlaid(listed, overlay)
     return tuple(_entry(manifest, number, item) for number, item in enumerate(listed))
+
+
+def _overlaid(listed: list[Any], overlay: Path) -> list[Any]:
+    """The entries with the keys of the overlay's entries put over theirs."""
+    changes = _parse(overlay, overlay.name)
+    if not isinstance(changes, dict) or not all(isinstance(change, dict) for change in changes.values()):
+        raise ManifestInvalid(f"{overlay.name}: an overlay is a JSON object of paths and objects.")
+    known = {item.get("path") for item in listed if isinstance(item, dict)}
+    unknown = sorted(set(changes) - known)
+    if unknown:
+        raise ManifestInvalid(f"{overlay.name}: the manifest has no {unknown[0]}.")
+    return [item | changes.get(item.get("path"), {}) if isinstance(item, dict) else item for item in listed]
 
 
 def select(entries: Iterable[Entry], folder: str | None = None, limit: int | None = None) -> tuple[Entry, ...]:
@@ -103,6 +122,8 @@ def _entry(manifest: Path, number: int, item: object) -> Entry:
         text=truth("text"),
         lines=truth("lines"),
         tests=truth("tests.jsonl") or _beside(root / path),
+        tables=truth("table.html"),
+        order_free=bool(item.get("order_free", False)),
         opens=all(_opens(item.get(key)) for key in ("pillow", "pdf")),
     )
 

@@ -123,6 +123,16 @@ def _found(line: TruthLine, read: Sequence[ReadLine]) -> bool:
     return fuzz.partial_ratio(wanted, got) >= 100 * ALIKE
 
 
+def closed_folded(text: str) -> str:
+    """NFKC in small letters without white space: what is compared where neither case nor spaces count."""
+    return _closed(_folded(text))
+
+
+def token_counts(text: str, token: Token) -> Counter[str]:
+    """The tokens of a text as a multiset, whatever their case."""
+    return _tokens(_folded(text), token)
+
+
 def _composed(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 

@@ -13,19 +13,26 @@ from rich.table import Table
 from rich.text import Text
 
 import inkgate
-from inkgate.bench.accuracy.scores import (
-    AccuracySummary,
-    CandidateScores,
-    FileScore,
-    UnscoredDocument,
-    groups,
-    summarize,
-)
+from inkgate.bench.accuracy.calibration import calibration_curve
+from inkgate.bench.accuracy.line_accounts import LineTotals
+from inkgate.bench.accuracy.results import FORMAT
+from inkgate.bench.accuracy.scores import CandidateScores, FileScore, UnscoredDocument
+from inkgate.bench.accuracy.summary import AccuracySummary, groups, summarize
 from inkgate.telemetry.processes import processor_name
 
-FIGURES = ("CER", "uncapped", "a=A", "F1", "lines", "tests")
-"""Columns of a candidate. `uncapped`: the character error rate with all edits, where that differs; `a=A`:
-ignoring case."""
+FIGURES = (
+    *("CER", "with free", "uncapped", "a=A", "F1", "lines", "order", "columns", "TEDS", "structure"),
+    *("lost", "doubled", "tests"),
+)
+"""Columns of a candidate. `with free`: the character error rate with order-free documents, `uncapped`: with all edits,
+each where that differs; `a=A`: ignoring case; `columns`: the order of columns of order-free pages; `structure`: TEDS
+without text."""
+MOST_WORST = 20
+MOST_QUOTED = 5
+SUSPECT_F1 = 0.9
+SUSPECT_CER = 0.2
+"""A document with this F1 or more and this CER or more, both without case, was read in another order than its
+truth has: one of the two is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Evaluation:
 def tables(evaluation: Evaluation) -> RenderableType:
     """Tables of documents, groups and all, then failures. Figures that no document has are left out."""
     parts: list[RenderableType] = [_files(evaluation), _groups(evaluation)]
+    parts += [part for candidate in evaluation.candidates for part in _structure(candidate, evaluation)]
     if evaluation.probes:
         parts.append(_probes(evaluation.probes))
     failures = [
@@ -52,6 +60,95 @@ def tables(evaluation: Evaluation) -> RenderableType:
         parts.append(Text("\n".join(["Not read, or not completely:", *failures])))
     parts.append(Text(_footnote(evaluation)))
     return Group(*parts)
+
+
+def _structure(candidate: CandidateScores, evaluation: Evaluation) -> list[RenderableType]:
+    """Tests by type, lines lost and doubled, calibration and suspicious truths, of one candidate."""
+    parts: list[RenderableType] = []
+    types = summarize(candidate.files).tests_by_type
+    if types:
+        passed = ", ".join(f"{kind} {one}/{every}" for kind, (one, every) in types.items())
+        parts.append(Text(f"{candidate.name}: tests by type: {passed}."))
+    sums = line_accounts(candidate, evaluation)
+    if sums["lines"]:
+        parts.append(
+            Text(f"{candidate.name}: of {sums['lines']} lines, {sums['lost']} lost and {sums['doubled']} doubled.")
+        )
+        if sums["worst"]:
+            parts.append(_worst(sums["worst"]))
+    parts += [
+        _curve(f"{candidate.name}: confidence of {part}", curve)
+        for part, curve in calibrations(candidate).items()
+        if curve["count"]
+    ]
+    suspects = order_suspects(candidate)
+    if suspects:
+        parts.append(Text(f"{candidate.name}: another order than the truth's, see `order_free`: {', '.join(suspects)}"))
+    return parts
+
+
+def _worst(worst: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title="Lines lost and doubled", title_justify="left")
+    for column in ("document", "lines", "lost", "doubled", "such as"):
+        table.add_column(column, justify="left" if column in {"document", "such as"} else "right", overflow="fold")
+    for file in worst:
+        quoted = " | ".join((*file["lost"], *file["doubled"])[:MOST_QUOTED])
+        counts = (file["lines"], len(file["lost"]), len(file["doubled"]))
+        table.add_row(file["path"], *map(str, counts), Text(quoted))
+    return table
+
+
+def _curve(title: str, curve: dict[str, Any]) -> Table:
+    table = Table(title=f"{title} (calibration error {_percent(curve['error'])})", title_justify="left")
+    for column in ("confidence", "mean", "count", "text right", "right in text and order"):
+        table.add_column(column, justify="right")
+    for each in curve["bins"]:
+        shares = (each["confidence"], each["text_right"], each["right"])
+        mean, text_right, right = map(_percent, shares)
+        table.add_row(f"{each['low']:.2f} to {each['high']:.2f}", mean, str(each["count"]), text_right, right)
+    return table
+
+
+def line_accounts(candidate: CandidateScores, evaluation: Evaluation) -> dict[str, Any]:
+    """Lines of all documents of a candidate, of inkgate's also without ground truth, and the worst documents."""
+    documents: list[tuple[str, LineTotals | None]] = [(score.entry.path, score.lines) for score in candidate.files]
+    if candidate is evaluation.candidates[0]:
+        documents += [(probe.entry.path, probe.lines) for probe in evaluation.probes]
+    known = [(path, totals) for path, totals in documents if totals is not None]
+    odd = [(path, totals) for path, totals in known if totals.lost or totals.doubled]
+    odd.sort(key=lambda pair: -len(pair[1].lost) - len(pair[1].doubled))
+    return {
+        "lines": sum(totals.lines for _, totals in known),
+        "lost": sum(len(totals.lost) for _, totals in known),
+        "doubled": sum(len(totals.doubled) for _, totals in known),
+        "worst": [{"path": path, **_totals(totals)} for path, totals in odd[:MOST_WORST]],
+    }
+
+
+def calibrations(candidate: CandidateScores) -> dict[str, dict[str, Any]]:
+    """The calibration curves of blocks and of pages."""
+    blocks = [part for score in candidate.files for part in score.blocks_judged]
+    pages = [part for score in candidate.files for part in score.pages_judged]
+    return {"blocks": asdict(calibration_curve(blocks)), "pages": asdict(calibration_curve(pages))}
+
+
+def order_suspects(candidate: CandidateScores) -> list[str]:
+    """Documents not marked `order_free` whose words were read, but in another order than the truth's."""
+    return [
+        score.entry.path
+        for score in candidate.files
+        if not score.entry.order_free
+        and score.f1 is not None
+        and score.folded_errors is not None
+        and score.f1 >= SUSPECT_F1
+        and score.folded_errors.rate >= SUSPECT_CER
+    ]
+
+
+def _totals(totals: LineTotals | None) -> dict[str, Any]:
+    if totals is None:
+        return {"lines": None, "lost": [], "doubled": []}
+    return {"lines": totals.lines, "lost": list(totals.lost), "doubled": list(totals.doubled)}
 
 
 def _files(evaluation: Evaluation) -> Table:
@@ -93,9 +190,14 @@ def _cells(summaries: Sequence[AccuracySummary], shown: Sequence[str]) -> list[s
 
 def _figures(summary: AccuracySummary) -> dict[str, str]:
     tests = f"{summary.tests_passed}/{summary.tests}" if summary.tests else ""
+    every = None if summary.cer_every == summary.cer else summary.cer_every
     uncapped = None if summary.cer_uncapped == summary.cer else summary.cer_uncapped
-    shares = (summary.cer, uncapped, summary.cer_folded, summary.f1, summary.line_recall)
-    return dict(zip(FIGURES, [*map(_percent, shares), tests], strict=True))
+    shares = (
+        *(summary.cer, every, uncapped, summary.cer_folded, summary.f1, summary.line_recall),
+        *(summary.order, summary.column_order, summary.teds, summary.teds_structure),
+    )
+    counts = [str(count) if summary.lines else "" for count in (summary.lost, summary.doubled)]
+    return dict(zip(FIGURES, [*map(_percent, shares), *counts, tests], strict=True))
 
 
 def _percent(value: float | None) -> str:
@@ -127,10 +229,11 @@ def _footnote(evaluation: Evaluation) -> str:
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation as plain values, with what it was measured on; shares in [0, 1], times in seconds."""
     return {
+        "format": FORMAT,
         "inkgate": inkgate.__version__,
         "manifest": evaluation.manifest,
         "machine": machine(),
-        "candidates": [_candidate(candidate) for candidate in evaluation.candidates],
+        "candidates": [_candidate(candidate, evaluation) for candidate in evaluation.candidates],
         "unscored": [_probe(probe) for probe in evaluation.probes],
     }
 
@@ -145,7 +248,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _candidate(candidate: CandidateScores) -> dict[str, Any]:
+def _candidate(candidate: CandidateScores, evaluation: Evaluation) -> dict[str, Any]:
     return {
         "name": candidate.name,
         "version": candidate.version,
@@ -157,6 +260,9 @@ def _candidate(candidate: CandidateScores) -> dict[str, Any]:
             grouping: {group: _summary(summary) for group, summary in found.items()}
             for grouping, found in groups(candidate.files).items()
         },
+        "calibration": calibrations(candidate),
+        "line_accounts": line_accounts(candidate, evaluation),
+        "order_suspects": order_suspects(candidate),
         "files": [_file(score) for score in candidate.files],
     }
 
@@ -171,6 +277,7 @@ def _file(score: FileScore) -> dict[str, Any]:
         "folder": score.entry.folder,
         "language": score.entry.language,
         "kind": score.entry.kind,
+        "order_free": score.entry.order_free,
         "cer": score.errors.rate if score.errors else None,
         "cer_uncapped": score.errors.uncapped_rate if score.errors else None,
         "cer_folded": score.folded_errors.rate if score.folded_errors else None,
@@ -178,6 +285,13 @@ def _file(score: FileScore) -> dict[str, Any]:
         "f1": score.f1,
         "f1_of": score.token,
         "line_recall": score.line_recall,
+        "order": score.order.tau if score.order else None,
+        "order_matched": score.order.matched if score.order else None,
+        "order_lines": score.order.lines if score.order else None,
+        "column_order": score.column_order,
+        "teds": score.tables.teds if score.tables else None,
+        "teds_structure": score.tables.structure if score.tables else None,
+        **_totals(score.lines),
         "tests": [asdict(outcome) for outcome in score.tests],
         "pages": score.pages,
         "seconds": round(score.seconds, 3),
@@ -193,4 +307,5 @@ def _probe(probe: UnscoredDocument) -> dict[str, Any]:
         "pages": probe.pages,
         "error": probe.error,
         "as_expected": probe.as_expected,
+        **_totals(probe.lines),
     }

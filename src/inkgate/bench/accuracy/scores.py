@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import anyio
 
 from inkgate.bench.accuracy.bench_tests import PageTestResult, run_tests
+from inkgate.bench.accuracy.calibration import JudgedPart
 from inkgate.bench.accuracy.candidates import Candidate, Transcript
-from inkgate.bench.accuracy.manifest import Entry, load_lines, load_tests, load_text
+from inkgate.bench.accuracy.line_accounts import LineTotals
+from inkgate.bench.accuracy.manifest import Entry, ManifestInvalid, load_lines, load_tests, load_text
 from inkgate.bench.accuracy.metrics import CharacterErrors, Token, character_errors, f1, line_recall, token_of
+from inkgate.bench.accuracy.reading_order import OrderScore
+from inkgate.bench.accuracy.structure import account_pages, judge_parts, page_orders, score_columns, score_tables
+from inkgate.bench.accuracy.table_similarity import TableSimilarity, table_similarity
 from inkgate.concurrency import Threads, single_error
 from inkgate.errors import INPUT_CODES, InkgateError, InputRejected
 
@@ -28,6 +33,10 @@ class FileScore:
         f1, line_recall: in [0, 1], see metrics.py; 0 if the document was not read.
         tests: results of its unit tests; all failed if the document was not read.
         seconds: wall time from its bytes to the last page.
+        order: Kendall's tau over its lines; None for order-free documents, whose `column_order` may be known instead.
+        tables: TEDS; 0 if the document was not read, None for candidates without Markdown.
+        lines: recognised lines in its Markdown; None without Markdown.
+        pages_judged, blocks_judged: with their confidences; of order-free documents none.
         error: why the document, or a page of it, was not read.
     """
 
@@ -42,6 +51,12 @@ class FileScore:
     seconds: float
     sources: tuple[str, ...] = ()
     error: str | None = None
+    order: OrderScore | None = None
+    column_order: float | None = None
+    tables: TableSimilarity | None = None
+    lines: LineTotals | None = None
+    pages_judged: tuple[JudgedPart, ...] = ()
+    blocks_judged: tuple[JudgedPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +80,14 @@ class UnscoredDocument:
     """The result of a document without ground truth, which is only read for failures.
 
     `as_expected`: it was read; or it was refused with an error code, and the manifest says that it can't be opened.
+    `lines`: recognised lines in its Markdown; None without Markdown.
     """
 
     entry: Entry
     pages: int
     error: str | None
     as_expected: bool
+    lines: LineTotals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +111,8 @@ def check_truths(entries: Sequence[Entry]) -> None:
             load_lines(entry.lines)
         if entry.tests:
             run_tests(load_tests(entry.tests), "")
+        if entry.tables and table_similarity(load_text(entry.tables), "") is None:
+            raise ManifestInvalid(f"{entry.tables.name} has no table.")
 
 
 async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> CandidateScores:
@@ -117,7 +136,9 @@ async def probe(candidate: Candidate, entries: Sequence[Entry], progress: Progre
     """Read the entries without ground truth, in their order, for failures."""
     unscored = [entry for entry in entries if not entry.scored]
     attempts = await _attempts(candidate, unscored, progress)
-    return tuple(_probe(entry, attempt) for entry, attempt in zip(unscored, attempts, strict=True))
+    threads = Threads("compare", 1)
+    pairs = zip(unscored, attempts, strict=True)
+    return tuple([await threads.run(_probe, entry, attempt) for entry, attempt in pairs])
 
 
 async def _attempts(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> list[_Attempt]:
@@ -155,6 +176,7 @@ def _compare(entry: Entry, attempt: _Attempt) -> FileScore:
     truth = load_text(entry.text) if entry.text else None
     read = attempt.transcript
     text = read.text if read else ""
+    pages_judged, blocks_judged = judge_parts(truth, read) if truth and read and not entry.order_free else ((), ())
     return FileScore(
         entry=entry,
         errors=None if truth is None else character_errors(truth, text),
@@ -167,6 +189,12 @@ def _compare(entry: Entry, attempt: _Attempt) -> FileScore:
         seconds=attempt.seconds,
         sources=read.sources if read else (),
         error=attempt.error,
+        order=None if truth is None or entry.order_free else page_orders(truth, read),
+        column_order=score_columns(read) if entry.order_free and read else None,
+        tables=None if entry.tables is None else score_tables(load_text(entry.tables), read),
+        lines=None if read is None else account_pages(read),
+        pages_judged=pages_judged,
+        blocks_judged=blocks_judged,
     )
 
 
@@ -196,100 +224,5 @@ def _probe(entry: Entry, attempt: _Attempt) -> UnscoredDocument:
         pages=attempt.transcript.pages if attempt.transcript else 0,
         error=attempt.error,
         as_expected=whole if entry.opens else whole or attempt.refused,
+        lines=None if attempt.transcript is None else account_pages(attempt.transcript),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class AccuracySummary:
-    """Figures of several files, in [0, 1]; None where no file has the ground truth for it.
-
-    Attributes:
-        cer: character error rate of all files as one text: long ones count more.
-        cer_uncapped: the same with all edits of a file, even if they are more than its characters.
-        cer_folded: as `cer`, ignoring case.
-        cer_mean, f1, line_recall: means over files with equal weights.
-        files: those with any ground truth; `texts` and `boxed`: of them, those with text and with boxes of lines.
-        tests_passed, tests: unit tests over all files.
-        failed: files that were not read, or not completely.
-        pages, seconds: sums over all files.
-    """
-
-    files: int
-    texts: int
-    boxed: int
-    cer: float | None
-    cer_uncapped: float | None
-    cer_folded: float | None
-    cer_mean: float | None
-    f1: float | None
-    line_recall: float | None
-    tests_passed: int
-    tests: int
-    failed: int
-    pages: int
-    seconds: float
-
-    @property
-    def pass_rate(self) -> float | None:
-        return self.tests_passed / self.tests if self.tests else None
-
-
-def summarize(scores: Sequence[FileScore]) -> AccuracySummary:
-    """The summary of some files."""
-    outcomes = [outcome.passed for score in scores for outcome in score.tests if outcome.passed is not None]
-    errors = _pooled(score.errors for score in scores)
-    folded_errors = _pooled(score.folded_errors for score in scores)
-    return AccuracySummary(
-        files=len(scores),
-        texts=sum(score.errors is not None for score in scores),
-        boxed=sum(score.line_recall is not None for score in scores),
-        cer=None if errors is None else errors.rate,
-        cer_uncapped=None if errors is None else errors.uncapped_rate,
-        cer_folded=None if folded_errors is None else folded_errors.rate,
-        cer_mean=_mean(score.errors.rate if score.errors else None for score in scores),
-        f1=_mean(score.f1 for score in scores),
-        line_recall=_mean(score.line_recall for score in scores),
-        tests_passed=sum(outcomes),
-        tests=len(outcomes),
-        failed=sum(score.error is not None for score in scores),
-        pages=sum(score.pages for score in scores),
-        seconds=sum(score.seconds for score in scores),
-    )
-
-
-GROUPINGS: dict[str, Callable[[Entry], str]] = {
-    "file": lambda entry: "PDF" if entry.file.suffix.lower() == ".pdf" else "image",
-    "folder": lambda entry: entry.folder,
-    "language": lambda entry: entry.language,
-    "kind": lambda entry: entry.kind,
-    "folder and language": lambda entry: f"{entry.folder}, {entry.language}",
-}
-
-
-def groups(scores: Sequence[FileScore]) -> dict[str, dict[str, AccuracySummary]]:
-    """Summaries by grouping and by group, groups in the order of their first file."""
-    return {name: _grouped(scores, key) for name, key in GROUPINGS.items()}
-
-
-def _grouped(scores: Sequence[FileScore], key: Callable[[Entry], str]) -> dict[str, AccuracySummary]:
-    members: dict[str, list[FileScore]] = {}
-    for score in scores:
-        members.setdefault(key(score.entry), []).append(score)
-    return {group: summarize(files) for group, files in members.items()}
-
-
-def _pooled(errors: Iterable[CharacterErrors | None]) -> CharacterErrors | None:
-    known = [each for each in errors if each is not None]
-    if not known:
-        return None
-    sums = (
-        sum(each.edits for each in known),
-        sum(each.characters for each in known),
-        sum(each.excess for each in known),
-    )
-    return CharacterErrors(*sums)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -12,7 +12,8 @@ import orjson
 
 from inkgate.bench.accuracy.candidates import PageFailure, Transcript, transcript
 from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bench.accuracy.scores import score, summarize
+from inkgate.bench.accuracy.scores import score
+from inkgate.bench.accuracy.summary import summarize
 from inkgate.bench.compare.contenders import Contender, RunningService
 from inkgate.bench.compare.results import EngineAccuracy, EngineComparison, EngineResult
 from inkgate.bench.load import LoadImpossible

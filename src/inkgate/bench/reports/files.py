@@ -10,9 +10,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from inkgate.bench.accuracy.results import FORMAT as ACCURACY_FORMAT
+from inkgate.bench.accuracy.results import AccuracyReport
 from inkgate.bench.load.report import write_json, write_points_csv
 from inkgate.bench.load.results import FORMAT as LOAD_FORMAT
 from inkgate.bench.load.results import LoadReport
+from inkgate.bench.reports.accuracy_page import accuracy_charts, accuracy_headline, accuracy_html
 from inkgate.bench.reports.charts import as_sheet
 from inkgate.bench.reports.comparison import FORMAT as COMPARISON_FORMAT
 from inkgate.bench.reports.comparison import LoadComparison
@@ -24,10 +27,11 @@ from inkgate.bench.reports.tune_page import tune_headline, tune_html
 from inkgate.bench.tune.results import FORMAT as TUNE_FORMAT
 from inkgate.bench.tune.results import TuneReport
 
-Report = LoadReport | TuneReport
+Report = LoadReport | TuneReport | AccuracyReport
 
 _LOAD = TypeAdapter(LoadReport)
 _TUNE = TypeAdapter(TuneReport)
+_ACCURACY = TypeAdapter(AccuracyReport)
 _COMPARISON = TypeAdapter(LoadComparison)
 _HEAD = TypeAdapter(dict[str, object])
 MOST_BYTES = 256 * 1024 * 1024
@@ -42,7 +46,7 @@ class ReportUnwritable(Exception):
 
 
 def load_report(file: Path) -> Report:
-    """A report of `inkgate loadtest` or `inkgate tune` from its JSON file.
+    """A report of `inkgate loadtest`, `inkgate tune` or `inkgate eval` from its JSON file.
 
     Raises:
         ReportUnreadable: it can't be read, or is no such report.
@@ -59,9 +63,12 @@ def load_report(file: Path) -> Report:
             return _LOAD.validate_json(content)
         if kind == TUNE_FORMAT:
             return _TUNE.validate_json(content)
+        if kind == ACCURACY_FORMAT:
+            return _ACCURACY.validate_json(content)
     except ValidationError as error:
-        raise ReportUnreadable(f"{file} is not a report of `inkgate loadtest` or `inkgate tune`.") from error
-    raise ReportUnreadable(f"{file} has the format {kind!r}; this version reads {LOAD_FORMAT!r} and {TUNE_FORMAT!r}.")
+        raise ReportUnreadable(f"{file} is not a report of `inkgate loadtest`, `tune` or `eval`.") from error
+    known = f"{LOAD_FORMAT!r}, {TUNE_FORMAT!r} and {ACCURACY_FORMAT!r}"
+    raise ReportUnreadable(f"{file} has the format {kind!r}; this version reads {known}.")
 
 
 def write_report(report: Report | LoadComparison, file: Path) -> None:
@@ -85,6 +92,9 @@ def _forms(report: Report | LoadComparison) -> dict[str, Callable[[Path], object
         headline, charts, page = load_headline(report), partial(load_charts, report), partial(load_html, report)
     elif isinstance(report, TuneReport):
         headline, charts, page = tune_headline(report), partial(tune_charts, report), partial(tune_html, report)
+    elif isinstance(report, AccuracyReport):
+        headline = accuracy_headline(report)
+        charts, page = partial(accuracy_charts, report), partial(accuracy_html, report)
     else:
         headline = " and ".join(report.names)
         charts, page = partial(comparison_charts, report), partial(comparison_html, report)
@@ -102,6 +112,8 @@ def _forms(report: Report | LoadComparison) -> dict[str, Callable[[Path], object
     }
     if isinstance(report, LoadReport):
         return forms | {".json": partial(write_json, report), ".csv": partial(write_points_csv, report)}
+    if isinstance(report, AccuracyReport):
+        return forms
     forms[".json"] = lambda file: file.write_bytes(_as_json(report) + b"\n")
     if isinstance(report, TuneReport):
         forms[".csv"] = lambda file: file.write_text(_trials_csv(report), encoding="utf-8", newline="")

@@ -15,7 +15,9 @@ from inkgate.types import DocumentResult, PageError, PageResult
 def render(result: DocumentResult) -> bytes:
     """The document as Markdown in UTF-8, with a line feed at the end unless it is empty."""
     several = len(result.pages) > 1
-    parts = [part for page in result.pages for part in (_mark(page) if several else "", page_markdown(page)) if part]
+    parts = [
+        part for page in result.pages for part in (page_mark(page) if several else "", page_markdown(page)) if part
+    ]
     return ("\n\n".join(parts) + "\n" if parts else "").encode()
 
 
@@ -41,5 +43,6 @@ def failure_note(index: int, error: PageError) -> str:
     return f"> **Page {index + 1} could not be read:** {escape(one_line(error.detail))}"
 
 
-def _mark(page: PageResult) -> str:
+def page_mark(page: PageResult) -> str:
+    """The comment with which a page begins in documents of several pages."""
     return f"<!-- page {page.index + 1} -->"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ _NEW_LINES = {0x0A, 0x0D}
 _SPACES = {0x09, 0x20, 0xA0, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200A,
            0x202F, 0x205F, 0x3000}  # fmt: skip
 _BLANKS = _NEW_LINES | _SPACES
+_STROKED_MODES = {pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE, pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE_CLIP}
+"""Outlines drawn over filled letters: how word processors make a font bold that has no bold cut."""
+_NAME_BYTES = 256
+_BOLD_WEIGHT = 600
+"""Semi-bold, in the scale of OpenType's usWeightClass and of CSS."""
+_ITALIC, _FORCE_BOLD = 1 << 6, 1 << 18
+"""Flags of a font descriptor (PDF 1.7, table 123)."""
+_BOLD_NAME = re.compile(r"bold|black|heavy|demi(?!c)|[-,]bd|CMBX|CMB\d|SFBX|LMRoman\d+-Bold|\bMedi$", re.IGNORECASE)
+"""TeX's bold fonts are named BX, and have no weight in their descriptor."""
+_ITALIC_NAME = re.compile(r"ital|obli|CMTI|CMBXTI|CMSL|SFTI", re.IGNORECASE)
 _HIDING_SHARE = 0.1
 """Share of the page's area from which an image drawn over text hides it; smaller ones are icons and stamps."""
 
@@ -56,6 +67,8 @@ class _Style:
     size: float
     drawn: bool
     order: int
+    bold: bool = False
+    italic: bool = False
 
 
 def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
@@ -116,7 +129,8 @@ def _characters(
         box = to_pixels.box(x0, y0, x1, y1)
         visible = style.drawn and _is_shown(box, size, style.order, covers)
         origin = to_pixels.point(start, base)
-        yield Glyph(_char(code), *box, *origin, style.ux, style.uy, style.size, visible, mapped[owner, code])
+        yield Glyph(_char(code), *box, *origin, style.ux, style.uy, style.size, visible, mapped[owner, code],
+                    style.bold, style.italic)  # fmt: skip
 
 
 def _char(code: int) -> str:
@@ -135,7 +149,19 @@ def _style(text: Handle, index: int, order: int, to_pixels: Transform) -> _Style
     if not (math.isfinite(length) and math.isfinite(height) and length > 0):
         return _Style(1.0, 0.0, 1.0, drawn=False, order=order)
     mode = pdfium.FPDFTextObj_GetTextRenderMode(pdfium.FPDFText_GetTextObject(text, index))
-    return _Style(ux / length, uy / length, height, drawn=mode not in _INVISIBLE_MODES, order=order)
+    bold, italic = _weight_and_slant(text, index)
+    bold = bold or mode in _STROKED_MODES
+    return _Style(ux / length, uy / length, height, mode not in _INVISIBLE_MODES, order, bold, italic)
+
+
+def _weight_and_slant(text: Handle, index: int) -> tuple[bool, bool]:
+    """Whether the character's font is bold, and whether it is italic: by its name, weight and flags."""
+    name, flags = ctypes.create_string_buffer(_NAME_BYTES), ctypes.c_int()
+    length = pdfium.FPDFText_GetFontInfo(text, index, name, _NAME_BYTES, flags)
+    family = name.value.decode("utf-8", "replace") if 0 < length <= _NAME_BYTES else ""
+    bold = pdfium.FPDFText_GetFontWeight(text, index) >= _BOLD_WEIGHT or bool(flags.value & _FORCE_BOLD)
+    italic = bool(flags.value & _ITALIC)
+    return bold or bool(_BOLD_NAME.search(family)), italic or bool(_ITALIC_NAME.search(family))
 
 
 def _is_shown(box: Box, size: Size, order: int, covers: list[Image]) -> bool:

@@ -7,10 +7,10 @@ from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.geometry import fit_page, page_transform
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
-from inkgate.documents.pdf.text_layer import lines_of
+from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
-from inkgate.types import Line, Size
+from inkgate.types import Size, TextLayer
 
 ALWAYS, NEVER = "always", "never"
 """Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""
@@ -33,20 +33,20 @@ def examine(document: PdfiumDocument, call: Call) -> PageFacts:
         if resolution is not None:
             scale = fit_page(page.width, page.height, call.dpi, call.max_side, resolution)
             objects = _objects(page, scale.size)
-        lines, verdict = (None, "not asked for") if call.text == NEVER else _text(page, call.text, objects, scale.size)
-    return PageFacts(scale.size, scale.dpi, lines, verdict)
+        layer, verdict = (None, "not asked for") if call.text == NEVER else _text(page, call.text, objects, scale.size)
+    return PageFacts(scale.size, scale.dpi, layer, verdict)
 
 
 def _objects(page: PdfiumPage, size: Size) -> PageObjects:
     return page_objects(page, page_transform(page.box, page.rotation, size))
 
 
-def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tuple[tuple[Line, ...] | None, str]:
+def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tuple[TextLayer | None, str]:
     found = glyphs(page, objects, page_transform(page.box, page.rotation, size), size)
     if when == ALWAYS:
-        lines = lines_of(found)
-        return (lines, "asked for") if lines else (None, TextTrust.EMPTY.value)
+        layer = layer_of(found)
+        return (layer, "asked for") if layer.lines else (None, TextTrust.EMPTY.value)
     visible = [glyph for glyph in found if glyph.visible]
-    lines = lines_of(visible)
-    verdict = judge(visible, lines, objects, size)
-    return (lines if verdict is TextTrust.TRUSTED else None), verdict.value
+    layer = layer_of(visible)
+    verdict = judge(visible, layer.lines, objects, size)
+    return (layer if verdict is TextTrust.TRUSTED else None), verdict.value

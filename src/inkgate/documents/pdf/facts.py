@@ -6,26 +6,27 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS
-from inkgate.types import Line, Quad, Size, Word
+from inkgate.types import Line, LineStyle, Quad, Size, TextLayer, Word
 
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """A page before rendering. `lines`: None if OCR must read the page; `verdict` says why."""
+    """A page before rendering. `layer`: None if OCR must read the page; `verdict` says why."""
 
     size: Size
     dpi: float
-    lines: tuple[Line, ...] | None
+    layer: TextLayer | None
     verdict: str
 
     def flat(self) -> dict[str, Any]:
         """The facts as numbers, strings and lists, for the wire."""
-        lines = self.lines
+        layer = self.layer
         return {
             "width": self.size.width,
             "height": self.size.height,
             "dpi": self.dpi,
-            "lines": None if lines is None else [_flat_line(line) for line in lines],
+            "lines": None if layer is None else [_flat_line(line) for line in layer.lines],
+            "styles": None if layer is None else [[style.size, style.bold, style.italic] for style in layer.styles],
             "verdict": self.verdict,
         }
 
@@ -39,14 +40,21 @@ class PageFacts:
         size = Size(whole(flat["width"]), whole(flat["height"]))
         if min(size.width, size.height) < 1 or size.pixels > 2 * MAX_PIXELS:
             raise ValueError(f"a page of {size}")
-        lines = flat["lines"]
-        read = None if lines is None else tuple(_line(line) for line in lines)
-        return cls(size, float(flat["dpi"]), read, str(flat["verdict"]))
+        return cls(size, float(flat["dpi"]), _layer(flat["lines"], flat["styles"]), str(flat["verdict"]))
 
 
 def whole(value: object) -> int:
     """`value` if it is an integer, else 0."""
     return value if isinstance(value, int) else 0
+
+
+def _layer(lines: list[Any] | None, styles: list[Any]) -> TextLayer | None:
+    if lines is None:
+        return None
+    made = tuple(LineStyle(float(size), bool(bold), bool(italic)) for size, bold, italic in styles)
+    if len(made) not in (0, len(lines)):
+        raise ValueError("another number of styles than of lines")
+    return TextLayer(tuple(_line(line) for line in lines), made)
 
 
 def _flat_line(line: Line) -> list[Any]:

@@ -20,6 +20,7 @@ class Glyph(NamedTuple):
         size: of its font.
         visible: drawn inside the page and not under an image.
         mapped: the font maps it to a character.
+        bold, italic: its font is.
     """
 
     text: str
@@ -34,6 +35,8 @@ class Glyph(NamedTuple):
     size: float
     visible: bool = True
     mapped: bool = True
+    bold: bool = False
+    italic: bool = False
 
 
 def is_cjk(char: str) -> bool:

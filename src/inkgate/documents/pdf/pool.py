@@ -23,7 +23,7 @@ from inkgate.runtimes.worker_process import LossCause, python_command
 from inkgate.runtimes.worker_slot import CallLost, WorkerType
 from inkgate.settings import PdfSettings, PdfText
 from inkgate.supervision import Supervisor
-from inkgate.types import Pixels, TextLayer
+from inkgate.types import Pixels
 
 log = structlog.get_logger(__name__)
 
@@ -232,7 +232,7 @@ class PdfPage:
         self._rank = place.rank
         self.size = facts.size
         self.dpi = facts.dpi
-        self.text_layer = TextLayer(facts.lines) if facts.lines is not None else None
+        self.text_layer = facts.layer
         self.text_verdict = facts.verdict
         self._pool = pool
         self._source = source

@@ -42,6 +42,8 @@ class PlacedCharacter:
     space: bool = False
     accented: bool = False
     moved: bool = False
+    bold: bool = False
+    italic: bool = False
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
         before = glyph
         angle, ux, uy = _direction(glyph)
         piece = _piece(glyph, text, ux, uy, space=space)
-        piece.moved = moved
+        piece.moved, piece.bold, piece.italic = moved, glyph.bold, glyph.italic
         space = moved = False
         if run is not None and run.angle == angle and _accented(run, piece):
             continue

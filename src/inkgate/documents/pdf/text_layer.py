@@ -11,7 +11,7 @@ from math import floor
 
 from inkgate.documents.pdf.glyph import Glyph, is_cjk
 from inkgate.documents.pdf.runs import BACK, JOIN_AHEAD, CharacterRun, PlacedCharacter, runs_of, same_line
-from inkgate.types import Line, Quad, Word
+from inkgate.types import Line, LineStyle, Quad, TextLayer, Word
 
 # Distances are in ems: multiples of the font's size.
 _SIZES = 1.6
@@ -22,6 +22,8 @@ and knows widths better). More between CJK characters, as they are often set wid
 _CJK_WORD_GAP = 0.8
 _MOVED_WORD_GAP = 0.2
 """The same after a move in the file, where pdfium has a new line instead of the space."""
+_MOST = 0.9
+"""A line is bold if this share of its letters is: a bold word that begins a paragraph does not make its line bold."""
 _LEAST_GAP = 0.08
 """Next to an accented letter, a narrower space is not a space: pdfium inferred it from TeX's move to the accent."""
 
@@ -32,8 +34,28 @@ def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
     Hidden characters count too; remove unwanted ones before. Characters drawn twice count once, ligatures are
     expanded, hyphens at line ends stay. Right-to-left text is in reading order.
     """
-    runs = runs_of(glyphs)
-    return tuple(line for chain in _chains(runs) if (line := _line(chain)) is not None)
+    return layer_of(glyphs).lines
+
+
+def layer_of(glyphs: Sequence[Glyph]) -> TextLayer:
+    """The lines of `lines_of` with their styles."""
+    lines: list[Line] = []
+    styles: list[LineStyle] = []
+    for chain in _chains(runs_of(glyphs)):
+        line = _line(chain)
+        if line is not None:
+            lines.append(line)
+            styles.append(_style([piece for run in chain for piece in run.pieces]))
+    return TextLayer(tuple(lines), tuple(styles))
+
+
+def _style(pieces: Sequence[PlacedCharacter]) -> LineStyle:
+    """The style of most of the line's letters; `size` is that of its largest common font, not of exponents."""
+    letters = [piece for piece in pieces if piece.text[0].isalnum()] or pieces
+    sizes = sorted(piece.size for piece in letters)
+    bold = sum(piece.bold for piece in letters) >= _MOST * len(letters)
+    italic = sum(piece.italic for piece in letters) >= _MOST * len(letters)
+    return LineStyle(round(sizes[len(sizes) * 2 // 3], 2), bold, italic)
 
 
 def _chains(runs: Sequence[CharacterRun]) -> Iterator[list[CharacterRun]]:

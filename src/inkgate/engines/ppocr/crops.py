@@ -26,12 +26,12 @@ def side_lengths(quads: FloatArray) -> tuple[FloatArray, FloatArray]:
     return widths, heights
 
 
-def with_margin(quad: FloatArray) -> FloatArray:
-    """The quad (4, 2) grown by the margin on all sides; may reach beyond the image."""
+def with_margin(quad: FloatArray, across: float = MARGIN_ACROSS) -> FloatArray:
+    """The quad (4, 2) grown by the margin on all sides (`across`: above and below); may reach beyond the image."""
     along, down = quad[1] - quad[0], quad[3] - quad[0]
     width, height = float(np.linalg.norm(along)), float(np.linalg.norm(down))
     along = along / max(width, 1e-6) * min(width, height) * MARGIN_ALONG
-    down = down / max(height, 1e-6) * min(width, height) * MARGIN_ACROSS
+    down = down / max(height, 1e-6) * min(width, height) * across
     return np.asarray(quad + np.stack([-along - down, along - down, along + down, down - along]), np.float32)
 
 

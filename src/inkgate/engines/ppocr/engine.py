@@ -13,7 +13,8 @@ from inkgate.caller import Caller, Priority
 from inkgate.concurrency import Threads
 from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import lines as text_lines
-from inkgate.engines.ppocr import orientation
+from inkgate.engines.ppocr import orientation, second_reading
+from inkgate.engines.ppocr.characters import settle
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
 from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
@@ -21,13 +22,12 @@ from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.worker import models_of
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import Layout, Region
-from inkgate.layout.ruling import find_cells, scaled
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import PpocrSettings
-from inkgate.types import Box, Line, Page, PageResult, RgbArray, Size, Task, TaskKind
+from inkgate.types import Line, Page, PageResult, RgbArray, Size, Task, TaskKind
 
 Number = TypeVar("Number", int, float)
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
@@ -48,7 +48,7 @@ class PageRead:
     """Reads one page with the options of one task. `priority`: of its lines in batches."""
 
     models: BatchedModels
-    layout: Layout
+    analysis: PageAnalysis
     threads: Threads
     detections: Threads
     settings: PpocrSettings
@@ -62,32 +62,22 @@ class PageRead:
             pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
         view = await self._find(pixels.rgb)
         view, lines = await self._recognize(view, pixels.scale)
-        regions = await self._regions(view.rgb, pixels.scale) if self.task.kind is TaskKind.PARSE else None
-        cells = await self._cells(view.rgb, pixels.scale)
+        parse = self.task.kind is TaskKind.PARSE
+        evidence = await self.threads.run(partial(self.analysis.look, parse=parse), view.rgb, pixels.scale, lines)
         sideways = view.degrees in {90, 270}
         size = Size(page.size.height, page.size.width) if sideways else page.size
         with self.stages.of("arrange"):
-            arranged = await self.threads.run(arrange, lines, size, regions, cells)
+            arranged = await self.threads.run(arrange, lines, size, evidence)
         result = PageResult(
             index=page.index,
             width=size.width,
             height=size.height,
             dpi=page.dpi,
             rotation=view.degrees,
-            lines=arranged.lines,
-            text=arranged.text,
             engine="ppocr",
-            timings_ms=self.stages.spent_ms,
+            timings_ms={**self.stages.spent_ms, **evidence.timings_ms},
         )
-        if regions is None:
-            return result
-        return replace(
-            result,
-            blocks=arranged.blocks,
-            markdown=arranged.markdown,
-            header=arranged.header,
-            footer=arranged.footer,
-        )
+        return arranged.put_into(result, parse=parse)
 
     async def _find(self, rgb: RgbArray) -> _RotatedImage:
         """The page, rotated upright if that is certain, and its boxes."""
@@ -141,10 +131,20 @@ class PageRead:
             read = list(zip(found, await self._read(found), strict=True))
             if self.task.line_orientation:
                 await self._look_twice(view.rgb, read)
+            least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
+            if self.task.image_scale >= 1:  # less under degradation, which leaves no time for this
+                await self._read_again(view.rgb, read, least)
             if self.task.detect_rotation:
                 view, read = await self.threads.run(_set_upright, view, read)
-            least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
-            return view, await self.threads.run(text_lines.lines_of, read, scale, least)
+            return view, await self.threads.run(self._lines_of, read, scale, least)
+
+    def _lines_of(self, read: list[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
+        """The legible lines, in page pixels, with doubtful characters decided."""
+        lines = text_lines.legible_lines(read, least)
+        if self.settings.settle_characters:
+            settled = settle([line.reading for line in lines])
+            lines = [replace(line, reading=reading) for line, reading in zip(lines, settled, strict=True)]
+        return text_lines.lines_of(lines, scale)
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
         """Replaces upside-down lines by their rotated versions."""
@@ -157,13 +157,15 @@ class PageRead:
             if text_lines.is_clearly_better(reading, than=read[index][1]):
                 read[index] = item, reading
 
-    async def _regions(self, rgb: RgbArray, scale: float) -> list[Region]:
-        with self.stages.of("layout"):
-            return [region.scaled(scale) for region in await self.threads.run(self.layout.find, rgb)]
-
-    async def _cells(self, rgb: RgbArray, scale: float) -> list[Box]:
-        with self.stages.of("ruling"):
-            return scaled(await self.threads.run(find_cells, rgb), scale)
+    async def _read_again(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]], least: float) -> None:
+        """Replaces readings of doubtful lines by more confident ones. `least`: confidence of legible lines."""
+        below = self.settings.second_reading_below
+        doubtful = [at for at, (_, reading) in enumerate(read) if second_reading.is_doubtful(reading, least, below)]
+        if not doubtful:
+            return
+        crops = await self.threads.run(second_reading.tight_crops, rgb, [read[at][0].quad for at in doubtful])
+        again = await self.models.recognizer.predict(crops, self.priority)
+        second_reading.replace_worse(read, doubtful, again)
 
 
 def _set_upright(
@@ -195,11 +197,11 @@ class PpOcr:
     def __init__(
         self,
         settings: PpocrSettings,
-        layout: Layout,
+        analysis: PageAnalysis,
         models: Runtime | ModelWorkers,
         batching: NewBatching = unbatched,
     ) -> None:
-        """`layout` is used for Markdown and blocks only. `models`: run in this process or in workers. `batching`: for
+        """`models`: run in this process or in workers. `batching`: for
         the models that read lines.
         """
         self._settings = settings
@@ -207,7 +209,7 @@ class PpOcr:
             partial(models_of, models) if isinstance(models, ModelWorkers) else partial(PpocrModels.load, models)
         )
         self._batching = batching
-        self._layout = layout
+        self._analysis = analysis
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
         # One page is detected at a time per process: detection needs by far the most memory, and one call of the model
@@ -238,13 +240,13 @@ class PpOcr:
         self._models = None
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, ruling, arrange."""
+        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, tables, ruling, arrange."""
         if task.kind not in KINDS:
             raise InputRejected("task_unsupported", f"The embedded engine does not support {task.kind.value!r}.")
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
         reading = PageRead(
-            self._models, self._layout, self._threads, self._detections, self._settings, task, caller.priority
+            self._models, self._analysis, self._threads, self._detections, self._settings, task, caller.priority
         )
         async with self._pages:
             try:

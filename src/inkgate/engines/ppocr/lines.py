@@ -193,9 +193,13 @@ def is_legible(reading: RecognizedText, least: float) -> bool:
     return bool(reading.text.strip()) and reading.confidence >= least
 
 
-def lines_of(read: Sequence[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
-    """The legible lines, in page pixels, with `scale` page pixels per pixel of the image."""
-    lines = [RecognizedCrop(item.quad, reading) for item, reading in read if is_legible(reading, least)]
+def legible_lines(read: Sequence[tuple[LineCrop, RecognizedText]], least: float) -> list[RecognizedCrop]:
+    """The lines with at least that confidence that are not empty."""
+    return [RecognizedCrop(item.quad, reading) for item, reading in read if is_legible(reading, least)]
+
+
+def lines_of(lines: Sequence[RecognizedCrop], scale: float) -> list[Line]:
+    """The lines in page pixels, with `scale` page pixels per pixel of the image."""
     return [line_of(own_text(line, lines), line.quad, scale) for line in lines]
 
 

@@ -18,14 +18,17 @@ from inkgate.engines.vllm.preset import Preset, PromptPlan
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.blocks import levels_by_height
+from inkgate.layout.hyphenation import join_lines
 from inkgate.layout.ink import merge_boxes, text_outside
-from inkgate.layout.markdown import document, join_lines
+from inkgate.layout.markdown import RUNNING, page_markdown, running_text
 from inkgate.layout.order import in_reading_order, row_height
-from inkgate.layout.running import RUNNING, is_page_number
+from inkgate.layout.running import is_page_number
 from inkgate.types import (
     Block,
     BlockType,
     Box,
+    LeftOut,
+    LeftOutReason,
     Page,
     PageError,
     PageResult,
@@ -35,6 +38,7 @@ from inkgate.types import (
     Task,
     TaskKind,
     TextWord,
+    mean_confidence,
 )
 
 LEAST_SIDE = 96
@@ -63,6 +67,7 @@ def assemble_page(elements: Sequence[Element], page: Page, task: Task, timings_m
     blocks = blocks_of(elements, page.size)
     text, words = _text_of(elements)
     parse = task.kind is TaskKind.PARSE
+    left_out = page_numbers(blocks)
     return PageResult(
         index=page.index,
         width=page.size.width,
@@ -70,13 +75,14 @@ def assemble_page(elements: Sequence[Element], page: Page, task: Task, timings_m
         dpi=page.dpi,
         blocks=tuple(blocks) if parse else None,
         text=text,
-        markdown=_markdown_of(blocks) if parse else None,
-        header=_running(blocks, BlockType.HEADER) if parse else None,
-        footer=_running(blocks, BlockType.FOOTER) if parse else None,
+        markdown=page_markdown(blocks, left_out) if parse else None,
+        header=running_text(blocks, BlockType.HEADER) if parse else None,
+        footer=running_text(blocks, BlockType.FOOTER) if parse else None,
         timings_ms=timings_ms,
         error=_error_of(elements),
         words=words,
         attempts=tuple(attempt for element in elements if element.read for attempt in element.read.attempts),
+        left_out=left_out if parse else (),
     )
 
 
@@ -100,7 +106,8 @@ def _block_of(element: Element, level: int | None) -> Block:
         text=element.text,
         markdown=element.text if markdown is None else markdown,
         level=level,
-        confidence=element.region.confidence,
+        confidence=None if element.read is None else mean_confidence(element.read.words),
+        type_confidence=element.region.confidence,
         error=None if element.failure is None else element.failure.as_page_error(),
     )
     if level is not None and block.text:
@@ -121,18 +128,13 @@ def _text_of(elements: Sequence[Element]) -> tuple[str, tuple[TextWord, ...]]:
     return text, tuple(words)
 
 
-def _markdown_of(blocks: Sequence[Block]) -> str:
-    return document(
-        [
-            (block.markdown, block.type is BlockType.TEXT)
-            for block in blocks
-            if block.markdown and not (block.type in RUNNING and is_page_number(block.text))
-        ]
+def page_numbers(blocks: Sequence[Block]) -> tuple[LeftOut, ...]:
+    """Running lines that are page numbers: the Markdown is without them."""
+    return tuple(
+        LeftOut(block.text, LeftOutReason.PAGE_NUMBER, ())
+        for block in blocks
+        if block.type in RUNNING and is_page_number(block.text)
     )
-
-
-def _running(blocks: Sequence[Block], kind: BlockType) -> str | None:
-    return "\n".join(block.text for block in blocks if block.type is kind and block.text) or None
 
 
 def _error_of(elements: Sequence[Element]) -> PageError | None:

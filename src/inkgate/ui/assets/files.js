@@ -2,6 +2,8 @@
 const TASKS = ["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"];
 const EMBEDDED = new Set(["ppocr", "rapidocr", "text"]);
 let chosen = []; // {name, size, blob, id, percent, problem, outcome}
+let adding = false; // jobs
+let later = true; // whether the service takes jobs
 let maxBytes = 0; // of a file; 0 until known
 let tasks = TASKS.slice(0, 2);
 
@@ -30,6 +32,8 @@ function drawFiles() {
     make("button", { class: "ink-quiet ink-icon", "aria-label": word("remove", { name: file.name }), onclick: () => remove(file) }, "×"))));
   const ready = chosen.filter((file) => file.id);
   $("go").disabled = !ready.length || chosen.some((file) => !file.id && !file.problem) || busy;
+  $("later").disabled = $("go").disabled || adding;
+  $("later").hidden = busy || !later;
   $("clear").hidden = !chosen.length || busy;
 }
 

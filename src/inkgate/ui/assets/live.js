@@ -19,4 +19,4 @@ async function look() {
 setInterval(look, EVERY_MS);
 document.addEventListener("visibilitychange", look);
 rewriters.push(look);
-tabs($("tab-read").parentElement, (name) => { looking = name === "live"; look(); });
+tabs($("tab-read").parentElement, (name) => { looking = name === "live"; look(); showJobs(name === "jobs"); });

@@ -87,6 +87,8 @@ async function open() {
       const about = await call("about", {});
       $("engine").textContent = about.models.length === 1 && about.models[0] === about.engine ? about.engine : about.engine + " (" + about.models.join(", ") + ")";
       maxBytes = about.max_bytes || 0;
+      later = about.jobs !== false;
+      drawFiles();
       tasks = EMBEDDED.has(about.engine) ? TASKS.slice(0, 2) : TASKS;
       writeOptions();
     } catch { /* the engine's name is optional */ }

@@ -17,6 +17,8 @@ function unreachable(detail) {
 async function problemOf(answer) {
   let told = {};
   try { told = await answer.json(); } catch { /* no problem document: show the status */ }
+  const known = ((props.problems || {})[language] || {})[told.code];
+  if (known) [told.title, told.remedy] = known;
   return new Problem({ title: told.title || word("error_other"), detail: told.detail || "HTTP " + answer.status,
     remedy: told.remedy || word("error_other_do"), code: told.code || "", request_id: told.request_id,
     retry_after_s: Number(answer.headers.get("retry-after")) || null, status: answer.status });
@@ -26,7 +28,17 @@ async function problemOf(answer) {
 async function call(name, more) {
   let answer;
   try { answer = await server["ink_" + name](asked(more)); } catch (error) { throw unreachable(String(error.message || error)); }
-  if (answer && answer.error) throw new Problem(answer.error);
+  if (!answer) throw unreachable(); // Gradio's client swallows errors of the network
+  if (answer.error) throw new Problem(answer.error);
+  return answer;
+}
+
+// Sends a request to the API with the visitor's key. Throws Problem.
+async function api(method, path, body) {
+  const headers = { ...authorized(), ...(body ? { "Content-Type": "application/json" } : {}) };
+  let answer;
+  try { answer = await fetch(new URL(path, home), { method, headers, body: body && JSON.stringify(body) }); } catch (error) { throw unreachable(String(error.message || error)); }
+  if (!answer.ok) throw await problemOf(answer);
   return answer;
 }
 

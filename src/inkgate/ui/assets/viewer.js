@@ -1,6 +1,8 @@
 // The result: a page with boxes beside its text. A selection applies to both.
 let jobs = [];
+let opened = null; // the job that the Jobs tab shows instead of the run: {job, name, done, count, file, ends}
 let at = { job: 0, page: 0 };
+let runAt = at; // where the run is shown, while a job is
 let shown = null; // the page shown, as the server sent it
 let form = "text";
 let pictureUrl = "";
@@ -9,19 +11,42 @@ let showing = 0;
 const level = (confidence) => (confidence >= 0.95 ? "sure" : confidence >= 0.8 ? "likely" : "doubtful");
 const percent = (confidence) => Math.round(100 * confidence);
 
-function readable() { return jobs.filter((job) => job.done > 0); }
+const readInRun = () => jobs.filter((job) => job.done > 0);
+function readable() { return opened ? [opened] : readInRun(); }
 
 function setJobs(told) {
-  const before = readable().length;
+  const before = readInRun().length;
   jobs = told;
-  const ready = readable();
+  const ready = readInRun();
   $("empty").hidden = ready.length > 0 || !$("failure").hidden;
+  if (!before) runAt = { job: 0, page: 0 };
+  if (opened) return;
   $("columns").hidden = !ready.length;
   if (!ready.length) return;
-  fill($("document"), ready.map((job, place) => [String(place), job.name]));
-  $("document").hidden = ready.length < 2;
+  listDocuments();
   if (!before) go(0, 0);
   else drawWhere();
+}
+
+function listDocuments() {
+  const ready = readable();
+  fill($("document"), ready.map((job, place) => [String(place), job.name]));
+  $("document").hidden = ready.length < 2;
+}
+
+// Moves the viewer into the Jobs tab, to show a job; or back, to show the run.
+function showInViewer(job) {
+  if (!opened && job) runAt = at;
+  opened = job;
+  (job ? $("job") : $("result")).append($("columns"));
+  $("notes").replaceChildren();
+  $("downloads").hidden = Boolean(job) && !job.whole;
+  const ready = readable();
+  $("columns").hidden = !ready.length;
+  listDocuments();
+  const place = job || !ready[runAt.job] ? { job: 0, page: 0 } : runAt;
+  if (ready.length) go(place.job, place.page);
+  else showing += 1;
 }
 
 function drawWhere() {
@@ -39,7 +64,9 @@ async function go(job, page) {
   drawWhere();
   const found = readable()[job];
   let told;
-  try { told = await call("page", { result: found.result, page }); } catch (error) {
+  try {
+    told = found.job ? await jobPage(found, page) : await call("page", { result: found.result, page });
+  } catch (error) {
     if (mine === showing) $("notes").replaceChildren(problemBox(error.told || unreachable(error.message).told));
     return;
   }
@@ -54,13 +81,14 @@ async function picture(file, page, mine) {
   const address = new URL(`v1/files/${file}/pages/${page.index + 1}?turn=${page.rotation || 0}&side=1600`, home);
   let url = "";
   try {
-    const answer = await fetch(address, { headers: authorized() });
-    if (answer.ok) url = URL.createObjectURL(await answer.blob());
+    const answer = file && await fetch(address, { headers: authorized() });
+    if (answer && answer.ok) url = URL.createObjectURL(await answer.blob());
   } catch { /* shown as missing */ }
   if (mine !== showing) return url && URL.revokeObjectURL(url);
   if (pictureUrl) URL.revokeObjectURL(pictureUrl);
   pictureUrl = url;
   $("nopicture").hidden = Boolean(url);
+  $("columns").classList.toggle("ink-text-only", Boolean(opened) && !url);
   $("picture").src = url || "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
   $("picture").classList.remove("ink-old");
 }
@@ -93,9 +121,11 @@ function draw() {
   // Made by the server without tags from the document (ui/markdown.py).
   if (shown.html === null) $("markdown").replaceChildren(make("p", { class: "ink-small" }, word("no_markdown")));
   else $("markdown").innerHTML = shown.html;
+  if (shown.left_out.length) $("markdown").append(make("p", { class: "ink-small" }, word("left_out", { texts: shown.left_out.join(" · ") })));
   const notes = [];
   if (shown.problem) notes.push(problemBox(shown.problem, word("error_page", { page: page.index + 1 })));
   if (page.degraded.length) notes.push(make("p", { class: "ink-note" }, word("degraded", { how: page.degraded.join(", ") })));
+  if (page.review.length) notes.push(make("p", { class: "ink-note" }, word("review", { why: page.review.map((reason) => word("review_" + reason)).join(", ") })));
   $("notes").replaceChildren(...notes);
   drawWhere();
 }
@@ -152,11 +182,13 @@ $("boxes").addEventListener("change", (event) => { $("overlay").style.display = 
 $("zoom").addEventListener("input", (event) => { $("sheet").style.width = event.target.value + "%"; });
 tabs($("tab-text").parentElement, (name) => { form = name; });
 
+const sayHere = (text) => { $(opened ? "jobs-status" : "status").textContent = text; };
+
 $("copy").addEventListener("click", async () => {
   if (!shown) return;
   const text = { json: shown.json, markdown: shown.markdown, text: shown.page.text }[form];
-  if (!text) return say(word("copy_nothing"));
-  say(!(await copied(text)) ? word("copy_impossible") : form === "json" && shown.cut ? word("copied_cut") : word("copied"));
+  if (!text) return sayHere(word("copy_nothing"));
+  sayHere(!(await copied(text)) ? word("copy_impossible") : form === "json" && shown.cut ? word("copied_cut") : word("copied"));
 });
 
 // Copies the text; returns whether it worked. Browsers offer `navigator.clipboard` only over https and on localhost.
@@ -176,11 +208,12 @@ async function copied(text) {
 for (const button of element.querySelectorAll("[data-format]")) {
   button.addEventListener("click", async () => {
     try {
-      const file = await call("download", { result: readable()[at.job].result, format: button.dataset.format });
+      const found = readable()[at.job];
+      const file = found.job ? await jobFile(found, button.dataset.format) : await call("download", { result: found.result, format: button.dataset.format });
       const url = URL.createObjectURL(new Blob([file.content], { type: file.type }));
       make("a", { href: url, download: file.name }).click();
       setTimeout(() => URL.revokeObjectURL(url), 10000);
-      say(word("downloaded", { name: file.name }));
+      sayHere(word("downloaded", { name: file.name }));
     } catch (error) { $("notes").append(problemBox(error.told || unreachable(error.message).told)); }
   });
 }

@@ -18,6 +18,7 @@ function setLanguage(code) {
     node.setAttribute("aria-label", word(node.dataset.label));
     if (node.tagName === "BUTTON") node.title = word(node.dataset.label);
   }
+  for (const node of element.querySelectorAll("[data-tip]")) node.title = word(node.dataset.tip);
   for (const node of element.querySelectorAll("[data-hint]")) node.placeholder = word(node.dataset.hint);
   $("language").value = language;
   for (const rewrite of rewriters) rewrite();

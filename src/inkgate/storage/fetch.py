@@ -120,8 +120,23 @@ class PublicOnly(httpcore.AsyncNetworkBackend):
         raise unreachable
 
 
+class UrlUnreachable(InputRejected):
+    """The URL gave no file. `status`: of its server's response; 0 if there was none."""
+
+    def __init__(self, detail: str, status: int = 0) -> None:
+        super().__init__("url_unreachable", detail)
+        self.status = status
+
+    def __reduce__(self) -> tuple[type[UrlUnreachable], tuple[object, ...]]:
+        return type(self), (self.detail, self.status)
+
+
+Check = Callable[[str], object]
+"""Raises InputRejected for a URL that may not be fetched."""
+
+
 class Fetcher:
-    """Fetches documents, if the settings allow it."""
+    """Fetches documents, if the settings or the caller's check allow it."""
 
     def __init__(
         self,
@@ -134,13 +149,17 @@ class Fetcher:
         self._max_bytes = max_bytes
         self._backend = PublicOnly(backend or httpcore.AnyIOBackend(), resolve)
 
-    async def fetch(self, url: str) -> bytes:
+    async def fetch(self, url: str, check: Check | None = None, if_match: str = "") -> bytes:
         """The bytes at `url`, after redirects.
 
+        `check` is called with the URL and with each redirect; `fetch.enabled` and `fetch.allow_hosts` don't count then.
+        Addresses must be public all the same. `if_match`: header of this name, for a server that knows it.
+
         Raises:
-            InputRejected: "url_forbidden", "url_unreachable" or "body_too_large".
+            UrlUnreachable: no file came.
+            InputRejected: "url_forbidden" or "body_too_large"; or what `check` raises.
         """
-        if not self._settings.enabled:
+        if check is None and not self._settings.enabled:
             raise InputRejected("url_forbidden", "This service does not fetch URLs (`fetch.enabled` is false).")
         try:
             with anyio.fail_after(self._settings.timeout_s):
@@ -148,40 +167,33 @@ class Fetcher:
                 async with httpcore.AsyncConnectionPool(
                     ssl_context=_ssl_context(), network_backend=self._backend, max_connections=1
                 ) as pool:
-                    return await self._follow(pool, url)
+                    return await self._follow(pool, url, check, if_match)
         except TimeoutError as error:
             seconds = f"{self._settings.timeout_s:g}"
-            raise InputRejected(
-                "url_unreachable", f"The URL's server did not respond within {seconds} seconds."
-            ) from error
+            raise UrlUnreachable(f"The URL's server did not respond within {seconds} seconds.") from error
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
-            raise InputRejected("url_unreachable", "The connection to the URL's server failed or broke.") from error
+            raise UrlUnreachable("The connection to the URL's server failed or broke.") from error
 
-    async def _follow(self, pool: httpcore.AsyncConnectionPool, url: str) -> bytes:
-        target = self._checked(url)
+    async def _follow(self, pool: httpcore.AsyncConnectionPool, url: str, check: Check | None, if_match: str) -> bytes:
+        target = self._allowed(web_url(url), check)
         for _ in range(self._settings.max_redirects + 1):
-            async with pool.stream("GET", _core_url(target), headers=_headers(target)) as response:
+            async with pool.stream("GET", _core_url(target), headers=_headers(target, if_match)) as response:
                 if response.status in _REDIRECTS:
-                    target = self._checked(target, location=_location(response))
+                    target = self._allowed(web_url(target, _location(response)), check)
                     continue
                 if response.status != 200:
-                    raise InputRejected("url_unreachable", f"The URL's server responded with status {response.status}.")
+                    detail = f"The URL's server responded with status {response.status}."
+                    raise UrlUnreachable(detail, response.status)
                 return await self._read(response)
-        raise InputRejected("url_unreachable", f"The URL redirects more than {self._settings.max_redirects} times.")
+        raise UrlUnreachable(f"The URL redirects more than {self._settings.max_redirects} times.")
 
-    def _checked(self, url: str | httpx.URL, location: str = "") -> httpx.URL:
-        """The URL, or `location` relative to it, if its scheme and host are allowed."""
-        try:
-            target = httpx.URL(url).join(location) if location else httpx.URL(url)
-            host = target.host.lower()  # decoded here, because a host that begins with xn-- may be invalid
-        except (httpx.InvalidURL, ValueError) as error:
-            raise InputRejected("url_forbidden", "The URL is not valid.") from error
-        if target.scheme not in {"http", "https"} or not host or target.userinfo:
-            raise InputRejected("url_forbidden", "Only http and https URLs without a user name are fetched.")
-        if target.port is not None and not 0 < target.port < 65536:
-            raise InputRejected("url_forbidden", "The URL's port is not valid.")
+    def _allowed(self, target: httpx.URL, check: Check | None) -> httpx.URL:
+        """`target`, if it may be fetched."""
+        if check is not None:
+            check(str(target))
+            return target
         allowed = self._settings.allow_hosts
-        if allowed and host not in {host.lower() for host in allowed}:
+        if allowed and target.host.lower() not in {host.lower() for host in allowed}:
             raise InputRejected("url_forbidden", "The URL's host is not in `fetch.allow_hosts`.")
         return target
 
@@ -194,6 +206,24 @@ class Fetcher:
         return bytes(whole)
 
 
+def web_url(url: str | httpx.URL, location: str = "") -> httpx.URL:
+    """The URL, or `location` relative to it.
+
+    Raises:
+        InputRejected: "url_forbidden": it is not a plain http or https URL.
+    """
+    try:
+        target = httpx.URL(url).join(location) if location else httpx.URL(url)
+        host = target.host  # decoded here, because a host that begins with xn-- may be invalid
+    except (httpx.InvalidURL, ValueError) as error:
+        raise InputRejected("url_forbidden", "The URL is not valid.") from error
+    if target.scheme not in {"http", "https"} or not host or target.userinfo:
+        raise InputRejected("url_forbidden", "Only http and https URLs without a user name are fetched.")
+    if target.port is not None and not 0 < target.port < 65536:
+        raise InputRejected("url_forbidden", "The URL's port is not valid.")
+    return target
+
+
 @lru_cache(maxsize=1)
 def _ssl_context() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
@@ -203,12 +233,14 @@ def _core_url(url: httpx.URL) -> httpcore.URL:
     return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
-def _headers(url: httpx.URL) -> list[tuple[str, str | bytes]]:
-    return [("Host", url.netloc), ("User-Agent", "inkgate"), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
+def _headers(url: httpx.URL, if_match: str) -> list[tuple[str, str | bytes]]:
+    plain: list[tuple[str, str | bytes]] = [("Host", url.netloc), ("User-Agent", "inkgate"), ("Accept", "*/*")]
+    condition: list[tuple[str, str | bytes]] = [("If-Match", if_match)] if if_match else []
+    return [*plain, ("Accept-Encoding", "identity"), *condition]
 
 
 def _location(response: httpcore.Response) -> str:
     for name, value in response.headers:
         if name.lower() == b"location":
             return value.decode("latin-1")
-    raise InputRejected("url_unreachable", "The URL's server sent a redirect without a Location.")
+    raise UrlUnreachable("The URL's server sent a redirect without a Location.")

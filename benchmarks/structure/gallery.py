@@ -1,0 +1,160 @@
+"""Writes the gallery of the documentation: pages beside the Markdown that inkgate makes of them.
+
+    python -m benchmarks.structure.gallery MANIFEST                 writes docs/concepts/gallery.md and its pictures
+    python -m benchmarks.structure.gallery MANIFEST --keep FOLDER   writes the Markdown alone, to compare with later
+
+MANIFEST: as for `inkgate eval`. Pages and remarks stand in gallery.toml; only documents whose licence
+allows it may be listed there, because the pictures are copied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tomllib
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from pathlib import Path
+
+import anyio
+from markdown_it import MarkdownIt
+from PIL import Image
+
+from inkgate.bootstrap import running
+from inkgate.caller import NO_CALLER
+from inkgate.documents.pages import parse_page_list
+from inkgate.gateway import Gateway
+from inkgate.reader import ReadOptions
+from inkgate.settings import load_settings
+from inkgate.types import Document, PageResult, Task, TaskKind
+
+HERE = Path(__file__).parent
+PAGE = Path("docs/concepts/gallery.md")
+PICTURES = Path("docs/assets/gallery")
+WIDTH, HEIGHT, QUALITY = 760, 1000, 55
+"""Largest picture in pixels, and its quality as WebP: about 50 kB."""
+_INTRODUCTION = """# Gallery
+
+Pages of real documents beside the Markdown that the embedded engine makes of them, rendered; the most difficult ones
+first. Each has a remark on what is right and what is still wrong. "Before" is the Markdown of November 2026, before
+the table model came.
+
+`python -m benchmarks.structure.gallery` writes this page; each remark was written by looking at the picture and the
+result. What was left out of the Markdown, such as page numbers, is listed below it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A page to show: `path` of the document in the manifest, number of the page from 1."""
+
+    path: str
+    remark: str
+    page: int = 1
+
+    @property
+    def name(self) -> str:
+        """Name of its files."""
+        return f"{Path(self.path).stem}-{self.page}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadExhibit:
+    """The exhibit as it was read, and its picture as WebP."""
+
+    exhibit: Exhibit
+    source: str
+    result: PageResult
+    picture: bytes
+
+
+async def _read(gateway: Gateway, exhibit: Exhibit, file: Path, source: str) -> ReadExhibit:
+    document = Document(await anyio.Path(file).read_bytes(), file.name)
+    options = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=parse_page_list([exhibit.page], first=1))
+    admission = gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
+    async with admission as admitted, admitted.read(document, options) as reading:
+        (result,) = (await reading.all()).pages
+    admission = gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
+    async with admission as admitted:
+        pixels = await admitted.picture(document, exhibit.page, 2 * HEIGHT)
+    image = Image.fromarray(pixels.rgb).rotate(-result.rotation, expand=True)
+    image.thumbnail((WIDTH, HEIGHT))
+    packed = BytesIO()
+    image.convert("RGB").save(packed, "WEBP", quality=QUALITY)
+    return ReadExhibit(exhibit, source, result, packed.getvalue())
+
+
+async def read_all(manifest: Path, exhibits: list[Exhibit]) -> list[ReadExhibit]:
+    """The exhibits, read with the default settings."""
+    entries = {entry["path"]: entry for entry in json.loads(await anyio.Path(manifest).read_text("utf-8"))}
+    async with running(load_settings()) as service:
+        return [
+            await _read(service.gateway, each, manifest.parent / each.path, _source(entries[each.path]))
+            for each in exhibits
+        ]
+
+
+def _source(entry: dict[str, str]) -> str:
+    return f"[{entry['source_repo']}](https://github.com/{entry['source_repo']}), {entry['licence']}"
+
+
+def page_of(exhibits: list[ReadExhibit], before: Path) -> str:
+    """The documentation's page."""
+    return "\n".join([_INTRODUCTION, *(_section(each, before) for each in exhibits)])
+
+
+def _section(read: ReadExhibit, before: Path) -> str:
+    exhibit = read.exhibit
+    earlier = before / f"{exhibit.name}.md"
+    parts = [
+        f"## {exhibit.path.split('/')[-1]}, page {exhibit.page}",
+        f"{exhibit.remark.strip()} Source: {read.source}.",
+        '<div class="gallery" markdown>',
+        f"![{escape(exhibit.path)}](../assets/gallery/{exhibit.name}.webp)",
+        f'<div markdown="0">{_html(read.result.markdown or "")}</div>',
+        "</div>",
+    ]
+    if read.result.left_out:
+        left = "; ".join(f"{escape(part.text)} ({part.reason.value})" for part in read.result.left_out)
+        parts.append(f"<p>Left out: {left}</p>")
+    if earlier.is_file():
+        markdown = _html(earlier.read_text("utf-8"))
+        summary = '<details class="gallery-before"><summary>Before</summary>'
+        parts.append(f"{summary}<div>{markdown}</div></details>")
+    return "\n\n".join(parts) + "\n"
+
+
+def _html(markdown: str) -> str:
+    """Rendered, without empty lines, which end HTML; headings are paragraphs, to stay out of the contents."""
+    html: str = MarkdownIt("commonmark").enable("table").render(markdown)
+    for level in range(1, 7):
+        html = html.replace(f"<h{level}>", f'<p class="h{level}">').replace(f"</h{level}>", "</p>")
+    return "\n".join(line for line in html.splitlines() if line.strip())
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("manifest", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write only the Markdown, into this folder")
+    parser.add_argument(
+        "--before", type=Path, metavar="FOLDER", default=HERE / "before", help="what --keep wrote earlier"
+    )
+    args = parser.parse_args()
+    listed = tomllib.loads((HERE / "gallery.toml").read_text("utf-8"))["page"]
+    exhibits = anyio.run(read_all, args.manifest, [Exhibit(**entry) for entry in listed])
+    if args.keep is not None:
+        args.keep.mkdir(parents=True, exist_ok=True)
+        for each in exhibits:
+            (args.keep / f"{each.exhibit.name}.md").write_text(each.result.markdown or "", "utf-8")
+        return
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for each in exhibits:
+        (PICTURES / f"{each.exhibit.name}.webp").write_bytes(each.picture)
+    PAGE.write_text(page_of(exhibits, args.before), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

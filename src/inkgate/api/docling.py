@@ -1,0 +1,309 @@
+"""The asynchronous API of docling-serve: submit, poll, get the result. Tasks are jobs of `/v1/jobs`.
+
+Differences: one document a task; the result has `md_content` and `text_content`, whatever `to_formats` says; options of
+docling's models are accepted and ignored. Errors are problem documents, whose `detail` is a string, as docling's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.http.context import context_of
+from inkgate.api.http.decoding import decode_base64
+from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
+from inkgate.api.http.options import Flag, StopAtFirst, parse
+from inkgate.api.http.sources import document
+from inkgate.api.http.uploads import clean_name
+from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
+from inkgate.api.jobs.results import PagewiseMarkdown, PagewiseText, ResultReader
+from inkgate.api.jobs.submit import JobCall, job_call, submit
+from inkgate.api.jobs.views import error_of, json_response
+from inkgate.errors import InputRejected
+from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
+from inkgate.settings import PdfText
+from inkgate.types import Task, TaskKind
+
+_STATUSES = {
+    JobState.QUEUED: "pending",
+    JobState.RUNNING: "started",
+    JobState.CANCELLING: "started",
+    JobState.SUCCEEDED: "success",
+    JobState.PARTIAL: "success",
+    JobState.FAILED: "failure",
+    JobState.QUARANTINED: "failure",
+    JobState.CANCELLED: "failure",
+}
+_SHOWN = frozenset({"md", "text"})
+_LONGEST_WAIT_S = 60.0
+
+
+def _listed(value: object) -> object:
+    """A form has one text where JSON has a list."""
+    return [value] if isinstance(value, str) else value
+
+
+def _page_range(value: object) -> object:
+    """A form may have `1,4` or `[1, 4]`."""
+    return [part for part in value.strip("[]").split(",") if part] if isinstance(value, str) else value
+
+
+_PageNumber = Annotated[int, Field(ge=1, le=999_999_999)]
+
+
+class DoclingOptions(BaseModel):
+    """The options that are used. docling's others are accepted."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    to_formats: Annotated[
+        Annotated[list[str], Field(max_length=20), StopAtFirst()] | None,
+        BeforeValidator(_listed),
+        Field(description="`md` or `text` must be among them."),
+    ] = None
+    page_range: Annotated[
+        tuple[_PageNumber, _PageNumber] | None, BeforeValidator(_page_range), Field(description="First and last page.")
+    ] = None
+    do_ocr: Flag | None = None
+    force_ocr: Annotated[Flag | None, Field(description="`true`: ignore the text layer of PDFs.")] = None
+
+    def job_options(self) -> JobOptions:
+        """How the job reads.
+
+        Raises:
+            InputRejected: no format is asked for that inkgate makes, or the pages are invalid.
+        """
+        if self.to_formats and not _SHOWN.intersection(self.to_formats):
+            raise InputRejected("options_invalid", "to_formats: must have `md` or `text`.")
+        pages = ""
+        if self.page_range is not None:
+            first, last = self.page_range
+            if last < first:
+                raise InputRejected("pages_invalid", "`page_range` ends before it starts.")
+            pages = f"{first}-{last}"
+        pdf_text = PdfText.NEVER if self.force_ocr else PdfText.ALWAYS if self.do_ocr is False else None
+        return JobOptions(Task(kind=TaskKind.PARSE), pages, pdf_text)
+
+
+class DoclingSource(BaseModel):
+    """A document: a URL, or a file as base64."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    kind: Literal["http", "file"] | None = None
+    url: str | None = None
+    base64_string: str | None = None
+    filename: Annotated[str, Field(max_length=1000)] | None = None
+
+
+_Sources = Annotated[list[DoclingSource], Field(max_length=100), StopAtFirst()] | None
+
+
+class DoclingRequest(BaseModel):
+    """`/v1/convert/source/async`."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    options: DoclingOptions | None = None
+    sources: Annotated[_Sources, Field(description="One.")] = None
+    http_sources: Annotated[_Sources, Field(description="As `sources`, by older clients.")] = None
+    file_sources: Annotated[_Sources, Field(description="As `sources`, by older clients.")] = None
+
+    def source(self) -> DoclingSource:
+        """The only source. Raises InputRejected if there is none, or several."""
+        found: list[DoclingSource] = [*(self.sources or ()), *(self.http_sources or ()), *(self.file_sources or ())]
+        if not found:
+            raise InputRejected("file_missing", "The request has no `sources`.")
+        if len(found) > 1:
+            raise InputRejected("options_invalid", "sources: send one document a task.")
+        return found[0]
+
+
+class DoclingTask(BaseModel):
+    """A task."""
+
+    task_id: str
+    task_type: str = "convert"
+    task_status: Literal["pending", "started", "success", "failure"]
+    task_position: int | None = Field(description="Tasks before it.")
+    task_meta: dict[str, int] | None = None
+    error_message: str | None = Field(default=None, description="Why it failed.")
+
+
+class DoclingDocument(BaseModel):
+    """The document of a task."""
+
+    filename: str
+    md_content: str | None = None
+    json_content: None = None
+    html_content: None = None
+    text_content: str | None = None
+    doctags_content: None = None
+
+
+class DoclingResult(BaseModel):
+    """The result of a task."""
+
+    document: DoclingDocument
+    status: Literal["success", "partial_success", "failure"]
+    errors: list[dict[str, str]]
+    processing_time: float = Field(description="Seconds.")
+    timings: dict[str, Any]
+
+
+async def _from_form(received: ReceivedJob) -> JobDraft:
+    part = received.body.files.get("files")
+    if part is None:
+        raise InputRejected("file_missing", "The form has no part `files` with a filename.")
+    found = checked(document(part.data, part.filename))
+    options = parse(DoclingOptions, {**received.body.fields, **received.body.repeated})
+    return _draft(received, options, JobSource(), found.data, found.name)
+
+
+async def _from_json(received: ReceivedJob) -> JobDraft:
+    asked = parse(DoclingRequest, received.body.fields)
+    options, source = asked.options or DoclingOptions(), asked.source()
+    if source.url is not None:
+        place, data, name = await received.from_url(source.url, source.filename or "document")
+        return _draft(received, options, place, data, name)
+    if source.base64_string is None:
+        raise InputRejected("file_missing", "The source has neither `url` nor `base64_string`.")
+    text = source.base64_string
+    data = await received.context.bodies.run(len(text), decode_base64, text)
+    found = checked(document(data, clean_name(source.filename or "")))
+    return _draft(received, options, JobSource(), found.data, found.name)
+
+
+def _draft(
+    received: ReceivedJob, options: DoclingOptions, source: JobSource, data: bytes | None, name: str
+) -> JobDraft:
+    job = NewJob(received.tenant, source, name, options.job_options(), priority=received.priority(), key=received.key)
+    return JobDraft(job, data)
+
+
+async def _task(call: JobCall, job: Job) -> Response:
+    forecast = await call.forecast(job)
+    task = DoclingTask(
+        task_id=job.id,
+        task_status=_STATUSES[job.state],
+        task_position=forecast.ahead + 1 if forecast and job.state is JobState.QUEUED else None,
+        error_message=job.failure.detail if job.failure else None,
+    )
+    return json_response(task.model_dump())
+
+
+router = APIRouter(prefix="/v1", tags=["docling"], responses=PROBLEM_RESPONSES)
+
+TaskId = Annotated[str, Path(pattern="^[A-Za-z0-9_-]{1,64}$")]
+_FORM: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["files"],
+                "properties": {
+                    "files": file_schema(),
+                    "to_formats": {"type": "string", "enum": sorted(_SHOWN)},
+                    "force_ocr": {"type": "string", "enum": ["true", "false"]},
+                },
+            }
+        }
+    },
+}
+_JSON: dict[str, Any] = {
+    "required": True,
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/DoclingRequest"}}},
+}
+_REFUSED = problems(400, 403, 404, 408, 413, 415, 422, 501)
+
+
+@router.post(
+    "/convert/file/async",
+    operation_id="docling_convert_file",
+    summary="docling-serve: add a file",
+    response_model=DoclingTask,
+    responses=_REFUSED,
+    openapi_extra={"requestBody": _FORM},
+)
+async def convert_file(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    call = job_call(request)
+    return await _task(call, (await submit(call, _from_form)).job)
+
+
+@router.post(
+    "/convert/source/async",
+    operation_id="docling_convert_source",
+    summary="docling-serve: add a source",
+    response_model=DoclingTask,
+    responses=_REFUSED,
+    openapi_extra={"requestBody": _JSON},
+)
+async def convert_source(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    call = job_call(request)
+    return await _task(call, (await submit(call, _from_json)).job)
+
+
+@router.get(
+    "/status/poll/{task_id}",
+    operation_id="docling_poll",
+    summary="docling-serve: poll a task",
+    response_model=DoclingTask,
+    responses=problems(404, 410, 422, 501),
+)
+async def poll(
+    request: Request,
+    task_id: TaskId,
+    wait: Annotated[float, Query(ge=0, description="Seconds to wait for its end, at most 60.")] = 0.0,
+) -> Response:
+    """State of a task."""
+    call = job_call(request)
+    job = await call.job(task_id)
+    if wait and not job.state.ended:
+        with call.watches.stream(call.tenant):
+            job = await call.watches.until_ended(job, min(wait, _LONGEST_WAIT_S))
+    return await _task(call, job)
+
+
+@router.get(
+    "/result/{task_id}",
+    operation_id="docling_result",
+    summary="docling-serve: get the result of a task",
+    response_model=DoclingResult,
+    responses=problems(404, 409, 410, 422, 501),
+)
+async def result(request: Request, task_id: TaskId) -> Response:
+    """The result of a task that has ended, also of one that failed."""
+    call = job_call(request)
+    job = await call.job(task_id)
+    error = error_of(job)
+    if error is not None and not job.state.ended:
+        raise error
+    found = DoclingDocument(filename=job.name)
+    if error is None:
+        with call.watches.stream(call.tenant):
+            reader = ResultReader(call.jobs, context_of(request).threads)
+            found.md_content = await reader.text(job, PagewiseMarkdown(several=job.saved > 1))
+            found.text_content = await reader.text(job, PagewiseText())
+    partial = "partial_success" if job.state is JobState.PARTIAL else "success"
+    answer = DoclingResult(
+        document=found,
+        status="failure" if error else partial,
+        errors=_errors(job, error.detail if error else ""),
+        processing_time=round((job.ended or 0.0) - (job.started or job.ended or 0.0), 3),
+        timings={},
+    )
+    return json_response(answer.model_dump())
+
+
+def _errors(job: Job, failure: str) -> list[dict[str, str]]:
+    message = failure or (f"{job.failed} pages could not be read." if job.failed else "")
+    if not message:
+        return []
+    return [{"component_type": "document_backend", "module_name": "inkgate", "error_message": message}]

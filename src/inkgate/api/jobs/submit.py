@@ -1,0 +1,80 @@
+"""Adds jobs for every wire format: admits the request, receives its body, keeps the document, and adds the job."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from inkgate.api.http import uploads
+from inkgate.api.http.context import caller_of, context_of
+from inkgate.api.http.head import parse_head
+from inkgate.api.jobs.request import JobDraft, ReceivedJob, key_of_request, names_priority
+from inkgate.api.jobs.watches import JobWatches
+from inkgate.errors import InputRejected
+from inkgate.jobs.job import Job, JobForecast
+from inkgate.jobs.service import JobService
+
+
+@dataclass(frozen=True, slots=True)
+class JobCall:
+    """A request about jobs.
+
+    Attributes:
+        tenant: whose jobs it may see.
+    """
+
+    request: Request
+    jobs: JobService
+    watches: JobWatches
+    tenant: str
+
+    async def job(self, job_id: str) -> Job:
+        """The caller's job. Raises InputRejected("job_unknown") for all others too."""
+        return await self.jobs.store.get(job_id, self.tenant)
+
+    async def forecast(self, job: Job) -> JobForecast | None:
+        """When the job may end; None once it has ended."""
+        return None if job.state.ended else await self.jobs.store.forecast(job)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job that was added, or was there before with the same key."""
+
+    job: Job
+    duplicate: bool
+
+
+def job_call(request: Request) -> JobCall:
+    """The call that `request` is. Raises InputRejected("feature_unavailable") where jobs are off."""
+    jobs, watches = context_of(request).service.jobs, request.app.state.job_watches
+    if jobs is None or not isinstance(watches, JobWatches):
+        raise InputRejected("feature_unavailable", "`jobs.enabled` is false in this service.")
+    return JobCall(request, jobs, watches, caller_of(request))
+
+
+async def submit(call: JobCall, parse: Callable[[ReceivedJob], Awaitable[JobDraft]]) -> Submitted:
+    """Receives the body of the call's request and adds the job that `parse` finds in it.
+
+    The body is in memory until its document is kept, so the request is admitted as one for reading is.
+
+    Raises:
+        Overloaded: there is no room for the body or for the job.
+        InputRejected: the request has no document, or an invalid option.
+    """
+    request, context = call.request, context_of(call.request)
+    head = parse_head(request, context.settings)
+    key = key_of_request(request)
+    async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+        with admitted.receiving():
+            body = await uploads.receive(request, context.settings.limits, context.bodies)
+        received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
+        draft = await parse(received)
+        # Frees the body before the upload is kept: as base64, it is a third larger than the file.
+        del body, received
+        if draft.data is not None:
+            admitted.received(len(draft.data))
+        added = await call.jobs.submit(draft.job, draft.data)
+    return Submitted(await call.job(added.id), added.duplicate)

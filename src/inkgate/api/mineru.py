@@ -1,0 +1,230 @@
+"""MinerU's tasks: `POST /tasks`, `GET /tasks/{id}`, `GET /tasks/{id}/result`. Tasks are jobs of `/v1/jobs`.
+
+Differences: one document a task; results have Markdown only (`md_content`, or the file in a ZIP archive); other
+options are accepted and ignored. Errors are problem documents, whose `detail` is a string, as MinerU's.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate import __version__
+from inkgate.api.http.context import context_of
+from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
+from inkgate.api.http.options import Flag, parse
+from inkgate.api.http.sources import document
+from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
+from inkgate.api.jobs.results import PagewiseMarkdown, ResultReader
+from inkgate.api.jobs.submit import JobCall, job_call, submit
+from inkgate.api.jobs.views import error_of, json_response
+from inkgate.errors import InputRejected
+from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
+from inkgate.jobs.published import rfc3339
+from inkgate.settings import PdfText
+from inkgate.types import Task, TaskKind
+
+_STATUSES = {
+    JobState.QUEUED: "pending",
+    JobState.RUNNING: "processing",
+    JobState.CANCELLING: "processing",
+    JobState.SUCCEEDED: "completed",
+    JobState.PARTIAL: "completed",
+    JobState.FAILED: "failed",
+    JobState.QUARANTINED: "failed",
+    JobState.CANCELLED: "failed",
+}
+_METHODS = {"txt": PdfText.ALWAYS, "ocr": PdfText.NEVER}
+_LAST_PAGE = 99_999
+_ZIP = ".zip"
+"""At the end of a task's ID: its result is an archive. So this needs no place in the store."""
+
+
+class MineruOptions(BaseModel):
+    """The options that are used. MinerU's others are accepted."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    parse_method: Literal["auto", "txt", "ocr"] = "auto"
+    start_page_id: Annotated[int, Field(ge=0, le=_LAST_PAGE, description="From 0.")] = 0
+    end_page_id: Annotated[int, Field(ge=0, le=_LAST_PAGE, description="From 0.")] = _LAST_PAGE
+    response_format_zip: Flag = False
+
+    def job_options(self) -> JobOptions:
+        """How the job reads. Raises InputRejected("pages_invalid")."""
+        if self.end_page_id < self.start_page_id:
+            raise InputRejected("pages_invalid", "`end_page_id` is before `start_page_id`.")
+        pages = ""
+        if self.end_page_id < _LAST_PAGE:
+            pages = f"{self.start_page_id + 1}-{self.end_page_id + 1}"
+        elif self.start_page_id:
+            pages = f"{self.start_page_id + 1}-"
+        return JobOptions(Task(kind=TaskKind.PARSE), pages, _METHODS.get(self.parse_method))
+
+
+class MineruTask(BaseModel):
+    """A task. URLs are absolute, as MinerU's client uses them as they are."""
+
+    task_id: str
+    status: Literal["pending", "processing", "completed", "failed"]
+    backend: str
+    file_names: list[str]
+    created_at: str
+    started_at: str | None
+    completed_at: str | None
+    error: str | None
+    status_url: str
+    result_url: str
+    queued_ahead: int | None = Field(description="Queued tasks before it.")
+    message: str
+
+
+class MineruResult(BaseModel):
+    """The result of a task."""
+
+    backend: str
+    version: str
+    results: dict[str, dict[str, str | None]] = Field(description="By the name of the file, without its suffix.")
+
+
+async def _parse(received: ReceivedJob) -> JobDraft:
+    part = received.body.files.get("files")
+    if part is None:
+        raise InputRejected("file_missing", "The form has no part `files` with a filename.")
+    found = checked(document(part.data, part.filename))
+    options = parse(MineruOptions, received.body.fields).job_options()
+    job = NewJob(received.tenant, JobSource(), found.name, options, priority=received.priority(), key=received.key)
+    return JobDraft(job, found.data)
+
+
+async def _task(call: JobCall, job: Job, *, as_zip: bool, status: int = 200, message: str = "") -> Response:
+    forecast = await call.forecast(job)
+    task_id = job.id + (_ZIP if as_zip else "")
+    url = f"{str(call.request.base_url).rstrip('/')}/tasks/{task_id}"
+    error = error_of(job) if job.state.ended else None
+    task = MineruTask(
+        task_id=task_id,
+        status=_STATUSES[job.state],
+        backend="inkgate",
+        file_names=[_stem(job)],
+        created_at=rfc3339(job.created),
+        started_at=None if job.started is None else rfc3339(job.started),
+        completed_at=None if job.ended is None else rfc3339(job.ended),
+        error=None if error is None else error.detail,
+        status_url=url,
+        result_url=f"{url}/result",
+        queued_ahead=forecast.ahead if forecast else None,
+        message=message or f"Task is {_STATUSES[job.state]}",
+    )
+    return json_response(task.model_dump(), status)
+
+
+def _stem(job: Job) -> str:
+    return PurePosixPath(job.name).stem or "document"
+
+
+router = APIRouter(prefix="/tasks", tags=["mineru"], responses=PROBLEM_RESPONSES)
+
+TaskId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}(\.zip)?$")]
+_FORM: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["files"],
+                "properties": {
+                    "files": file_schema(),
+                    "parse_method": {"type": "string", "enum": ["auto", "txt", "ocr"]},
+                    "start_page_id": {"type": "integer", "minimum": 0},
+                    "end_page_id": {"type": "integer", "minimum": 0},
+                    "response_format_zip": {"type": "string", "enum": ["true", "false"]},
+                },
+            }
+        }
+    },
+}
+
+
+@router.post(
+    "",
+    operation_id="mineru_create_task",
+    summary="MinerU: add a file",
+    response_class=Response,
+    responses={202: {"model": MineruTask, "description": "Added."}, **problems(400, 408, 413, 415, 422, 501)},
+    status_code=202,
+    openapi_extra={"requestBody": _FORM},
+)
+async def create(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    call = job_call(request)
+    as_zip = False
+
+    async def parsed(received: ReceivedJob) -> JobDraft:
+        nonlocal as_zip
+        as_zip = parse(MineruOptions, received.body.fields).response_format_zip
+        return await _parse(received)
+
+    added = await submit(call, parsed)
+    return await _task(call, added.job, as_zip=as_zip, status=202, message="Task submitted successfully")
+
+
+@router.get(
+    "/{task_id}",
+    operation_id="mineru_get_task",
+    summary="MinerU: get a task",
+    response_model=MineruTask,
+    responses=problems(404, 410, 422, 501),
+)
+async def get(request: Request, task_id: TaskId) -> Response:
+    """State of a task."""
+    call = job_call(request)
+    return await _task(call, await call.job(task_id.removesuffix(_ZIP)), as_zip=task_id.endswith(_ZIP))
+
+
+@router.get(
+    "/{task_id}/result",
+    operation_id="mineru_get_result",
+    summary="MinerU: get the result of a task",
+    response_class=Response,
+    responses={
+        200: {
+            "model": MineruResult,
+            "description": "The result; an archive if the task was added with `response_format_zip`.",
+            "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        202: {"model": MineruTask, "description": "It has not ended."},
+        **problems(404, 409, 410, 422, 501),
+    },
+)
+async def result(request: Request, task_id: TaskId) -> Response:
+    """Markdown of a task that has ended. 409 if it failed."""
+    call, threads = job_call(request), context_of(request).threads
+    as_zip = task_id.endswith(_ZIP)
+    job = await call.job(task_id.removesuffix(_ZIP))
+    if not job.state.ended:
+        return await _task(call, job, as_zip=as_zip, status=202)
+    if (error := error_of(job)) is not None:
+        raise InputRejected("job_ended", f"The task failed: {error.detail}")
+    with call.watches.stream(call.tenant):
+        markdown = await ResultReader(call.jobs, threads).text(job, PagewiseMarkdown(several=job.saved > 1))
+        if as_zip:
+            return Response(await threads.run(_archive, _stem(job), markdown), media_type="application/zip")
+    answer = MineruResult(backend="inkgate", version=__version__, results={_stem(job): {"md_content": markdown}})
+    return json_response(answer.model_dump())
+
+
+def _archive(stem: str, markdown: str) -> bytes:
+    """A ZIP archive as MinerU makes it: a folder for each document. Blocking."""
+    name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in stem).lstrip(".") or "document"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}/{name}.md", markdown)
+    return file.getvalue()

@@ -1,0 +1,222 @@
+"""Routes of `/v1/batch/jobs`."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal
+
+import anyio
+import orjson
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from inkgate.api.http import uploads
+from inkgate.api.http.context import context_of
+from inkgate.api.http.head import parse_head
+from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
+from inkgate.api.http.options import parse
+from inkgate.api.jobs.request import ReceivedJob, key_of_request, names_priority
+from inkgate.api.jobs.submit import JobCall, job_call
+from inkgate.api.jobs.views import json_response
+from inkgate.api.mistral_batch.batches import (
+    AT_ONCE,
+    TIME_DIGITS,
+    TOKEN_DIGITS,
+    BatchJobs,
+    MistralBatch,
+    MistralBatchList,
+    batch_of,
+    grouped,
+    output_lines,
+)
+from inkgate.api.mistral_batch.lines import LineForm, MistralBatchRequest, counted, job_of, lines_of
+from inkgate.concurrency import single_error
+from inkgate.errors import InputRejected
+from inkgate.jobs.job import Job, NewJob
+
+_MOST_LISTED = 5000
+_CANCELS_AT_ONCE = 32
+_MOST_INLINE = 100
+
+router = APIRouter(tags=["batch"], responses=PROBLEM_RESPONSES)
+_PATH = "/v1/batch/jobs"
+BatchId = Annotated[str, Path(pattern=f"^[0-9a-f]{{{TIME_DIGITS + TOKEN_DIGITS}}}$")]
+_BODY: dict[str, Any] = {
+    "required": True,
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/MistralBatchRequest"}}},
+}
+
+
+@router.post(
+    _PATH,
+    operation_id="create_batch",
+    summary="Mistral: create a batch",
+    response_model=MistralBatch,
+    responses=problems(400, 403, 404, 408, 413, 415, 422, 501),
+    openapi_extra={"requestBody": _BODY},
+)
+async def create(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    call, context = job_call(request), context_of(request)
+    head, key = parse_head(request, context.settings), key_of_request(request)
+    async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+        with admitted.receiving():
+            body = await uploads.receive(request, context.settings.limits, context.bodies)
+        received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
+        asked = parse(MistralBatchRequest, body.fields)
+        token = hashlib.sha256(key.encode()).hexdigest()[:TOKEN_DIGITS] if key else secrets.token_hex(10)
+        jobs: list[NewJob] = []
+        async for line in lines_of(asked, received):
+            jobs.append(await job_of(call.jobs, received, asked, LineForm(token, len(jobs), None, {}), line))
+        if not jobs:
+            raise InputRejected("file_missing", "The batch has no lines.")
+        jobs[0] = counted(jobs[0], len(jobs))
+        added = await call.jobs.add(jobs)
+    return json_response((await batch_of(call, added[0].id[:TIME_DIGITS] + token)).view().model_dump())
+
+
+@router.get(
+    _PATH,
+    operation_id="list_batches",
+    summary="Mistral: list batches",
+    response_model=MistralBatchList,
+    responses=problems(422, 501),
+)
+async def list_batches(
+    request: Request,
+    page: Annotated[int, Query(ge=0, le=100_000)] = 0,
+    page_size: Annotated[int, Query(ge=1, le=1000)] = 100,
+    status: Annotated[list[str] | None, Query(max_length=20)] = None,
+    order_by: Annotated[Literal["created", "-created"], Query()] = "-created",
+) -> Response:
+    """Batches among the caller's latest jobs."""
+    call = job_call(request)
+    jobs: list[Job] = []
+    while len(jobs) < _MOST_LISTED:
+        more = await call.jobs.store.list(call.tenant, after=jobs[-1].id if jobs else "", limit=AT_ONCE)
+        jobs += more
+        if len(more) < AT_ONCE:
+            break
+    found = [batch.view() for batch in grouped(jobs)]
+    if status:
+        found = [batch for batch in found if batch.status in status]
+    if order_by == "created":
+        found.reverse()
+    shown = found[page * page_size : (page + 1) * page_size]
+    return json_response(MistralBatchList(data=shown, total=len(found)).model_dump())
+
+
+@router.get(
+    f"{_PATH}/{{batch_id}}",
+    operation_id="get_batch",
+    summary="Mistral: get a batch",
+    response_model=MistralBatch,
+    responses=problems(404, 422, 501),
+)
+async def get(
+    request: Request,
+    batch_id: BatchId,
+    inline: Annotated[bool | None, Query(description="`true`: with the responses, of up to 100 lines.")] = None,
+) -> Response:
+    """State of a batch."""
+    call = job_call(request)
+    batch = await batch_of(call, batch_id)
+    shown = batch.view()
+    if inline and batch.ended and len(batch.lines) <= _MOST_INLINE:
+        pieces = [piece async for piece in output_lines(call, batch, errors=None)]
+        shown.outputs = [orjson.loads(piece) for piece in pieces]
+    return json_response(shown.model_dump())
+
+
+@router.post(
+    f"{_PATH}/{{batch_id}}/cancel",
+    operation_id="cancel_batch",
+    summary="Mistral: cancel a batch",
+    response_model=MistralBatch,
+    responses=problems(404, 422, 501),
+)
+async def cancel(request: Request, batch_id: BatchId) -> Response:
+    """Cancels the lines that have not ended."""
+    call = job_call(request)
+
+    async def cancel_one(job: Job) -> None:
+        try:
+            await call.jobs.store.cancel(job.id, call.tenant)
+        except InputRejected:  # it has ended meanwhile
+            return
+
+    batch = await batch_of(call, batch_id)
+    await _each(cancel_one, [job for _, job in batch.lines if not job.state.ended])
+    return json_response((await batch_of(call, batch_id)).view().model_dump())
+
+
+class DeletedBatch(BaseModel):
+    """A deleted batch."""
+
+    id: str
+    object: Literal["batch"] = "batch"
+    deleted: bool = True
+
+
+@router.delete(
+    f"{_PATH}/{{batch_id}}",
+    operation_id="delete_batch",
+    summary="Mistral: delete a batch",
+    response_model=DeletedBatch,
+    responses=problems(404, 409, 422, 501),
+)
+async def delete(request: Request, batch_id: BatchId) -> Response:
+    """Removes a batch that has ended, with its results."""
+    call = job_call(request)
+    batch = await batch_of(call, batch_id)
+    if not batch.ended:
+        raise InputRejected("job_not_ended", "The batch has not ended.")
+
+    async def remove_one(job: Job) -> None:
+        await call.jobs.remove(job.id, call.tenant)
+
+    await _each(remove_one, [job for _, job in batch.lines])
+    return json_response(DeletedBatch(id=batch_id).model_dump())
+
+
+async def _each(function: Callable[[Job], Awaitable[None]], jobs: Sequence[Job]) -> None:
+    """Calls `function` for every job, some at once: the store commits them together."""
+    limit = anyio.Semaphore(_CANCELS_AT_ONCE)
+
+    async def limited(job: Job) -> None:
+        async with limit:
+            await function(job)
+
+    with single_error():
+        async with anyio.create_task_group() as tasks:
+            for job in jobs:
+                tasks.start_soon(limited, job)
+
+
+@router.get(
+    "/v1/files/batch-{kind}-{batch_id}/content",
+    operation_id="download_batch",
+    summary="Mistral: download a batch",
+    response_class=Response,
+    responses={
+        200: {"content": {"application/octet-stream": {"schema": {"type": "string", "description": "JSONL"}}}},
+        **problems(404, 409, 422, 501),
+    },
+)
+async def download(request: Request, kind: Literal["output", "errors"], batch_id: BatchId) -> Response:
+    """Responses or errors, one line each, in the order of the batch's lines."""
+    call = job_call(request)
+    batch = await batch_of(call, batch_id)
+    if not batch.ended:
+        raise InputRejected("job_not_ended", "The batch has not ended.")
+    return StreamingResponse(_download(call, batch, kind), media_type="application/octet-stream")
+
+
+async def _download(call: JobCall, batch: BatchJobs, kind: str) -> AsyncIterator[bytes]:
+    with call.watches.stream(call.tenant):
+        async for line in output_lines(call, batch, errors=kind == "errors"):
+            yield line

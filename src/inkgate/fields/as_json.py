@@ -1,0 +1,64 @@
+"""Extractions as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inkgate.codec import encodable
+from inkgate.fields.values import Check, Extraction, FieldValue, Source
+
+Json = dict[str, Any]
+
+
+def extraction_to_dict(extraction: Extraction) -> Json:
+    """The published form: `data` as the schema has it, and beside it what is known of each field."""
+    return {
+        "document_type": extraction.document_type or None,
+        "status": extraction.status.value,
+        "data": _clean(extraction.data),
+        "fields": {encodable(path): _field(field) for path, field in extraction.fields.items()},
+        "checks": [_check(check) for check in extraction.checks],
+    }
+
+
+def _field(field: FieldValue) -> Json:
+    return {
+        "status": field.status.value,
+        "kind": field.kind,
+        "value": _clean(field.value),
+        "text": None if field.text is None else encodable(field.text),
+        "confidence": None if field.confidence is None else round(field.confidence, 4),
+        "origin": field.origin or None,
+        "sources": [_source(source) for source in field.sources],
+        "alternatives": [encodable(text) for text in field.alternatives],
+        "checks": list(field.checks),
+    }
+
+
+def _source(source: Source) -> Json:
+    return {
+        "page": source.page,
+        "box": [round(value, 1) for value in source.box],
+        "lines": list(source.lines),
+        "text": encodable(source.text),
+        "match": source.match.value,
+        "confidence": round(source.confidence, 4),
+        "label": encodable(source.label) or None,
+    }
+
+
+def _check(check: Check) -> Json:
+    return {
+        "code": check.code,
+        "passed": check.passed,
+        "fields": [encodable(path) for path in check.paths],
+        "detail": encodable(check.detail),
+    }
+
+
+def _clean(value: object) -> Any:  # noqa: ANN401 - JSON of any schema
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {encodable(str(name)): _clean(inner) for name, inner in value.items()}
+    return value

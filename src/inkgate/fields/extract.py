@@ -1,0 +1,184 @@
+"""From proposals to an answer: every value is normalised, grounded and checked, or it is null.
+
+Extractors propose texts. What stands in the answer is decided here, in the same way for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final, cast
+
+from inkgate.fields.checks import run_checks
+from inkgate.fields.folded import FoldedPage, fold
+from inkgate.fields.ground import Effort, ground_text, ground_value
+from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse
+from inkgate.fields.schema import FieldSchema, Leaf
+from inkgate.fields.values import (
+    Check,
+    Extraction,
+    ExtractionStatus,
+    FieldStatus,
+    FieldValue,
+    Match,
+    Proposal,
+    Source,
+)
+from inkgate.types import PageResult
+
+LEAST_CONFIDENCE: Final = 0.8
+"""Fields below it are `uncertain`."""
+_OF_MATCH: Final = {Match.VALUE: 1.0, Match.EXACT: 1.0, Match.SIMILAR: 0.9, Match.CORRECTED: 0.95}
+_BY_CHECK: Final = 0.5
+"""Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
+_FAILED: Final = 0.5
+"""Most confidence of a field whose check fails."""
+_NUMBERS: Final = frozenset({"money", "number"})
+_KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS}
+"""Kinds that make values of a JSON type; None: all. Booleans and free objects are not found yet."""
+
+
+def answer(pages: Sequence[PageResult], schema: FieldSchema, proposals: Mapping[str, Sequence[Proposal]]) -> Extraction:
+    """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays stay empty."""
+    folded = [FoldedPage.of(page) for page in pages]
+    leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
+    effort = Effort()
+    fields = {leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort) for leaf in leaves}
+    checks = run_checks(fields, schema.checks)
+    fields = {path: _checked(field, checks) for path, field in fields.items()}
+    return Extraction(
+        document_type=schema.name,
+        data=_data(schema, fields),
+        fields=fields,
+        checks=checks,
+        status=_status(fields, checks, lost=any(page.error is not None for page in pages)),
+    )
+
+
+def _field(pages: Sequence[FoldedPage], leaf: Leaf, proposals: Sequence[Proposal], effort: Effort) -> FieldValue:
+    """The best proposal that stands on a page and that the schema allows."""
+    missing = FieldValue(leaf.path, leaf.kind, FieldStatus.NOT_FOUND)
+    if not _is_supported(leaf):
+        return replace(missing, status=FieldStatus.NOT_SUPPORTED)
+    texts = tuple(dict.fromkeys(each.text for each in proposals))
+    for proposal in proposals:
+        if not proposal.text.strip():
+            continue
+        value, sources = _ground(pages, leaf, proposal, effort)
+        others = tuple(text for text in texts if text != proposal.text)
+        shown = _json(leaf, value, proposal.text) if sources else None
+        if shown is not None:
+            confidence = sources[0].confidence * _OF_MATCH[sources[0].match] * proposal.score
+            sure = confidence >= LEAST_CONFIDENCE and (value is None or _is_clear(leaf, value, sources[0]))
+            return FieldValue(
+                leaf.path,
+                leaf.kind,
+                FieldStatus.FOUND if sure else FieldStatus.UNCERTAIN,
+                value=shown,
+                text=sources[0].text if isinstance(value, ParsedValue) else proposal.text,
+                confidence=confidence,
+                origin=proposal.origin,
+                sources=tuple(sources),
+                alternatives=(*others, *_readings(value)),
+            )
+        status = FieldStatus.INVALID if sources else FieldStatus.UNGROUNDED
+        missing = replace(missing, status=status, alternatives=(proposal.text, *others))
+    return missing
+
+
+def _is_supported(leaf: Leaf) -> bool:
+    """Whether values of the leaf's kind have the type that the schema wants."""
+    kinds = _KINDS_OF_TYPE.get(leaf.json_type, frozenset())
+    return leaf.kind != "boolean" and (kinds is None or leaf.kind in kinds)
+
+
+def _is_clear(leaf: Leaf, value: ParsedValue, source: Source) -> bool:
+    """Whether the text on the page means this value: alone (dates), or first of all (1,234)."""
+    printed = parse(KINDS[leaf.kind], source.text)
+    if printed is None or printed.readings[0] != value.readings[0]:
+        return False
+    return not (value.ambiguous and leaf.kind == "date")
+
+
+def _ground(
+    pages: Sequence[FoldedPage], leaf: Leaf, proposal: Proposal, effort: Effort
+) -> tuple[ParsedValue | None, list[Source]]:
+    """The parsed value (None for text), and its places; those on the proposal's own lines first."""
+    kind = KINDS.get(leaf.kind)
+    if kind is None:
+        value, number = None, parse(KINDS["number"], proposal.text)
+        if number is not None and number.decimals:  # the letters and digits of 1.23 and 12.3 are the same
+            sources = ground_value(pages, number, KINDS["number"], leaf.labels)
+        else:
+            sources = ground_text(pages, proposal.text, effort)
+    else:
+        value = parse(kind, proposal.text)
+        sources = [] if value is None else ground_value(pages, value, kind, leaf.labels)
+    if proposal.page is not None:
+        own = [each for each in sources if each.page == proposal.page and set(each.lines) & set(proposal.lines)]
+        sources = own + [each for each in sources if each not in own]
+    if sources and proposal.label and not sources[0].label:
+        sources[0] = replace(sources[0], label=proposal.label)
+    return value, sources
+
+
+def _json(leaf: Leaf, value: ParsedValue | None, text: str) -> JsonValue:
+    """The value as the schema's type and choices have it; None if they don't."""
+    shown: JsonValue = text if value is None else KINDS[leaf.kind].json(value)
+    if value is not None and leaf.json_type in {"number", "integer"}:
+        shown = _json_number(cast("Decimal", value.readings[0]), leaf.json_type)
+    if shown is None or not leaf.choices:
+        return shown
+    if isinstance(shown, str):
+        wanted = fold(shown)
+        return next((each for each in leaf.choices if isinstance(each, str) and fold(each) == wanted), None)
+    return shown if any(not isinstance(each, bool) and each == shown for each in leaf.choices) else None
+
+
+def _json_number(number: Decimal, json_type: str) -> int | float | None:
+    """None for a fraction where an integer is wanted, and for more digits than a float has."""
+    if json_type == "integer":
+        return int(number) if number == int(number) else None
+    return float(number) if Decimal(repr(float(number))) == number else None
+
+
+def _readings(value: ParsedValue | None) -> tuple[str, ...]:
+    return tuple(map(str, value.readings[1:])) if value is not None else ()
+
+
+def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
+    """The field with the checks that it took part in."""
+    mine = [check for check in checks if field.path in check.paths]
+    if field.confidence is None or not mine:
+        return field
+    codes = tuple(check.code for check in mine)
+    if all(check.passed for check in mine):
+        confidence = 1 - _BY_CHECK * (1 - field.confidence)
+        found = field.status is FieldStatus.UNCERTAIN and confidence >= LEAST_CONFIDENCE and field.kind != "date"
+        return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if found else field.status)
+    return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=FieldStatus.INVALID)
+
+
+def _data(schema: FieldSchema, fields: Mapping[str, FieldValue]) -> dict[str, object]:
+    """`data`: every property of the schema, null where nothing was found, empty lists for arrays."""
+    data: dict[str, object] = {}
+    for leaf in schema.leaves:
+        *parents, name = leaf.names
+        at = data
+        for parent in parents:
+            at = cast("dict[str, object]", at.setdefault(parent, {}))
+        at[name] = [] if leaf.in_array else fields[leaf.path].value
+    return data
+
+
+def _status(fields: Mapping[str, FieldValue], checks: Sequence[Check], *, lost: bool) -> ExtractionStatus:
+    """`lost`: whether a page could not be read; it may have had better values."""
+    found = [field for field in fields.values() if field.value is not None]
+    if lost or not found:
+        return ExtractionStatus.NEEDS_REVIEW
+    doubtful = {FieldStatus.UNCERTAIN, FieldStatus.INVALID, FieldStatus.CONFLICT, FieldStatus.UNGROUNDED}
+    failed = any(not check.passed for check in checks)
+    doubt = failed or any(field.status in doubtful for field in fields.values())
+    return ExtractionStatus.NEEDS_REVIEW if doubt else ExtractionStatus.COMPLETE

@@ -1,0 +1,96 @@
+"""Dates: 2018-03-30, 30/03/18, 30 MAR 2018, March 30, 2018, 2018年3月30日, 20180330."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+
+_MONTHS = {
+    1: "jan january januar janvier enero janeiro gennaio januari ene gen",
+    2: "feb february februar fevrier février febrero fevereiro febbraio februari fev fév fbr",
+    3: "mar march maerz märz mars marzo março maart mrz mrt",
+    4: "apr april avril abril aprile avr abr",
+    5: "may mai mayo maio maggio mei mag",
+    6: "jun june juni juin junio junho giugno giu",
+    7: "jul july juli juillet julio julho luglio lug",
+    8: "aug august août aout agosto augustus ago",
+    9: "sep sept september septembre septiembre setembro settembre set",
+    10: "oct october oktober octobre octubre outubro ottobre okt out ott",
+    11: "nov november novembre noviembre novembro",
+    12: "dec december dezember décembre decembre diciembre dezembro dicembre dez déc dic des",
+}
+_MONTH_OF = {name: number for number, names in _MONTHS.items() for name in names.split()}
+_MONTH = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
+_YEAR = r"(?P<year>(?:19|20)\d\d|'?\d\d)"
+_FULL_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
+_BEFORE, _BEHIND = r"(?<![\w/.-])", r"(?![^\WT]|T(?!\d)|/)(?![.-]\d)"
+_WRITTEN = (
+    rf"{_FULL_YEAR}\s?(?P<mark>[-/.])\s?(?P<month>0?[1-9]|1[0-2])\s?(?P=mark)\s?{_DAY}(?=T\d|\b)",
+    rf"{_DAY}(?:st|nd|rd|th|\.)?\s?[-/.,]?\s?(?P<name>{_MONTH})\.?\s?[-/.,']?\s?{_YEAR}",
+    # Between day and year stands a mark or a space: "Mar 2018" is not the 20th of March 2018.
+    rf"(?P<name>{_MONTH})\.?\s?[-/.]?\s?{_DAY}(?:st|nd|rd|th)?(?:\s?[-/.,']\s?|\s){_YEAR}",
+    rf"{_DAY}\s?de\s?(?P<name>{_MONTH})\s?(?:de|del)?\s?{_FULL_YEAR}",
+)
+_PATTERNS = (
+    *(re.compile(_BEFORE + written + _BEHIND, re.IGNORECASE) for written in _WRITTEN),
+    re.compile(rf"{_FULL_YEAR}\s?年\s?(?P<month>1[0-2]|0?[1-9])\s?月\s?{_DAY}\s?[日号號]"),
+    re.compile(r"(?<!\d)(?P<year>20\d\d|19\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"),
+)
+_NUMBERS = re.compile(
+    r"(?<![\w/.-])(?P<a>\d{1,2})\s?(?P<mark>[-/.])\s?(?P<b>\d{1,2})\s?(?P=mark)\s?(?P<year>(?:19|20)\d\d|\d\d)(?![\w/])(?![.-]\d)"
+)
+_CENTURY = 70
+"""Years of two digits below this are of the 2000s."""
+
+
+class Dates:
+    """A day. Its readings are `datetime.date`; numbers that may be day or month are read day first."""
+
+    name = "date"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find. A time behind the date does not belong to it."""
+        found: list[ParsedValue] = []
+        for value in sorted(_all(plain(text)), key=lambda value: (value.start, -value.end)):
+            if not found or value.start >= found[-1].end:
+                found.append(value)
+        return found
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """ISO 8601."""
+        return str(value.readings[0])
+
+
+def _all(text: str) -> Iterator[ParsedValue]:
+    for pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            part = match.groupdict()
+            month = int(part["month"]) if "month" in part else _MONTH_OF[part["name"].lower()]
+            days = _days(part["year"], [(month, int(part["day"]))])
+            if days:
+                yield ParsedValue(days, match.start(), match.end())
+    for match in _NUMBERS.finditer(text):
+        first, second = int(match["a"]), int(match["b"])
+        days = _days(match["year"], [(second, first), (first, second)])
+        if days:
+            yield ParsedValue(days, match.start(), match.end())
+
+
+def _days(year: str, months_and_days: list[tuple[int, int]]) -> tuple[date, ...]:
+    """The days that exist, each once."""
+    number = int(year.lstrip("'"))
+    if number < 100:
+        number += 2000 if number < _CENTURY else 1900
+    days: list[date] = []
+    for month, day in months_and_days:
+        try:
+            found = date(number, month, day)
+        except ValueError:
+            continue
+        if found not in days:
+            days.append(found)
+    return tuple(days)

@@ -1,0 +1,60 @@
+"""The embedded extractor: fields by rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from inkgate.fields.rules.candidates import FieldCandidate
+from inkgate.fields.rules.labelled import LabelFinder
+from inkgate.fields.rules.receipts import read_receipt
+from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.schema import FieldSchema, words_of
+from inkgate.fields.values import Proposal
+from inkgate.types import PageResult
+
+ORIGIN: Final = "rules"
+_TYPES: Final = frozenset({"receipt", "invoice"})
+"""Document types whose heads and totals have rules of their own."""
+_MEANT: Final = {
+    **dict.fromkeys(("total", "grand total", "total amount", "amount total", "amount due", "合计", "总计"), "total"),
+    **dict.fromkeys(("subtotal", "sub total", "net amount", "amount untaxed"), "subtotal"),
+    **dict.fromkeys(("tax", "total tax", "tax amount", "vat amount", "税额"), "tax"),
+    **dict.fromkeys(
+        ("merchant name", "merchant", "store name", "store", "company", "vendor", "seller"), "merchant_name"
+    ),
+    **dict.fromkeys(("merchant address", "store addr", "store address", "address", "地址"), "merchant_address"),
+    **dict.fromkeys(("phone", "tel", "telephone", "phone number", "电话"), "phone"),
+    **dict.fromkeys(("date", "日期"), "date"),
+    **dict.fromkeys(("time", "时间"), "time"),
+}
+"""Names of other schemas for the same fields."""
+_SUMS: Final = frozenset({"total", "subtotal", "tax"})
+"""Their labels alone don't tell: a summary by tax rate has totals too."""
+_UNLABELLED: Final = 0.75
+"""How sure a value without a label is in a schema that isn't of a type with rules."""
+
+
+def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
+    """Proposals by path. Fields that stand behind their label, and those of receipts that need none."""
+    finder = LabelFinder.of(PrintedPages.of(pages))
+    known = read_receipt(pages)
+    found: dict[str, list[Proposal]] = {}
+    for leaf in schema.leaves:
+        if leaf.in_array:
+            continue
+        meant = _MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1]), "")
+        special = known.get(meant)
+        if special is not None and (meant in _SUMS or schema.name in _TYPES):
+            found[leaf.path] = [_proposal(special)]
+            continue
+        found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
+        if special is not None and not found[leaf.path]:
+            found[leaf.path] = [replace(_proposal(special), score=_UNLABELLED)]
+    return found
+
+
+def _proposal(candidate: FieldCandidate) -> Proposal:
+    score = min(1.0, max(0.5, candidate.score)) if candidate.score else 1.0
+    return Proposal(candidate.text, ORIGIN, score, candidate.page, candidate.lines, candidate.label)

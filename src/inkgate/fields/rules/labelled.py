@@ -1,0 +1,152 @@
+"""Fields of any schema: the value behind or below what the schema calls it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nlargest
+from typing import Final, TypeVar
+
+from rapidfuzz.fuzz import ratio
+
+from inkgate.fields.folded import fold
+from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.base import ValueKind
+from inkgate.fields.rules.candidates import LONGEST_LABEL, FieldCandidate, candidates_of
+from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
+from inkgate.fields.schema import Leaf
+
+ItemT = TypeVar("ItemT")
+LEAST_ALIKE: Final = 85.0
+"""Likeness of a label on the page and one of the schema, in percent: OCR misreads single letters."""
+SAME_LABEL, WITHIN_LABEL = 1.0, 0.7
+"""How sure a value is by its label: this is the label, or the label contains it."""
+_SEPARATOR = re.compile(r"\s*[:：=]\s*|\s{2,}|\.{3,}|_{3,}")
+_ABOVE = 2.0
+"""A value stands at most this many line heights below its label."""
+MOST_CANDIDATES: Final = 50
+"""Of a field."""
+_LONGEST_CELL: Final = 5000
+"""In characters: more of a line is not looked through for a label."""
+
+
+_MOST_LABELS: Final = 10_000
+"""Different labels on the pages: each is compared with those of each field."""
+
+
+def _keep(by_label: dict[str, list[ItemT]], folded: str, item: ItemT) -> None:
+    """Adds the item to those with its label, as far as they count."""
+    if folded in by_label or len(by_label) < _MOST_LABELS:
+        of_label = by_label.setdefault(folded, [])
+        if len(of_label) < MOST_CANDIDATES:
+            of_label.append(item)
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelledCell:
+    """A cell with what may be a label in it: the label, and the text behind it."""
+
+    label: str
+    behind: str
+    row: PrintedRow
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFinder:
+    """Finds the values of fields by their labels. What fields share is made once for all of them.
+
+    Attributes:
+        pages: the rows.
+        cells: those that may be labels, by the length of their folded label, and by it.
+        values: by kind, and by their folded labels.
+    """
+
+    pages: PrintedPages
+    cells: Mapping[int, Mapping[str, Sequence[_LabelledCell]]]
+    values: dict[str, dict[str, list[FieldCandidate]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pages: PrintedPages) -> LabelFinder:
+        """A finder for these pages."""
+        cells: dict[int, dict[str, list[_LabelledCell]]] = {}
+        for row in pages.rows:
+            for at, cell in enumerate(row.cells):
+                label, *behind = _SEPARATOR.split(cell.text[:_LONGEST_CELL], maxsplit=1)
+                if len(label) <= LONGEST_LABEL and (folded := fold(label)):
+                    found = _LabelledCell(label, "".join(behind), row, at)
+                    _keep(cells.setdefault(len(folded), {}), folded, found)
+        return cls(pages, cells)
+
+    def find(self, leaf: Leaf) -> list[FieldCandidate]:
+        """Candidates for the leaf, the best first; none without a label on the page."""
+        labels = [folded for label in leaf.labels if (folded := fold(label))]
+        kind = KINDS.get(leaf.kind)
+        return self._texts(labels) if kind is None else self._values(kind, labels)
+
+    def _values(self, kind: ValueKind, labels: Sequence[str]) -> list[FieldCandidate]:
+        if kind.name not in self.values:
+            values: dict[str, list[FieldCandidate]] = {}
+            for each in candidates_of(self.pages, kind):
+                _keep(values, fold(each.label), each)
+            self.values[kind.name] = values
+        scored = ((likeness(label, labels), found) for label, found in self.values[kind.name].items())
+        alike = ((score, each) for score, found in scored if score > 0 for each in found)
+        best = nlargest(MOST_CANDIDATES, alike, key=lambda pair: pair[0])
+        return [replace(each, score=score) for score, each in best]
+
+    def _texts(self, labels: Sequence[str]) -> list[FieldCandidate]:
+        """What stands behind a label in its cell, in the next cell, or in the cell below."""
+        alike = []
+        for wanted in labels:
+            # Texts are 85 % alike only if the shorter has 74 % of the longer one's length.
+            for length in range(int(0.74 * len(wanted)), int(len(wanted) / 0.74) + 2):
+                for folded, cells in self.cells.get(length, {}).items():
+                    if score := ratio(folded, wanted, score_cutoff=LEAST_ALIKE):
+                        alike += [(score / 100, each.row.number, each.at, each) for each in cells]
+        alike.sort(key=lambda found: (-found[0], found[1:3]))
+        found: dict[tuple[int, int], FieldCandidate] = {}
+        for score, row, at, each in alike:
+            if (row, at) not in found and (candidate := self._beside(each, SAME_LABEL * score)) is not None:
+                found[row, at] = candidate
+            if len(found) >= MOST_CANDIDATES:
+                break
+        return sorted(found.values(), key=lambda each: (-each.score, each.row))
+
+    def _beside(self, labelled: _LabelledCell, sureness: float) -> FieldCandidate | None:
+        row, at = labelled.row, labelled.at
+        if labelled.behind:
+            return _candidate(row, row.cells[at], labelled.behind, labelled.label, sureness)
+        cell = row.cells[at]
+        if at + 1 < len(row.cells):
+            return _candidate(row, row.cells[at + 1], row.cells[at + 1].text.lstrip(" :："), cell.text, sureness)
+        below = _below(self.pages, row, cell)
+        return None if below is None else _candidate(below[0], below[1], below[1].text, cell.text, 0.9 * sureness)
+
+
+def likeness(folded: str, wanted: Sequence[str]) -> float:
+    """How well a folded label on the page fits the folded labels of a schema, from 0 to 1."""
+    if not folded:
+        return 0.0
+    best = max((ratio(folded, each, score_cutoff=LEAST_ALIKE) for each in wanted), default=0.0)
+    if best >= LEAST_ALIKE:
+        return SAME_LABEL * best / 100
+    share = max((len(each) / len(folded) for each in wanted if each in folded), default=0.0)
+    return WITHIN_LABEL * math.sqrt(share)
+
+
+def _below(pages: PrintedPages, row: PrintedRow, cell: RowCell) -> tuple[PrintedRow, RowCell] | None:
+    if row.number + 1 >= len(pages.rows):
+        return None
+    following = pages.rows[row.number + 1]
+    for other in following.cells:
+        near = 0 <= other.box[1] - cell.box[3] + pages.unit <= (_ABOVE + 1) * pages.unit
+        if following.page == row.page and near and other.box[0] < cell.box[2] and cell.box[0] < other.box[2]:
+            return following, other
+    return None
+
+
+def _candidate(row: PrintedRow, cell: RowCell, text: str, label: str, score: float) -> FieldCandidate:
+    return FieldCandidate(text.strip(), row.page, row.number, (cell.line,), label, None, score)

@@ -1,0 +1,231 @@
+"""What to find in a document: a JSON Schema, as leaves that extractors can look for.
+
+Schemas come from anybody, so they are bounded: size, depth, number of leaves, references inside the schema only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from inkgate.errors import InputRejected
+from inkgate.fields.kinds.base import JsonValue
+
+MOST_BYTES: Final = 64 * 1024
+MOST_DEPTH: Final = 8
+MOST_LEAVES: Final = 300
+MOST_NODES: Final = 2000
+"""References may branch: eight levels of 50 properties each are 50^8 nodes in 2 KB, without any field."""
+MOST_LABELS: Final = 40
+LONGEST_LABEL: Final = 200
+"""Of a field, and in characters: each is compared with every line. More and longer ones are left out."""
+MOST_CHOICES: Final = 1000
+_KIND_OF_FORMAT: Final = {"date": "date", "time": "time"}
+_KIND_OF_TYPE: Final = {"number": "number", "integer": "number", "boolean": "boolean", "string": "text"}
+_COMBINED: Final = ("anyOf", "oneOf", "allOf")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_NAMES_KIND: Final = (
+    (re.compile(r"(?:^|_)(?:date|datum|fecha)(?:$|_)|日期|date$", re.IGNORECASE), "date"),
+    (re.compile(r"(?:^|_)time(?:$|_)|时间", re.IGNORECASE), "time"),
+    (re.compile(r"total|amount|subtotal|tax$|price|金额|合计|总计|价税", re.IGNORECASE), "money"),
+    (re.compile(r"phone|tel$|mobile|电话", re.IGNORECASE), "phone"),
+)
+"""Kinds of strings without a format, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value to find.
+
+    Attributes:
+        path: its place in the answer as JSON Pointer: `/total`, `/seller/name`; `/items/-/price` in an array's items.
+        kind: `date`, `time`, `money`, `number`, `phone`, `boolean`, `text`.
+        json_type: of the schema: `string`, `number`, `integer`, `boolean`, or `object` for an amount with currency.
+        labels: what the page may call it, in any language.
+        names: of the properties that lead to it, or to its (outermost) array.
+        in_array: whether it is in an array, or is one.
+        choices: the values that are allowed; empty: any.
+    """
+
+    path: str
+    kind: str
+    json_type: str
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    in_array: bool = False
+    choices: tuple[JsonValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSchema:
+    """A checked schema. `name`: of the document type; empty for a schema of the caller. `source`: the JSON Schema."""
+
+    name: str
+    leaves: tuple[Leaf, ...]
+    source: Mapping[str, Any]
+    checks: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, schema: object, name: str = "") -> FieldSchema:
+        """The leaves of a JSON Schema.
+
+        Raises:
+            InputRejected: "schema_invalid", "schema_too_large".
+        """
+        if not isinstance(schema, Mapping):
+            raise invalid("it is not an object")
+        try:
+            size = len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise invalid("it is not JSON") from error
+        if size > MOST_BYTES:
+            raise InputRejected("schema_too_large", f"The schema has {size:,} bytes; {MOST_BYTES:,} are allowed.")
+        leaves = []
+        for leaf in _Walk(schema).leaves(schema, _Place()):
+            leaves.append(leaf)
+            if len(leaves) > MOST_LEAVES:
+                raise InputRejected("schema_too_large", f"The schema has more than {MOST_LEAVES} fields.")
+        if not leaves:
+            raise invalid("it has no properties")
+        checks = schema.get("x-checks", ())
+        codes = dict.fromkeys(map(str, checks)) if isinstance(checks, list | tuple) else {}
+        return cls(name, tuple(leaves), schema, tuple(codes))
+
+    @classmethod
+    def of_names(cls, names: Sequence[str]) -> FieldSchema:
+        """A schema of texts (or what their names say they are), each of which may be missing."""
+        properties = {name: {"type": ["string", "null"]} for name in names}
+        return cls.of({"type": "object", "properties": properties})
+
+
+def invalid(why: str) -> InputRejected:
+    """The error for a schema that can't be used."""
+    return InputRejected("schema_invalid", f"The schema can't be used: {why}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A node's place in the answer."""
+
+    path: str = ""
+    names: tuple[str, ...] = ()
+    in_array: bool = False
+    depth: int = 0
+
+    def inner(self, name: str) -> _Place:
+        """The place of a property."""
+        escaped = name.replace("~", "~0").replace("/", "~1")
+        names = self.names if self.in_array else (*self.names, name)
+        return _Place(f"{self.path}/{escaped}", names, self.in_array, self.depth + 1)
+
+    def items(self) -> _Place:
+        """The place of an array's items."""
+        return _Place(f"{self.path}/-", self.names, in_array=True, depth=self.depth + 1)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Finds the leaves. `root`: what references point into. `seen`: nodes until now."""
+
+    root: Mapping[str, Any]
+    seen: int = 0
+
+    def leaves(self, node: object, place: _Place, labels: tuple[str, ...] = ()) -> Iterator[Leaf]:
+        if place.depth > MOST_DEPTH:
+            raise invalid(f"it is nested deeper than {MOST_DEPTH} levels, or refers to itself")
+        self.seen += 1
+        if self.seen > MOST_NODES:
+            raise InputRejected("schema_too_large", f"The schema has more than {MOST_NODES:,} nodes.")
+        node = self._resolved(node)
+        kind = node.get("x-kind") if place.path else None
+        labels = (*_labels_of(node), *labels)
+        if isinstance(kind, str) and kind != "rows" and _type_of(node) != "array":
+            yield _leaf(node, place, kind, labels)
+        elif isinstance(properties := node.get("properties"), Mapping):
+            for name, child in properties.items():
+                yield from self.leaves(child, place.inner(str(name)), (words_of(str(name)),))
+        elif not place.path:
+            raise invalid("it is not the schema of an object with properties")
+        elif "items" in node:
+            yield from self.leaves(node["items"], place.items())
+        elif _type_of(node) == "array":
+            yield _leaf(node, replace(place, in_array=True), "text", labels)
+        else:
+            yield _leaf(node, place, _kind_of(node, place.path), labels)
+
+    def _resolved(self, node: object) -> Mapping[str, Any]:
+        """The node behind references, `allOf` of one schema, and `anyOf: [.., null]`, as pydantic writes them."""
+        for _ in range(MOST_DEPTH):
+            if not isinstance(node, Mapping):
+                raise invalid("a property is not an object")
+            if "$ref" in node:
+                node = {**{key: value for key, value in node.items() if key != "$ref"}, **self._referred(node["$ref"])}
+                continue
+            key = next((key for key in _COMBINED if isinstance(node.get(key), list)), None)
+            if key is None:
+                return node
+            real = [each for each in node[key] if isinstance(each, Mapping) and each.get("type") != "null"]
+            if len(real) != 1:
+                raise invalid("only alternatives of one schema and null are supported")
+            node = {**{name: value for name, value in node.items() if name != key}, **real[0]}
+        raise invalid(f"its references are chained more than {MOST_DEPTH} times")
+
+    def _referred(self, pointer: object) -> Mapping[str, Any]:
+        # The errors don't repeat the pointer: schemas are not for logs.
+        if not isinstance(pointer, str) or not pointer.startswith("#/"):
+            raise invalid("only references into itself (#/...) are followed")
+        node: object = self.root
+        for part in pointer[2:].split("/"):
+            name = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(node, Mapping) or name not in node:
+                raise invalid("a reference leads nowhere")
+            node = node[name]
+        if not isinstance(node, Mapping):
+            raise invalid("a reference leads to what is no object")
+        return node
+
+
+def _leaf(node: Mapping[str, Any], place: _Place, kind: str, labels: tuple[str, ...]) -> Leaf:
+    listed = [node["const"]] if "const" in node else node.get("enum")
+    choices = listed[: MOST_CHOICES + 1] if isinstance(listed, list) else []
+    if len(choices) > MOST_CHOICES:
+        raise InputRejected("schema_too_large", f"An `enum` of the schema has more than {MOST_CHOICES:,} values.")
+    named = tuple(dict.fromkeys(label for label in labels if label and len(label) <= LONGEST_LABEL))
+    allowed = tuple(each for each in choices if isinstance(each, str | int | float))
+    # The property's own name is the last label, and always kept.
+    named = named if len(named) <= MOST_LABELS else (*named[: MOST_LABELS - 1], named[-1])
+    return Leaf(place.path, kind, _type_of(node) or "string", named, place.names, place.in_array, allowed)
+
+
+def words_of(name: str) -> str:
+    """The words of a property's name: `merchantName` and `merchant_name` are `merchant name`."""
+    return " ".join(_WORDS.findall(name)).lower() or name
+
+
+def _labels_of(node: Mapping[str, Any]) -> list[str]:
+    """Labels by `x-labels` (a list, or lists by language) and `title`."""
+    listed = node.get("x-labels", ())
+    if isinstance(listed, Mapping):
+        listed = [label for labels in listed.values() if isinstance(labels, list) for label in labels[:MOST_LABELS]]
+    labels = [each for each in listed[:MOST_LABELS] if isinstance(each, str)] if isinstance(listed, list) else []
+    title = node.get("title")
+    return [*labels, title] if isinstance(title, str) else labels
+
+
+def _type_of(node: Mapping[str, Any]) -> str:
+    """The type that is not null; empty if there is none."""
+    types = node.get("type", "")
+    if isinstance(types, list):
+        types = next((each for each in types if each != "null"), "")
+    return types if isinstance(types, str) else ""
+
+
+def _kind_of(node: Mapping[str, Any], path: str) -> str:
+    found = _KIND_OF_FORMAT.get(str(node.get("format", ""))) or _KIND_OF_TYPE.get(_type_of(node), "text")
+    if found == "text":
+        name = path.rsplit("/", 1)[-1]
+        return next((kind for pattern, kind in _NAMES_KIND if pattern.search(name)), "text")
+    return found

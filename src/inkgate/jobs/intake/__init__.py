@@ -1,0 +1,1 @@
+"""Events in: messages that tell of new objects become jobs."""

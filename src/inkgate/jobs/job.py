@@ -1,0 +1,194 @@
+"""Values of jobs: documents that are read later, and whose results are kept.
+
+Times are Unix times in seconds. Pages count from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from inkgate.caller import Priority
+from inkgate.settings import PdfText
+from inkgate.types import DocumentResult, Task
+
+
+class JobState(StrEnum):
+    """State of a job.
+
+    queued -> running -> succeeded   every page was read
+                      -> partial     some pages failed
+                      -> failed      no page has any result
+                      -> quarantined the document kills its reader
+    queued | running -> cancelling -> cancelled
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    QUARANTINED = "quarantined"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        return self not in (JobState.QUEUED, JobState.RUNNING, JobState.CANCELLING)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSource:
+    """Where a job's document is: an upload, by the SHA-256 of its bytes, or an object, by its URL.
+
+    `etag`, `version`: of the object; a job whose object was replaced fails instead of reading other bytes.
+    """
+
+    upload: str = ""
+    url: str = ""
+    etag: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """How to read. `pages` such as `1-3`, from 1; empty: all. `password`: of an encrypted PDF; forgotten when the job
+    ends. `form`: what the wire format that added the job needs for its responses, as JSON; it changes no reading.
+    """
+
+    task: Task = Task()
+    pages: str = ""
+    pdf_text: PdfText | None = None
+    password: str = field(default="", repr=False)
+    form: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to add.
+
+    Attributes:
+        tenant: who owns it; others can't see it.
+        name: of the document, for people.
+        pipeline: whose sinks get the result; empty: none.
+        webhook: URL that is told of the end; empty: none.
+        deadline: Unix time after which no page is begun; None: no deadline.
+        key: idempotency key within the tenant: of two jobs with one key, one is added. Empty: none.
+    """
+
+    tenant: str
+    source: JobSource
+    name: str = "document"
+    options: JobOptions = JobOptions()
+    priority: Priority = Priority.BATCH
+    pipeline: str = ""
+    webhook: str = field(default="", repr=False)
+    deadline: float | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedJob:
+    """The job's ID, and whether it was there before, by its key."""
+
+    id: str
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobDocument:
+    """What is known of a document once it was opened."""
+
+    mime_type: str
+    byte_count: int
+    page_count: int
+    engine: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobFailure:
+    """Why a job ended without success: a stable code (docs/reference/errors.md), and what happened."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it stands.
+
+    Attributes:
+        pages: number of pages to read; None until the document was opened.
+        saved, failed: pages with a result, and how many of them have an error.
+        attempts: processes that died at it, without a page saved since.
+        document: None until it was opened.
+        not_before: when it is tried again, if it waits for that.
+    """
+
+    id: str
+    tenant: str
+    state: JobState
+    name: str
+    source: JobSource
+    options: JobOptions
+    priority: Priority
+    pipeline: str
+    webhook: str = field(repr=False)
+    created: float
+    not_before: float
+    started: float | None
+    ended: float | None
+    deadline: float | None
+    pages: int | None
+    saved: int
+    failed: int
+    attempts: int
+    document: JobDocument | None
+    failure: JobFailure | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobForecast:
+    """When a queued or running job may end. `ahead`: queued jobs before it, at most 10,000. `eta_s`: seconds until its
+    end; None if no page was saved in the last five minutes.
+    """
+
+    ahead: int
+    eta_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """Counts over all tenants. `queued_pages`: pages to read of queued and running jobs, counting a document that was
+    not opened yet as one. `oldest_s`: age of the oldest queued job that is due. `abandoned`: jobs whose worker is gone
+    and that no other has taken over yet. `outbox_oldest_s`: how long the first delivery that is due has been due.
+    """
+
+    by_state: Mapping[JobState, int]
+    queued_pages: int
+    oldest_s: float
+    pages_per_s: float
+    outbox_waiting: int
+    outbox_dead: int
+    abandoned: int = 0
+    outbox_oldest_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A result to deliver to one sink. Made in the transaction that ends the job, delivered at least once.
+
+    Attributes:
+        id: the same for all attempts: receivers drop what they had.
+        sink: name of a sink of the settings; `webhook` for the job's own URL.
+        attempt: from 1.
+        load: the document; not called by sinks that don't need it. Raises LookupError if no page has a result.
+    """
+
+    id: str
+    sink: str
+    job: Job
+    attempt: int
+    load: Callable[[], Awaitable[DocumentResult]]

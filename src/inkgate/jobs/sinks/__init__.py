@@ -1,0 +1,1 @@
+"""Results out: where the results of jobs are delivered."""

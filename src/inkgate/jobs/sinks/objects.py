@@ -1,0 +1,99 @@
+"""Results as objects in a folder, named after the input."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Protocol, Self
+
+import structlog
+
+from inkgate.concurrency import Threads
+from inkgate.documents.formats import Format, render
+from inkgate.errors import EngineFailed, InputRejected, Overloaded
+from inkgate.jobs.job import Delivery, Job
+from inkgate.jobs.published import public_url
+from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
+from inkgate.settings import ObjectsSinkSettings, PipelineSettings
+
+log = structlog.get_logger(__name__)
+
+_UNUSABLE = re.compile(r"[\x00-\x1f\x7f/\\]+")
+_MAX_NAME = 200
+
+
+class ObjectWriter(Protocol):
+    """Writes objects: see Objects."""
+
+    async def put(self, url: str, data: bytes, media_type: str = "") -> bool: ...
+
+
+class ObjectNames:
+    """Names of results. Different inputs of a sink have different names, and an input always the same one."""
+
+    def __init__(self, sink: str, pipelines: Mapping[str, PipelineSettings]) -> None:
+        """`sink`: its name. With several sources, names begin with the source's bucket and folder."""
+        prefixes = [prefix for one in pipelines.values() if sink in one.sinks for prefix in one.sources]
+        one_source = len(prefixes) == 1
+        self._folders = {prefix: "" if one_source else f"{_place(prefix)}/" for prefix in prefixes}
+
+    def name_of(self, job: Job) -> str:
+        """The path below the sink's folder, without the format's suffix: the input's path below its source, such as
+        `2026/receipt.png`; of uploads, and of objects that are not below a source, `_jobs/ID/NAME`.
+        """
+        url = job.source.url
+        prefix = max((each for each in self._folders if url.startswith(each)), key=len, default="")
+        below = public_url(url)[len(prefix) :]
+        if not prefix or not below:
+            return f"_jobs/{job.id}/{_clean(job.name)}"
+        if public_url(url) != url:  # what follows the path says which document it is, but may hold a secret
+            below += f"-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+        return self._folders[prefix] + below
+
+
+class ObjectsSink:
+    """Writes one object for each format. A job without any result has none."""
+
+    def __init__(self, name: str, settings: ObjectsSinkSettings, names: ObjectNames, objects: ObjectWriter) -> None:
+        """Created on the event loop. `name`: for messages."""
+        self._name = name
+        self._url = settings.url
+        self._formats = tuple(Format(one) for one in settings.formats)
+        self._names = names
+        self._objects = objects
+        self._threads = Threads(f"sink {name}", 2)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        pass
+
+    async def deliver(self, delivery: Delivery) -> None:
+        """Writes the objects. See Sink."""
+        try:
+            document = await delivery.load()
+        except LookupError:
+            log.info("sink_no_result", sink=self._name, job=delivery.job.id)
+            return
+        name = self._names.name_of(delivery.job)
+        for kind in self._formats:
+            data = await self._threads.run(render, document, kind)
+            try:
+                await self._objects.put(f"{self._url}{name}{kind.suffix}", data, kind.media_type)
+            except (EngineFailed, Overloaded) as error:
+                raise DeliverLater(error.detail) from error
+            except InputRejected as error:
+                raise DeliverNever(error.detail) from error
+
+
+def _place(prefix: str) -> str:
+    """Bucket and folder of a source."""
+    return public_url(prefix).partition("://")[2].strip("/")
+
+
+def _clean(name: str) -> str:
+    """A document's name as one part of an object's."""
+    cleaned = _UNUSABLE.sub("_", name)[:_MAX_NAME]
+    return "document" if cleaned in ("", ".", "..") else cleaned

@@ -1,0 +1,307 @@
+"""Delivers what is in the outbox: at least once, with retries, and dead letters in the end.
+
+A failed delivery is tried again after the pauses that Standard Webhooks recommends. Deliveries are taken under a lease,
+so those of a process that died are delivered by another one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Protocol, Self
+from urllib.parse import urlsplit
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup, TaskStatus
+
+from inkgate.codec import encodable
+from inkgate.concurrency import single_error
+from inkgate.errors import InkgateError, InputRejected, Overloaded
+from inkgate.jobs.job import Delivery, Job
+from inkgate.jobs.sinks.base import DeliverLater, DeliverNever, Sink
+from inkgate.jobs.store import Due
+from inkgate.jobs.worker import WEBHOOK
+from inkgate.serving.breaker import Breaker, BreakerSettings
+from inkgate.types import DocumentResult, DocumentStatus
+
+log = structlog.get_logger(__name__)
+
+PAUSES_S = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0)
+"""After the first failure, the second, ...: seven attempts in 18 hours."""
+_JITTER = 0.2
+_MAX_ERROR = 500
+_MAX_ENDPOINTS = 1000
+
+
+class Outbox(Protocol):
+    """Deliveries that wait: the job store."""
+
+    async def take_due(self, limit: int, lease_s: float, skip: Collection[str] = ()) -> Sequence[Due]:
+        """Up to `limit` deliveries to make now, but none to the sinks `skip`; they are due again after `lease_s` if
+        nothing is told of their end.
+        """
+        ...
+
+    async def delivered(self, due: Due) -> None: ...
+
+    async def later(self, due: Due, after_s: float, error: str) -> None: ...
+
+    async def dead(self, due: Due, error: str) -> None: ...
+
+
+class DeliveryOutcome(StrEnum):
+    DELIVERED = "delivered"
+    RETRIED = "retried"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaySettings:
+    """Bounds of the relay. Times in seconds.
+
+    Attributes:
+        taken: deliveries under lease at once.
+        taken_of_sink: of these, to one sink; more are left for others to take.
+        at_once: to one endpoint; others wait.
+        lease_s: until another process takes them.
+        limit_s: time limit of a delivery, shorter than the lease.
+        poll_s: how often it looks for what other processes added.
+        grace_s: time to end deliveries at shutdown.
+        breaker: a receiver that fails or is slow gets no deliveries for a while.
+    """
+
+    taken: int = 128
+    taken_of_sink: int = 32
+    at_once: int = 8
+    lease_s: float = 300.0
+    limit_s: float = 240.0
+    poll_s: float = 1.0
+    grace_s: float = 5.0
+    breaker: BreakerSettings = BreakerSettings(least=5, target_s=8.0, open_s=5.0, open_most_s=120.0, good=1)
+
+
+class Relay:
+    """Delivers what is due. `run` is a background task; entering and leaving it enters and leaves the sinks.
+
+    Attributes:
+        outcomes: number of attempts by sink and outcome.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        sinks: Mapping[str, Sink],
+        load: Callable[[Job], Awaitable[DocumentResult]],
+        settings: RelaySettings | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        """`load`: the document of an ended job. `jitter`: random numbers in [0, 1)."""
+        self.outcomes: Counter[tuple[str, DeliveryOutcome]] = Counter()
+        self._outbox = outbox
+        self._sinks = sinks
+        self._load = load
+        self._settings = settings or RelaySettings()
+        self._jitter = jitter
+        self._endpoints = _Endpoints(self._settings)
+        self._taken: Counter[str] = Counter()
+        self._full = False
+        self._changed = anyio.Event()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            for sink in self._sinks.values():
+                await stack.enter_async_context(sink)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._stack.aclose()
+
+    def wake(self) -> None:
+        """Makes it look for deliveries now. Called on its event loop."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Delivers until cancelled. Deliveries that were begun are then given `grace_s` to end; another process takes
+        over those that don't. While the database is away, it waits.
+        """
+        with single_error():
+            await self._run()
+
+    async def _run(self) -> None:
+        async with anyio.create_task_group() as group:
+            deliveries: _Deliveries = await group.start(self._hold)
+            try:
+                while True:
+                    self._changed = anyio.Event()
+                    if not await self._take(deliveries.group):
+                        with anyio.move_on_after(self._settings.poll_s):
+                            await self._changed.wait()
+            finally:
+                deliveries.scope.deadline = anyio.current_time() + self._settings.grace_s
+                deliveries.ended.set()
+
+    async def _hold(self, *, task_status: TaskStatus[_Deliveries]) -> None:
+        """A task group that outlives the cancellation of `run` for a while."""
+        with anyio.CancelScope(shield=True) as scope:
+            async with anyio.create_task_group() as group:
+                deliveries = _Deliveries(group, scope, anyio.Event())
+                task_status.started(deliveries)
+                await deliveries.ended.wait()
+
+    async def _take(self, group: TaskGroup) -> bool:
+        """Begins deliveries. Returns whether there may be more that are due."""
+        settings = self._settings
+        limit = min(settings.taken_of_sink, settings.taken - self._taken.total())
+        skip = [sink for sink, count in self._taken.items() if count >= settings.taken_of_sink]
+        self._full = limit <= 0 or bool(skip)
+        if limit <= 0:
+            return False
+        try:
+            due = await self._outbox.take_due(limit, settings.lease_s, skip)
+        except Overloaded:  # the database is away
+            return False
+        for one in due:
+            self._taken[one.sink] += 1
+            group.start_soon(self._handle, one)
+        return len(due) == limit
+
+    async def _handle(self, due: Due) -> None:
+        try:
+            # Without an entry in the outbox when the time is over: the lease is, too, and another process takes it.
+            with anyio.move_on_after(self._settings.limit_s) as scope:
+                await self._deliver(due)
+            if scope.cancelled_caught:
+                log.warning("delivery_timed_out", sink=due.sink, delivery=due.id)
+        except Exception as error:  # noqa: BLE001 - of one delivery: its lease runs out, and it is delivered again
+            log.warning("delivery_not_noted", sink=due.sink, delivery=due.id, error=type(error).__name__)
+        finally:
+            self._taken[due.sink] -= 1
+            if self._full and self._taken[due.sink] <= self._settings.taken_of_sink // 2:  # not at each: it is a query
+                self._changed.set()
+            if not self._taken[due.sink]:
+                del self._taken[due.sink]
+
+    async def _deliver(self, due: Due) -> None:
+        try:
+            await self._attempt(due)
+        except DeliverNever as error:
+            await self._dead(due, str(error))
+        except DeliverLater as error:
+            await self._later(due, str(error), error.retry_after_s or 0.0)
+        else:
+            await self._outbox.delivered(due)
+            self._count(due, DeliveryOutcome.DELIVERED)
+
+    async def _attempt(self, due: Due) -> None:
+        """Raises DeliverLater or DeliverNever if it was not delivered, and nothing else."""
+        sink = self._sinks.get(due.sink)
+        if sink is None:
+            raise DeliverLater(f"there is no sink `{due.sink}` in the settings")
+        if not due.job.state.ended:
+            raise DeliverLater("the job was retried meanwhile and has not ended yet")
+        delivery = Delivery(due.id, due.sink, due.job, due.attempt, partial(self._document, due.job))
+        never: DeliverNever | None = None
+        try:
+            async with self._endpoints.use(due):
+                try:
+                    await sink.deliver(delivery)
+                except DeliverNever as error:  # says nothing against the receiver
+                    never = error
+        except DeliverLater:
+            raise
+        except Overloaded as error:
+            raise DeliverLater(error.detail, error.retry_after_s) from error
+        except InputRejected as error:  # the document is no longer kept
+            raise DeliverNever(error.detail) from error
+        except Exception as error:
+            log.exception("delivery_failed", sink=due.sink, delivery=due.id, job=due.job.id)
+            reason = error.detail if isinstance(error, InkgateError) else type(error).__name__
+            raise DeliverLater(f"unexpected error: {reason}") from error
+        if never is not None:
+            raise never
+
+    async def _document(self, job: Job) -> DocumentResult:
+        """See Delivery.load."""
+        if not job.saved:
+            raise LookupError
+        document = await self._load(job)
+        if document.status is DocumentStatus.FAILED:
+            raise LookupError
+        return document
+
+    async def _later(self, due: Due, reason: str, retry_after_s: float) -> None:
+        if due.attempt > len(PAUSES_S):
+            await self._dead(due, f"{reason} ({due.attempt} attempts)")
+            return
+        pause_s = max(retry_after_s, PAUSES_S[due.attempt - 1] * (1.0 + _JITTER * self._jitter()))
+        await self._outbox.later(due, pause_s, _storable(reason))
+        self._count(due, DeliveryOutcome.RETRIED)
+        log.info("delivery_retried", sink=due.sink, delivery=due.id, attempt=due.attempt, pause_s=pause_s, why=reason)
+
+    async def _dead(self, due: Due, reason: str) -> None:
+        await self._outbox.dead(due, _storable(reason))
+        self._count(due, DeliveryOutcome.DEAD)
+        log.error("delivery_dead", sink=due.sink, delivery=due.id, job=due.job.id, why=reason)
+
+    def _count(self, due: Due, outcome: DeliveryOutcome) -> None:
+        self.outcomes[due.sink, outcome] += 1
+
+
+def _storable(reason: str) -> str:
+    """Text that every database takes: reasons may quote values of documents."""
+    return encodable(reason[:_MAX_ERROR]).replace("\0", "\ufffd")
+
+
+@dataclass(frozen=True, slots=True)
+class _Deliveries:
+    group: TaskGroup
+    scope: anyio.CancelScope
+    ended: anyio.Event
+
+
+class _Endpoint:
+    """A receiver: what limits calls to it."""
+
+    def __init__(self, name: str, at_once: int, breaker: BreakerSettings) -> None:
+        self.slots = anyio.Semaphore(at_once)
+        self.breaker = Breaker(name, breaker)
+
+
+class _Endpoints:
+    """The receivers: each sink, and each host of the jobs' own webhooks."""
+
+    def __init__(self, settings: RelaySettings) -> None:
+        self._settings = settings
+        self._known: OrderedDict[str, _Endpoint] = OrderedDict()
+
+    @asynccontextmanager
+    async def use(self, due: Due) -> AsyncIterator[None]:
+        """Context of one delivery.
+
+        Raises:
+            Overloaded: deliveries to this receiver failed, so it gets none for a while.
+        """
+        endpoint = self._endpoint(due)
+        async with endpoint.slots, endpoint.breaker.guard(timed_out=lambda: True):
+            yield
+
+    def _endpoint(self, due: Due) -> _Endpoint:
+        breaker = self._settings.breaker
+        if due.sink == WEBHOOK:
+            name = f"webhook {urlsplit(due.job.webhook).netloc}"
+        else:  # large documents take long; the sink is nobody else's
+            name, breaker = f"sink {due.sink}", replace(breaker, target_s=None)
+        if name not in self._known:
+            self._known[name] = _Endpoint(name, self._settings.at_once, breaker)
+            if len(self._known) > _MAX_ENDPOINTS:
+                self._known.popitem(last=False)
+        self._known.move_to_end(name)
+        return self._known[name]

@@ -1,0 +1,288 @@
+"""The store of jobs, in SQLite or PostgreSQL. A saved page is the checkpoint of its job."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+import anyio
+from sqlalchemy import ColumnElement, Connection
+from sqlalchemy.engine import URL
+
+from inkgate.concurrency import Threads, loop_time
+from inkgate.errors import Overloaded
+from inkgate.jobs.job import AddedJob, Job, JobCounts, JobDocument, JobForecast, JobState, NewJob
+from inkgate.jobs.store import deliveries, queue, views
+from inkgate.jobs.store.database import Clock, Database
+from inkgate.jobs.store.deliveries import Due, StoredDelivery
+from inkgate.jobs.store.queue import Claim, JobEnd, LeaseLost, Progress, Release
+from inkgate.jobs.store.records import JobIds, job_of, pack, unpack
+from inkgate.types import PageResult
+
+__all__ = ["Claim", "Due", "JobEnd", "JobStore", "LeaseLost", "Progress", "Release", "StoredDelivery"]
+
+T = TypeVar("T")
+_FRESH_S = 2.0
+_FULL_RETRY_S = 30.0
+_PURGED_AT_ONCE = 200
+
+
+class JobStore:
+    """Jobs, their pages, and deliveries. Several processes may share one database. Used from one event loop.
+
+    Every method raises Overloaded("jobs_unavailable") if the database can't be used, and "storage_full" if its disk
+    is full.
+
+    Attributes:
+        database: where they are kept.
+        clock: Unix time in seconds.
+    """
+
+    def __init__(self, url: URL, clock: Clock, lease_s: float, max_queued_pages: int) -> None:
+        """`url`: see `database_url`. `clock`: Unix time in seconds."""
+        self.database = Database(url, clock)
+        self.clock = clock
+        self._lease_s = lease_s
+        self._max_queued_pages = max_queued_pages
+        self._ids = JobIds()
+        self._packing = Threads("jobs_pages", 2)
+        self._queued = _Recent(views.queued_pages, self.database)
+        self._rate = _Recent(lambda connection: views.pages_per_s(connection, self.database.now()), self.database)
+        self._counts = _Recent(lambda connection: views.counts(connection, self.database.now()), self.database)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The store can be used during the block."""
+        async with self.database.running():
+            yield
+
+    async def exists(self) -> bool:
+        """Whether there is a database with tables of jobs. Makes none."""
+        return await self.database.exists()
+
+    # -- for those who add and watch --
+
+    async def check_room(self, count: int) -> None:
+        """Raises Overloaded("jobs_full") if there is no room for `count` more jobs."""
+        queued = await self._queued.value()
+        if queued + self._queued.added + count > self._max_queued_pages:
+            most = f"{self._max_queued_pages:,}"
+            raise Overloaded("jobs_full", f"{most} pages wait to be read, the maximum.", _FULL_RETRY_S)
+
+    async def add(self, jobs: Sequence[NewJob]) -> Sequence[AddedJob]:
+        """Adds jobs, in one transaction.
+
+        Raises:
+            Overloaded: "jobs_full": `jobs.max_queued_pages` is reached.
+            InputRejected: "key_reused".
+        """
+        await self.check_room(len(jobs))
+        now = self.clock()
+        new = [(self._ids.make(now), job) for job in jobs]
+        added = await self.database.write(
+            lambda connection: queue.add(connection, new, self.database.now()), queue.lock_turns
+        )
+        self._queued.added += sum(not one.duplicate for one in added)
+        return added
+
+    async def get(self, job_id: str, tenant: str | None) -> Job:
+        """The job; `tenant` None: of any tenant.
+
+        Raises:
+            InputRejected: "job_unknown", also for another tenant's.
+        """
+        return await self.database.read(lambda connection: job_of(views.row_of(connection, job_id, tenant)))
+
+    async def list(
+        self, tenant: str | None, states: Collection[JobState] = (), after: str = "", limit: int = 100
+    ) -> Sequence[Job]:
+        """Jobs, the newest first. `after`: ID of the last one seen."""
+        return await self.database.read(lambda connection: views.listed(connection, tenant, states, after, limit))
+
+    async def forecast(self, job: Job) -> JobForecast:
+        """When the job may end."""
+        rate = await self._rate.value()
+        ahead = await self.database.read(lambda connection: views.ahead_of(connection, job))
+        left = ahead.pages + max((job.pages or 1) - job.saved, 0)
+        return JobForecast(ahead.jobs, left / rate if rate else None)
+
+    async def pages(self, job_id: str, after: int = -1, limit: int = 100) -> Sequence[PageResult]:
+        """Results of pages above `after` that are saved so far, ascending."""
+        stored = await self.database.read(lambda connection: views.saved_after(connection, job_id, after, limit))
+        return await self._packing.run(lambda: [unpack(one) for one in stored])
+
+    async def cancel(self, job_id: str, tenant: str | None) -> Job:
+        """Cancels the job. Raises InputRejected: "job_unknown", "job_ended"."""
+        return await self.database.write(
+            lambda connection: views.cancel(connection, job_id, tenant, self.database.now()), queue.lock_turns
+        )
+
+    async def retry(self, job_id: str, tenant: str | None) -> Job:
+        """Queues the job's failed and missing pages. Raises InputRejected as views.retry does."""
+        return await self.database.write(
+            lambda connection: views.retry(connection, job_id, tenant, self.database.now()), queue.lock_turns
+        )
+
+    async def remove(self, job_id: str, tenant: str | None) -> None:
+        """Removes an ended job.
+
+        Raises:
+            InputRejected: "job_unknown", "job_not_ended".
+        """
+        await self.database.write(lambda connection: views.remove(connection, job_id, tenant), queue.lock_turns)
+
+    async def unneeded(self, uploads: Sequence[str]) -> Sequence[str]:
+        """Those of `uploads` that no job needs any more."""
+        return await self.database.read(lambda connection: views.unneeded(connection, uploads)) if uploads else ()
+
+    async def counts(self) -> JobCounts:
+        """Counts over all tenants, at most two seconds old."""
+        return await self._counts.value()
+
+    async def expire(self, before: float) -> int:
+        """Removes the pages of jobs that ended before this time. Returns how many jobs. The jobs themselves are kept,
+        so that clients learn that the result is gone, until `forget`.
+        """
+        count = 0
+        when = self._ended(before)
+        while done := await self.database.write(
+            lambda connection: views.expire(connection, when(), _PURGED_AT_ONCE), queue.lock_turns
+        ):
+            count += done
+        return count
+
+    async def forget(self, before: float) -> int:
+        """Removes jobs that were expired and ended before this time. Returns how many."""
+        count = 0
+        when = self._ended(before)
+        while done := await self.database.write(
+            lambda connection: views.forget(connection, when(), _PURGED_AT_ONCE), queue.lock_turns
+        ):
+            count += done
+        return count
+
+    def _ended(self, before: float) -> Callable[[], ColumnElement[float]]:
+        """This time by the database's clock, which wrote the ends: a node whose clock is wrong must remove nothing."""
+        age_s = self.clock() - before
+        return lambda: self.database.now() - age_s
+
+    # -- for workers --
+
+    async def claim(self, room: int) -> Sequence[Claim]:
+        """Claims up to `room` jobs that wait, in order."""
+        token = secrets.token_hex(16)
+        return await self.database.write(
+            lambda connection: queue.claim(connection, token, room, self.database.now(), self._lease_s),
+            queue.lock_turns,
+        )
+
+    async def has_abandoned(self) -> bool:
+        """Whether there is a job whose worker is gone."""
+        return await self.database.read(lambda connection: queue.has_abandoned(connection, self.database.now()))
+
+    async def claim_abandoned(self) -> Sequence[Claim]:
+        """Claims a job whose worker is gone: none or one."""
+        token = secrets.token_hex(16)
+        return await self.database.write(
+            lambda connection: queue.claim_abandoned(connection, token, self.database.now(), self._lease_s)
+        )
+
+    async def renew(self, held: Sequence[Claim]) -> dict[str, JobState]:
+        """Extends the leases. Returns the jobs' states by ID; those that are missing were lost."""
+        return await self.database.write(
+            lambda connection: queue.renew(connection, held, self.database.now(), self._lease_s)
+        )
+
+    async def save(
+        self,
+        held: Claim,
+        pages: Sequence[PageResult] = (),
+        opened: tuple[JobDocument, int] | None = None,
+        end: JobEnd | None = None,
+    ) -> JobState:
+        """Saves pages, what was opened (see Progress), and the end, in one transaction. Returns the job's state.
+
+        Raises:
+            LeaseLost: nothing was saved.
+        """
+        packed = await self._packing.run(pack, pages) if pages else ()
+        progress = Progress(packed, opened, end)
+        return await self.database.write(
+            lambda connection: queue.save(connection, held, progress, self.database.now(), self._lease_s),
+            queue.lock_turns if opened is not None and opened[1] > 1 else None,
+        )
+
+    async def mark_suspect(self, held: Claim, page: int) -> None:
+        """Notes that `page` is read alone now. Raises LeaseLost."""
+        await self.database.write(lambda connection: queue.mark_suspect(connection, held, page))
+
+    async def release(self, held: Claim, how: Release) -> JobState:
+        """Gives the job back. Raises LeaseLost."""
+        return await self.database.write(
+            lambda connection: queue.release(connection, held, how, self.database.now()),
+            queue.lock_turns if how.to_the_end else None,
+        )
+
+    async def others_wait(self, job: Job) -> bool:
+        """Whether another tenant's job waits."""
+        return await self.database.read(lambda connection: queue.others_wait(connection, job, self.database.now()))
+
+    # -- the outbox --
+
+    async def take_due(self, limit: int, lease_s: float, skip: Collection[str] = ()) -> Sequence[Due]:
+        """Up to `limit` deliveries to make now, but none to the sinks `skip`; they are due again after `lease_s` if
+        nothing is told of their end.
+        """
+        token = secrets.token_hex(16)
+        return await self.database.write(
+            lambda connection: deliveries.take_due(connection, token, limit, skip, self.database.now(), lease_s)
+        )
+
+    async def delivered(self, due: Due) -> None:
+        """The delivery was made."""
+        await self.database.write(lambda connection: deliveries.settle(connection, due, state="done", error=None))
+
+    async def later(self, due: Due, after_s: float, error: str) -> None:
+        """The delivery is to be tried again after this many seconds."""
+        await self.database.write(
+            lambda connection: deliveries.settle(connection, due, not_before=self.database.now() + after_s, error=error)
+        )
+
+    async def dead(self, due: Due, error: str) -> None:
+        """The delivery can't be made: it becomes a dead letter."""
+        await self.database.write(lambda connection: deliveries.settle(connection, due, state="dead", error=error))
+
+    async def deliveries(self, job_id: str) -> Sequence[StoredDelivery]:
+        """All deliveries of a job, the oldest first."""
+        return await self.database.read(lambda connection: deliveries.of_job(connection, job_id))
+
+    async def redeliver(self, job_id: str | None) -> int:
+        """Makes dead letters due again: of one job, or all. Returns how many."""
+        return await self.database.write(
+            lambda connection: deliveries.redeliver(connection, job_id, self.database.now())
+        )
+
+
+class _Recent(Generic[T]):
+    """A value that is read at most every two seconds, however many ask for it.
+
+    Attributes:
+        added: what the owner adds since the last reading.
+    """
+
+    def __init__(self, read: Callable[[Connection], T], database: Database) -> None:
+        self.added = 0
+        self._read = read
+        self._database = database
+        self._lock = anyio.Lock()
+        self._value: tuple[T, float] | None = None
+
+    async def value(self) -> T:
+        """The value, at most two seconds old."""
+        async with self._lock:
+            if self._value is None or loop_time() - self._value[1] > _FRESH_S:
+                self._value = await self._database.read(self._read), loop_time()
+                self.added = 0
+            return self._value[0]

@@ -1,0 +1,384 @@
+"""The queue: jobs are added, claimed under a lease, saved page by page, and ended. Functions run in a transaction.
+
+Order: priority class, then turn. A tenant's jobs get consecutive turns, from the turn that was claimed last on
+(start-time fair queueing: Goyal, Vin and Cheng, SIGCOMM 1996). So a tenant with one job does not wait for all of a
+tenant with thousands, and the order needs nothing but an index.
+
+A claim has a lease with a token. Writes for a job must bring the token (fencing): a worker that was stopped past its
+lease, and whose job was taken over, can't write any more.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from inkgate.errors import InputRejected
+from inkgate.jobs.job import AddedJob, Job, JobDocument, JobFailure, JobState, NewJob
+from inkgate.jobs.store.records import PackedPage, clean, document_json, job_of, new_row
+from inkgate.jobs.store.tables import jobs, outbox, pages, shares
+
+log = structlog.get_logger(__name__)
+
+Now = ColumnElement[float]
+_CLOCK_BACK_S = 5.0
+"""A lease that begins later than this from now was made before the clock was set back."""
+_LONGEST_PAUSE_S = 900.0
+"""A job that is due later than this from now was put into the queue before the clock was set back."""
+_NOT_UNDERSTOOD_S = 60.0
+_TURNS = 7860_0002
+"""PostgreSQL's lock of the turns."""
+_LOCKED = "inkgate_turns"
+_LIVE = (JobState.RUNNING.value, JobState.CANCELLING.value)
+
+
+class LeaseLost(Exception):
+    """The job is no longer this worker's: its lease ran out, or it was cancelled and ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to run a job.
+
+    Attributes:
+        saved_pages: pages that have a result.
+        suspect: the last page that was read alone and not saved, as its worker died, `suspect_deaths` times.
+        retries: times that it was put back after a failure of the service, without a page saved since.
+    """
+
+    job: Job
+    token: str
+    saved_pages: frozenset[int]
+    suspect: int | None
+    suspect_deaths: int
+    retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job ends, and the sinks that are told; those of a cancelled job are not."""
+
+    state: JobState
+    failure: JobFailure | None = None
+    sinks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a worker saves at once.
+
+    Attributes:
+        opened: the document and the number of pages to read, if not saved yet.
+        end: the job ends with this.
+    """
+
+    pages: Sequence[PackedPage] = ()
+    opened: tuple[JobDocument, int] | None = None
+    end: JobEnd | None = None
+
+
+def insert(connection: Connection) -> Callable[..., Any]:
+    """The insert of the dialect, with ON CONFLICT."""
+    return postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+
+
+def add(connection: Connection, new: Sequence[tuple[str, NewJob]], now: Now) -> list[AddedJob]:
+    """Adds jobs with these IDs, each with a turn. A job whose key is there is a duplicate.
+
+    Raises:
+        InputRejected: "key_reused": the key is that of another request.
+    """
+    rows = [new_row(job, job_id) for job_id, job in new]
+    known = _known(connection, rows)
+    wanted = _first_of_each_key(row for row in rows if (row["tenant"], row["key"]) not in known)
+    counts = Counter((row["rank"], row["tenant"]) for row in wanted)
+    turns = {each: take_turns(connection, *each, count) for each, count in sorted(counts.items())}
+    for row in wanted:
+        each = row["rank"], row["tenant"]
+        row.update(turn=turns[each], saved=0, failed=0, attempts=0, retries=0, suspect_deaths=0, expired=False)
+        turns[each] += 1
+    if wanted:
+        statement = insert(connection)(jobs).on_conflict_do_nothing()
+        connection.execute(statement.values(created=now, not_before=now), wanted)
+    keyed = [row for row in rows if row["key"] is not None]
+    known = _known(connection, keyed) if keyed else {}
+    return [_added(row, known) for row in rows]
+
+
+def _known(connection: Connection, rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], tuple[str, str]]:
+    """By tenant and key: ID and fingerprint of the jobs that are there."""
+    keys = sorted({row["key"] for row in rows if row["key"] is not None})
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for start in range(0, len(keys), 500):
+        columns = select(jobs.c.tenant, jobs.c.key, jobs.c.id, jobs.c.fingerprint)
+        for tenant in sorted({row["tenant"] for row in rows}):
+            chosen = columns.where(jobs.c.tenant == tenant, jobs.c.key.in_(keys[start : start + 500]))
+            found.update({(row.tenant, row.key): (row.id, row.fingerprint) for row in connection.execute(chosen)})
+    return found
+
+
+def _first_of_each_key(rows: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - an iterable of rows
+    chosen: dict[object, dict[str, Any]] = {}
+    for row in rows:
+        chosen.setdefault(row["id"] if row["key"] is None else (row["tenant"], row["key"]), row)
+    return list(chosen.values())
+
+
+def _added(row: dict[str, Any], known: dict[tuple[str, str], tuple[str, str]]) -> AddedJob:
+    if row["key"] is None:
+        return AddedJob(row["id"])
+    job_id, fingerprint = known[row["tenant"], row["key"]]
+    if fingerprint != row["fingerprint"]:
+        raise InputRejected("key_reused", "A job with this idempotency key and another request exists.")
+    return AddedJob(job_id, duplicate=job_id != row["id"])
+
+
+def lock_turns(connection: Connection) -> None:
+    """Locks the turns of all tenants until the end of the transaction, on PostgreSQL. Call it first in a transaction.
+
+    A transaction has what several callers write, so it locks rows of jobs and turns in any order: without this lock,
+    eight processes deadlocked once a second.
+    """
+    if connection.dialect.name == "postgresql" and connection.info.get(_LOCKED) is not connection.get_transaction():
+        connection.execute(select(func.pg_advisory_xact_lock(_TURNS)))
+        connection.info[_LOCKED] = connection.get_transaction()
+
+
+def take_turns(connection: Connection, rank: int, tenant: str, count: int) -> int:
+    """The first of `count` turns of the tenant, which are its own from now on."""
+    lock_turns(connection)
+    chosen = select(func.max(shares.c.turn)).where(shares.c.rank == rank, shares.c.tenant.in_((tenant, "")))
+    first = int(connection.execute(chosen).scalar() or 0) + 1
+    _set_turn(connection, rank, tenant, first + count - 1)
+    return first
+
+
+def _set_turn(connection: Connection, rank: int, tenant: str, turn: int) -> None:
+    lock_turns(connection)
+    statement = insert(connection)(shares).values(rank=rank, tenant=tenant, turn=turn)
+    later = case((shares.c.turn > statement.excluded.turn, shares.c.turn), else_=statement.excluded.turn)
+    connection.execute(statement.on_conflict_do_update(index_elements=["rank", "tenant"], set_={"turn": later}))
+
+
+def due(now: Now) -> ColumnElement[bool]:
+    """Jobs that may be claimed: queued, and their time has come."""
+    begun = or_(jobs.c.not_before <= now, jobs.c.not_before > now + _LONGEST_PAUSE_S)
+    return and_(jobs.c.state == JobState.QUEUED.value, begun)
+
+
+def queue_order() -> tuple[ColumnElement[Any], ...]:
+    """The order in which jobs are claimed."""
+    return (jobs.c.rank, jobs.c.turn, jobs.c.id)
+
+
+def claim(connection: Connection, token: str, room: int, now: Now, lease_s: float) -> list[Claim]:
+    """Claims up to `room` jobs that wait, in order."""
+    chosen = select(jobs.c.id).where(due(now)).order_by(*queue_order()).limit(room).with_for_update(skip_locked=True)
+    ids = list(connection.execute(chosen).scalars())
+    if not ids:
+        return []
+    changed = update(jobs).where(jobs.c.id.in_(ids), jobs.c.state == JobState.QUEUED.value)
+    lease = _lease(now, lease_s)
+    started = func.coalesce(jobs.c.started, now)
+    statement = changed.values(state=JobState.RUNNING.value, lease=token, started=started, **lease).returning(jobs)
+    rows = sorted(connection.execute(statement), key=lambda row: (row.rank, row.turn, row.id))
+    for rank in {row.rank for row in rows}:
+        _set_turn(connection, rank, "", max(row.turn for row in rows if row.rank == rank))
+    return _claims(connection, rows, token, now)
+
+
+def abandoned(now: Now) -> ColumnElement[bool]:
+    """Jobs whose worker has died or was cut off: their lease has run out."""
+    gone = or_(jobs.c.lease.is_(None), jobs.c.lease_until < now, jobs.c.leased_at > now + _CLOCK_BACK_S)
+    return and_(jobs.c.state.in_(_LIVE), gone)
+
+
+def has_abandoned(connection: Connection, now: Now) -> bool:
+    """Whether there is an abandoned job."""
+    return connection.execute(select(jobs.c.id).where(abandoned(now)).limit(1)).first() is not None
+
+
+def claim_abandoned(connection: Connection, token: str, now: Now, lease_s: float) -> list[Claim]:
+    """Claims one abandoned job: none or one."""
+    chosen = select(jobs.c.id).where(abandoned(now)).order_by(*queue_order()).limit(1)
+    job_id = connection.execute(chosen.with_for_update(skip_locked=True)).scalar()
+    if job_id is None:
+        return []
+    changed = update(jobs).where(jobs.c.id == job_id).values(lease=token, **_lease(now, lease_s))
+    statement = changed.values(attempts=jobs.c.attempts + 1).returning(jobs)
+    return _claims(connection, list(connection.execute(statement)), token, now)
+
+
+def _lease(now: Now, lease_s: float) -> dict[str, Any]:
+    return {"leased_at": now, "lease_until": now + lease_s}
+
+
+def _claims(connection: Connection, found_rows: Sequence[Any], token: str, now: Now) -> list[Claim]:
+    jobs_by_id: dict[str, Job] = {}
+    for row in found_rows:
+        try:
+            jobs_by_id[row.id] = job_of(row)
+        except (ValueError, KeyError) as error:  # of a later version; it must not keep this one from all others
+            log.warning("job_not_understood", job=row.id, error=type(error).__name__)
+            later = {"state": JobState.QUEUED.value, "lease": None, "not_before": now + _NOT_UNDERSTOOD_S}
+            connection.execute(update(jobs).where(jobs.c.id == row.id).values(**later))
+    rows = [row for row in found_rows if row.id in jobs_by_id]
+    begun = [row.id for row in rows if row.saved]
+    found: dict[str, set[int]] = {}
+    if begun:
+        for job_id, page in connection.execute(select(pages.c.job, pages.c.page).where(pages.c.job.in_(begun))):
+            found.setdefault(job_id, set()).add(page)
+    return [
+        Claim(jobs_by_id[row.id], token, frozenset(found.get(row.id, ())), row.suspect, row.suspect_deaths, row.retries)
+        for row in rows
+    ]
+
+
+def _mine(held: Claim) -> ColumnElement[bool]:
+    return and_(jobs.c.id == held.job.id, jobs.c.lease == held.token)
+
+
+def renew(connection: Connection, held: Sequence[Claim], now: Now, lease_s: float) -> dict[str, JobState]:
+    """Extends the leases. Returns the states of the jobs by ID; those that are missing were lost."""
+    found: dict[str, JobState] = {}
+    for token in {one.token for one in held}:
+        ids = [one.job.id for one in held if one.token == token]
+        statement = update(jobs).where(jobs.c.id.in_(ids), jobs.c.lease == token).values(**_lease(now, lease_s))
+        for row in connection.execute(statement.returning(jobs.c.id, jobs.c.state)):
+            found[row.id] = JobState(row.state)
+    return found
+
+
+def save(connection: Connection, held: Claim, progress: Progress, now: Now, lease_s: float) -> JobState:
+    """Saves pages, what was opened, and the end. Returns the state that the job then has.
+
+    Raises:
+        LeaseLost: nothing was saved.
+    """
+    failed = sum(page.failed for page in progress.pages)
+    values: dict[str, Any] = _lease(now, lease_s)
+    if progress.pages:
+        values |= {"saved": jobs.c.saved + len(progress.pages), "failed": jobs.c.failed + failed}
+        values |= {"attempts": 0, "retries": 0, "suspect": None, "suspect_deaths": 0}
+    if progress.opened is not None:
+        document, count = progress.opened
+        values |= {"document": document_json(document), "pages": count}
+    if progress.end is not None:
+        values |= _end_values(progress.end, now)
+    row = connection.execute(update(jobs).where(_mine(held)).values(**values).returning(jobs.c.state)).first()
+    if row is None:
+        raise LeaseLost(held.job.id)
+    if progress.pages:
+        _insert_pages(connection, held, progress.pages, now)
+    if progress.opened is not None and progress.opened[1] > 1:  # the turn of one page was taken when it was added
+        _charge(connection, held.job, progress.opened[1] - 1)
+    if progress.end is not None and row.state != JobState.CANCELLED.value:
+        add_deliveries(connection, held.job.id, progress.end.sinks, now)
+    return JobState(row.state)
+
+
+def _insert_pages(connection: Connection, held: Claim, packed: Sequence[PackedPage], now: Now) -> None:
+    rows = [{"job": held.job.id, "page": one.page, "failed": one.failed, "result": one.result} for one in packed]
+    # The rows are no part of the statement, which is compiled once.
+    statement = insert(connection)(pages).values(saved_at=now).on_conflict_do_nothing().returning(pages.c.page)
+    landed = set(connection.execute(statement, rows).scalars())
+    again = [one for one in packed if one.page not in landed]
+    if again:  # saved before by a transaction of which this worker did not hear
+        more = {"saved": jobs.c.saved - len(again), "failed": jobs.c.failed - sum(one.failed for one in again)}
+        connection.execute(update(jobs).where(jobs.c.id == held.job.id).values(**more))
+
+
+def _end_values(end: JobEnd, now: Now) -> dict[str, Any]:
+    cancelling = jobs.c.state == JobState.CANCELLING.value
+    failure = end.failure
+    return {
+        "state": case((cancelling, JobState.CANCELLED.value), else_=end.state.value),
+        "ended": now,
+        "lease": None,
+        "lease_until": None,
+        "password": None,
+        "error_code": None if failure is None else failure.code,
+        "error_detail": None if failure is None else clean(failure.detail),
+    }
+
+
+def add_deliveries(connection: Connection, job_id: str, sinks: Sequence[str], now: Now) -> None:
+    """Adds a delivery to each sink."""
+    rows = [
+        {"id": secrets.token_hex(16), "job": job_id, "sink": sink, "state": "waiting", "attempts": 0} for sink in sinks
+    ]
+    if rows:
+        connection.execute(outbox.insert().values(not_before=now), rows)
+
+
+def _charge(connection: Connection, job: Job, page_count: int) -> None:
+    """Moves the tenant's next jobs back by pages that were not known when the job was added."""
+    lock_turns(connection)
+    mine = and_(shares.c.rank == job.priority.rank, shares.c.tenant == job.tenant)
+    connection.execute(update(shares).where(mine).values(turn=shares.c.turn + page_count))
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """How a claimed job goes back to the queue.
+
+    Attributes:
+        pause_s: until it may be claimed again.
+        retried: it counts as a retry after a failure of the service.
+        to_the_end: it goes behind what other tenants have added.
+    """
+
+    pause_s: float = 0.0
+    retried: bool = False
+    to_the_end: bool = False
+
+
+def release(connection: Connection, held: Claim, how: Release, now: Now) -> JobState:
+    """Gives a job back. One that is being cancelled is cancelled with that.
+
+    Raises:
+        LeaseLost: it was lost before.
+    """
+    cancelling = jobs.c.state == JobState.CANCELLING.value
+    values: dict[str, Any] = {
+        "state": case((cancelling, JobState.CANCELLED.value), else_=JobState.QUEUED.value),
+        "ended": case((cancelling, now), else_=None),
+        "password": case((cancelling, None), else_=jobs.c.password),
+        "lease": None,
+        "not_before": now + how.pause_s,
+        "retries": jobs.c.retries + int(how.retried),
+        "suspect": None,
+        "suspect_deaths": 0,
+    }
+    if how.to_the_end:
+        values["turn"] = take_turns(connection, held.job.priority.rank, held.job.tenant, 1)
+    row = connection.execute(update(jobs).where(_mine(held)).values(**values).returning(jobs.c.state)).first()
+    if row is None:
+        raise LeaseLost(held.job.id)
+    return JobState(row.state)
+
+
+def mark_suspect(connection: Connection, held: Claim, page: int) -> None:
+    """Notes that `page` is read alone now, so that the next worker knows of it if this one dies.
+
+    Raises:
+        LeaseLost: the job was lost.
+    """
+    # Counted here: a worker that dies before it has begun with the page again does not die of it.
+    deaths = case((jobs.c.suspect == page, jobs.c.suspect_deaths + 1), else_=1)
+    changed = update(jobs).where(_mine(held)).values(suspect=page, suspect_deaths=deaths)
+    if not connection.execute(changed).rowcount:
+        raise LeaseLost(held.job.id)
+
+
+def others_wait(connection: Connection, job: Job, now: Now) -> bool:
+    """Whether a job of another tenant waits that should not wait for this one."""
+    other = and_(due(now), jobs.c.rank <= job.priority.rank, jobs.c.tenant != job.tenant)
+    return connection.execute(select(jobs.c.id).where(other).limit(1)).first() is not None

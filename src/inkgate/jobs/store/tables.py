@@ -1,0 +1,140 @@
+"""The tables of jobs, for SQLite and PostgreSQL, and their versions.
+
+Times are Unix times in seconds: of the database's clock on PostgreSQL, of this machine's on SQLite.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    inspect,
+    select,
+    text,
+    update,
+)
+
+metadata = MetaData()
+
+jobs = Table(
+    "inkgate_jobs",
+    metadata,
+    Column("id", String(32), primary_key=True),  # in order of creation
+    Column("tenant", Text, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("source", Text, nullable=False),  # JSON of JobSource
+    Column("upload", String(64)),
+    Column("options", Text, nullable=False),  # JSON of JobOptions, without the password
+    Column("password", Text),
+    Column("rank", Integer, nullable=False),
+    Column("turn", BigInteger, nullable=False),
+    Column("pipeline", Text, nullable=False),
+    Column("webhook", Text, nullable=False),
+    Column("key", String(64)),
+    Column("fingerprint", String(64), nullable=False),
+    Column("created", Double, nullable=False),
+    Column("not_before", Double, nullable=False),
+    Column("started", Double),
+    Column("ended", Double),
+    Column("deadline", Double),
+    Column("pages", Integer),
+    Column("saved", Integer, nullable=False, default=0),
+    Column("failed", Integer, nullable=False, default=0),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("retries", Integer, nullable=False, default=0),  # since a page was saved
+    Column("suspect", Integer),  # the page that is being read alone
+    Column("suspect_deaths", Integer, nullable=False, default=0),
+    Column("lease", String(32)),
+    Column("leased_at", Double),
+    Column("lease_until", Double),
+    Column("document", Text),  # JSON of JobDocument
+    Column("error_code", String(64)),
+    Column("error_detail", Text),
+    Column("expired", Boolean, nullable=False, default=False),  # its pages are no longer kept
+    UniqueConstraint("tenant", "key", name="inkgate_jobs_key"),
+    Index("inkgate_jobs_queue", "state", "rank", "turn", "id"),
+    Index("inkgate_jobs_tenant", "tenant", "id"),
+    Index("inkgate_jobs_ended", "expired", "ended"),
+    Index("inkgate_jobs_upload", "upload"),
+)
+
+pages = Table(
+    "inkgate_pages",
+    metadata,
+    Column("job", String(32), primary_key=True),
+    Column("page", Integer, primary_key=True, autoincrement=False),
+    Column("failed", Boolean, nullable=False),
+    Column("result", LargeBinary, nullable=False),  # codec.dump_page, compressed by zlib
+    Column("saved_at", Double, nullable=False),
+    Index("inkgate_pages_saved_at", "saved_at"),
+)
+
+shares = Table(
+    "inkgate_shares",
+    metadata,
+    Column("rank", Integer, primary_key=True, autoincrement=False),
+    Column("tenant", Text, primary_key=True),  # empty: the turn that was claimed last
+    Column("turn", BigInteger, nullable=False),
+)
+
+outbox = Table(
+    "inkgate_outbox",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("job", String(32), nullable=False),
+    Column("sink", Text, nullable=False),
+    Column("state", String(12), nullable=False),  # waiting, done, dead
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("not_before", Double, nullable=False),
+    Column("token", String(32)),
+    Column("error", Text),
+    Index("inkgate_outbox_due", "state", "not_before"),
+    Index("inkgate_outbox_job", "job"),
+)
+
+schema = Table("inkgate_schema", metadata, Column("version", Integer, primary_key=True, autoincrement=False))
+
+VERSION = 1
+"""Incremented with each change of the tables, and a step in `_STEPS` that makes it."""
+_STEPS: dict[int, tuple[str, ...]] = {}
+"""By version, the SQL that changes the tables of the version before. A step only adds, so that processes of the
+version before can go on during an update."""
+_LOCK = 7860_0001
+"""Of PostgreSQL, so that two processes don't make the tables at once."""
+
+
+class StoreTooNew(Exception):
+    """A later version of inkgate has changed the tables."""
+
+
+def migrate(connection: Connection) -> None:
+    """Makes the tables, or changes them to this version. In a transaction.
+
+    Raises:
+        StoreTooNew: they are of a later version.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    if not inspect(connection).has_table(schema.name):
+        metadata.create_all(connection)
+        connection.execute(schema.insert().values(version=VERSION))
+        return
+    found = connection.execute(select(schema.c.version)).scalar_one()
+    if found > VERSION:
+        raise StoreTooNew(f"The tables of jobs have version {found}; this inkgate knows versions up to {VERSION}.")
+    for version in range(found + 1, VERSION + 1):
+        for statement in _STEPS[version]:
+            connection.execute(text(statement))
+        connection.execute(update(schema).values(version=version))

@@ -1,0 +1,217 @@
+"""What clients see and change of jobs. Functions run in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
+
+from inkgate.errors import InputRejected
+from inkgate.jobs.job import Job, JobCounts, JobState
+from inkgate.jobs.store.queue import Now, lock_turns, queue_order, take_turns
+from inkgate.jobs.store.records import job_of
+from inkgate.jobs.store.tables import jobs, outbox, pages, shares
+
+_ENDED = [state.value for state in JobState if state.ended]
+_LEASED = (JobState.RUNNING.value, JobState.CANCELLING.value)
+_MOST_AHEAD = 10_000
+_MOST_REMOVED = 5000
+"""Pages that are removed in one transaction, unless one job has more: others can't write meanwhile."""
+_RATE_S = 300.0
+_RATE_PAGES = 1000
+
+
+def owned(job_id: str, tenant: str | None) -> ColumnElement[bool]:
+    """The job, if it is the tenant's; None: anyone's."""
+    return jobs.c.id == job_id if tenant is None else and_(jobs.c.id == job_id, jobs.c.tenant == tenant)
+
+
+def row_of(connection: Connection, job_id: str, tenant: str | None, *, lock: bool = False) -> Any:  # noqa: ANN401
+    """The job's row.
+
+    Raises:
+        InputRejected: "job_unknown": there is none, or it is another tenant's.
+    """
+    chosen = select(jobs).where(owned(job_id, tenant))
+    row = connection.execute(chosen.with_for_update() if lock else chosen).first()
+    if row is None:
+        raise InputRejected("job_unknown", "There is no job with this ID.")
+    return row
+
+
+def listed(
+    connection: Connection, tenant: str | None, states: Collection[JobState], after: str, limit: int
+) -> list[Job]:
+    """Jobs, the newest first. `after`: the last ID that was seen."""
+    chosen = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
+    if tenant is not None:
+        chosen = chosen.where(jobs.c.tenant == tenant)
+    if states:
+        chosen = chosen.where(jobs.c.state.in_([state.value for state in states]))
+    if after:
+        chosen = chosen.where(jobs.c.id < after)
+    return [job_of(row) for row in connection.execute(chosen)]
+
+
+def saved_after(connection: Connection, job_id: str, after: int, limit: int) -> list[bytes]:
+    """The stored results of pages above `after`, ascending."""
+    chosen = select(pages.c.result).where(pages.c.job == job_id, pages.c.page > after).order_by(pages.c.page)
+    return list(connection.execute(chosen.limit(limit)).scalars())
+
+
+def pages_per_s(connection: Connection, now: Now) -> float:
+    """Pages saved per second: the last 1,000, or those of five minutes. 0 if there are none."""
+    since = select(pages.c.saved_at).where(pages.c.saved_at > now - _RATE_S)
+    last = since.order_by(pages.c.saved_at.desc()).limit(_RATE_PAGES).subquery()
+    count, spent = connection.execute(select(func.count(), now - func.min(last.c.saved_at)).select_from(last)).one()
+    return count / max(spent, 1.0) if count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAhead:
+    """Queued jobs before a job, and the pages of these and of running jobs."""
+
+    jobs: int
+    pages: int
+
+
+def ahead_of(connection: Connection, job: Job) -> QueueAhead:
+    """What is claimed before this job; up to 10,000 jobs are counted."""
+    if job.state is not JobState.QUEUED:
+        return QueueAhead(0, 0)
+    rank, turn = connection.execute(select(jobs.c.rank, jobs.c.turn).where(jobs.c.id == job.id)).one()
+    same = and_(jobs.c.rank == rank, or_(jobs.c.turn < turn, and_(jobs.c.turn == turn, jobs.c.id < job.id)))
+    before = and_(jobs.c.state == JobState.QUEUED.value, or_(jobs.c.rank < rank, same))
+    left = (func.coalesce(jobs.c.pages, 1) - jobs.c.saved).label("left")
+    first = select(left).where(before).order_by(*queue_order()).limit(_MOST_AHEAD).subquery()
+    count, total = connection.execute(select(func.count(), func.coalesce(func.sum(first.c.left), 0))).one()
+    running = select(func.coalesce(func.sum(left), 0)).where(jobs.c.state == JobState.RUNNING.value)
+    return QueueAhead(count, int(total) + int(connection.execute(running).scalar_one()))
+
+
+def counts(connection: Connection, now: Now) -> JobCounts:
+    """Counts over all tenants."""
+    by_state = {
+        JobState(state): count
+        for state, count in connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state))
+    }
+    oldest = select(now - func.min(jobs.c.not_before)).where(
+        jobs.c.state == JobState.QUEUED.value, jobs.c.not_before <= now
+    )
+    abandoned = select(func.count()).where(jobs.c.state.in_(_LEASED), jobs.c.lease_until < now)
+    # Not `!= "done"`: that would read all that were delivered, instead of the index.
+    which = select(outbox.c.state, func.count()).where(outbox.c.state.in_(("waiting", "dead"))).group_by(outbox.c.state)
+    letters: dict[str, int] = {state: count for state, count in connection.execute(which)}  # noqa: C416 - rows
+    due = select(now - func.min(outbox.c.not_before)).where(outbox.c.state == "waiting")
+    return JobCounts(
+        by_state,
+        queued_pages(connection),
+        max(0.0, float(connection.execute(oldest).scalar() or 0.0)),
+        pages_per_s(connection, now),
+        letters.get("waiting", 0),
+        letters.get("dead", 0),
+        int(connection.execute(abandoned).scalar_one()),
+        max(0.0, float(connection.execute(due).scalar() or 0.0)),
+    )
+
+
+def queued_pages(connection: Connection) -> int:
+    """Pages to read of queued and running jobs; a document that was not opened yet counts as one page."""
+    left = func.sum(func.coalesce(jobs.c.pages, 1) - jobs.c.saved)
+    live = jobs.c.state.in_((JobState.QUEUED.value, JobState.RUNNING.value))
+    return int(connection.execute(select(left).where(live)).scalar() or 0)
+
+
+def cancel(connection: Connection, job_id: str, tenant: str | None, now: Now) -> Job:
+    """Cancels the job: at once if it waits; else its worker stops it.
+
+    Raises:
+        InputRejected: "job_unknown" or "job_ended".
+    """
+    row = row_of(connection, job_id, tenant, lock=True)
+    if row.state in _ENDED:
+        raise InputRejected("job_ended", f"The job is {row.state}.")
+    values: dict[str, Any] = {"state": JobState.CANCELLING.value}
+    if row.state == JobState.QUEUED.value:
+        values = {"state": JobState.CANCELLED.value, "ended": now, "password": None}
+    changed = update(jobs).where(jobs.c.id == job_id).values(**values)
+    return job_of(connection.execute(changed.returning(jobs)).one())
+
+
+def retry(connection: Connection, job_id: str, tenant: str | None, now: Now) -> Job:
+    """Queues an ended job for its pages that failed or were not read; the others are kept.
+
+    Raises:
+        InputRejected: "job_unknown", "job_not_ended", "job_expired", or "job_ended": every page was read.
+    """
+    row = row_of(connection, job_id, tenant, lock=True)
+    if row.state not in _ENDED:
+        raise InputRejected("job_not_ended", f"The job is {row.state}.")
+    if row.expired:
+        raise InputRejected("job_expired", "The upload and the result are no longer kept.")
+    if row.state == JobState.SUCCEEDED.value:
+        raise InputRejected("job_ended", "Every page was read.")
+    gone = connection.execute(delete(pages).where(pages.c.job == job_id, pages.c.failed.is_(True))).rowcount
+    changed = update(jobs).where(jobs.c.id == job_id)
+    fresh = {"state": JobState.QUEUED.value, "not_before": now, "ended": None, "lease": None, "failed": 0}
+    fresh |= {"attempts": 0, "retries": 0, "suspect": None, "suspect_deaths": 0, "error_code": None}
+    fresh |= {"error_detail": None, "deadline": None, "turn": take_turns(connection, row.rank, row.tenant, 1)}
+    return job_of(connection.execute(changed.values(saved=jobs.c.saved - gone, **fresh).returning(jobs)).one())
+
+
+def expire(connection: Connection, before: Now, limit: int) -> int:
+    """Removes the pages of up to `limit` jobs that ended before this time. Returns how many jobs these were."""
+    ended = select(jobs.c.id, jobs.c.saved).where(jobs.c.ended < before, jobs.c.expired.is_(False))
+    # Locked, as another process may be about to queue one of them again.
+    chosen = ended.order_by(jobs.c.ended).limit(limit).with_for_update(skip_locked=True)
+    ids: list[str] = []
+    count = 0
+    for job_id, saved in connection.execute(chosen):
+        count += saved
+        if ids and count > _MOST_REMOVED:
+            break
+        ids.append(job_id)
+    if ids:
+        connection.execute(delete(pages).where(pages.c.job.in_(ids)))
+        connection.execute(update(jobs).where(jobs.c.id.in_(ids)).values(expired=True))
+    return len(ids)
+
+
+def forget(connection: Connection, before: Now, limit: int) -> int:
+    """Removes up to `limit` jobs whose pages were removed and that ended before this time, with their deliveries."""
+    chosen = select(jobs.c.id).where(jobs.c.ended < before, jobs.c.expired.is_(True)).limit(limit)
+    ids = list(connection.execute(chosen).scalars())
+    _forget(connection, ids)
+    if not ids:  # tenants that have had no job since: their turn is of no use
+        lock_turns(connection)
+        clock = shares.alias()
+        last = select(clock.c.turn).where(clock.c.rank == shares.c.rank, clock.c.tenant == "").scalar_subquery()
+        connection.execute(delete(shares).where(shares.c.tenant != "", shares.c.turn < last))
+    return len(ids)
+
+
+def remove(connection: Connection, job_id: str, tenant: str | None) -> None:
+    """Removes an ended job.
+
+    Raises:
+        InputRejected: "job_unknown" or "job_not_ended".
+    """
+    row = row_of(connection, job_id, tenant, lock=True)
+    if row.state not in _ENDED:
+        raise InputRejected("job_not_ended", f"The job is {row.state}.")
+    connection.execute(delete(pages).where(pages.c.job == job_id))
+    _forget(connection, [job_id])
+
+
+def _forget(connection: Connection, ids: Sequence[str]) -> None:
+    if ids:
+        connection.execute(delete(outbox).where(outbox.c.job.in_(ids)))
+        connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
+
+
+def unneeded(connection: Connection, uploads: Sequence[str]) -> list[str]:
+    """Those of `uploads` that no job needs any more."""
+    chosen = select(jobs.c.upload).where(jobs.c.upload.in_(uploads), jobs.c.expired.is_(False)).distinct()
+    return sorted(set(uploads) - set(connection.execute(chosen).scalars()))

@@ -1,0 +1,441 @@
+"""Runs jobs: claims them, reads their pages, and saves these as they are read.
+
+A job whose worker has died is claimed by another, which goes on after the saved pages. As nobody knows what the worker
+died of, that job is then run alone, and page by page for as many pages as the dead worker can have had open: a page
+that ends the process twice gets an error, and a document that ends it at opening is quarantined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
+
+import anyio
+import anyio.lowlevel
+import structlog
+
+from inkgate.caller import Caller
+from inkgate.codec import encodable
+from inkgate.concurrency import loop_time, single_error
+from inkgate.documents.pages import parse_pages
+from inkgate.errors import OVERLOAD_CODES, InkgateError, InputRejected, Overloaded, from_page_error
+from inkgate.gateway import Admitted, Gateway
+from inkgate.jobs.job import Job, JobDocument, JobFailure, JobState
+from inkgate.jobs.run import JobRun
+from inkgate.jobs.store import Claim, JobEnd, JobStore, LeaseLost, Release
+from inkgate.reader import Reading, ReadOptions
+from inkgate.settings import JobSettings, PipelineSettings
+from inkgate.types import Document, PageResult, ReviewReason
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+WEBHOOK = "webhook"
+"""The sink that is the job's own URL."""
+_DIES_TWICE = 2
+_DATABASE_RETRY_S = 5.0
+_LONGEST_PAUSE_S = 300.0
+_STOP_S = 5.0
+_CLAIM_S = 20.0
+_STALE_S = 5.0
+_NOT_NOW = OVERLOAD_CODES.keys() | {
+    "engine_unavailable",
+    "service_timeout",
+    "source_unreachable",
+    "upstream_busy",
+    "upstream_cut_off",
+    "upstream_denied",
+    "upstream_failed",
+    "upstream_stalled",
+    "upstream_unreachable",
+}
+"""Codes of errors that may be gone when the page is read again later."""
+
+
+class DocumentLoader(Protocol):
+    """Loads documents: JobDocuments."""
+
+    async def load(self, job: Job) -> Document:
+        """The document of a job.
+
+        Raises:
+            InputRejected: there is none that can be read.
+            EngineFailed: "source_unreachable": it may be there later.
+        """
+        ...
+
+
+class _GiveBack(Exception):
+    """The job goes back to the queue."""
+
+    def __init__(self, how: Release) -> None:
+        super().__init__()
+        self.how = how
+
+
+@dataclass(slots=True)
+class WorkCounts:
+    """Counts since the start, for metrics.
+
+    Attributes:
+        fresh_claims, abandoned_claims: of jobs that waited, and of jobs whose worker was gone.
+        leases_lost: jobs that were taken over from this worker.
+        pages_read, pages_failed: saved by this worker.
+        ended: by state.
+    """
+
+    fresh_claims: int = 0
+    abandoned_claims: int = 0
+    leases_lost: int = 0
+    pages_read: int = 0
+    pages_failed: int = 0
+    ended: dict[JobState, int] = field(default_factory=dict)
+
+
+class Worker:
+    """Runs the jobs of a store, several at once. Its tasks belong to `run`.
+
+    Attributes:
+        counts: for metrics.
+        wake: looks for jobs at once instead of after `jobs.poll_s`.
+    """
+
+    def __init__(
+        self,
+        store: JobStore,
+        gateway: Gateway,
+        documents: DocumentLoader,
+        settings: JobSettings,
+        pipelines: Mapping[str, PipelineSettings],
+        page_window: int,
+    ) -> None:
+        """`page_window`: pages of a document that are read at once."""
+        self.counts = WorkCounts()
+        self._store = store
+        self._gateway = gateway
+        self._documents = documents
+        self._settings = settings
+        self._pipelines = pipelines
+        self._window = page_window
+        self._runs: dict[str, JobRun] = {}
+        self._changed = anyio.Event()
+        self._alone_since: float | None = None
+        """Loop time since when a job of a dead worker waits for the others to yield, or runs."""
+        self._look_at = 0.0
+        """Loop time of the next look for jobs of dead workers."""
+
+    @property
+    def jobs_running(self) -> int:
+        """Jobs being run."""
+        return len(self._runs)
+
+    def wake(self) -> None:
+        """Looks for jobs at once."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Runs jobs until it is cancelled; then saves what was read and gives the jobs back."""
+        self._runs.clear()
+        self._alone_since = None
+        with single_error():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_leases, name="job leases")
+                while True:
+                    self._changed = anyio.Event()
+                    claims: Sequence[Claim] = ()
+                    # Shielded, as a job claimed for nobody would wait until its lease runs out.
+                    with anyio.move_on_after(_CLAIM_S, shield=True):
+                        claims = await self._claimed()
+                    for claim in claims:
+                        run = JobRun(
+                            claim, renewed=loop_time(), done=set(claim.saved_pages), careful=claim.job.attempts > 0
+                        )
+                        self._runs[claim.job.id] = run
+                        tasks.start_soon(self._run, run, name=f"job {claim.job.id}")
+                    with anyio.move_on_after(self._settings.poll_s):
+                        await self._changed.wait()
+
+    async def _claimed(self) -> Sequence[Claim]:
+        try:
+            if any(run.careful for run in self._runs.values()):
+                return ()
+            if loop_time() >= self._look_at:
+                self._look_at = loop_time() + self._settings.poll_s
+                if not await self._store.has_abandoned():  # another process, with nothing to finish first, was faster
+                    self._alone_since = None
+                elif self._alone_since is None:
+                    self._alone_since = loop_time()
+            if self._alone_since is not None:
+                if self._runs:
+                    return ()
+                # Claimed only now: a worker that dies while others yield has not died of this job.
+                if found := await self._store.claim_abandoned():
+                    self.counts.abandoned_claims += 1
+                    return found
+                self._alone_since = None
+            room = self._settings.at_once - len(self._runs)
+            found = await self._store.claim(room) if room > 0 else ()
+        except Overloaded:  # the database is away; requests are served meanwhile
+            return ()
+        self.counts.fresh_claims += len(found)
+        return found
+
+    async def _keep_leases(self) -> None:
+        """Extends leases that no save has extended, and notices jobs that were cancelled or lost."""
+        while True:
+            await anyio.sleep(self._settings.lease_s / 6)
+            self._hurry()
+            old = loop_time() - self._settings.lease_s / 3
+            runs = [run for run in self._runs.values() if run.renewed < old]
+            if not runs:
+                continue
+            begun = loop_time()
+            try:
+                states = await self._store.renew([run.claim for run in runs])
+            except Overloaded:
+                continue
+            for run in runs:
+                self._noticed(run, states.get(run.claim.job.id), begun)
+
+    def _hurry(self) -> None:
+        """Takes back jobs that have not yielded in a lease's time to one that has to run alone."""
+        since = self._alone_since
+        if since is None or loop_time() - since < self._settings.lease_s:
+            return
+        for run in self._runs.values():
+            if not run.careful:
+                run.yields = True
+                run.scope.cancel()
+
+    def _noticed(self, run: JobRun, state: JobState | None, when: float) -> None:
+        """Takes the state that the store tells; None: the job was lost."""
+        run.renewed = max(run.renewed, when)
+        if state is None or state is JobState.CANCELLING:
+            run.state = JobState.CANCELLED if state is None else state
+            run.scope.cancel()
+
+    # -- one job --
+
+    async def _run(self, run: JobRun) -> None:
+        """Runs a job to its end, or until it goes back to the queue. Nothing that a job raises ends the worker."""
+        job = run.claim.job
+        try:
+            with run.scope:
+                if job.state is JobState.CANCELLING:  # its worker died before it had stopped
+                    await self._write(run, JobEnd(JobState.CANCELLED))
+                    return
+                await self._attempt(run)
+            if run.scope.cancelled_caught:
+                await self._stopped(run)
+        except LeaseLost:
+            self.counts.leases_lost += 1
+            log.warning("job_lease_lost", job=job.id)
+        except Exception:  # whatever one job raises, the others go on
+            log.exception("job_failed", job=job.id)
+            with anyio.move_on_after(_STOP_S, shield=True):
+                await self._unexpected(run)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_STOP_S):
+                await self._give_back(run, Release())
+            raise
+        finally:
+            if self._runs.get(job.id) is run:  # else the lease was lost, and the job was claimed here again
+                del self._runs[job.id]
+            self._changed.set()
+
+    async def _stopped(self, run: JobRun) -> None:
+        """After the scope was cancelled: the job was cancelled, has to yield, or was lost."""
+        if run.state is JobState.CANCELLING:
+            await self._write(run, JobEnd(JobState.CANCELLED))
+        elif run.yields:
+            await self._give_back(run, Release())
+        else:
+            raise LeaseLost(run.claim.job.id)
+
+    async def _unexpected(self, run: JobRun) -> None:
+        """After an exception that no one expected: the job is tried again, but not for ever."""
+        if run.claim.retries < self._settings.max_retries:
+            await self._give_back(run, Release(min(self._settings.retry_s, _LONGEST_PAUSE_S), retried=True))
+            return
+        await self._save_rest(run)
+        failure = JobFailure("internal", "The service failed while it ran the job.")
+        with suppress(Exception):  # the lease runs out
+            await self._end(run, run.without_all, failure)
+
+    async def _give_back(self, run: JobRun, how: Release) -> None:
+        """Saves what was read, and puts the job back, if that is possible."""
+        await self._save_rest(run)
+        with suppress(Exception):  # the lease runs out
+            await self._store.release(run.claim, how)
+
+    async def _save_rest(self, run: JobRun) -> None:
+        """Saves what was read, or drops it, such as results of a kind that can't be stored."""
+        if run.unsaved:
+            try:
+                await self._store.save(run.claim, tuple(run.unsaved), run.opened)
+            except Exception as error:  # noqa: BLE001 - it is read again
+                log.warning("job_pages_dropped", job=run.claim.job.id, error=type(error).__name__)
+                run.done.difference_update(page.index for page in run.unsaved)
+            run.unsaved.clear()
+
+    async def _attempt(self, run: JobRun) -> None:
+        try:
+            if (failure := self._hopeless(run)) is not None:
+                await self._end(run, JobState.QUARANTINED, failure)
+                return
+            await self._skip_deadly_page(run)
+            with anyio.CancelScope(deadline=self._deadline(run.claim.job)) as scope:
+                await self._read(run)
+            if scope.cancelled_caught:
+                late = "The job's deadline passed before all pages were read."
+                await self._end(run, run.without_all, JobFailure("deadline_exceeded", late))
+            else:
+                await self._end(run, *run.outcome)
+        except _GiveBack as back:
+            await self._put_back(run, back.how)
+        except InkgateError as error:
+            await self._failed(run, error)
+
+    def _deadline(self, job: Job) -> float:
+        """The loop time of the job's deadline."""
+        return math.inf if job.deadline is None else loop_time() + job.deadline - self._store.clock()
+
+    def _hopeless(self, run: JobRun) -> JobFailure | None:
+        # Deaths while a page was read alone are that page's.
+        if run.claim.job.attempts - run.claim.suspect_deaths < self._settings.max_attempts:
+            return None
+        times = run.claim.job.attempts
+        return JobFailure("document_quarantined", f"The process that read the document ended, {times} times.")
+
+    async def _skip_deadly_page(self, run: JobRun) -> None:
+        """Saves an error for the page that was read alone when the process ended for the second time."""
+        page = run.claim.suspect
+        if page is None or run.claim.suspect_deaths < _DIES_TWICE:
+            return
+        error = InputRejected("content_quarantined", "The process that read this page ended, twice.").as_page_error()
+        run.keep(PageResult(index=page, error=error, review=(ReviewReason.NOT_READ,)))
+        await self._write(run)
+        log.error("job_page_quarantined", job=run.claim.job.id, page=page)
+
+    async def _failed(self, run: JobRun, error: InkgateError) -> None:
+        """The document can't be read: now, or at all."""
+        if error.code in _NOT_NOW and (isinstance(error, Overloaded) or run.claim.retries < self._settings.max_retries):
+            await self._put_back(run, self._pause(run, error))
+            return
+        await self._end(run, run.without_all, JobFailure(error.code, encodable(error.detail)))
+
+    async def _put_back(self, run: JobRun, how: Release) -> None:
+        await self._write(run)
+        await self._persist(lambda: self._store.release(run.claim, how))
+
+    def _pause(self, run: JobRun, error: InkgateError) -> Release:
+        if isinstance(error, Overloaded):
+            return Release(min(error.retry_after_s, _LONGEST_PAUSE_S))
+        return Release(min(self._settings.retry_s * 2**run.claim.retries, _LONGEST_PAUSE_S), retried=True)
+
+    async def _read(self, run: JobRun) -> None:
+        job = run.claim.job
+        document = await self._documents.load(job)
+        # Without a deadline: nobody waits, and its pages don't count as a queue that calls for lower quality.
+        caller = Caller(job.tenant, job.priority, flow=job.id, priority_given=True)
+        async with self._gateway.admit(caller, len(document.data), wait_s=self._settings.lease_s) as admitted:
+            if run.careful:
+                all_read = await self._read_pages(run, admitted, document, careful=True)
+                run.careful, self._alone_since = False, None
+                self._changed.set()
+                if all_read:
+                    return
+            await self._read_pages(run, admitted, document, careful=False)
+
+    async def _read_pages(self, run: JobRun, admitted: Admitted, document: Document, *, careful: bool) -> bool:
+        """Reads and saves the pages that are missing. `careful`: one by one, and only as many as a worker that died
+        can have had open. Returns whether these were all.
+        """
+        options = run.claim.job.options
+        selection = parse_pages(options.pages) if options.pages else None
+        window = 1 if careful else None
+        how = ReadOptions(options.task, selection, options.pdf_text, options.password, window, self._settings.max_pages)
+        async with admitted.read(document, how) as reading:
+            await self._opened(run, reading)
+            reading.only(sorted(set(reading.selected) - run.done))
+            results = aiter(reading)
+            missing = reading.selected
+            todo = missing[: self._settings.save_every + self._window] if careful else missing
+            for page in todo:
+                if careful:
+                    await self._persist(partial(self._store.mark_suspect, run.claim, page))
+                await self._take(run, await anext(results), careful=careful)
+            return len(todo) == len(missing)
+
+    async def _opened(self, run: JobRun, reading: Reading) -> None:
+        if run.known or run.claim.job.document is not None:
+            return
+        run.known = True
+        document = JobDocument(
+            encodable(reading.mime_type), reading.byte_count, reading.page_count, reading.engine, reading.notes
+        )
+        run.opened = document, len(reading.selected)
+        if len(reading.selected) > self._settings.save_every:  # else it is saved with the pages
+            await self._write(run)
+
+    async def _take(self, run: JobRun, result: PageResult, *, careful: bool) -> None:
+        """Keeps the result, and saves those that are due. Raises _GiveBack if the job should not go on now."""
+        if result.error is not None and result.error.code in _NOT_NOW:
+            error = from_page_error(result.error)
+            if isinstance(error, Overloaded) or run.claim.retries < self._settings.max_retries:
+                raise _GiveBack(self._pause(run, error))
+        if not run.unsaved:
+            run.unsaved_since = loop_time()
+        run.keep(result)
+        stale = loop_time() - run.unsaved_since > _STALE_S
+        if not (careful or stale or len(run.unsaved) >= self._settings.save_every):
+            return
+        await self._write(run)
+        if self._alone_since is not None and not run.careful:
+            raise _GiveBack(Release())
+        if run.slice >= self._settings.slice_pages and await self._has_to_yield(run):
+            raise _GiveBack(Release(to_the_end=True))
+
+    async def _has_to_yield(self, run: JobRun) -> bool:
+        run.slice = 0
+        try:
+            return await self._store.others_wait(run.claim.job)
+        except Overloaded:
+            return False
+
+    async def _write(self, run: JobRun, end: JobEnd | None = None) -> None:
+        """Saves what was read, and the end. Waits while the database is away. Raises LeaseLost."""
+        pages = tuple(run.unsaved)
+        begun, state = await self._persist(lambda: self._store.save(run.claim, pages, run.opened, end))
+        del run.unsaved[: len(pages)]
+        run.opened = None
+        run.slice += len(pages)
+        self.counts.pages_read += len(pages)
+        self.counts.pages_failed += sum(page.error is not None for page in pages)
+        if end is not None:
+            self.counts.ended[state] = self.counts.ended.get(state, 0) + 1
+            log.info("job_ended", job=run.claim.job.id, state=state.value)
+        else:
+            self._noticed(run, state, begun)
+
+    async def _persist(self, call: Callable[[], Awaitable[T]]) -> tuple[float, T]:
+        """What `call` returns, and the loop time when it was called. Waits while the database is away."""
+        while True:
+            begun = loop_time()
+            try:
+                return begun, await call()
+            except Overloaded as error:
+                await anyio.sleep(min(error.retry_after_s, _DATABASE_RETRY_S))
+
+    async def _end(self, run: JobRun, state: JobState, failure: JobFailure | None = None) -> None:
+        await self._write(run, JobEnd(state, failure, self._sinks(run.claim.job)))
+
+    def _sinks(self, job: Job) -> tuple[str, ...]:
+        """The names of those that are told of the job's end."""
+        pipeline = self._pipelines.get(job.pipeline)
+        return (*(() if pipeline is None else pipeline.sinks), *((WEBHOOK,) if job.webhook else ()))

@@ -1,0 +1,107 @@
+"""Looks at a page's pixels for what its lines don't tell: regions, ruled cells, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from time import perf_counter
+
+import structlog
+
+from inkgate.layout.base import CheckBox, Layout, PageEvidence, Region, TableGuess, TableModel
+from inkgate.layout.check_boxes import find_check_boxes
+from inkgate.layout.ruling import find_cells, scaled
+from inkgate.layout.strokes import line_styles
+from inkgate.layout.table_search import is_believed, places_to_ask, with_table
+from inkgate.types import Box, Line, LineStyle, RgbArray, Size
+
+log = structlog.get_logger(__name__)
+
+
+class PageAnalysis:
+    """The layout model, the table model (None: there is none), and what is found without a model."""
+
+    def __init__(self, layout: Layout, tables: TableModel | None = None) -> None:
+        self.layout = layout
+        self.tables = tables
+
+    def look(self, rgb: RgbArray, scale: float, lines: Sequence[Line], *, parse: bool) -> PageEvidence:
+        """What the upright page shows. Blocking; safe from many threads.
+
+        Args:
+            rgb: the page's pixels.
+            scale: page pixels per pixel of `rgb`.
+            lines: of the page, in page pixels.
+            parse: Markdown is wanted. If not, only ruled cells are sought, which keep the lines of a cell together.
+        """
+        timings: dict[str, float] = {}
+        regions: list[Region] | None = None
+        tables: list[TableGuess] = []
+        check_boxes: list[CheckBox] = []
+        if parse:
+            with _timed(timings, "layout"):
+                regions = [region.scaled(scale) for region in self.layout.find(rgb)]
+            if self.tables is not None:
+                with _timed(timings, "tables"):
+                    regions, tables = _with_tables(self.tables, regions, _PageImage(rgb, scale), lines)
+            with _timed(timings, "check_boxes"):
+                check_boxes = find_check_boxes(rgb, scale, lines)
+        with _timed(timings, "ruling"):
+            cells = scaled(find_cells(rgb), scale)
+        styles: list[LineStyle | None] = []
+        if parse:
+            with _timed(timings, "styles"):
+                styles = line_styles(rgb, scale, lines)
+        return PageEvidence(regions, cells, tables, check_boxes, styles, timings)
+
+
+@dataclass(frozen=True, slots=True)
+class _PageImage:
+    """`scale`: page pixels per pixel of `rgb`."""
+
+    rgb: RgbArray
+    scale: float
+
+    def cut(self, box: Box) -> tuple[RgbArray, float, float]:
+        """The part in a box in pixels of the page, and its left and top there."""
+        left, top = max(int(box[0] / self.scale), 0), max(int(box[1] / self.scale), 0)
+        part = self.rgb[top : ceil(box[3] / self.scale), left : ceil(box[2] / self.scale)]
+        return part, left * self.scale, top * self.scale
+
+
+def _with_tables(
+    model: TableModel, regions: list[Region], page: _PageImage, lines: Sequence[Line]
+) -> tuple[list[Region], list[TableGuess]]:
+    """The regions, among them a table where only the table model and the lines say so; and the model's tables."""
+    height, width = page.rgb.shape[:2]
+    tables = []
+    for place in places_to_ask(regions, lines, Size(round(width * page.scale), round(height * page.scale))):
+        part, left, top = page.cut(place.box)
+        guess = _asked(model, part) if part.size else None
+        if guess is None:
+            continue
+        guess = guess.moved(page.scale, left, top)
+        if is_believed(guess, place.lines):
+            regions = with_table(regions, place, guess)
+        elif not place.is_certain:
+            continue
+        tables.append(guess)
+    return regions, tables
+
+
+def _asked(model: TableModel, part: RgbArray) -> TableGuess | None:
+    """The model's table; None if it fails, because the page can be read without it."""
+    try:
+        return model.find(part)
+    except Exception as error:  # noqa: BLE001 - runtimes raise any exception; the border is one table
+        log.warning("table_model_failed", reason=type(error).__name__, width=part.shape[1], height=part.shape[0])
+        return None
+
+
+@contextmanager
+def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
+    started = perf_counter()
+    yield
+    timings[stage] = (perf_counter() - started) * 1000

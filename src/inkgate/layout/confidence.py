@@ -1,0 +1,150 @@
+"""The confidence of blocks and pages: the probability that text and order are right; and which pages to review. Pure.
+
+The models are logistic, and monotone: no measure of doubt raises a confidence. benchmarks/structure/fit_confidence.py
+fits them on documents with ground truth; doubt_data.py has their coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inkgate.layout.doubt import Measures, bend, block_measures, page_measures
+from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_RIGHT, PAGE_TEXT_RIGHT
+from inkgate.layout.surprise import surprise
+from inkgate.types import Block, BlockType, Line, PageResult, ReviewReason, mean_confidence
+
+MOST_SURE = 0.995
+"""No probability is nearer to 0 or 1: the models were fitted on about a thousand blocks."""
+REVIEW_PAGE = 0.7
+"""Pages below are to be reviewed: docs/guides/accuracy.md has the precision and recall of this."""
+REVIEW_TEXT = 0.8
+"""Below this probability that its text is right, it is the text of such a page that is uncertain."""
+REVIEW_TABLE = 0.4
+"""A page with a table below is to be reviewed."""
+REVIEW_WORDS = 0.8
+"""Mean word confidence below which a page without positions is to be reviewed. Not calibrated: these engines give
+probabilities of tokens, and no documents of dev were read by them here."""
+UNREADABLE = 0.72
+"""Text below is taken for no text: of dev's 2,176 blocks, one that has LEAST_UNREADABLE characters is; it is wrong."""
+UNREADABLE_IF_ODD = 0.2
+"""How much more confidence text needs that looks like no words at all, see surprise.py."""
+LEAST_UNREADABLE = 6
+"""Letters and digits; less is a stamp, a page number or a logo."""
+NOTE = "> **Doubtful text:** "
+"""How a reader of Markdown sees what is unreadable."""
+
+
+def judged(page: PageResult) -> PageResult:
+    """The page with confidences, with its reasons for review, and with text that is no text marked in its Markdown.
+
+    Call it once for a page: it replaces the mean confidence of blocks.
+    """
+    if not page.lines:
+        page = replace(page, confidence=mean_confidence(page.words))
+    else:
+        bent = bend(page.lines)
+        blocks = None if page.blocks is None else _all_judged(page.blocks, page.lines, bent)
+        page = replace(page, blocks=blocks, confidence=_probability(PAGE_RIGHT, page_measures(page.lines)))
+    page, unreadable = _noted(page)
+    return replace(page, review=_review(page, unreadable=unreadable))
+
+
+def _all_judged(blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> tuple[Block, ...]:
+    return tuple(_judged(number, blocks, lines, page_bend) for number in range(len(blocks)))
+
+
+def _judged(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Block:
+    block = blocks[number]
+    if not block.lines:
+        return block
+    return replace(block, confidence=_probability(BLOCK_RIGHT, block_measures(number, blocks, lines, page_bend)))
+
+
+def _probability(model: Measures, measures: Measures) -> float:
+    """Of a logistic model: its weights by measure, and its intercept as `""`."""
+    total = model[""] + sum(model[name] * value for name, value in measures.items())
+    return min(MOST_SURE, max(1 - MOST_SURE, 1 / (1 + math.exp(-total))))
+
+
+def _review(page: PageResult, *, unreadable: bool) -> tuple[ReviewReason, ...]:
+    found: set[ReviewReason] = set(page.review)
+    if page.error is not None:
+        found.add(ReviewReason.NOT_READ)
+    if unreadable:
+        found.add(ReviewReason.UNCERTAIN_TEXT)
+    if page.lines and page.confidence is not None and page.confidence < REVIEW_PAGE:
+        text_right = _probability(PAGE_TEXT_RIGHT, _text_only(page.lines))
+        found.add(ReviewReason.UNCERTAIN_TEXT if text_right < REVIEW_TEXT else ReviewReason.UNCERTAIN_ORDER)
+    elif page.confidence is not None and page.confidence < REVIEW_WORDS and not page.lines:
+        found.add(ReviewReason.UNCERTAIN_TEXT)
+    if any(_is_uncertain_table(block) for block in page.blocks or ()):
+        found.add(ReviewReason.UNCERTAIN_TABLE)
+    return tuple(reason for reason in ReviewReason if reason in found)
+
+
+def _text_only(lines: Sequence[Line]) -> Measures:
+    """The measures of a page that bear on its text alone."""
+    return {name: value for name, value in page_measures(lines).items() if name != "rows"}
+
+
+def _is_uncertain_table(block: Block) -> bool:
+    return block.type is BlockType.TABLE and block.confidence is not None and block.confidence < REVIEW_TABLE
+
+
+def is_unreadable(text: str, confidence: float | None) -> bool:
+    """Whether what was recognised is very likely no text: patterns, drawings, a script that the model doesn't know.
+
+    `confidence`: the mean of its characters.
+    """
+    if confidence is None or sum(character.isalnum() for character in text) < LEAST_UNREADABLE:
+        return False
+    return confidence < UNREADABLE or confidence < UNREADABLE + UNREADABLE_IF_ODD * surprise(text)
+
+
+def _noted(page: PageResult) -> tuple[PageResult, bool]:
+    """The page with a note at each unreadable block in its Markdown, and whether there are any."""
+    blocks, markdown, place = [], page.markdown or "", 0
+    for block in page.blocks or ():
+        mean = mean_confidence([page.lines[i] for i in block.lines]) if block.lines else block.confidence
+        unreadable = bool(block.markdown) and block.type is not BlockType.TABLE and is_unreadable(block.text, mean)
+        noted = replace(block, markdown=_note(block.markdown)) if unreadable else block
+        at = _whole(markdown, block.markdown, place) if block.markdown else -1
+        if at >= 0:
+            before, after = markdown[:at], markdown[at + len(block.markdown) :]
+            if unreadable:
+                before, after = _apart(before, after)
+            place = len(before) + len(noted.markdown)
+            markdown = before + noted.markdown + after
+        blocks.append(noted)
+    changed = tuple(blocks)
+    if changed == (page.blocks or ()):
+        return page, False
+    return replace(page, blocks=changed, markdown=markdown), True
+
+
+def _whole(markdown: str, part: str, start: int) -> int:
+    """Where `part` stands between white space, from `start` on; -1 if it doesn't, as where a hyphen was taken away."""
+    at = markdown.find(part, start)
+    while at >= 0:
+        end = at + len(part)
+        if not markdown[:at][-1:].strip() and not markdown[end : end + 1].strip():
+            return at
+        at = markdown.find(part, at + 1)
+    return -1
+
+
+def _apart(before: str, after: str) -> tuple[str, str]:
+    """What stands around a part that becomes a paragraph of its own: it may continue one, or be continued."""
+    if before and not before.endswith("\n\n"):
+        before = before.rstrip() + "\n\n"
+    if after and not after.startswith("\n\n"):
+        after = "\n\n" + after.lstrip()
+    return before, after
+
+
+def _note(markdown: str) -> str:
+    """The block as a quotation that begins with NOTE."""
+    first, *others = markdown.lstrip("# ").split("\n")
+    return "\n".join([NOTE + first, *(f"> {line}" for line in others)])

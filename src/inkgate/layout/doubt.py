@@ -1,0 +1,105 @@
+"""What may be wrong with a part of a page: measures of its text and its order, from its lines and blocks. Pure.
+
+Each measure but the length grows with doubt. confidence.py turns them into probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import pstdev
+
+from inkgate.types import Block, BlockType, Box, Line, mean_confidence
+
+LEAST_DOUBT = 1e-4
+"""Doubts below this are equal; confidences are published with four digits."""
+SAME_ROW = 0.5
+"""Lines that share this part of the lower one's height stand side by side."""
+LONG_LINE = 3.0
+"""Width of a line, in multiples of its height, from which its slope can be told."""
+MOST_BEND = 0.1
+"""Deviation of slopes from which a page can't be bent more: about 6 degrees."""
+BEND = 0.01
+"""Unit of bend: slopes of a page scanned flat deviate by less, those of a photographed page by one to ten."""
+MOST_BLOCKS = 400
+"""Of pages with more blocks, blocks are not compared with each other: it would cost more than it tells."""
+MARGINAL = frozenset({BlockType.FIGURE, BlockType.HEADER, BlockType.FOOTER, BlockType.FORMULA})
+"""Types that are rarely read right as text: what is written in pictures, in margins, in formulas."""
+
+Measures = Mapping[str, float]
+
+
+def page_measures(lines: Sequence[Line]) -> Measures:
+    """Of a page's lines, in reading order, at least one.
+
+    doubt: logarithm of the mean doubt (1 - confidence) of the characters, from 0 (LEAST_DOUBT) to 4.
+    bend: deviation of the lines' slopes, in BENDs: on curved or creased paper, rows and columns run into each other.
+    rows: share of neighbours in the order that stand side by side; columns would be another order.
+    """
+    return {"doubt": _doubt(lines), "bend": bend(lines), "rows": _rows(lines)}
+
+
+def block_measures(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Measures:
+    """Of block `number` of a page with these lines. `doubt` and `rows` are as of a page, but of the block's lines.
+
+    overlap: part of its box that others' boxes cover, in [0, 1]: two readings of one place, or wrong bounds.
+    brief: how short it is, in halvings of 1,024 characters, at least 0: one wrong character makes a short text wrong.
+    table, marginal: 1 for blocks of these types.
+    """
+    block = blocks[number]
+    own = [lines[index] for index in block.lines]
+    length = sum(len(line.text) for line in own)
+    return {
+        "doubt": _doubt(own),
+        "bend": page_bend,
+        "rows": _rows(own),
+        "overlap": _overlap(number, blocks),
+        "brief": max(0.0, 10 - math.log2(1 + length)),
+        "table": float(block.type is BlockType.TABLE),
+        "marginal": float(block.type in MARGINAL),
+    }
+
+
+def bend(lines: Sequence[Line]) -> float:
+    """Deviation of the slopes of long lines, in BENDs; 0 for fewer than three."""
+    slopes = [_slope(line) for line in lines if _is_long(line)]
+    return min(MOST_BEND, pstdev(slopes)) / BEND if len(slopes) > 2 else 0.0
+
+
+def _doubt(lines: Sequence[Line]) -> float:
+    doubt = 1.0 - (mean_confidence(lines) or 0.0)
+    return math.log10(min(1.0, max(LEAST_DOUBT, doubt)) / LEAST_DOUBT)
+
+
+def _rows(lines: Sequence[Line]) -> float:
+    boxes = [line.box for line in lines]
+    return sum(_side_by_side(a, b) for a, b in pairwise(boxes)) / max(1, len(boxes) - 1)
+
+
+def _overlap(number: int, blocks: Sequence[Block]) -> float:
+    if len(blocks) > MOST_BLOCKS:
+        return 0.0
+    left, top, right, bottom = blocks[number].box
+    covered = 0.0
+    for i, other in enumerate(blocks):
+        across = min(right, other.box[2]) - max(left, other.box[0])
+        down = min(bottom, other.box[3]) - max(top, other.box[1])
+        if i != number and other.text and across > 0 and down > 0:
+            covered += across * down
+    return min(1.0, covered / max(1.0, (right - left) * (bottom - top)))
+
+
+def _slope(line: Line) -> float:
+    (x0, y0), (x1, y1), *_ = line.quad
+    return (y1 - y0) / max(1.0, x1 - x0)
+
+
+def _is_long(line: Line) -> bool:
+    (x0, y0), (x1, _), _, (_, y3) = line.quad
+    return x1 - x0 > LONG_LINE * max(1.0, y3 - y0)
+
+
+def _side_by_side(a: Box, b: Box) -> bool:
+    shared = min(a[3], b[3]) - max(a[1], b[1])
+    return shared > SAME_ROW * min(a[3] - a[1], b[3] - b[1])

@@ -1,0 +1,80 @@
+"""What clients of MinerU's task API send and get."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from support.api_client import Api, png, tiff
+from support.fake_engine import FakeEngine
+from support.jobs_api import code, jobs_api
+
+pytestmark = pytest.mark.anyio
+
+CLIENT_FIELDS = {
+    "lang_list": ["ch"],
+    "backend": "hybrid-auto-engine",
+    "parse_method": "auto",
+    "formula_enable": "true",
+    "return_md": "true",
+    "return_images": "true",
+    "start_page_id": "1",
+    "end_page_id": "2",
+}
+"""As MinerU's command line sends them."""
+
+
+async def ended(api: Api, task: dict[str, Any]) -> dict[str, Any]:
+    while task["status"] in {"pending", "processing"}:
+        await anyio.sleep(0.02)
+        task = (await api.client.get(task["status_url"])).json()
+    return task
+
+
+async def test_a_task_is_added_polled_and_its_markdown_fetched(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        answer = await api.client.post("/tasks", files={"files": ("a.tiff", tiff(4))}, data=CLIENT_FIELDS)
+        assert answer.status_code == 202
+        task = answer.json()
+        assert task["file_names"] == ["a"]
+        assert task["status_url"] == f"http://inkgate.localhost/tasks/{task['task_id']}"
+        assert (await ended(api, task))["status"] == "completed"
+        found = (await api.client.get(task["result_url"])).json()
+        assert found["backend"] == "inkgate"
+        assert found["results"]["a"]["md_content"].startswith("<!-- page 2 -->\n\n# Hello page 1")
+        assert found["results"]["a"]["md_content"].count("# Hello") == 2
+
+
+async def test_the_result_may_be_an_archive(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        fields = {**CLIENT_FIELDS, "start_page_id": "0", "end_page_id": "99999", "response_format_zip": "true"}
+        answer = await api.client.post("/tasks", files={"files": ("Grüße 1.png", png())}, data=fields)
+        task = await ended(api, answer.json())
+        found = await api.client.get(task["result_url"])
+        assert found.headers["content-type"] == "application/zip"
+        with zipfile.ZipFile(io.BytesIO(found.content)) as archive:
+            assert archive.namelist() == ["Grüße_1/Grüße_1.md"]
+            assert archive.read("Grüße_1/Grüße_1.md").startswith(b"# Hello page 0")
+
+
+async def test_results_before_the_end_and_of_failures(tmp_path: Path) -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with jobs_api(tmp_path, engine) as api:
+        task = (await api.client.post("/tasks", files={"files": ("a.png", png())})).json()
+        early = await api.client.get(task["result_url"])
+        assert (early.status_code, early.json()["task_id"]) == (202, task["task_id"])
+        broken = (await api.client.post("/tasks", files={"files": ("a.pdf", b"%PDF-1.4")})).json()
+        broken = await ended(api, broken)
+        assert (broken["status"], bool(broken["error"])) == ("failed", True)
+        assert code(await api.client.get(broken["result_url"])) == (409, "job_ended")
+        assert code(await api.client.get("/tasks/nothing")) == (404, "job_unknown")
+        assert code(await api.client.post("/tasks", data={"backend": "x"})) == (400, "file_missing")
+        wrong = await api.client.post("/tasks", files={"files": png()}, data={"start_page_id": "3", "end_page_id": "1"})
+        assert code(wrong) == (422, "pages_invalid")
+        assert engine.gate is not None
+        engine.gate.set()
