@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,3 +64,37 @@ def test_a_detector_whose_last_layers_were_changed_is_found_again(tmp_path: Path
     open_runtime(RuntimeName.OPENVINO, Precision.F32, 1).open(files.line_orientation())
     open_runtime(RuntimeName.OPENVINO, Precision.F32, 1, tmp_path).open(files.text_detection())
     assert sorted(tmp_path.iterdir()) == kept
+
+
+OPENS = """
+import sys
+import subprocess
+import sys
+from pathlib import Path
+from inkgate.runtimes import models as files
+from inkgate.runtimes.choose import open_runtime
+from inkgate.settings import Precision, RuntimeName
+print("ready", flush=True)
+for folder in sys.stdin.readline().split():
+    open_runtime(RuntimeName.OPENVINO, Precision.F32, 1, Path(folder)).open(files.line_orientation())
+"""
+
+
+def test_processes_that_start_together_with_an_empty_cache_all_get_their_models(tmp_path: Path) -> None:
+    """OpenVINO writes compiled models in place: without a lock, about half of these processes fail or die of SIGBUS."""
+    folders = [tmp_path / str(number) for number in range(10)]
+    for folder in folders:
+        folder.mkdir()
+    command = [sys.executable, "-c", OPENS]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(4)]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(" ".join(map(str, folders)).encode() + b"\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in processes] == [0] * 4
+    assert [len(list(folder.iterdir())) for folder in folders] == [1] * 10

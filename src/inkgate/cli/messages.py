@@ -18,7 +18,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 _REMEDIES = {
     "engine_unknown": "Name one of them with --engine, or as engine.name in the settings.",
-    "engine_unavailable": "Try again. `inkgate serve` with the same settings logs the details.",
+    "engine_unavailable": "Try again.",
     "engine_failed": "Try again. If it fails again, report it.",
     "internal": "Try again. If it happens again, report it.",
     "pdf_encrypted": "Pass it with --password, or remove the encryption.",
@@ -30,6 +30,11 @@ _REMEDIES = {
 def remedy_here(code: str, remedy: str) -> str:
     """The remedy for an error code on the command line. `remedy`: the one for clients of the service."""
     return _REMEDIES.get(code, remedy)
+
+
+def cause(error: BaseException) -> tuple[str, ...]:
+    """What the error came from, in at most one line: for whoever runs the command, never for clients."""
+    return (f"Cause: {' '.join(str(error.__cause__).split())}",) if error.__cause__ is not None else ()
 
 
 def say(*lines: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
-from inkgate.cli.messages import INTERRUPTED, failure, misuse, remedy_here, say
+from inkgate.cli.messages import INTERRUPTED, cause, failure, misuse, remedy_here, say
 from inkgate.coordinates import Coordinates
 from inkgate.settings import PdfText, Settings
 
@@ -187,7 +187,9 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
     except InputRejected as error:
         raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     except EngineFailed as error:
-        raise failure(f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}") from error
+        raise failure(
+            f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}", *cause(error)
+        ) from error
     except KeyboardInterrupt as error:
         say("interrupted. Files that were already written are complete.")
         raise typer.Exit(INTERRUPTED) from error

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
-from inkgate.cli.messages import INTERRUPTED, failure, misuse, remedy_here, say
+from inkgate.cli.messages import INTERRUPTED, cause, failure, misuse, remedy_here, say
 from inkgate.errors import install_extra
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 
@@ -81,7 +81,9 @@ def run_until_stopped(settings: Settings, main: Callable[[], Awaitable[None]]) -
     except InputRejected as error:
         raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     except EngineFailed as error:
-        raise failure(f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}") from error
+        raise failure(
+            f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}", *cause(error)
+        ) from error
     except KeyboardInterrupt as error:  # before the signals are handled
         raise typer.Exit(INTERRUPTED) from error
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from inkgate.errors import EngineFailed
 from inkgate.runtimes import columns_head
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray
+from inkgate.runtimes.compiled import alone
 from inkgate.runtimes.providers import NAMES, Accelerator, Options, ProviderRequest, accelerator
 from inkgate.settings import Provider
 
@@ -47,12 +48,15 @@ class OnnxRuntime:
         self._on, self._refused = ON_CPU, ""
         if wanted:
             self._on, self._refused = _usable(wanted, available or onnxruntime.get_available_providers())
+        # Only TensorRT keeps what it compiled.
+        self._cache = wanted.cache if wanted and self._on.provider is Provider.TENSORRT else None
         self._sessions: WeakKeyDictionary[onnxruntime.InferenceSession, str] = WeakKeyDictionary()
         self.name = f"onnxruntime {self._on.name}"
 
     def open(self, path: Path) -> OnnxModel:
         """Raises EngineFailed("provider_unavailable") if a GPU is configured but can't be used for this model."""
-        model = OnnxModel(path, self._threads, self._on)
+        with alone(self._cache):
+            model = OnnxModel(path, self._threads, self._on)
         self._sessions[model.session] = path.name
         return model
 
@@ -66,7 +70,8 @@ class OnnxRuntime:
         """Raises as `open`."""
         if self._on.provider is Provider.CPU:
             return OnnxColumns(self.open(path))
-        columns = OnnxDeviceColumns(path, self._threads, self._on)
+        with alone(self._cache):
+            columns = OnnxDeviceColumns(path, self._threads, self._on)
         self._sessions[columns.session] = path.name
         return columns
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray
+from inkgate.runtimes.compiled import alone
 from inkgate.runtimes.int8 import calibration_of
 from inkgate.runtimes.openvino_graphs import openvino, with_columns, with_int8, with_upsampling_last
 from inkgate.runtimes.openvino_heads import TwoHeads, classes_first, split
@@ -50,6 +51,7 @@ class OpenVinoRuntime:
             "INFERENCE_PRECISION_HINT": floats,
             "INFERENCE_NUM_THREADS": threads,
         }
+        self._cache = cache
         if cache is not None:
             self._config["CACHE_DIR"] = str(cache)
 
@@ -94,7 +96,9 @@ class OpenVinoRuntime:
         for operation in model.get_ops():
             for output in operation.outputs():
                 output.get_tensor().set_names(set())
-        return self._core.compile_model(model, _DEVICE, {**self._config, "CPU_RUNTIME_CACHE_CAPACITY": kernels})
+        config = {**self._config, "CPU_RUNTIME_CACHE_CAPACITY": kernels}
+        with alone(self._cache):
+            return self._core.compile_model(model, _DEVICE, config)
 
 
 class OpenVinoModel:

@@ -17,7 +17,7 @@ from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.engines.workers.model import ModelWorkers, Predict, WorkerModel, model_worker_type, run_models
 from inkgate.engines.workers.shares import shares, usable_cpus
 from inkgate.runtimes.choose import open_runtime
-from inkgate.runtimes.compiled import alone, compiled_folder
+from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.memory import limit_arenas
 from inkgate.runtimes.providers import ProviderRequest
 from inkgate.runtimes.worker_process import python_command
@@ -42,8 +42,7 @@ def load(asked: str) -> Mapping[str, Predict]:
     onnx = ProviderRequest(OnnxRuntimeSettings.model_validate(wanted["onnxruntime"]), shape_ranges(), cache)
     names = RuntimeName(wanted["runtime"]), Precision(wanted["precision"])
     runtime = open_runtime(*names, wanted["threads"], cache, onnx)
-    with alone(cache):
-        models = PpocrModels.load(runtime)
+    models = PpocrModels.load(runtime)
     return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
 
 
