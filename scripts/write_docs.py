@@ -50,6 +50,8 @@ BRANCHES = {
     "engine.vllm": "Vision-language models on [vLLM](../guides/vllm.md).",
     "engine.vllm.managed": "The vLLM that inkgate starts if `engine.vllm.urls` is empty.",
     "engine.transformers": "The same models by transformers, inside inkgate.",
+    "fields": "Finding [fields](../guides/fields.md) in documents.",
+    "fields.text_model": "A language model that is asked for fields with the text of the pages.",
     "cache": "Results of pages, kept so that the same page is not read again.",
     "serving.scheduling": "The queue of pages: order, bounds, deadlines.",
     "serving.admission": "Which requests are accepted, beside `limits.max_in_flight`.",

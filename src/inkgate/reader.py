@@ -42,6 +42,7 @@ class ReadOptions:
         window: pages that are open at once; None: the setting. With 1, a page is begun when it is asked for.
         page_limit: for a job: the maximum of pages instead of the setting's. The document then has no time limit; its
             pages have one at the engine.
+        private: the pages are neither answered from the cache nor kept in it.
     """
 
     task: Task = Task()
@@ -50,6 +51,7 @@ class ReadOptions:
     password: str = field(default="", repr=False)
     window: int | None = None
     page_limit: int | None = None
+    private: bool = False
 
 
 class Reading:
@@ -249,6 +251,7 @@ class Reader:
         """
         time_s = self._limits.time_s if options.page_limit is None else math.inf
         deadline = min(caller.deadline, anyio.current_time() + time_s)
+        caller = replace(caller, anew=caller.anew or options.private)
         begun = perf_counter()
         try:
             # its page count isn't known yet

@@ -1,7 +1,8 @@
 """Fields over HTTP: what is found, what is refused, and that values stay out of the logs."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,9 +25,12 @@ SCHEMA = {
 
 @dataclass
 class ReceiptEngine(FakeEngine):
-    """Reads the same receipt on every page."""
+    """Reads the same receipt on every page. `callers`: who asked."""
+
+    callers: list[Caller] = field(default_factory=list)
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        self.callers.append(caller)
         blank = await super().read(page, task, caller)
         return replace(receipt, index=blank.index, engine=blank.engine)
 
@@ -83,7 +87,8 @@ async def test_values_of_others_are_looked_up() -> None:
 @pytest.mark.parametrize(
     ("path", "fields", "status", "code"),
     [
-        ("/extract", {}, 422, "options_invalid"),
+        ("/verify", {"data": "{}"}, 422, "options_invalid"),
+        ("/extract", {"fields": " , "}, 422, "options_invalid"),
         ("/extract", {"type": "receipt", "fields": "total"}, 422, "options_invalid"),
         ("/extract", {"type": "recipe"}, 422, "type_unknown"),
         ("/extract", {"schema": "{"}, 422, "schema_invalid"),
@@ -199,3 +204,30 @@ async def test_the_openapi_document_has_requests_and_answers_that_hold() -> None
         listed = (await api.client.get("/document-types")).json()
     schema = paths["/document-types"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema_rs.validate(schema, listed)
+
+
+async def test_without_a_type_the_document_is_classified() -> None:
+    async with running_api(engine=ReceiptEngine()) as api:
+        answer = await post(api, "/extract")
+    body = answer.json()
+    assert (answer.status_code, body["document_type"]) == (200, "receipt")
+    assert body["data"]["total"] == "30.20"
+
+
+async def test_a_document_of_no_known_type_has_no_fields_and_needs_review() -> None:
+    async with running_api() as api:
+        answer = await post(api, "/extract")
+    body = answer.json()
+    assert (answer.status_code, body["document_type"], body["data"], body["status"]) == (200, None, {}, "needs_review")
+
+
+async def test_types_of_ones_own_are_read_from_folders(tmp_path: Path) -> None:
+    (tmp_path / "parcel.yaml").write_text(
+        "name: parcel\ntype: object\nx-recognise: {anchor: 5}\nx-private: true\n"
+        "properties: {cashier: {type: [string, 'null']}}\n"
+    )
+    engine = ReceiptEngine()
+    async with running_api(engine=engine, fields={"types": [str(tmp_path)]}) as api:
+        answer = await post(api, "/extract")
+    assert (answer.json()["document_type"], answer.json()["data"]) == ("parcel", {"cashier": "AMY"})
+    assert [caller.anew for caller in engine.callers] == [True]

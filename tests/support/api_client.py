@@ -22,6 +22,7 @@ from inkgate.bootstrap.jobs import running_jobs
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.vllm.upstream import Upstream
+from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
@@ -47,7 +48,8 @@ class FakeService:
     engine: FakeEngine
     upstream: Upstream | None
     readiness: Readiness
-    observer: Observer = NO_OBSERVER
+    observer: Observer
+    fields: FieldFinder
     observatory: FakeObservatory = field(default_factory=FakeObservatory)
     supervisor: Supervisor = field(default_factory=Supervisor)
     jobs: JobService | None = None
@@ -102,7 +104,7 @@ async def running_api(
             readiness.engine_started()
             reader = Reader(opener, engine, settings.limits, observer=observer)
             gateway = Gateway(reader, limiter, WaitingRoom(settings.serving.admission.waiting_chats), observer)
-            service = FakeService(settings, gateway, engine, upstream, readiness, observer)
+            service = FakeService(settings, gateway, engine, upstream, readiness, observer, field_finder(settings))
             service.observatory.ask_also(readiness.known_reasons)
             async with _with_jobs(service, wanted="jobs" in flags) as service:
                 app = create_app(service, settings, fetcher)

@@ -6,6 +6,7 @@ import pytest
 
 from inkgate.bootstrap.stack import build_parts
 from inkgate.engines.base import Engine, EngineWrapper
+from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.fallback import Fallback
 from inkgate.pipeline.judged import Judged
@@ -14,6 +15,7 @@ from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.settings import load_settings
 
 WRAPPERS: dict[str, type[EngineWrapper]] = {
+    "fields": AskedFields,
     "cache": Cached,
     "confidence": Judged,
     "text layer": TextLayerFirst,
@@ -43,18 +45,18 @@ def layers(engine: Engine) -> list[type[Engine]]:
     [
         ({}, ("cache", *ON_CPU, "ppocr")),
         ({"cache": {"enabled": False}}, (*ON_CPU, "ppocr")),
-        ({"engine": VLLM}, ("cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6")),
+        ({"engine": VLLM}, ("fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6")),
         (
             {"engine": {**VLLM, "vllm": {"urls": ["http://127.0.0.1:9/v1"], "fallback": False}}},
-            ("cache", *ON_VLLM, "paddleocr-vl-1.6"),
+            ("fields", "cache", *ON_VLLM, "paddleocr-vl-1.6"),
         ),
         (
             {"engine": VLLM, "cache": {"redis_url": "redis://127.0.0.1:9"}},
-            ("cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6"),
+            ("fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6"),
         ),
         (
             {"engine": {"name": "transformers", "transformers": {"preset": "paddleocr-vl"}}},
-            ("cache", *ON_CPU, "fallback", "paddleocr-vl-1.6"),
+            ("fields", "cache", *ON_CPU, "fallback", "paddleocr-vl-1.6"),
         ),
     ],
     ids=["embedded", "no cache", "vllm", "vllm alone", "vllm and redis", "transformers"],

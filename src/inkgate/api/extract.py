@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import lru_cache
-from math import isfinite
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -22,20 +19,17 @@ from inkgate.api.http.errors import Problem
 from inkgate.api.http.options import Native, OcrOptions, parse
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import UploadedBody
+from inkgate.caller import Caller
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format
 from inkgate.errors import InputRejected
+from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.as_json import extraction_to_dict
-from inkgate.fields.document_types import DocumentTypes
-from inkgate.fields.extract import answer
-from inkgate.fields.rules.extractor import propose
-from inkgate.fields.schema import FieldSchema, Leaf, invalid
-from inkgate.fields.values import Proposal
-from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
+from inkgate.fields.schema import invalid
+from inkgate.fields.values import Extraction
+from inkgate.types import Document, DocumentResult, Task
 
 Json = dict[str, Any]
-GIVEN = "given"
-"""Origin of values that the caller sent to be verified."""
 IN_BODY = frozenset({"data", "schema", "json_schema", "fields"})
 """Options that the query may not have: proxies log URLs."""
 
@@ -53,11 +47,15 @@ class ExtractOptions(OcrOptions):
         str | dict[str, Any] | None, Field(description="For /verify: the values, as the schema has them.")
     ] = None
 
-
-@lru_cache(maxsize=1)
-def document_types() -> DocumentTypes:
-    """The shipped types."""
-    return DocumentTypes.load()
+    def request(self, *, verify: bool) -> FieldRequest:
+        """What is asked for. Raises InputRejected."""
+        if verify and self.data is None:
+            raise InputRejected("options_invalid", "`data` must be an object with the values to verify.")
+        data = self.data if verify else None
+        names = self.field_names()
+        if self.fields is not None and not names:
+            raise InputRejected("options_invalid", "`fields` names no field.")
+        return FieldRequest(self.type or "", self.json_schema, names, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +72,14 @@ class ExtractForm:
             raise InputRejected("not_acceptable", "Fields are answered as JSON only.")
         if options.coordinates is Coordinates.SENT:
             raise InputRejected("options_invalid", "`coordinates`: fields have boxes of the upright page only.")
-        wanted = await received.context.threads.run(_wanted, options, self.verify)
+        finder = received.context.service.fields
+        wanted = await finder.wanted(options.request(verify=self.verify))
 
-        def show(result: DocumentResult) -> Json:
-            found = extraction_to_dict(answer(result.pages, wanted.schema, wanted.proposed(result.pages)))
-            errors = {page.index: page.error.code for page in result.pages if page.error is not None}
-            return {**found, "document": _about(result), "page_errors": {str(at): code for at, code in errors.items()}}
+        async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
+            return partial(_shown, await finder.find(result, wanted, caller))
 
-        task = Task(kind=TaskKind.TEXT)
-        return ReadRequest(await _document(received), options.read_options(task), Native.FORM, show)
+        read = finder.read_options(wanted, options.read_options(Task()))
+        return ReadRequest(await _document(received), read, Native.FORM, _about, find=find)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -110,6 +107,11 @@ async def _document(received: ReceivedRequest) -> Document:
     return await received.context.sources.from_text(image, received.caller)
 
 
+def _shown(found: Extraction, result: DocumentResult) -> Json:
+    errors = {str(page.index): page.error.code for page in result.pages if page.error is not None}
+    return {**extraction_to_dict(found), "document": _about(result), "page_errors": errors}
+
+
 def _about(result: DocumentResult) -> Json:
     return {
         "name": result.name,
@@ -118,66 +120,6 @@ def _about(result: DocumentResult) -> Json:
         "status": result.status.value,
         "needs_review": list(result.needs_review),
     }
-
-
-def _schema(options: ExtractOptions) -> FieldSchema:
-    given = [options.type, options.json_schema, options.fields]
-    if sum(each is not None for each in given) != 1:
-        raise InputRejected("options_invalid", "Send exactly one of `type`, `schema` and `fields`.")
-    if options.type is not None:
-        return document_types().named(options.type)
-    if options.json_schema is not None:
-        return FieldSchema.of(_object(options.json_schema))
-    return FieldSchema.of_names(options.field_names())
-
-
-def _object(value: str | Json, refused: str = "The schema can't be used: it is not JSON") -> object:
-    """JSON that a form has as text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise InputRejected("options_invalid" if "data" in refused else "schema_invalid", f"{refused}.") from error
-
-
-def _refuse(constant: str) -> object:
-    """NaN and Infinity, which are not JSON."""
-    raise ValueError(constant)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What to find, and the values to look up; None: those that rules find."""
-
-    schema: FieldSchema
-    given: Mapping[str, Sequence[Proposal]] | None = None
-
-    def proposed(self, pages: Sequence[PageResult]) -> Mapping[str, Sequence[Proposal]]:
-        """Proposals by the paths of the schema."""
-        return propose(pages, self.schema) if self.given is None else self.given
-
-
-def _wanted(options: ExtractOptions, verify: bool) -> _Wanted:
-    """Blocking: schemas may be large. Raises InputRejected."""
-    schema = _schema(options)
-    if not verify:
-        return _Wanted(schema)
-    data = None if options.data is None else _object(options.data, "`data` is not JSON")
-    if not isinstance(data, Mapping):
-        raise InputRejected("options_invalid", "`data` must be an object with the values to verify.")
-    texts = {leaf.path: _text_at(data, leaf) for leaf in schema.leaves if not leaf.in_array}
-    return _Wanted(schema, {path: [Proposal(text, GIVEN, 1.0)] for path, text in texts.items() if text})
-
-
-def _text_at(data: Mapping[str, Any], leaf: Leaf) -> str:
-    """The value of a leaf as text; empty if it is missing, null or not a text or number."""
-    value: object = data
-    for name in leaf.names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    if isinstance(value, float):
-        return f"{Decimal(repr(value)):f}" if isfinite(value) else repr(value)
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 router = APIRouter(tags=["fields"])
@@ -215,13 +157,14 @@ async def verify(request: Request) -> Response:
 
 
 @router.get("/document-types", operation_id="list_document_types", responses=TYPES_LISTED)
-async def list_types() -> JSONResponse:
+async def list_types(request: Request) -> JSONResponse:
     """The document types and their fields."""
-    listed = {name: [leaf.path for leaf in schema.leaves] for name, schema in document_types().schemas.items()}
+    types = context_of(request).service.fields.types
+    listed = {name: [leaf.path for leaf in schema.leaves] for name, schema in types.schemas.items()}
     return JSONResponse({"types": [{"name": name, "fields": fields} for name, fields in sorted(listed.items())]})
 
 
 @router.get("/document-types/{name}", operation_id="show_document_type", responses=TYPE_SHOWN)
-async def show_type(name: str) -> JSONResponse:
+async def show_type(name: str, request: Request) -> JSONResponse:
     """The JSON Schema of a document type."""
-    return JSONResponse(dict(document_types().named(name).source))
+    return JSONResponse(dict(context_of(request).service.fields.types.named(name).source))

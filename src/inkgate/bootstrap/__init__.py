@@ -19,6 +19,7 @@ from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine, started
 from inkgate.engines.vllm.upstream import Upstream
+from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
@@ -49,6 +50,7 @@ class Service:
     observatory: StateReader
     supervisor: Supervisor
     readiness: Readiness
+    fields: FieldFinder
     jobs: JobService | None = None
     intake: Intake | None = None
 
@@ -62,6 +64,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
         EngineFailed: the engine did not start, or the layout model is unusable.
     """
     parts = build_parts(settings, supervisor)
+    fields = field_finder(settings)
     memory = MemoryReturn()
     opener = Opener(settings.limits, settings.pdf, parts.supervisor)
     observatory = StateReader(parts.state_objects, settings, parts.metrics, opener)
@@ -82,6 +85,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
                 observatory=observatory,
                 supervisor=parts.supervisor,
                 readiness=parts.readiness,
+                fields=fields,
             )
 
 

@@ -25,7 +25,7 @@ from inkgate.engines.vllm.engine import BlockReaders
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus, worker_count
-from inkgate.pipeline import Policies, build_pipeline
+from inkgate.pipeline import FieldWitness, Policies, build_pipeline
 from inkgate.pipeline.cached import page_cache
 from inkgate.pipeline.fallback import Fallback, OnDemand
 from inkgate.pipeline.policies import EngineProgress
@@ -94,12 +94,15 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     own = embedded_engine(settings, analysis, workers or runtime, batchers)
     quarantine = Quarantine()
     embedded: Engine | None = None
+    witness: FieldWitness | None = None
     limit: Limit
     if settings.engine.name == "ppocr":
         limit, looking = _embedded_limit(ppocr.concurrent_pages)
         chosen = ChosenEngine(own, model=own_model(runtime), background=looking)
     else:
-        embedded = OnDemand(own) if vllm.fallback else None
+        on_demand = OnDemand(own)
+        embedded = on_demand if vllm.fallback else None
+        witness = FieldWitness(on_demand if settings.fields.witness == "embedded" else None)
         chosen = choose_engine(settings, BlockReaders(analysis.layout, embedded), quarantine.died, observer)
         limit = FixedLimit(vllm.concurrent_pages)
     remote = chosen.upstream is not None
@@ -122,6 +125,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         quarantine=quarantine if remote else None,
         breaker=breaker,
         embedded=embedded,
+        fields=witness,
         extensions={name: partial(make_extension, name, "engine.layers") for name in settings.engine.layers},
         observer=observer,
         # Calls to a model server wait within the page's slot, and have limits of their own.

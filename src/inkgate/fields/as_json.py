@@ -18,6 +18,7 @@ def extraction_to_dict(extraction: Extraction) -> Json:
         "data": _clean(extraction.data),
         "fields": {encodable(path): _field(field) for path, field in extraction.fields.items()},
         "checks": [_check(check) for check in extraction.checks],
+        "notes": list(extraction.notes),
     }
 
 

@@ -40,24 +40,37 @@ _KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS
 """Kinds that make values of a JSON type; None: all. Booleans and free objects are not found yet."""
 
 
-def answer(pages: Sequence[PageResult], schema: FieldSchema, proposals: Mapping[str, Sequence[Proposal]]) -> Extraction:
-    """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays stay empty."""
+def answer(
+    pages: Sequence[PageResult],
+    schema: FieldSchema,
+    proposals: Mapping[str, Sequence[Proposal]],
+    least_confidence: float = LEAST_CONFIDENCE,
+    notes: tuple[str, ...] = (),
+) -> Extraction:
+    """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays stay empty. `notes`: of
+    what could not be asked.
+    """
     folded = [FoldedPage.of(page) for page in pages]
     leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
     effort = Effort()
-    fields = {leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort) for leaf in leaves}
+    fields = {
+        leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, least_confidence) for leaf in leaves
+    }
     checks = run_checks(fields, schema.checks)
-    fields = {path: _checked(field, checks) for path, field in fields.items()}
+    fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
     return Extraction(
         document_type=schema.name,
         data=_data(schema, fields),
         fields=fields,
         checks=checks,
         status=_status(fields, checks, lost=any(page.error is not None for page in pages)),
+        notes=notes,
     )
 
 
-def _field(pages: Sequence[FoldedPage], leaf: Leaf, proposals: Sequence[Proposal], effort: Effort) -> FieldValue:
+def _field(
+    pages: Sequence[FoldedPage], leaf: Leaf, proposals: Sequence[Proposal], effort: Effort, least: float
+) -> FieldValue:
     """The best proposal that stands on a page and that the schema allows."""
     missing = FieldValue(leaf.path, leaf.kind, FieldStatus.NOT_FOUND)
     if not _is_supported(leaf):
@@ -71,7 +84,7 @@ def _field(pages: Sequence[FoldedPage], leaf: Leaf, proposals: Sequence[Proposal
         shown = _json(leaf, value, proposal.text) if sources else None
         if shown is not None:
             confidence = sources[0].confidence * _OF_MATCH[sources[0].match] * proposal.score
-            sure = confidence >= LEAST_CONFIDENCE and (value is None or _is_clear(leaf, value, sources[0]))
+            sure = confidence >= least and (value is None or _is_clear(leaf, value, sources[0]))
             return FieldValue(
                 leaf.path,
                 leaf.kind,
@@ -148,7 +161,7 @@ def _readings(value: ParsedValue | None) -> tuple[str, ...]:
     return tuple(map(str, value.readings[1:])) if value is not None else ()
 
 
-def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
+def _checked(field: FieldValue, checks: Sequence[Check], least: float) -> FieldValue:
     """The field with the checks that it took part in."""
     mine = [check for check in checks if field.path in check.paths]
     if field.confidence is None or not mine:
@@ -156,7 +169,7 @@ def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
     codes = tuple(check.code for check in mine)
     if all(check.passed for check in mine):
         confidence = 1 - _BY_CHECK * (1 - field.confidence)
-        found = field.status is FieldStatus.UNCERTAIN and confidence >= LEAST_CONFIDENCE and field.kind != "date"
+        found = field.status is FieldStatus.UNCERTAIN and confidence >= least and field.kind != "date"
         return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if found else field.status)
     return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=FieldStatus.INVALID)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Final
 
 from inkgate.errors import InputRejected
@@ -23,6 +24,11 @@ MOST_LABELS: Final = 40
 LONGEST_LABEL: Final = 200
 """Of a field, and in characters: each is compared with every line. More and longer ones are left out."""
 MOST_CHOICES: Final = 1000
+MOST_QUESTIONS: Final = 100
+LONGEST_QUESTION: Final = 100
+"""Fields that a model is asked for, and characters of a question."""
+MOST_RECOGNISED: Final = 200
+"""Words by which a document type is recognised."""
 _KIND_OF_FORMAT: Final = {"date": "date", "time": "time"}
 _KIND_OF_TYPE: Final = {"number": "number", "integer": "number", "boolean": "boolean", "string": "text"}
 _COMBINED: Final = ("anyOf", "oneOf", "allOf")
@@ -48,6 +54,8 @@ class Leaf:
         names: of the properties that lead to it, or to its (outermost) array.
         in_array: whether it is in an array, or is one.
         choices: the values that are allowed; empty: any.
+        question: what a model is asked for: the first Chinese label, on which OCR models were trained, else a title,
+            else the name.
     """
 
     path: str
@@ -57,16 +65,40 @@ class Leaf:
     names: tuple[str, ...]
     in_array: bool = False
     choices: tuple[JsonValue, ...] = ()
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSchema:
-    """A checked schema. `name`: of the document type; empty for a schema of the caller. `source`: the JSON Schema."""
+    """A checked schema.
+
+    Attributes:
+        name: of the document type; empty for a schema of the caller.
+        source: the JSON Schema.
+        checks: codes of the checks over its fields.
+        recognise: words that tell the type, and their points.
+        private: documents of this type are papers of a person, which are not cached.
+    """
 
     name: str
     leaves: tuple[Leaf, ...]
     source: Mapping[str, Any]
     checks: tuple[str, ...] = ()
+    recognise: Mapping[str, float] = field(default_factory=dict)
+    private: bool = False
+
+    @property
+    def questions(self) -> dict[str, str]:
+        """What a model is asked for, and the paths of the answers. Arrays are not asked for."""
+        found: dict[str, str] = {}
+        for leaf in self.leaves:
+            if leaf.in_array or len(found) >= MOST_QUESTIONS:
+                continue
+            names = (leaf.question, words_of(" ".join(leaf.names)), leaf.path)
+            name = next((name for name in names if name not in found), "")
+            if 0 < len(name) <= LONGEST_QUESTION:
+                found[name] = leaf.path
+        return found
 
     @classmethod
     def of(cls, schema: object, name: str = "") -> FieldSchema:
@@ -92,13 +124,26 @@ class FieldSchema:
             raise invalid("it has no properties")
         checks = schema.get("x-checks", ())
         codes = dict.fromkeys(map(str, checks)) if isinstance(checks, list | tuple) else {}
-        return cls(name, tuple(leaves), schema, tuple(codes))
+        return cls(name, tuple(leaves), schema, tuple(codes), _recognised(schema), schema.get("x-private") is True)
 
     @classmethod
     def of_names(cls, names: Sequence[str]) -> FieldSchema:
         """A schema of texts (or what their names say they are), each of which may be missing."""
         properties = {name: {"type": ["string", "null"]} for name in names}
         return cls.of({"type": "object", "properties": properties})
+
+
+def _recognised(schema: Mapping[str, Any]) -> dict[str, float]:
+    """Words and points of `x-recognise`; what is none is left out."""
+    given = schema.get("x-recognise")
+    if not isinstance(given, Mapping):
+        return {}
+    pairs = ((word, points) for word, points in given.items() if isinstance(word, str) and _is_number(points))
+    return {word: float(points) for word, points in islice(pairs, MOST_RECOGNISED)}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 100
 
 
 def invalid(why: str) -> InputRejected:
@@ -197,7 +242,16 @@ def _leaf(node: Mapping[str, Any], place: _Place, kind: str, labels: tuple[str, 
     allowed = tuple(each for each in choices if isinstance(each, str | int | float))
     # The property's own name is the last label, and always kept.
     named = named if len(named) <= MOST_LABELS else (*named[: MOST_LABELS - 1], named[-1])
-    return Leaf(place.path, kind, _type_of(node) or "string", named, place.names, place.in_array, allowed)
+    kind_of_json = _type_of(node) or "string"
+    return Leaf(place.path, kind, kind_of_json, named, place.names, place.in_array, allowed, _question(node, named))
+
+
+def _question(node: Mapping[str, Any], labels: Sequence[str]) -> str:
+    listed = node.get("x-labels")
+    chinese = listed.get("zh") if isinstance(listed, Mapping) else None
+    first = chinese[0] if isinstance(chinese, list) and chinese else node.get("title")
+    text = first if isinstance(first, str) else next(iter(labels[-1:]), "")
+    return " ".join(text.split())
 
 
 def words_of(name: str) -> str:

@@ -123,10 +123,13 @@ class ExtractionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The fields of a document: `data` as the schema has it, and beside it what is known of each field."""
+    """The fields of a document: `data` as the schema has it, and beside it what is known of each field. `notes`: codes
+    of what went wrong, such as `text_model_failed`.
+    """
 
     document_type: str
     data: Mapping[str, object]
     fields: Mapping[str, FieldValue]
     checks: tuple[Check, ...]
     status: ExtractionStatus
+    notes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from functools import partial
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.layout.analysis import PageAnalysis
+from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.fallback import Fallback
 from inkgate.pipeline.judged import Judged
@@ -33,6 +34,13 @@ from inkgate.types import PageResult
 
 
 @dataclass(frozen=True, slots=True)
+class FieldWitness:
+    """What reads the lines in which a model's values are looked up. `engine`: None: the model itself."""
+
+    engine: Engine | None
+
+
+@dataclass(frozen=True, slots=True)
 class Policies:
     """What the layers of a stack work with.
 
@@ -43,6 +51,7 @@ class Policies:
         quarantine: of pages that crash model servers; None for an engine without model servers.
         breaker: of the engine; None for an engine without model servers.
         embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
+        fields: an engine that is asked for fields has a witness; None: it can't be asked.
         extensions: wrappers of other packages, by name, outermost first.
         page_time_s: of a page at the engine if its caller has no deadline.
     """
@@ -58,6 +67,7 @@ class Policies:
     quarantine: Quarantine | None = None
     breaker: Breaker | None = None
     embedded: Engine | None = None
+    fields: FieldWitness | None = None
     extensions: Mapping[str, Callable[[Engine], Engine]] = field(default_factory=dict)
     observer: Observer = NO_OBSERVER
     page_time_s: float = math.inf
@@ -80,6 +90,7 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
     )
     return (
         *(Layer(name, wrap) for name, wrap in p.extensions.items()),
+        Layer("fields", None if p.fields is None else partial(AskedFields, witness=_witness(p, p.fields))),
         Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
         Layer("confidence", partial(Judged, threads=p.analysis_threads)),
         Layer("text layer", partial(TextLayerFirst, analysis=p.analysis, threads=p.analysis_threads)),
@@ -90,6 +101,15 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
         Layer("breaker", None if p.breaker is None else partial(Guarded, breaker=p.breaker)),
         Layer("fallback", None if p.embedded is None else partial(Fallback, other=p.embedded)),
     )
+
+
+def _witness(p: Policies, fields: FieldWitness) -> Engine | None:
+    """The witness with what belongs around an engine that has limits of its own."""
+    if fields.engine is None:
+        return None
+    engine = TextLayerFirst(fields.engine, p.analysis, p.analysis_threads)
+    judged = Judged(engine, p.analysis_threads)
+    return judged if p.cache is None else Cached(judged, p.cache, p.revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from pydantic_settings import (
 
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
 from inkgate.settings.engine import EngineSettings, LayoutSettings, TransformersSettings
+from inkgate.settings.fields import FieldsSettings, TextModelSettings
 from inkgate.settings.jobs import (
     BrokerSettings,
     JobSettings,
@@ -85,6 +86,7 @@ __all__ = [
     "DocsSettings",
     "EngineSettings",
     "FetchSettings",
+    "FieldsSettings",
     "GpuMonitoring",
     "GpuSettings",
     "JobSettings",
@@ -114,6 +116,7 @@ __all__ = [
     "SinkSettings",
     "StorageSettings",
     "TableSinkSettings",
+    "TextModelSettings",
     "TopicSinkSettings",
     "TracingSettings",
     "TransformersSettings",
@@ -144,6 +147,7 @@ class Settings(BaseSettings):
     limits: LimitSettings = LimitSettings()
     pdf: PdfSettings = PdfSettings()
     engine: EngineSettings = EngineSettings()
+    fields: FieldsSettings = FieldsSettings()
     cache: CacheSettings = CacheSettings()
     serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()

@@ -19,6 +19,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.upstream import Upstream
+from inkgate.extraction.finder import FieldFinder
 from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
@@ -94,6 +95,11 @@ class ServiceView(Protocol):
     @property
     def supervisor(self) -> Supervisor:
         """Runs background tasks."""
+        ...
+
+    @property
+    def fields(self) -> FieldFinder:
+        """Finds fields in documents."""
         ...
 
     @property

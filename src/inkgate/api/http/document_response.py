@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import cancelled_when_left
 from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, parse
 from inkgate.api.http.uploads import UploadedBody
+from inkgate.caller import Caller
 from inkgate.codec import page_to_dict
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import render
@@ -54,6 +55,7 @@ class ReadRequest:
 
     Attributes:
         show: makes the JSON of the request's form. Runs in a thread.
+        find: asks for what the JSON needs beside the pages, and returns what makes it; None: `show` does.
         show_page: makes a line of a stream from a page; None: as in the published schema.
         coordinates: for the formats that all forms share; None: the format's default.
         marks: mark what is doubtful in the Markdown.
@@ -66,6 +68,7 @@ class ReadRequest:
     show_page: Callable[[PageResult], Any] | None = None
     coordinates: Coordinates | None = None
     marks: bool = False
+    find: Callable[[DocumentResult, Caller], Awaitable[Callable[[DocumentResult], Any]]] | None = None
 
     def line(self, page: PageResult) -> Any:  # noqa: ANN401 - what becomes JSON
         """A page as one line of a stream."""
@@ -146,6 +149,8 @@ class DocumentResponse(Response):
             result = await reading.all()
         if reading.failure is not None:
             raise reading.failure
+        if asked.find is not None:
+            asked = replace(asked, show=await asked.find(result, admitted.caller), find=None)
         begun = perf_counter()
         content, media_type = await self._context.threads.run(_rendered, asked, result)
         self._context.service.observer.stage("assemble", perf_counter() - begun)

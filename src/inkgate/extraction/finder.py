@@ -1,0 +1,108 @@
+"""Finds the fields of documents: everybody who can proposes values, and `answer` decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from inkgate.caller import Caller
+from inkgate.concurrency import Threads
+from inkgate.errors import InkgateError, InputRejected
+from inkgate.extraction.wanted import FieldRequest, WantedFields, wanted_fields
+from inkgate.fields.classify import classify
+from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
+from inkgate.fields.extract import answer
+from inkgate.fields.proposed import model_proposals, proposed
+from inkgate.fields.schema import FieldSchema
+from inkgate.fields.values import Extraction, Proposal
+from inkgate.reader import ReadOptions
+from inkgate.settings import FieldsSettings, Settings
+from inkgate.types import DocumentResult, PageResult, Task, TaskKind
+
+log = structlog.get_logger(__name__)
+
+Proposals = Mapping[str, Sequence[Proposal]]
+TEXT_MODEL_FAILED: Final = "text_model_failed"
+"""In `Extraction.notes`: the text model could not be asked."""
+
+
+class TextModel(Protocol):
+    """A language model that is asked for fields with the text of the pages."""
+
+    async def propose(self, pages: Sequence[PageResult], schema: FieldSchema, caller: Caller) -> Proposals:
+        """Values by path. Raises EngineFailed or Overloaded if the model can't be asked."""
+        ...
+
+
+class FieldFinder:
+    """Used from one event loop, by many callers at once.
+
+    Attributes:
+        types: the known document types.
+    """
+
+    def __init__(
+        self, types: DocumentTypes, settings: FieldsSettings, *, asks: bool = False, text_model: TextModel | None = None
+    ) -> None:
+        """`asks`: the engine is a model that can be asked for fields."""
+        self.types = types
+        self._settings = settings
+        self._asks = asks
+        self._text_model = text_model
+        self._threads = Threads("fields", 2)
+
+    async def wanted(self, request: FieldRequest) -> WantedFields:
+        """The request, checked. Raises InputRejected as `wanted_fields`."""
+        return await self._threads.run(wanted_fields, request, self.types)
+
+    def read_options(self, wanted: WantedFields, options: ReadOptions) -> ReadOptions:
+        """`options`, for reading a document whose fields are wanted."""
+        names = tuple(wanted.schema.questions) if wanted.schema and wanted.given is None and self._asks else ()
+        # Papers of persons are not cached.
+        return replace(options, task=Task(kind=TaskKind.PARSE, fields=names), private=wanted.private)
+
+    async def find(self, result: DocumentResult, wanted: WantedFields, caller: Caller) -> Extraction:
+        """The fields of a document that was read with `read_options`. A text model that fails costs its values only."""
+        schema = wanted.schema
+        if schema is None:
+            schema = await self._threads.run(classify, result.pages, self.types)
+        asked: Proposals = {}
+        notes: tuple[str, ...] = ()
+        if self._text_model is not None and wanted.given is None:
+            try:
+                asked = await self._text_model.propose(result.pages, schema, caller)
+            except InkgateError as error:
+                log.warning("text_model_failed", code=error.code)
+                notes = (TEXT_MODEL_FAILED,)
+        return await self._threads.run(self._decided, result.pages, schema, wanted, asked, notes)
+
+    def _decided(
+        self,
+        pages: Sequence[PageResult],
+        schema: FieldSchema,
+        wanted: WantedFields,
+        asked: Proposals,
+        notes: tuple[str, ...],
+    ) -> Extraction:
+        """Blocking."""
+        proposals = wanted.given
+        if proposals is None:
+            proposals = proposed(pages, schema, [model_proposals(pages, schema), asked])
+        return answer(pages, schema, proposals, self._settings.least_confidence, notes)
+
+
+def field_finder(settings: Settings) -> FieldFinder:
+    """Finds fields as the settings say. Blocking: reads the files of the document types.
+
+    Raises:
+        InputRejected: "feature_unavailable": a file of a document type can't be used.
+    """
+    try:
+        types = DocumentTypes.load(map(Path, settings.fields.types))
+    except TypeFileInvalid as error:
+        raise InputRejected("feature_unavailable", f"`fields.types`: {error}") from error
+    return FieldFinder(types, settings.fields, asks=settings.engine.name != "ppocr")

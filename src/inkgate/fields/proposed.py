@@ -1,0 +1,46 @@
+"""Everybody's proposals for the fields of a document, the surest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from inkgate.fields.rules.extractor import propose
+from inkgate.fields.schema import FieldSchema
+from inkgate.fields.values import Proposal
+from inkgate.types import PageResult
+
+MODEL: Final = "model"
+_OF_MODEL: Final = 0.95
+"""Score of what a model proposes: its values are looked up on the page, but may be those of another field."""
+_MOST_CHARACTERS: Final = 4000
+"""Of a value. Longer ones are no values."""
+
+
+def proposed(
+    pages: Sequence[PageResult], schema: FieldSchema, of_models: Iterable[Mapping[str, Sequence[Proposal]]] = ()
+) -> Mapping[str, Sequence[Proposal]]:
+    """By path: what models propose, then what rules do."""
+    rules = propose(pages, schema)
+    sources = [*of_models, rules]
+    return {leaf.path: [each for source in sources for each in source.get(leaf.path, ())] for leaf in schema.leaves}
+
+
+def model_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> Mapping[str, Sequence[Proposal]]:
+    """What the model that was shown the pages answered (`PageResult.fields`), by path."""
+    found: dict[str, list[Proposal]] = {}
+    for page in pages:
+        for question, value in (page.fields or {}).items():
+            path = schema.questions.get(question)
+            text = _text(value)
+            if path is not None and text:
+                found.setdefault(path, []).append(Proposal(text, MODEL, _OF_MODEL, page.index))
+    return found
+
+
+def _text(value: object) -> str:
+    """A value as text; empty for what is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    text = str(value).strip()
+    return text if len(text) <= _MOST_CHARACTERS else ""

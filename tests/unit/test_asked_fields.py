@@ -1,0 +1,85 @@
+"""Fields of a page: the model's answer beside the lines that a witness reads."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from inkgate.caller import NO_CALLER, Caller
+from inkgate.errors import EngineFailed, InputRejected, Overloaded
+from inkgate.pipeline.asked_fields import UNREAD, AskedFields
+from inkgate.types import Page, PageResult, Task, TaskKind
+from support.scripted_engine import KeyedPage
+
+pytestmark = pytest.mark.anyio
+WANTED = Task(kind=TaskKind.PARSE, fields=("total",))
+
+
+class Told:
+    """An engine that reads as told, and keeps the tasks."""
+
+    def __init__(self, outcome: PageResult | Exception, name: str = "told") -> None:
+        self.name = name
+        self.outcome = outcome
+        self.tasks: list[Task] = []
+        self.cancelled = False
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        self.tasks.append(task)
+        try:
+            await anyio.lowlevel.checkpoint()
+        except BaseException:
+            self.cancelled = True
+            raise
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+SEEN = PageResult(0, text="Total 3.50", engine="witness")
+ANSWER = PageResult(0, fields={"total": "3.50"}, engine="model")
+
+
+async def read(model: Told, witness: Told, task: Task = WANTED) -> PageResult:
+    return await AskedFields(model, witness).read(KeyedPage(b"page"), task, NO_CALLER)
+
+
+async def test_the_answer_of_the_model_stands_beside_the_text_of_the_witness() -> None:
+    model, witness = Told(ANSWER), Told(SEEN)
+    result = await read(model, witness)
+    assert (result.text, result.fields, result.engine) == ("Total 3.50", {"total": "3.50"}, "witness")
+    assert [task.kind for task in model.tasks] == [TaskKind.EXTRACT]
+    assert witness.tasks == [Task(kind=TaskKind.PARSE)]
+
+
+@pytest.mark.parametrize(
+    ("failure", "degraded"),
+    [(EngineFailed("engine_failed", "It failed."), (UNREAD,)), (InputRejected("task_unsupported", "It can't."), ())],
+)
+async def test_a_model_that_fails_or_knows_no_fields_costs_its_values_only(
+    failure: Exception, degraded: tuple[str, ...]
+) -> None:
+    result = await read(Told(failure), Told(SEEN))
+    assert (result.text, result.fields, result.degraded) == ("Total 3.50", None, degraded)
+
+
+async def test_an_overload_is_the_callers_to_know_and_ends_the_witness() -> None:
+    refused = Overloaded("service_full", "It is full.", retry_after_s=1)
+    with pytest.raises(Overloaded):
+        await read(Told(refused), Told(SEEN))
+
+
+async def test_without_the_lines_of_the_witness_there_is_no_page() -> None:
+    with pytest.raises(EngineFailed):
+        await read(Told(ANSWER), Told(EngineFailed("engine_failed", "It failed.")))
+
+
+async def test_other_tasks_go_to_the_engine() -> None:
+    model, witness = Told(ANSWER), Told(SEEN)
+    assert await read(model, witness, Task(kind=TaskKind.PARSE)) is ANSWER
+    assert not witness.tasks
