@@ -71,7 +71,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
     observatory.ask_also(parts.readiness.known_reasons)
     own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
     with single_error():
-        async with opener, parts.supervisor.running((*own, *parts.background)), started(parts.engine):
+        async with fields.running(), opener, parts.supervisor.running((*own, *parts.background)), started(parts.engine):
             parts.readiness.engine_started()
             reader = Reader(opener, parts.engine, settings.limits, memory.work_ended, parts.observer)
             waiting_room = WaitingRoom(settings.serving.admission.waiting_chats)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.errors import InkgateError, InputRejected
+from inkgate.extraction.text_model import TextModelServer
 from inkgate.extraction.wanted import FieldRequest, WantedFields, wanted_fields
 from inkgate.fields.classify import classify
 from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
@@ -30,14 +32,6 @@ TEXT_MODEL_FAILED: Final = "text_model_failed"
 """In `Extraction.notes`: the text model could not be asked."""
 
 
-class TextModel(Protocol):
-    """A language model that is asked for fields with the text of the pages."""
-
-    async def propose(self, pages: Sequence[PageResult], schema: FieldSchema, caller: Caller) -> Proposals:
-        """Values by path. Raises EngineFailed or Overloaded if the model can't be asked."""
-        ...
-
-
 class FieldFinder:
     """Used from one event loop, by many callers at once.
 
@@ -46,7 +40,12 @@ class FieldFinder:
     """
 
     def __init__(
-        self, types: DocumentTypes, settings: FieldsSettings, *, asks: bool = False, text_model: TextModel | None = None
+        self,
+        types: DocumentTypes,
+        settings: FieldsSettings,
+        *,
+        asks: bool = False,
+        text_model: TextModelServer | None = None,
     ) -> None:
         """`asks`: the engine is a model that can be asked for fields."""
         self.types = types
@@ -54,6 +53,10 @@ class FieldFinder:
         self._asks = asks
         self._text_model = text_model
         self._threads = Threads("fields", 2)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Context in which fields can be found."""
+        return nullcontext() if self._text_model is None else self._text_model.running()
 
     async def wanted(self, request: FieldRequest) -> WantedFields:
         """The request, checked. Raises InputRejected as `wanted_fields`."""
@@ -105,4 +108,6 @@ def field_finder(settings: Settings) -> FieldFinder:
         types = DocumentTypes.load(map(Path, settings.fields.types))
     except TypeFileInvalid as error:
         raise InputRejected("feature_unavailable", f"`fields.types`: {error}") from error
-    return FieldFinder(types, settings.fields, asks=settings.engine.name != "ppocr")
+    configured = settings.fields.text_model
+    text_model = TextModelServer(configured) if configured.url else None
+    return FieldFinder(types, settings.fields, asks=settings.engine.name != "ppocr", text_model=text_model)

@@ -12,6 +12,7 @@ from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
 class TextModelSettings(Branch):
     url: str = Field(
         "",
+        pattern="^(https?://.+)?$",
         description="Base URL of an OpenAI-compatible server, such as `http://127.0.0.1:8001/v1`, that is asked for "
         "fields with the text of the pages. Empty: none.",
     )
