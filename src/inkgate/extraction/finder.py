@@ -92,10 +92,10 @@ class FieldFinder:
         notes: tuple[str, ...],
     ) -> Extraction:
         """Blocking."""
-        proposals = wanted.given
+        proposals, find = wanted.given, wanted.given is None
         if proposals is None:
             proposals = proposed(pages, schema, [model_proposals(pages, schema), asked])
-        return answer(pages, schema, proposals, self._settings.least_confidence, notes)
+        return answer(pages, schema, proposals, self._settings.least_confidence, notes, find_items=find)
 
 
 def field_finder(settings: Settings) -> FieldFinder:

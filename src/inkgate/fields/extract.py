@@ -5,7 +5,7 @@ Extractors propose texts. What stands in the answer is decided here, in the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final, cast
@@ -13,6 +13,7 @@ from typing import Final, cast
 from inkgate.fields.checks import run_checks
 from inkgate.fields.folded import FoldedPage, fold
 from inkgate.fields.ground import Effort, ground_text, ground_value
+from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse
 from inkgate.fields.schema import FieldSchema, Leaf
@@ -31,6 +32,10 @@ from inkgate.types import PageResult
 LEAST_CONFIDENCE: Final = 0.8
 """Fields below it are `uncertain`."""
 _OF_MATCH: Final = {Match.VALUE: 1.0, Match.EXACT: 1.0, Match.SIMILAR: 0.9, Match.CORRECTED: 0.95}
+OF_TABLE: Final = "table"
+"""Origin of values out of a table's cells."""
+_OF_CELL: Final = 0.95
+"""Confidence of a cell's value besides that of its text: the cell may be of another column."""
 _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.5
@@ -46,9 +51,11 @@ def answer(
     proposals: Mapping[str, Sequence[Proposal]],
     least_confidence: float = LEAST_CONFIDENCE,
     notes: tuple[str, ...] = (),
+    *,
+    find_items: bool = True,
 ) -> Extraction:
-    """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays stay empty. `notes`: of
-    what could not be asked.
+    """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays of objects
+    get the rows of tables if `find_items`. `notes`: of what could not be asked.
     """
     folded = [FoldedPage.of(page) for page in pages]
     leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
@@ -56,11 +63,13 @@ def answer(
     fields = {
         leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, least_confidence) for leaf in leaves
     }
+    items = items_of(pages, schema) if find_items else {}
+    fields |= dict(_item_fields(schema, items, least_confidence))
     checks = run_checks(fields, schema.checks)
     fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
     return Extraction(
         document_type=schema.name,
-        data=_data(schema, fields),
+        data=_data(schema, fields, items),
         fields=fields,
         checks=checks,
         status=_status(fields, checks, lost=any(page.error is not None for page in pages)),
@@ -174,16 +183,72 @@ def _checked(field: FieldValue, checks: Sequence[Check], least: float) -> FieldV
     return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=FieldStatus.INVALID)
 
 
-def _data(schema: FieldSchema, fields: Mapping[str, FieldValue]) -> dict[str, object]:
-    """`data`: every property of the schema, null where nothing was found, empty lists for arrays."""
+def _item_fields(
+    schema: FieldSchema, items: Mapping[str, Sequence[Item]], least: float
+) -> Iterator[tuple[str, FieldValue]]:
+    """The fields of items that a table has, by path: `/items/0/amount`."""
+    for leaf in schema.leaves:
+        for number, item in enumerate(items.get(array_of(leaf), ()) if leaf.in_array else ()):
+            if (value := item.get(leaf.path)) is not None:
+                path = _item_path(leaf, number)
+                yield path, _item_field(replace(leaf, path=path), value, least)
+
+
+def _item_path(leaf: Leaf, number: int) -> str:
+    return leaf.path.replace("/-/", f"/{number}/", 1)
+
+
+def _item_field(leaf: Leaf, found: ItemValue, least: float) -> FieldValue:
+    """A cell's value. It stands in the cell, so it needs no grounding."""
+    missing = FieldValue(leaf.path, leaf.kind, FieldStatus.INVALID, alternatives=(found.text,))
+    if not _is_supported(leaf):
+        return replace(missing, status=FieldStatus.NOT_SUPPORTED)
+    kind = KINDS.get(leaf.kind)
+    value = None if kind is None else parse(kind, found.text)
+    shown = None if kind is not None and value is None else _json(leaf, value, found.text)
+    if shown is None:
+        return missing
+    confidence = found.source.confidence * _OF_CELL
+    sure = confidence >= least and not (value is not None and value.ambiguous and leaf.kind == "date")
+    return FieldValue(
+        leaf.path,
+        leaf.kind,
+        FieldStatus.FOUND if sure else FieldStatus.UNCERTAIN,
+        value=shown,
+        text=found.text,
+        confidence=confidence,
+        origin=OF_TABLE,
+        sources=(found.source,),
+        alternatives=_readings(value),
+    )
+
+
+def _data(
+    schema: FieldSchema, fields: Mapping[str, FieldValue], items: Mapping[str, Sequence[Item]]
+) -> dict[str, object]:
+    """`data`: every property of the schema, null where nothing was found. Arrays have the items of tables."""
     data: dict[str, object] = {}
     for leaf in schema.leaves:
         *parents, name = leaf.names
         at = data
         for parent in parents:
             at = cast("dict[str, object]", at.setdefault(parent, {}))
-        at[name] = [] if leaf.in_array else fields[leaf.path].value
+        if not leaf.in_array:
+            at[name] = fields[leaf.path].value
+            continue
+        rows = cast("list[dict[str, object]]", at.setdefault(name, [{} for _ in items.get(array_of(leaf), ())]))
+        for number, row in enumerate(rows):
+            field = fields.get(_item_path(leaf, number))
+            _put(row, leaf, None if field is None else field.value)
     return data
+
+
+def _put(row: dict[str, object], leaf: Leaf, value: JsonValue) -> None:
+    """Puts the value of a leaf into its item."""
+    *parents, name = (each.replace("~1", "/").replace("~0", "~") for each in leaf.path.partition("/-/")[2].split("/"))
+    for parent in parents:
+        row = cast("dict[str, object]", row.setdefault(parent, {}))
+    row[name] = value
 
 
 def _status(fields: Mapping[str, FieldValue], checks: Sequence[Check], *, lost: bool) -> ExtractionStatus:
