@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from inkgate.fields.document_types import DocumentTypes
-from inkgate.fields.folded import fold
+from inkgate.fields.kinds.base import plain
 from inkgate.fields.schema import FieldSchema
 from inkgate.types import PageResult
 
 _MOST_CHARACTERS: Final = 20_000
 """Of the document's beginning: a type shows there."""
+_WORDS: Final = re.compile(r"[^\W_]+")
 _LEAST: Final = 2.0
 """Points that a type needs: a strong word, or two weak ones."""
 
@@ -21,8 +23,8 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
     without a name and fields.
     """
     read = " ".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
-    text = fold(read[:_MOST_CHARACTERS])
-    points = {name: _points(text, schema) for name, schema in sorted(types.schemas.items())}
+    text = " ".join(_WORDS.findall(plain(read[:_MOST_CHARACTERS]).casefold()))
+    points = {name: _points(f" {text} ", schema) for name, schema in sorted(types.schemas.items())}
     best = max(points, key=lambda name: points[name], default="")
     if not best or points[best] < _LEAST:
         return FieldSchema("", (), {})
@@ -30,4 +32,10 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
 
 
 def _points(text: str, schema: FieldSchema) -> float:
-    return sum(points for word, points in schema.recognise.items() if fold(word) in text)
+    return sum(points for word, points in schema.recognise.items() if _stands_in(text, word))
+
+
+def _stands_in(text: str, word: str) -> bool:
+    """As whole words in scripts with spaces: `change` is not in `exchange`."""
+    wanted = " ".join(_WORDS.findall(plain(word).casefold()))
+    return bool(wanted) and (f" {wanted} " if wanted.isascii() else wanted) in text

@@ -1,0 +1,33 @@
+"""Which type a document is, by its words."""
+
+from __future__ import annotations
+
+import pytest
+
+from inkgate.fields.classify import classify
+from inkgate.fields.document_types import DocumentTypes
+from inkgate.types import PageResult
+from support.receipts import RECEIPT, page
+
+TYPES = DocumentTypes.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (RECEIPT, "receipt"),
+        ("小票\n合计 12.00", "receipt"),
+        ("INVOICE\nInvoice number: 7\nBill to: Ann\nTotal 3.00", "invoice"),
+        ("Rechnung\nBetrag", "invoice"),
+        ("In exchange for changes, the totality of receipts", ""),  # parts of words
+        ("Dear Sir, the total of your order is attached.", ""),
+        ("", ""),
+    ],
+)
+def test_a_type_shows_in_its_words(text: str, name: str) -> None:
+    pages = [page(text)] if text else [PageResult(0)]
+    assert classify(pages, TYPES).name == name
+
+
+def test_a_page_without_lines_shows_it_in_its_text() -> None:
+    assert classify([PageResult(0, text="Invoice number 7. Due date: May 1")], TYPES).name == "invoice"
