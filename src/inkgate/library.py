@@ -21,12 +21,12 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Self, TypedDict, TypeVar, Unpack
+from typing import Protocol, Self, TypedDict, TypeVar, Unpack
 
 import anyio
 from anyio.from_thread import BlockingPortal
@@ -41,6 +41,8 @@ from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
+from inkgate.extraction.wanted import FieldRequest
+from inkgate.fields.values import Extraction
 from inkgate.reader import Reading, ReadOptions
 from inkgate.settings import DegradationSettings, LimitSettings, PdfText, Settings, config_file, load_settings
 from inkgate.telemetry.logs import log_as_library
@@ -109,6 +111,57 @@ class OcrResult(DocumentResult):
         `marks`: mark doubtful words and blocks in the Markdown.
         """
         return render(marked_document(self) if marks else self, Format(format), coordinates)
+
+
+def _ocr_result(result: DocumentResult) -> OcrResult:
+    return OcrResult(**{each.name: getattr(result, each.name) for each in fields(result)})
+
+
+class ExtractArguments(TypedDict, total=False):
+    """What to find in a document, and how to read it; without `type`, `schema` and `fields`, its type is found.
+
+    Attributes:
+        type: a document type, such as `receipt`.
+        schema: a JSON Schema as an object or as text, or a pydantic model class.
+        fields: names.
+        pages, pdf_text, password: as ReadArguments.
+    """
+
+    type: str
+    schema: Mapping[str, object] | str | SchemaClass
+    fields: Sequence[str]
+    pages: PageSelection | str | int | Sequence[int] | None
+    pdf_text: PdfText | str | None
+    password: str
+
+
+class SchemaClass(Protocol):
+    """A pydantic model class."""
+
+    def model_json_schema(self) -> Mapping[str, object]:
+        """Its JSON Schema."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFields:
+    """The fields of a document, and its pages as they were read."""
+
+    extraction: Extraction
+    document: OcrResult
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """The values, as the schema has them."""
+        return self.extraction.data
+
+
+def field_request(data: Mapping[str, object] | str | None, wanted: ExtractArguments) -> FieldRequest:
+    """What is asked for."""
+    schema = wanted.get("schema")
+    if schema is not None and not isinstance(schema, str | Mapping):
+        schema = schema.model_json_schema()
+    return FieldRequest(wanted.get("type", ""), schema, tuple(wanted.get("fields", ())), data)
 
 
 def read(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:
@@ -181,7 +234,7 @@ class AsyncOcr:
             result = await reading.all()
             if reading.failure is not None:
                 raise reading.failure
-            return OcrResult(**{each.name: getattr(result, each.name) for each in fields(result)})
+            return _ocr_result(result)
 
     @asynccontextmanager
     async def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> AsyncIterator[Reading]:
@@ -191,6 +244,37 @@ class AsyncOcr:
         """
         _check_open(self._pid if self._service else 0)
         options = read_options(**arguments)
+        async with self._reading(document, options) as reading:
+            yield reading
+
+    async def extract(
+        self, document: Source, *, data: Mapping[str, object] | str | None = None, **wanted: Unpack[ExtractArguments]
+    ) -> DocumentFields:
+        """Fields of `document`. `wanted`: see ExtractArguments. `data`: values to look up instead of finding some, as
+        the schema has them.
+
+        Raises:
+            OSError: the file can't be read.
+            InputRejected: the document, the type or the schema can't be used.
+            InkgateError: no page could be read: the first page's error.
+        """
+        _check_open(self._pid if self._service else 0)
+        finder = self._service.fields if self._service else None
+        if finder is None:
+            raise RuntimeError(_CLOSED)
+        asked = await finder.wanted(field_request(data, wanted))
+        options = read_options(
+            pages=wanted.get("pages"), pdf_text=wanted.get("pdf_text"), password=wanted.get("password", "")
+        )
+        options = finder.read_options(asked, options)
+        async with self._reading(document, options) as reading:
+            result = await reading.all()
+            if reading.failure is not None:
+                raise reading.failure
+            return DocumentFields(await finder.find(result, asked, NO_CALLER), _ocr_result(result))
+
+    @asynccontextmanager
+    async def _reading(self, document: Source, options: ReadOptions) -> AsyncIterator[Reading]:
         with self._cancelled_at_close():
             async with self._slots:
                 loaded = await self._threads.run(_loaded, document)
@@ -301,6 +385,13 @@ class Ocr:
         """See AsyncOcr.read. Ctrl-C cancels the reading."""
         portal, loaded = self._open_portal(), _loaded(document)
         return _call(portal, partial(self._ocr.read, loaded, **arguments))
+
+    def extract(
+        self, document: Source, *, data: Mapping[str, object] | str | None = None, **wanted: Unpack[ExtractArguments]
+    ) -> DocumentFields:
+        """See AsyncOcr.extract."""
+        portal, loaded = self._open_portal(), _loaded(document)
+        return _call(portal, partial(self._ocr.extract, loaded, data=data, **wanted))
 
     @contextmanager
     def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> Iterator[OcrPages]:

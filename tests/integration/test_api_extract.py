@@ -223,7 +223,7 @@ async def test_a_document_of_no_known_type_has_no_fields_and_needs_review() -> N
 
 async def test_types_of_ones_own_are_read_from_folders(tmp_path: Path) -> None:
     (tmp_path / "parcel.yaml").write_text(
-        "name: parcel\ntype: object\nx-recognise: {anchor: 5}\nx-private: true\n"
+        "name: parcel\ntype: object\nx-recognise: {anchor: 50}\nx-private: true\n"
         "properties: {cashier: {type: [string, 'null']}}\n"
     )
     engine = ReceiptEngine()

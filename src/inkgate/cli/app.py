@@ -11,6 +11,7 @@ from inkgate import __version__
 from inkgate.cli.compare_engines import compare_engines
 from inkgate.cli.doctor import doctor
 from inkgate.cli.eval import evaluate
+from inkgate.cli.extract import extract, types, verify
 from inkgate.cli.jobs import jobs
 from inkgate.cli.key import key
 from inkgate.cli.loadtest import loadtest
@@ -54,6 +55,9 @@ def _inkgate(
 
 
 app.command("read", no_args_is_help=True)(read)
+app.command("extract", no_args_is_help=True)(extract)
+app.command("verify", no_args_is_help=True)(verify)
+app.command("types")(types)
 app.command("serve")(serve)
 app.command("work")(work)
 app.add_typer(jobs, name="jobs")

@@ -19,6 +19,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as in shells
 _REMEDIES = {
     "engine_unknown": "Name one of them with --engine, or as engine.name in the settings.",
     "engine_unavailable": "Try again.",
+    "type_unknown": "`inkgate types` shows them.",
     "engine_failed": "Try again. If it fails again, report it.",
     "internal": "Try again. If it happens again, report it.",
     "pdf_encrypted": "Pass it with --password, or remove the encryption.",
