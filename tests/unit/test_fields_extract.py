@@ -110,3 +110,15 @@ def test_no_page_is_no_answer() -> None:
     assert answer([], schema, propose([], schema)).status is ExtractionStatus.NEEDS_REVIEW
     proposals = {"/total": [Proposal("1", "model", 1.0), Proposal(" ", "model", 1.0)]}
     assert answer([PageResult(0)], schema, proposals).data["total"] is None
+
+
+def test_a_cell_that_names_another_field_is_no_value() -> None:
+    form = "1 Rents|2 Royalties|Void\n1,500|350\nLive Delivery:|Video Delivery:\nOwner|Tenant\nAnn|Bea"
+    schema = FieldSchema.of_names(["1 rents", "live delivery", "owner", "tenant"])
+    pages = [page(form)]
+    assert answer(pages, schema, propose(pages, schema)).data == {
+        "1 rents": "1,500",
+        "live delivery": None,
+        "owner": "Ann",
+        "tenant": "Bea",
+    }

@@ -32,13 +32,16 @@ _MEANT: Final = {
 """Names of other schemas for the same fields."""
 _SUMS: Final = frozenset({"total", "subtotal", "tax"})
 """Their labels alone don't tell: a summary by tax rate has totals too."""
+_BY_PLACE: Final = frozenset({"merchant_name", "merchant_address"})
+_OF_PLACE: Final = 0.9
+"""Fields that stand without a label, and how sure they are: of names and addresses in receipts, one in ten is wrong."""
 _UNLABELLED: Final = 0.75
 """How sure a value without a label is in a schema that isn't of a type with rules."""
 
 
 def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
     """Proposals by path. Fields that stand behind their label, and those of receipts that need none."""
-    finder = LabelFinder.of(PrintedPages.of(pages))
+    finder = LabelFinder.of(PrintedPages.of(pages), schema.leaves)
     known = read_receipt(pages)
     found: dict[str, list[Proposal]] = {}
     for leaf in schema.leaves:
@@ -47,7 +50,9 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         meant = _MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1]), "")
         special = known.get(meant)
         if special is not None and (meant in _SUMS or schema.name in _TYPES):
-            found[leaf.path] = [_proposal(special)]
+            proposal = _proposal(special)
+            by_place = meant in _BY_PLACE
+            found[leaf.path] = [replace(proposal, score=proposal.score * _OF_PLACE) if by_place else proposal]
             continue
         found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
         if special is not None and not found[leaf.path]:

@@ -23,6 +23,10 @@ LEAST_ALIKE: Final = 85.0
 """Likeness of a label on the page and one of the schema, in percent: OCR misreads single letters."""
 SAME_LABEL, WITHIN_LABEL = 1.0, 0.7
 """How sure a value is by its label: this is the label, or the label contains it."""
+_IN_NEXT, _IN_BELOW = 0.9, 0.85
+"""How sure a text is that stands in another cell than its label."""
+_NUMBERED = re.compile(r"^\d{1,2}[a-z]?\.?\s+[A-Z][a-z]\D*$")
+"""A field of a form that numbers them: `4 Federal income tax withheld`."""
 _SEPARATOR = re.compile(r"\s*[:：=]\s*|\s{2,}|\.{3,}|_{3,}")
 _ABOVE = 2.0
 """A value stands at most this many line heights below its label."""
@@ -61,16 +65,18 @@ class LabelFinder:
     Attributes:
         pages: the rows.
         cells: those that may be labels, by the length of their folded label, and by it.
+        labels: folded ones of the whole schema: a cell with one is no value.
         values: by kind, and by their folded labels.
     """
 
     pages: PrintedPages
     cells: Mapping[int, Mapping[str, Sequence[_LabelledCell]]]
+    labels: frozenset[str] = frozenset()
     values: dict[str, dict[str, list[FieldCandidate]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pages: PrintedPages) -> LabelFinder:
-        """A finder for these pages."""
+    def of(cls, pages: PrintedPages, leaves: Sequence[Leaf] = ()) -> LabelFinder:
+        """A finder for these pages, and for `leaves`."""
         cells: dict[int, dict[str, list[_LabelledCell]]] = {}
         for row in pages.rows:
             for at, cell in enumerate(row.cells):
@@ -78,7 +84,8 @@ class LabelFinder:
                 if len(label) <= LONGEST_LABEL and (folded := fold(label)):
                     found = _LabelledCell(label, "".join(behind), row, at)
                     _keep(cells.setdefault(len(folded), {}), folded, found)
-        return cls(pages, cells)
+        labels = frozenset(fold(label) for leaf in leaves for label in leaf.labels)
+        return cls(pages, cells, labels)
 
     def find(self, leaf: Leaf) -> list[FieldCandidate]:
         """Candidates for the leaf, the best first; none without a label on the page."""
@@ -120,10 +127,20 @@ class LabelFinder:
         if labelled.behind:
             return _candidate(row, row.cells[at], labelled.behind, labelled.label, sureness)
         cell = row.cells[at]
-        if at + 1 < len(row.cells):
-            return _candidate(row, row.cells[at + 1], row.cells[at + 1].text.lstrip(" :："), cell.text, sureness)
+        if at + 1 < len(row.cells) and not self._is_label(row.cells[at + 1], cell):
+            following = row.cells[at + 1]
+            return _candidate(row, following, following.text.lstrip(" :："), cell.text, _IN_NEXT * sureness)
         below = _below(self.pages, row, cell)
-        return None if below is None else _candidate(below[0], below[1], below[1].text, cell.text, 0.9 * sureness)
+        if below is None or self._is_label(below[1], cell):
+            return None
+        return _candidate(below[0], below[1], below[1].text, cell.text, _IN_BELOW * sureness)
+
+    def _is_label(self, cell: RowCell, beside: RowCell) -> bool:
+        """Whether the cell names another field than the label beside it: `Date:`, or a numbered one as that is."""
+        text = cell.text[:LONGEST_LABEL].strip()
+        if text.endswith((":", "：")) or fold(text) in self.labels:
+            return True
+        return bool(_NUMBERED.match(text) and _NUMBERED.match(beside.text[:LONGEST_LABEL]))
 
 
 def likeness(folded: str, wanted: Sequence[str]) -> float:
