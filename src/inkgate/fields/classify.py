@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from inkgate.fields.codes.mrz import find_mrz
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.kinds.base import plain
 from inkgate.fields.schema import FieldSchema
@@ -13,16 +14,24 @@ from inkgate.types import PageResult
 
 _MOST_CHARACTERS: Final = 20_000
 """Of the document's beginning: a type shows there."""
+_OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
+"""Types by the layout of their machine-readable zone."""
 _WORDS: Final = re.compile(r"[^\W_]+")
 _LEAST: Final = 2.0
 """Points that a type needs: a strong word, or two weak ones."""
 
 
 def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
-    """The type with the most points for its words (`x-recognise`: word to points). Without enough points: a type
-    without a name and fields.
+    """A passport or identity card by its machine-readable zone, if that is valid; else the type with the most points
+    for its words (`x-recognise`: word to points). Without enough points: a type without a name and fields.
     """
     read = " ".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
+    if (
+        (zone := find_mrz(pages)) is not None
+        and zone.valid
+        and (name := _OF_ZONE.get(zone.layout, "")) in types.schemas
+    ):
+        return types.schemas[name]
     text = " ".join(_WORDS.findall(plain(read[:_MOST_CHARACTERS]).casefold()))
     points = {name: _points(f" {text} ", schema) for name, schema in sorted(types.schemas.items())}
     best = max(points, key=lambda name: points[name], default="")

@@ -11,13 +11,16 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.checks import run_checks
-from inkgate.fields.folded import FoldedPage, fold
+from inkgate.fields.codes.mrz import find_mrz
+from inkgate.fields.codes.propose import code_checks
+from inkgate.fields.folded import FoldedPage, box_around, fold
 from inkgate.fields.ground import Effort, ground_text, ground_value
 from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.values import (
+    CODE,
     Check,
     Extraction,
     ExtractionStatus,
@@ -31,7 +34,7 @@ from inkgate.types import PageResult
 
 LEAST_CONFIDENCE: Final = 0.8
 """Fields below it are `uncertain`."""
-_OF_MATCH: Final = {Match.VALUE: 1.0, Match.EXACT: 1.0, Match.SIMILAR: 0.9, Match.CORRECTED: 0.95}
+_OF_MATCH: Final = {Match.VALUE: 1.0, Match.EXACT: 1.0, Match.SIMILAR: 0.9, Match.CORRECTED: 0.95, Match.CODE: 1.0}
 OF_TABLE: Final = "table"
 """Origin of values out of a table's cells."""
 _OF_CELL: Final = 0.95
@@ -65,7 +68,7 @@ def answer(
     }
     items = items_of(pages, schema) if find_items else {}
     fields |= dict(_item_fields(schema, items, least_confidence))
-    checks = run_checks(fields, schema.checks)
+    checks = (*run_checks(fields, schema.checks), *code_checks(find_mrz(pages) if find_items else None, schema))
     fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
     return Extraction(
         document_type=schema.name,
@@ -88,12 +91,13 @@ def _field(
     for proposal in proposals:
         if not proposal.text.strip():
             continue
-        value, sources = _ground(pages, leaf, proposal, effort)
+        value, sources = _of_code(pages, leaf, proposal) or _ground(pages, leaf, proposal, effort)
         others = tuple(text for text in texts if text != proposal.text)
         shown = _json(leaf, value, proposal.text) if sources else None
         if shown is not None:
             confidence = sources[0].confidence * _OF_MATCH[sources[0].match] * proposal.score
-            sure = confidence >= least and (value is None or _is_clear(leaf, value, sources[0]))
+            clear = value is None or sources[0].match is Match.CODE or _is_clear(leaf, value, sources[0])
+            sure = confidence >= least and clear
             return FieldValue(
                 leaf.path,
                 leaf.kind,
@@ -122,6 +126,26 @@ def _is_clear(leaf: Leaf, value: ParsedValue, source: Source) -> bool:
     if printed is None or printed.readings[0] != value.readings[0]:
         return False
     return not (value.ambiguous and leaf.kind == "date")
+
+
+def _of_code(
+    pages: Sequence[FoldedPage], leaf: Leaf, proposal: Proposal
+) -> tuple[ParsedValue | None, list[Source]] | None:
+    """As `_ground`, for a value of a code, whose place is the code's; None for other values."""
+    page = next((page for page in pages if page.page == proposal.page), None)
+    lines = [page.lines[index] for index in proposal.lines] if page is not None else []
+    if proposal.origin != CODE or not lines:
+        return None
+    kind = KINDS.get(leaf.kind)
+    value = None if kind is None else parse(kind, proposal.text)
+    if kind is not None and value is None:
+        return None
+    box = box_around([line.box for line in lines])
+    confidence = min(line.confidence for line in lines)
+    source = Source(
+        page.page if page else 0, proposal.lines, box, proposal.text, Match.CODE, confidence, proposal.label
+    )
+    return value, [source]
 
 
 def _ground(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from inkgate.fields.codes.mrz import find_mrz
+from inkgate.fields.codes.propose import code_proposals
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import Proposal
@@ -20,9 +22,8 @@ _MOST_CHARACTERS: Final = 4000
 def proposed(
     pages: Sequence[PageResult], schema: FieldSchema, of_models: Iterable[Mapping[str, Sequence[Proposal]]] = ()
 ) -> Mapping[str, Sequence[Proposal]]:
-    """By path: what models propose, then what rules do."""
-    rules = propose(pages, schema)
-    sources = [*of_models, rules]
+    """By path: what codes have, then what models propose, then what rules do."""
+    sources = [code_proposals(find_mrz(pages), schema), *of_models, propose(pages, schema)]
     return {leaf.path: [each for source in sources for each in source.get(leaf.path, ())] for leaf in schema.leaves}
 
 

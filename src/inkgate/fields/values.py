@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from inkgate.fields.kinds.base import JsonValue
 from inkgate.types import Box
+
+CODE: Final = "code"
+"""Origin of values out of codes. They stand where the code does: a machine-readable zone has dates of its own form."""
 
 
 class Match(StrEnum):
@@ -15,13 +19,14 @@ class Match(StrEnum):
 
     `value`: read as a value of its kind, it is equal. `exact`: letters and digits are the same. `similar`: nearly the
     same letters, and all digits the same. `corrected`: the same after I, O and their like were read as digits, which a
-    check digit confirms.
+    check digit confirms. `code`: in a code, such as a machine-readable zone.
     """
 
     VALUE = "value"
     EXACT = "exact"
     SIMILAR = "similar"
     CORRECTED = "corrected"
+    CODE = "code"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Codes: what is printed for machines, with check digits."""

@@ -1,0 +1,245 @@
+"""Machine-readable zones of passports, identity cards and visas (ICAO Doc 9303, parts 3 to 7).
+
+Letters and digits that OCR confuses are told apart by their position: a date has digits, a country letters. A digit
+never becomes another digit, so a wrong number stays wrong, and its check digit says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from inkgate.types import PageResult
+
+_TO_DIGITS: Final = str.maketrans("OQDILZSBG", "000112586")
+_TO_LETTERS: Final = str.maketrans("012568", "OIZSGB")
+_FILLERS: Final = str.maketrans({"«": "<<", "‹": "<", "≤": "<", "＜": "<", " ": None})
+_LINE = re.compile(r"[A-Z0-9<]+")
+_WEIGHTS: Final = (7, 3, 1)
+_SLACK: Final = 2
+"""Fillers at the end of a line that OCR may miss or add."""
+_LATEST: Final = 2030
+"""Year of the latest birth if the expiry can't be read."""
+_LONGEST: Final = 100
+"""In characters: longer lines are none of a zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A form of the zone: its lines' length and number, and the places (line, start, end) of its parts."""
+
+    name: str
+    length: int
+    lines: int
+    parts: Mapping[str, tuple[int, int, int]]
+    composite: tuple[tuple[int, int, int], ...]
+
+
+_TD3 = _Layout(
+    "TD3",
+    44,
+    2,
+    {
+        "issuing_country": (0, 2, 5),
+        "names": (0, 5, 44),
+        "number": (1, 0, 9),
+        "number_check": (1, 9, 10),
+        "nationality": (1, 10, 13),
+        "birth": (1, 13, 19),
+        "birth_check": (1, 19, 20),
+        "sex": (1, 20, 21),
+        "expiry": (1, 21, 27),
+        "expiry_check": (1, 27, 28),
+        "personal": (1, 28, 42),
+        "personal_check": (1, 42, 43),
+        "composite_check": (1, 43, 44),
+    },
+    ((1, 0, 10), (1, 13, 20), (1, 21, 43)),
+)
+_TD2 = _Layout(
+    "TD2",
+    36,
+    2,
+    {
+        "issuing_country": (0, 2, 5),
+        "names": (0, 5, 36),
+        "number": (1, 0, 9),
+        "number_check": (1, 9, 10),
+        "nationality": (1, 10, 13),
+        "birth": (1, 13, 19),
+        "birth_check": (1, 19, 20),
+        "sex": (1, 20, 21),
+        "expiry": (1, 21, 27),
+        "expiry_check": (1, 27, 28),
+        "composite_check": (1, 35, 36),
+    },
+    ((1, 0, 10), (1, 13, 20), (1, 21, 35)),
+)
+_TD1 = _Layout(
+    "TD1",
+    30,
+    3,
+    {
+        "issuing_country": (0, 2, 5),
+        "number": (0, 5, 14),
+        "number_check": (0, 14, 15),
+        "birth": (1, 0, 6),
+        "birth_check": (1, 6, 7),
+        "sex": (1, 7, 8),
+        "expiry": (1, 8, 14),
+        "expiry_check": (1, 14, 15),
+        "nationality": (1, 15, 18),
+        "composite_check": (1, 29, 30),
+        "names": (2, 0, 30),
+    },
+    ((0, 5, 30), (1, 0, 7), (1, 8, 15), (1, 18, 29)),
+)
+_LAYOUTS: Final = (_TD3, _TD2, _TD1)
+_FIRST: Final = {"TD3": "P", "TD2": "ACIPV", "TD1": "ACI"}
+"""Letters with which the first line begins. Visas have the layout of a passport or of TD2, and no composite digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mrz:
+    """A zone.
+
+    Attributes:
+        layout: `TD1`, `TD2`, `TD3`.
+        values: `surname`, `given_names`, `number`, `nationality`, `issuing_country`, `birth_date` and `expiry_date`
+            (ISO 8601), `sex` (`M`, `F`), `personal_number`; without those that are empty or can't be read.
+        checks: whether the check digits hold: of `number`, `birth_date`, `expiry_date`, `personal_number`, and all
+            (`composite`).
+        page: index of the page.
+        lines: indexes of the zone's lines.
+    """
+
+    layout: str
+    values: Mapping[str, str]
+    checks: Mapping[str, bool]
+    page: int
+    lines: tuple[int, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether all check digits hold."""
+        return all(self.checks.values())
+
+
+def find_mrz(pages: Sequence[PageResult]) -> Mrz | None:
+    """The first zone all of whose check digits hold, else the one with the most that do; None without any."""
+    found = [zone for page in pages for zone in _zones(page)]
+    best = max(found, key=lambda zone: sum(zone.checks.values()), default=None)
+    return best if best is not None and any(best.checks.values()) else None
+
+
+def _zones(page: PageResult) -> Iterator[Mrz]:
+    cleaned = [(index, _cleaned(line.text)) for index, line in enumerate(page.lines) if len(line.text) <= 100]
+    candidates = [(index, text) for index, text in cleaned if text]
+    for layout in _LAYOUTS:
+        fitting = [(at, fitted) for at, text in candidates if (fitted := _fitted(text, layout.length))]
+        for start in range(len(fitting) - layout.lines + 1):
+            zone = fitting[start : start + layout.lines]
+            near = all(second - first <= _SLACK for (first, _), (second, _) in pairwise(zone))
+            if near and zone[0][1][0] in _FIRST[layout.name]:
+                yield _read(layout, [text for _, text in zone], page.index, tuple(at for at, _ in zone))
+
+
+def _cleaned(text: str) -> str:
+    """The line in the zone's alphabet; empty if it is none of a zone."""
+    line = text.translate(_FILLERS).upper()
+    return line if "<" in line and _LINE.fullmatch(line) else ""
+
+
+def _fitted(line: str, length: int) -> str:
+    """The line with as many fillers at its end as it needs; empty if it isn't of this length."""
+    if len(line) == length:
+        return line
+    if not 0 < abs(len(line) - length) <= _SLACK:
+        return ""
+    if len(line) > length:
+        return line[:length] if set(line[length:]) == {"<"} else ""
+    return line.ljust(length, "<") if line.endswith("<<") else ""
+
+
+def _read(layout: _Layout, lines: Sequence[str], page: int, indexes: tuple[int, ...]) -> Mrz:
+    parts = {name: lines[line][start:end] for name, (line, start, end) in layout.parts.items()}
+    for name in ("birth", "expiry", "number_check", "birth_check", "expiry_check", "composite_check"):
+        parts[name] = parts[name].translate(_TO_DIGITS)
+    for name in ("issuing_country", "nationality", "names"):
+        parts[name] = parts[name].translate(_TO_LETTERS)
+    if not _holds(parts["number"], parts["number_check"]):
+        digits = parts["number"].translate(_TO_DIGITS)
+        parts["number"] = digits if _holds(digits, parts["number_check"]) else parts["number"]
+    checks = {
+        "number": _holds(parts["number"], parts["number_check"]),
+        "birth_date": _holds(parts["birth"], parts["birth_check"]),
+        "expiry_date": _holds(parts["expiry"], parts["expiry_check"]),
+    }
+    if "personal" in parts:
+        empty = not parts["personal"].strip("<")
+        wanted = parts["personal_check"].translate(_TO_DIGITS)
+        checks["personal_number"] = (empty and wanted in "<0") or _holds(parts["personal"], wanted)
+    repaired = _joined(layout, parts, lines)
+    if not lines[0].startswith("V"):
+        checks["composite"] = _holds(
+            "".join(repaired[line][start:end] for line, start, end in layout.composite), parts["composite_check"]
+        )
+    return Mrz(layout.name, _values(parts), checks, page, indexes)
+
+
+def _joined(layout: _Layout, parts: Mapping[str, str], lines: Sequence[str]) -> list[str]:
+    """The lines with the parts put back."""
+    joined = list(lines)
+    for name, (line, start, end) in layout.parts.items():
+        joined[line] = joined[line][:start] + parts[name] + joined[line][end:]
+    return joined
+
+
+def _values(parts: Mapping[str, str]) -> dict[str, str]:
+    surname, _, given = parts["names"].partition("<<")
+    expiry = _date(parts["expiry"], century=2000)
+    found = {
+        "surname": _words(surname),
+        "given_names": _words(given),
+        "number": parts["number"].strip("<"),
+        "nationality": parts["nationality"].strip("<"),
+        "issuing_country": parts["issuing_country"].strip("<"),
+        "birth_date": _birth(parts["birth"], expiry),
+        "expiry_date": expiry,
+        "sex": parts["sex"] if parts["sex"] in {"M", "F"} else "",
+        "personal_number": parts.get("personal", "").strip("<"),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _words(text: str) -> str:
+    return " ".join(text.replace("<", " ").split())
+
+
+def _birth(text: str, expiry: str) -> str:
+    """The date of birth: in the last century before the paper's expiry, since papers are for the living."""
+    latest = int(expiry[:4]) if expiry else _LATEST
+    recent = _date(text, century=2000)
+    return recent if recent and int(recent[:4]) <= latest else _date(text, century=1900)
+
+
+def _date(text: str, century: int) -> str:
+    """YYMMDD as ISO 8601; empty if it is no date."""
+    if not text.isdigit() or not text.isascii():
+        return ""
+    year, month, day = century + int(text[:2]), int(text[2:4]), int(text[4:])
+    known = 1 <= month <= 12 and 1 <= day <= 31
+    return f"{year}-{month:02}-{day:02}" if known else ""
+
+
+def _holds(text: str, digit: str) -> bool:
+    """Whether the check digit is the text's."""
+    total = sum(_value(letter) * _WEIGHTS[at % 3] for at, letter in enumerate(text))
+    return digit.isdigit() and total % 10 == int(digit)
+
+
+def _value(letter: str) -> int:
+    return 0 if letter == "<" else int(letter, 36)

@@ -1,0 +1,61 @@
+"""Values that a machine-readable zone has for the fields of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from inkgate.fields.codes.mrz import Mrz
+from inkgate.fields.schema import FieldSchema
+from inkgate.fields.values import CODE, Check, Proposal
+
+MRZ_CHECK: Final = "mrz_check_digits"
+_NAMES: Final = {
+    "surname": "surname",
+    "last_name": "surname",
+    "family_name": "surname",
+    "given_names": "given_names",
+    "first_name": "given_names",
+    "number": "number",
+    "passport_number": "number",
+    "document_number": "number",
+    "nationality": "nationality",
+    "issuing_country": "issuing_country",
+    "birth_date": "birth_date",
+    "date_of_birth": "birth_date",
+    "expiry_date": "expiry_date",
+    "date_of_expiry": "expiry_date",
+    "sex": "sex",
+    "personal_number": "personal_number",
+}
+"""Names of fields, and of the zone's values."""
+
+
+def code_proposals(zone: Mrz | None, schema: FieldSchema) -> dict[str, list[Proposal]]:
+    """Proposals by path. Only for schemas that have the check: other papers have numbers of their own."""
+    if zone is None or MRZ_CHECK not in schema.checks:
+        return {}
+    found = {}
+    for path, name in _paths(schema).items():
+        if name in zone.values:
+            found[path] = [Proposal(zone.values[name], CODE, 1.0, zone.page, zone.lines, zone.layout)]
+    return found
+
+
+def code_checks(zone: Mrz | None, schema: FieldSchema) -> tuple[Check, ...]:
+    """The check of the zone's check digits, if the schema has it. It is about the fields whose digit fails, or about
+    all if only the composite one does.
+    """
+    if zone is None or MRZ_CHECK not in schema.checks:
+        return ()
+    failed = [name for name, holds in zone.checks.items() if not holds]
+    paths = _paths(schema)
+    concerned = tuple(path for path, name in paths.items() if not failed or name in failed) or tuple(paths)
+    detail = f"{zone.layout}: {', '.join(failed)} wrong" if failed else f"{zone.layout}: all hold"
+    return (Check(MRZ_CHECK, not failed, concerned, detail),)
+
+
+def _paths(schema: FieldSchema) -> Mapping[str, str]:
+    """The zone's values by the paths of the schema's fields."""
+    leaves = (leaf for leaf in schema.leaves if not leaf.in_array and len(leaf.names) == 1)
+    return {leaf.path: _NAMES[leaf.names[0]] for leaf in leaves if leaf.names[0] in _NAMES}
