@@ -9,6 +9,7 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
+from inkgate.fields.kinds.chinese import id_holds
 from inkgate.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
@@ -73,10 +74,54 @@ def _due_before_issued(fields: Fields) -> Check | None:
     return Check("due_before_issued", due >= issued, ("/date", "/due_date"), f"issued {issued}, due {due}")
 
 
+def _id_number(fields: Fields) -> tuple[str, str] | None:
+    """Path and value of the first Chinese identity number."""
+    found = ((path, field.value) for path, field in fields.items() if field.kind == "cn_id")
+    return next(((path, value) for path, value in found if isinstance(value, str)), None)
+
+
+def _id_check_digit(fields: Fields) -> Check | None:
+    found = _id_number(fields)
+    return None if found is None else Check("id_check_digit", id_holds(found[1]), (found[0],), "GB 11643")
+
+
+def _id_birth_date(fields: Fields) -> Check | None:
+    """The date of birth in the number is the printed one."""
+    found, born = _id_number(fields), _day(fields.get("/birth_date"))
+    if found is None or born is None:
+        return None
+    same = found[1][6:14] == born.replace("-", "")
+    return Check("id_birth_date", same, (found[0], "/birth_date"), "the same" if same else "they differ")
+
+
+def _id_sex(fields: Fields) -> Check | None:
+    """The last but one digit of the number is odd for men."""
+    found, sex = _id_number(fields), fields.get("/sex")
+    if found is None or sex is None or sex.value not in {"男", "女"}:
+        return None
+    fits = (int(found[1][16]) % 2 == 1) == (sex.value == "男")
+    return Check("id_sex", fits, (found[0], "/sex"), "they fit" if fits else "they differ")
+
+
+def _amount_in_words(fields: Fields) -> Check | None:
+    words, total = fields.get("/total_in_words"), _number(fields.get("/total"))
+    if words is None or words.text is None or total is None:
+        return None
+    said = parse(KINDS["cn_amount_words"], words.text)
+    if said is None:
+        return None
+    fits = said.readings[0] == total
+    return Check("amount_in_words", fits, ("/total_in_words", "/total"), f"{said.readings[0]} and {total}")
+
+
 CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "subtotal_plus_tax": _subtotal_plus_tax,
     "sum_of_items": _sum_of_items,
     "item_amounts": _item_amounts,
+    "id_check_digit": _id_check_digit,
+    "id_birth_date": _id_birth_date,
+    "id_sex": _id_sex,
+    "amount_in_words": _amount_in_words,
     "due_before_issued": _due_before_issued,
 }
 """By code. A failing check makes its fields `invalid`; one without its fields says nothing."""

@@ -128,6 +128,17 @@ def _is_clear(leaf: Leaf, value: ParsedValue, source: Source) -> bool:
     return not (value.ambiguous and leaf.kind == "date")
 
 
+def _copied(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
+    """The proposal's own line, if the text is copied from it: 男 in 性别男, which is no word of its own elsewhere."""
+    page = next((page for page in pages if page.page == proposal.page), None)
+    if page is None or len(proposal.lines) != 1:
+        return []
+    line = page.lines[proposal.lines[0]]
+    if proposal.text not in line.text:
+        return []
+    return [Source(page.page, proposal.lines, line.box, proposal.text, Match.EXACT, line.confidence, proposal.label)]
+
+
 def _of_code(
     pages: Sequence[FoldedPage], leaf: Leaf, proposal: Proposal
 ) -> tuple[ParsedValue | None, list[Source]] | None:
@@ -158,7 +169,7 @@ def _ground(
         if number is not None and number.decimals:  # the letters and digits of 1.23 and 12.3 are the same
             sources = ground_value(pages, number, KINDS["number"], leaf.labels)
         else:
-            sources = ground_text(pages, proposal.text, effort)
+            sources = ground_text(pages, proposal.text, effort) or _copied(pages, proposal)
     else:
         value = parse(kind, proposal.text)
         sources = [] if value is None else ground_value(pages, value, kind, leaf.labels)

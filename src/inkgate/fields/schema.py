@@ -27,6 +27,8 @@ MOST_CHOICES: Final = 1000
 MOST_QUESTIONS: Final = 100
 LONGEST_QUESTION: Final = 100
 """Fields that a model is asked for, and characters of a question."""
+MOST_LINES: Final = 10
+"""Of a text (`x-lines`)."""
 MOST_RECOGNISED: Final = 200
 """Words by which a document type is recognised."""
 _KIND_OF_FORMAT: Final = {"date": "date", "time": "time"}
@@ -56,6 +58,7 @@ class Leaf:
         choices: the values that are allowed; empty: any.
         question: what a model is asked for: the first Chinese label, on which OCR models were trained, else a title,
             else the name.
+        lines: how many lines the text may have.
     """
 
     path: str
@@ -66,6 +69,7 @@ class Leaf:
     in_array: bool = False
     choices: tuple[JsonValue, ...] = ()
     question: str = ""
+    lines: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +247,9 @@ def _leaf(node: Mapping[str, Any], place: _Place, kind: str, labels: tuple[str, 
     # The property's own name is the last label, and always kept.
     named = named if len(named) <= MOST_LABELS else (*named[: MOST_LABELS - 1], named[-1])
     kind_of_json = _type_of(node) or "string"
-    return Leaf(place.path, kind, kind_of_json, named, place.names, place.in_array, allowed, _question(node, named))
+    question, lines = _question(node, named), node.get("x-lines")
+    most = min(lines, MOST_LINES) if isinstance(lines, int) and lines > 0 else 1
+    return Leaf(place.path, kind, kind_of_json, named, place.names, place.in_array, allowed, question, most)
 
 
 def _question(node: Mapping[str, Any], labels: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from typing import Final, TypeVar
@@ -78,12 +78,12 @@ class LabelFinder:
     def of(cls, pages: PrintedPages, leaves: Sequence[Leaf] = ()) -> LabelFinder:
         """A finder for these pages, and for `leaves`."""
         cells: dict[int, dict[str, list[_LabelledCell]]] = {}
+        glued = _glued_labels(leaves)
         for row in pages.rows:
             for at, cell in enumerate(row.cells):
-                label, *behind = _SEPARATOR.split(cell.text[:_LONGEST_CELL], maxsplit=1)
-                if len(label) <= LONGEST_LABEL and (folded := fold(label)):
-                    found = _LabelledCell(label, "".join(behind), row, at)
-                    _keep(cells.setdefault(len(folded), {}), folded, found)
+                for label, behind in _labels_in(cell.text[:_LONGEST_CELL], glued):
+                    if len(label) <= LONGEST_LABEL and (folded := fold(label)):
+                        _keep(cells.setdefault(len(folded), {}), folded, _LabelledCell(label, behind, row, at))
         labels = frozenset(fold(label) for leaf in leaves for label in leaf.labels)
         return cls(pages, cells, labels)
 
@@ -91,7 +91,26 @@ class LabelFinder:
         """Candidates for the leaf, the best first; none without a label on the page."""
         labels = [folded for label in leaf.labels if (folded := fold(label))]
         kind = KINDS.get(leaf.kind)
-        return self._texts(labels) if kind is None else self._values(kind, labels)
+        if kind is not None:
+            return self._values(kind, labels)
+        texts = self._texts(labels)
+        return texts if leaf.lines == 1 else [self._continued(each, leaf.lines - 1) for each in texts]
+
+    def _continued(self, found: FieldCandidate, more: int) -> FieldCandidate:
+        """The text with up to `more` lines below it that begin where it does, and name no other field."""
+        row = self.pages.rows[found.row]
+        cell = next((cell for cell in row.cells if cell.line in found.lines), None)
+        for _ in range(more):
+            below = None if cell is None else _below(self.pages, row, cell)
+            if cell is None or below is None or self._is_label(below[1], cell) or self._begins_with_label(below[1]):
+                break
+            row, cell = below
+            found = replace(found, text=f"{found.text} {cell.text.strip()}", lines=(*found.lines, cell.line))
+        return found
+
+    def _begins_with_label(self, cell: RowCell) -> bool:
+        folded = fold(cell.text[:LONGEST_LABEL])
+        return any(folded.startswith(label) for label in self.labels if not label.isascii())
 
     def _values(self, kind: ValueKind, labels: Sequence[str]) -> list[FieldCandidate]:
         if kind.name not in self.values:
@@ -141,6 +160,27 @@ class LabelFinder:
         if text.endswith((":", "：")) or fold(text) in self.labels:
             return True
         return bool(_NUMBERED.match(text) and _NUMBERED.match(beside.text[:LONGEST_LABEL]))
+
+
+def _glued_labels(leaves: Sequence[Leaf]) -> re.Pattern[str] | None:
+    """Labels of scripts without spaces, which stand against their values: 姓名张三. Spaces may stand in them: 姓 名."""
+    labels = {"".join(label.split()) for leaf in leaves for label in leaf.labels if not label.isascii()}
+    if not labels:
+        return None
+    longest = sorted(labels, key=lambda label: (-len(label), label))
+    return re.compile("|".join(" {0,4}".join(map(re.escape, label)) for label in longest))
+
+
+def _labels_in(text: str, glued: re.Pattern[str] | None) -> Iterator[tuple[str, str]]:
+    """Labels in a cell, and what stands behind each: one and a separator, or all glued ones if it begins with one."""
+    matches = list(glued.finditer(text)) if glued is not None else []
+    if not matches or text[: matches[0].start()].strip():
+        label, *behind = _SEPARATOR.split(text, maxsplit=1)
+        yield label, "".join(behind)
+        return
+    for at, match in enumerate(matches):
+        end = matches[at + 1].start() if at + 1 < len(matches) else len(text)
+        yield match[0], text[match.end() : end].strip(" :：")
 
 
 def likeness(folded: str, wanted: Sequence[str]) -> float:

@@ -1,0 +1,104 @@
+"""What Chinese papers print: numbers of identity cards (GB 11643), and amounts in words (大写金额)."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final, cast
+
+from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+
+_ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9] ?){17}[0-9Xx](?![0-9A-Za-z])")
+_WEIGHTS: Final = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+_CHECKS: Final = "10X98765432"
+
+
+class ChineseIds:
+    """A resident's identity number of 18 characters. Its check character need not hold: `id_holds` tells."""
+
+    name = "cn_id"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find."""
+        found = _ID.finditer(plain(text))
+        return [ParsedValue((match[0].replace(" ", "").upper(),), match.start(), match.end()) for match in found]
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """The number without spaces."""
+        return cast("str", value.readings[0])
+
+
+def id_holds(number: str) -> bool:
+    """Whether the check character of an identity number is right. `number`: as `ChineseIds.json` has it."""
+    total = sum(int(digit) * weight for digit, weight in zip(number, _WEIGHTS, strict=False))
+    return number[17] == _CHECKS[total % 11]
+
+
+_DIGITS: Final = {
+    **{digit: value for value, digit in enumerate("零壹贰叁肆伍陆柒捌玖")},
+    **{digit: value for value, digit in enumerate("〇一二三四五六七八九")},
+    "貳": 2,
+    "參": 3,
+    "陸": 6,
+    "两": 2,
+}
+_UNITS: Final = {"拾": 10, "十": 10, "佰": 100, "百": 100, "仟": 1000, "千": 1000}
+_GROUPS: Final = {"亿": 10**8, "億": 10**8, "万": 10**4, "萬": 10**4}
+_FRACTIONS: Final = {"角": Decimal("0.1"), "分": Decimal("0.01")}
+_NUMERALS = "".join({*_DIGITS, *_UNITS, *_GROUPS})
+_WORDS = re.compile(rf"[{_NUMERALS}]+[圆元圓](?:[{_NUMERALS}]+角)?(?:[{_NUMERALS}]+分)?[整正]?")
+
+
+class ChineseAmounts:
+    """An amount in words; its reading is a Decimal: 壹仟贰佰叁拾元肆角伍分 is 1230.45."""
+
+    name = "cn_amount_words"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find."""
+        found = ((match, amount_of_words(match[0])) for match in _WORDS.finditer(text))
+        return [
+            ParsedValue((amount,), match.start(), match.end(), "CNY", 2)
+            for match, amount in found
+            if amount is not None
+        ]
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """The amount with two decimals."""
+        return f"{cast('Decimal', value.readings[0]):.2f}"
+
+
+def amount_of_words(words: str) -> Decimal | None:
+    """The amount; None if the words are none."""
+    whole, mark, rest = words.rstrip("整正").translate(str.maketrans("圆圓", "元元")).partition("元")
+    if not mark or (units := _whole(whole)) is None:
+        return None
+    amount = Decimal(units)
+    for sign, worth in _FRACTIONS.items():
+        digits, found, behind = rest.partition(sign)
+        if found:
+            digit = _DIGITS.get(digits.lstrip("零〇")) if digits else None
+            if digit is None:
+                return None
+            amount, rest = amount + digit * worth, behind
+    return None if rest.strip("零〇") else amount
+
+
+def _whole(words: str) -> int | None:
+    """Yuan: groups of 万 and 亿 of up to four digits."""
+    total = group = 0
+    digit: int | None = None
+    for word in words:
+        if word in _DIGITS:
+            digit = _DIGITS[word]
+        elif word in _UNITS:
+            group += (1 if digit is None else digit) * _UNITS[word]
+            digit = None
+        else:
+            group += digit or 0
+            total, group, digit = (
+                (total + group) * _GROUPS[word] if _GROUPS[word] > 10**4 else total + group * 10**4,
+                0,
+                None,
+            )
+    return total + group + (digit or 0) if words else None
