@@ -35,7 +35,8 @@ MOST_CANDIDATES: Final = 50
 _LONGEST_CELL: Final = 5000
 """In characters: more of a line is not looked through for a label."""
 
-
+_MOST_GLUED: Final = 200
+"""Labels without spaces that are looked for within cells; the shortest."""
 _MOST_LABELS: Final = 10_000
 """Different labels on the pages: each is compared with those of each field."""
 
@@ -167,13 +168,13 @@ def _glued_labels(leaves: Sequence[Leaf]) -> re.Pattern[str] | None:
     labels = {"".join(label.split()) for leaf in leaves for label in leaf.labels if not label.isascii()}
     if not labels:
         return None
-    longest = sorted(labels, key=lambda label: (-len(label), label))
+    longest = sorted(labels, key=lambda label: (-len(label), label))[-_MOST_GLUED:]
     return re.compile("|".join(" {0,4}".join(map(re.escape, label)) for label in longest))
 
 
 def _labels_in(text: str, glued: re.Pattern[str] | None) -> Iterator[tuple[str, str]]:
     """Labels in a cell, and what stands behind each: one and a separator, or all glued ones if it begins with one."""
-    matches = list(glued.finditer(text)) if glued is not None else []
+    matches = list(glued.finditer(text[:LONGEST_LABEL])) if glued is not None else []
     if not matches or text[: matches[0].start()].strip():
         label, *behind = _SEPARATOR.split(text, maxsplit=1)
         yield label, "".join(behind)
