@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
@@ -122,3 +123,15 @@ def test_a_cell_that_names_another_field_is_no_value() -> None:
         "owner": "Ann",
         "tenant": "Bea",
     }
+
+
+def test_an_invoice_has_the_date_that_is_called_so() -> None:
+    invoice = DocumentTypes.load().named("invoice")
+    pages = [page("Orderdatum:|18 april 2014\nFactuurdatum:|19 april 2014\nTotaal|717,97")]
+    assert answer(pages, invoice, propose(pages, invoice)).data["date"] == "2014-04-19"
+
+
+def test_a_rate_is_no_tax() -> None:
+    receipt = DocumentTypes.load().named("receipt")
+    pages = [page("Tea|4.72\nGST @6%|0.28\nTotal|5.00")]
+    assert answer(pages, receipt, propose(pages, receipt)).data["tax"] == "0.28"

@@ -15,13 +15,14 @@ _MONTHS = {
     4: "apr april avril abril aprile avr abr",
     5: "may mai mayo maio maggio mei mag",
     6: "jun june juni juin junio junho giugno giu",
-    7: "jul july juli juillet julio julho luglio lug",
+    7: "jul july juli juillet julio julho luglio lug ju1",
     8: "aug august août aout agosto augustus ago",
     9: "sep sept september septembre septiembre setembro settembre set",
     10: "oct october oktober octobre octubre outubro ottobre okt out ott",
     11: "nov november novembre noviembre novembro",
     12: "dec december dezember décembre decembre diciembre dezembro dicembre dez déc dic des",
 }
+"""`ju1` is how OCR reads Jul before a digit."""
 _MONTH_OF = {name: number for number, names in _MONTHS.items() for name in names.split()}
 _MONTH = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
 _YEAR = r"(?P<year>(?:19|20)\d\d|'?\d\d)"
@@ -41,7 +42,7 @@ _PATTERNS = (
     re.compile(r"(?<!\d)(?P<year>20\d\d|19\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"),
 )
 _NUMBERS = re.compile(
-    r"(?<![\w/.-])(?P<a>\d{1,2})\s?(?P<mark>[-/.])\s?(?P<b>\d{1,2})\s?(?P=mark)\s?(?P<year>(?:19|20)\d\d|\d\d)(?![\w/])(?![.-]\d)"
+    r"(?<![\w/.-])(?P<a>\d{1,2})\s?(?:,(?=/))?(?P<mark>[-/.])\s?(?P<b>\d{1,2})\s?(?P=mark)\s?(?P<year>(?:19|20)\d\d|\d\d)(?![\w/])(?![.-]\d)"
 )
 _CENTURY = 70
 """Years of two digits below this are of the 2000s."""

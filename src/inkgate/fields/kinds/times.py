@@ -1,4 +1,4 @@
-"""Times of day: 18:29, 8:13:39 PM, 13 : 58, 18h29, 18时29分."""
+"""Times of day: 18:29, 8:13:39 PM, 05:10:PM, 13 : 58, 18h29, 18时29分."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
 
 _TIME = re.compile(
     r"(?<![\d:.])(?P<hour>[01]?\d|2[0-3])\s?(?:[:：]|h|时|時)\s?(?P<minute>[0-5]\d)(?:分)?"
-    r"(?:\s?[:：]\s?(?P<second>[0-5]\d))?\s?(?P<half>[ap]\.?\s?m\b\.?)?(?![\d:])",
+    r"(?:\s?[:：]\s?(?P<second>[0-5]\d))?(?:\s?:?\s?(?P<half>[ap]\.?\s?m\b\.?))?(?![\d:])",
     re.IGNORECASE,
 )
 

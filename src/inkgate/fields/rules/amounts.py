@@ -49,6 +49,8 @@ def find_tax(amounts: Sequence[FieldCandidate], total: FieldCandidate | None) ->
 
 
 def _best(amounts: Sequence[FieldCandidate], weights: Sequence[LabelWeight]) -> FieldCandidate | None:
-    scored = [replace(each, score=weigh(each.label, weights)) for each in amounts]
+    """The best amount; rates are none."""
+    printed = [each for each in amounts if each.value is None or each.value.unit != "%"]
+    scored = [replace(each, score=weigh(each.label, weights)) for each in printed]
     best = max(scored, key=lambda each: (each.score, -each.row), default=None)
     return best if best is not None and best.score >= LEAST_SCORE else None

@@ -15,7 +15,7 @@ _WEIGHTS: Final = tuple(
     for pattern, weight in (
         (r"date|datum|fecha|tarikh|data|日期|时间|開立|开票", 3.0),
         (r"invoice|inv|bill|receipt|trans|order|issue|purchase", 1.0),
-        (r"print|due|exp|valid|until|birth|from|to\b|deliver|promo|return|since", -3.0),
+        (r"\bprint|\bdue\b|\bexp|valid|until|birth|\bfrom\b|\bto\b|deliver|promo|return|\bsince", -3.0),
     )
 )
 

@@ -35,6 +35,8 @@ _SUMS: Final = frozenset({"total", "subtotal", "tax"})
 _BY_PLACE: Final = frozenset({"merchant_name", "merchant_address"})
 _OF_PLACE: Final = 0.9
 """Fields that stand without a label, and how sure they are: of names and addresses in receipts, one in ten is wrong."""
+_NAMED: Final = 0.95
+"""Score of a date whose label is the field's: an invoice has the dates of the order and of the delivery, too."""
 _UNLABELLED: Final = 0.75
 """How sure a value without a label is in a schema that isn't of a type with rules."""
 
@@ -52,6 +54,9 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         if special is not None and (meant in _SUMS or schema.name in _TYPES):
             proposal = _proposal(special)
             by_place = meant in _BY_PLACE
+            if meant == "date" and (labelled := finder.find(leaf)) and labelled[0].score >= _NAMED:
+                found[leaf.path] = [_proposal(labelled[0]), proposal]
+                continue
             found[leaf.path] = [replace(proposal, score=proposal.score * _OF_PLACE) if by_place else proposal]
             continue
         found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]

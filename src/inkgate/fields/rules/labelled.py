@@ -117,6 +117,8 @@ class LabelFinder:
         if kind.name not in self.values:
             values: dict[str, list[FieldCandidate]] = {}
             for each in candidates_of(self.pages, kind):
+                if kind.name == "money" and each.value is not None and each.value.unit == "%":
+                    continue  # a rate is no amount
                 _keep(values, fold(each.label), each)
             self.values[kind.name] = values
         scored = ((likeness(label, labels), found) for label, found in self.values[kind.name].items())
