@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,13 +15,12 @@ from inkgate.cli.messages import FAILED, failure, misuse, remedy_here, say
 from inkgate.settings import Settings
 
 if TYPE_CHECKING:
+    from inkgate.cli.extract_outputs import FieldsOutput
     from inkgate.cli.inputs import InputDocument
-    from inkgate.library import AsyncOcr, DocumentFields, ExtractArguments
+    from inkgate.library import AsyncOcr, ExtractArguments
 
 NEEDS_REVIEW = 3
 FORMATS = ("json", "csv")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Spreadsheets run cells that begin with these."""
 
 PathsArgument = Annotated[
     list[str],
@@ -60,6 +57,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
             "--output", "-o", metavar="PATH", help="JSON: a folder for NAME.json; CSV: the file. Default: print."
         ),
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="With -o: replace existing results.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with status 3 if a document needs review.")] = False,
     pages: PagesOption = None,
     engine: EngineOption = None,
@@ -80,17 +78,23 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
         raise misuse(f"{format!r} is not a format. Choose from {', '.join(FORMATS)}.")
     if output is not None and format == "json" and output.is_file():
         raise misuse(f"{output} is a file. For JSON, -o names a folder.")
+    from inkgate.cli.extract_outputs import FieldRows, PrintedFields, WrittenFields
     from inkgate.cli.inputs import collect
+    from inkgate.cli.read import say_skipped
 
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
     wanted = _wanted(type, schema, fields, pages)
-    sources = collect(paths).sources
-    found, problems = _run(settings, sources, wanted, None)
+    inputs = collect(paths)
+    to: FieldsOutput
     if format == "csv":
-        _write_rows(found, output)
+        to = FieldRows.into(output, overwrite=overwrite)
+    elif output is not None:
+        to = WrittenFields.into(output, inputs.sources, overwrite=overwrite)
     else:
-        _write_objects(found, output)
-    _end(found, problems, strict=strict)
+        to = PrintedFields(2 if len(inputs.sources) == 1 else None)
+    outcome = _run(settings, inputs.sources, wanted, to)
+    say_skipped(inputs.skipped)
+    outcome.end(strict=strict)
 
 
 def verify(  # noqa: PLR0913 - one parameter for each option of the command
@@ -111,13 +115,15 @@ def verify(  # noqa: PLR0913 - one parameter for each option of the command
     Exit status: 0 if all is well; 1 if the document could not be read; 2 if the arguments are wrong; 3 if it needs
     review.
     """
+    from inkgate.cli.extract_outputs import PrintedFields
     from inkgate.cli.inputs import collect
 
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
     wanted = _wanted(type, schema, fields, pages)
-    found, problems = _run(settings, collect([path]).sources, wanted, _text(data))
-    _write_objects(found, None)
-    _end(found, problems, strict=True)
+    sources = collect([path]).sources
+    if len(sources) != 1:
+        raise misuse(f"{path} names {len(sources)} documents. Values belong to one.")
+    _run(settings, sources, wanted, PrintedFields(2), _text(data)).end(strict=True)
 
 
 def types(
@@ -144,6 +150,8 @@ def types(
 
 def _wanted(type_name: str, schema: Path | None, fields: str, pages: str | None) -> ExtractArguments:
     names = [name for part in fields.split(",") if (name := part.strip())]
+    if fields and not names:
+        raise misuse("--fields names no field.")
     if sum([bool(type_name), schema is not None, bool(names)]) > 1:
         raise misuse("Give only one of --type, --schema and --fields.")
     wanted: ExtractArguments = {"type": type_name, "fields": names, "pages": pages}
@@ -159,13 +167,32 @@ def _text(path: Path) -> str:
         raise misuse(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8'}.") from error
 
 
-Found = Sequence[tuple[str, "DocumentFields"]]
+@dataclass(slots=True)
+class _Outcome:
+    """What became of the documents: names of those that need review, and a line for each that could not be read."""
+
+    to_review: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def end(self, *, strict: bool) -> None:
+        """Raises typer.Exit with the status of the command."""
+        for name in self.to_review:
+            say(f"{name} needs review.")
+        if self.problems:
+            say(f"{len(self.problems)} documents could not be read:", *self.problems)
+            raise typer.Exit(FAILED)
+        if strict and self.to_review:
+            raise typer.Exit(NEEDS_REVIEW)
 
 
 def _run(
-    settings: Settings, sources: Sequence[InputDocument], wanted: ExtractArguments, data: str | None
-) -> tuple[Found, list[str]]:
-    """Names of documents with their fields, and a line for each that could not be read."""
+    settings: Settings,
+    sources: Sequence[InputDocument],
+    wanted: ExtractArguments,
+    to: FieldsOutput,
+    data: str | None = None,
+) -> _Outcome:
+    """Raises typer.Exit: an argument is wrong, the engine did not start, or Ctrl-C was pressed."""
     import anyio
 
     from inkgate.cli.messages import INTERRUPTED, cause
@@ -182,126 +209,51 @@ def _run(
         """Raises InputRejected before the models are loaded."""
         wanted_fields(field_request(data, wanted), field_finder(settings).types)
 
-    async def run() -> tuple[Found, list[str]]:
+    async def run() -> _Outcome:
         async with AsyncOcr(settings) as ocr:
-            return await _extracted(ocr, sources, wanted, data)
+            return await _extracted(ocr, sources, wanted, to, data)
 
     try:
         check()
-        return anyio.run(run)
+        outcome = anyio.run(run)
+        to.end()
     except InputRejected as error:
         raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     except EngineFailed as error:
         raise failure(
             f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}", *cause(error)
         ) from error
+    except OSError as error:
+        raise failure(f"{error.filename or 'The output'}: {error.strerror or error}.") from error
     except KeyboardInterrupt as error:
-        say("interrupted.")
+        to.end()
+        say("interrupted. What was found until then is written.")
         raise typer.Exit(INTERRUPTED) from error
+    return outcome
 
 
 async def _extracted(
-    ocr: AsyncOcr, sources: Sequence[InputDocument], wanted: ExtractArguments, data: str | None
-) -> tuple[Found, list[str]]:
+    ocr: AsyncOcr, sources: Sequence[InputDocument], wanted: ExtractArguments, to: FieldsOutput, data: str | None
+) -> _Outcome:
+    """Raises OSError: the output can't be written."""
     from inkgate.codec import encodable
     from inkgate.errors import InkgateError
     from inkgate.types import Document
 
-    found: list[tuple[str, DocumentFields]] = []
-    problems = []
+    outcome = _Outcome()
     for source in sources:
         try:
-            document = Document(source.data(), encodable(source.name))
-            found.append((source.name, await ocr.extract(document, data=data, **wanted)))
+            content = source.data()
+        except OSError as error:
+            outcome.problems.append(f"{error.filename or source.name}: {error.strerror or error}.")
+            continue
+        try:
+            found = await ocr.extract(Document(content, encodable(source.name)), data=data, **wanted)
         except InkgateError as error:
             remedy = remedy_here(error.code, error.remedy)
-            problems.append(f"{source.name}: {error.title}. {error.detail} {remedy} ({error.code})")
-        except OSError as error:
-            problems.append(f"{error.filename or source.name}: {error.strerror or error}.")
-    return found, problems
-
-
-def _object(name: str, found: DocumentFields) -> dict[str, object]:
-    from inkgate.fields.as_json import extraction_to_dict
-
-    errors = {str(page.index): page.error.code for page in found.document.pages if page.error is not None}
-    return {"file": name, **extraction_to_dict(found.extraction), "page_errors": errors}
-
-
-def _write_objects(found: Found, folder: Path | None) -> None:
-    if folder is None:
-        indent = 2 if len(found) == 1 else None
-        for name, fields in found:
-            print(json.dumps(_object(name, fields), ensure_ascii=False, indent=indent))
-        return
-    taken: set[Path] = set()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, fields in found:
-            path = folder / f"{Path(name).stem}.json"
-            number = 2
-            while path in taken:
-                path = folder / f"{Path(name).stem}-{number}.json"
-                number += 1
-            taken.add(path)
-            path.write_text(json.dumps(_object(name, fields), ensure_ascii=False, indent=2) + "\n", "utf-8")
-    except OSError as error:
-        raise failure(f"{error.filename or folder}: {error.strerror or error}.") from error
-    say(f"{len(found)} written into {folder}.")
-
-
-def rows_of(found: Found) -> str:
-    """A CSV table: a row a document, a column a field; arrays as JSON. What a spreadsheet would run is quoted."""
-    columns = list(dict.fromkeys(name for _, fields in found for name in _flat(fields.data)))
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["file", "document_type", "status", *(name.removeprefix("/") for name in columns)])
-    for name, fields in found:
-        values = _flat(fields.data)
-        extraction = fields.extraction
-        row = [name, extraction.document_type, extraction.status.value, *(values.get(each, "") for each in columns)]
-        writer.writerow([_cell(value) for value in row])
-    return table.getvalue()
-
-
-def _flat(data: Mapping[str, object], above: str = "") -> dict[str, object]:
-    """Values by path; arrays are values."""
-    flat: dict[str, object] = {}
-    for name, value in data.items():
-        path = f"{above}/{name}"
-        flat |= _flat(value, path) if isinstance(value, dict) else {path: value}
-    return flat
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        is_number = value.lstrip("+-").replace(".", "", 1).replace(",", "").isdigit()
-        return f"'{value}" if value.startswith(_FORMULA) and not is_number else value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _write_rows(found: Found, path: Path | None) -> None:
-    table = rows_of(found)
-    if path is None:
-        sys.stdout.write(table)
-        return
-    try:
-        # With a byte order mark, without which spreadsheets take UTF-8 for another encoding.
-        path.write_text(table, "utf-8-sig")
-    except OSError as error:
-        raise failure(f"{path}: {error.strerror or error}.") from error
-    say(f"{len(found)} rows written into {path}.")
-
-
-def _end(found: Found, problems: Sequence[str], *, strict: bool) -> None:
-    """Raises typer.Exit with the status of the command."""
-    to_review = [name for name, fields in found if fields.extraction.status.value == "needs_review"]
-    for name in to_review:
-        say(f"{name} needs review.")
-    if problems:
-        say(f"{len(problems)} documents could not be read:", *problems)
-        raise typer.Exit(FAILED)
-    if strict and to_review:
-        raise typer.Exit(NEEDS_REVIEW)
+            outcome.problems.append(f"{source.name}: {error.title}. {error.detail} {remedy} ({error.code})")
+            continue
+        to.add(source, found)
+        if found.extraction.status.value == "needs_review":
+            outcome.to_review.append(source.name)
+    return outcome

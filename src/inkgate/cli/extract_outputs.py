@@ -1,0 +1,159 @@
+"""Where the fields of `inkgate extract` go: printed or written document by document, or as rows of one table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from inkgate.cli.inputs import InputDocument
+from inkgate.cli.messages import misuse, say
+from inkgate.cli.outputs import write_whole
+from inkgate.fields.as_json import extraction_to_dict
+from inkgate.library import DocumentFields
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Spreadsheets run cells that begin with these."""
+
+
+class FieldsOutput(Protocol):
+    """Takes the fields of documents as they are found."""
+
+    def add(self, source: InputDocument, found: DocumentFields) -> None:
+        """Writes them, or keeps them until `end`. Raises OSError."""
+        ...
+
+    def end(self) -> None:
+        """After the last document, and after Ctrl-C. Raises OSError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFields:
+    """Prints a JSON object a document; one a line unless `indent` is set."""
+
+    indent: int | None
+
+    def add(self, source: InputDocument, found: DocumentFields) -> None:
+        """See FieldsOutput."""
+        print(json.dumps(_object(source, found), ensure_ascii=False, indent=self.indent), flush=True)
+
+    def end(self) -> None:
+        """See FieldsOutput."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFields:
+    """Writes NAME.json for each document, below the folder as the documents lie below theirs."""
+
+    files: Mapping[InputDocument, Path]
+    folder: Path
+
+    @classmethod
+    def into(cls, folder: Path, sources: Sequence[InputDocument], *, overwrite: bool) -> WrittenFields:
+        """Raises typer.Exit if a file is there and may not be replaced."""
+        short = Counter(source.relative.with_suffix("") for source in sources)
+        files = {
+            source: folder
+            / (
+                source.relative.with_suffix(".json")
+                if short[source.relative.with_suffix("")] == 1
+                else source.relative.with_name(f"{source.relative.name}.json")
+            )
+            for source in sources
+        }
+        _refuse([path for path in files.values() if path.exists()], overwrite=overwrite)
+        return cls(files, folder)
+
+    def add(self, source: InputDocument, found: DocumentFields) -> None:
+        """See FieldsOutput."""
+        text = json.dumps(_object(source, found), ensure_ascii=False, indent=2)
+        write_whole(self.files[source], f"{text}\n".encode())
+
+    def end(self) -> None:
+        """See FieldsOutput."""
+        say(f"{sum(path.exists() for path in self.files.values())} files are in {self.folder}.")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRows:
+    """A CSV table: a row a document, a column a field; arrays as JSON. What a spreadsheet would run is quoted.
+
+    `path`: None: it is printed.
+    """
+
+    path: Path | None
+    rows: list[dict[str, object]] = field(default_factory=list)
+
+    @classmethod
+    def into(cls, path: Path | None, *, overwrite: bool) -> FieldRows:
+        """Raises typer.Exit if the file is there and may not be replaced."""
+        _refuse([path] if path is not None and path.exists() else [], overwrite=overwrite)
+        return cls(path)
+
+    def add(self, source: InputDocument, found: DocumentFields) -> None:
+        """See FieldsOutput."""
+        about = {"file": source.name, "document_type": found.extraction.document_type}
+        self.rows.append({**about, "status": found.extraction.status.value, **_flat(found.data)})
+
+    def end(self) -> None:
+        """See FieldsOutput."""
+        if self.path is None:
+            sys.stdout.write(self.table())
+            return
+        # With a byte order mark, without which spreadsheets take UTF-8 for another encoding.
+        write_whole(self.path, self.table().encode("utf-8-sig"))
+        say(f"{len(self.rows)} rows written into {self.path}.")
+
+    def table(self) -> str:
+        """The table. Paths of fields lose their first slash."""
+        columns = list(dict.fromkeys(["file", "document_type", "status", *(name for row in self.rows for name in row)]))
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow([_cell(name.removeprefix("/")) for name in columns])
+        for row in self.rows:
+            writer.writerow([_cell(row.get(name)) for name in columns])
+        return table.getvalue()
+
+
+def _refuse(existing: Sequence[Path], *, overwrite: bool) -> None:
+    if existing and not overwrite:
+        raise misuse(f"{existing[0]} exists. Give --overwrite to replace results.")
+
+
+def _object(source: InputDocument, found: DocumentFields) -> dict[str, object]:
+    """As POST /extract answers, and the file."""
+    document = found.document
+    about = {
+        "name": document.name,
+        "page_count": document.page_count,
+        "engine": document.engine,
+        "status": document.status.value,
+        "needs_review": list(document.needs_review),
+    }
+    errors = {str(page.index): page.error.code for page in document.pages if page.error is not None}
+    return {"file": source.name, **extraction_to_dict(found.extraction), "document": about, "page_errors": errors}
+
+
+def _flat(data: Mapping[str, object], above: str = "") -> dict[str, object]:
+    """Values by path; arrays are values."""
+    flat: dict[str, object] = {}
+    for name, value in data.items():
+        path = f"{above}/{name}"
+        flat |= _flat(value, path) if isinstance(value, dict) else {path: value}
+    return flat
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        is_number = value.lstrip("+-").replace(".", "", 1).replace(",", "").isdigit()
+        return f"'{value}" if value.startswith(_FORMULA) and not is_number else value
+    return json.dumps(value, ensure_ascii=False)
