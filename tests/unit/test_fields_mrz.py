@@ -107,6 +107,40 @@ def test_slips_of_ocr_are_read_by_their_places() -> None:
     assert (zone.values["birth_date"], zone.values["issuing_country"]) == ("1974-08-12", "UTO")
 
 
+def test_a_letter_that_its_check_digit_can_not_tell_from_a_digit_stays() -> None:
+    """L and 1 give the same check digit, and so do G and 6: only O is read as 0."""
+    lines = passport("L898902C3")
+    lines[1] = lines[1].replace("L898902C3", "L8989O2C3")
+    zone = zone_of(lines)
+    assert zone is not None
+    assert (zone.values["number"], zone.valid) == ("L898902C3", True)
+
+
+def test_visas_and_long_numbers_and_days_that_are_none() -> None:
+    visa = zone_of(["V<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<", "L8988901C4XXX4009078F96121096ZE184226B<<<<<<"])
+    assert visa is not None
+    assert visa.valid
+    assert (visa.values["number"], visa.values["nationality"]) == ("L8988901C", "XXX")
+    birth, expiry = "740812", "120415"
+    first = "I<UTOD23145890<734" + digit("D23145890734") + "<" * 11
+    second = (birth + digit(birth) + "F" + expiry + digit(expiry) + "UTO").ljust(29, "<")
+    second += digit(first[5:30] + second[0:7] + second[8:15] + second[18:29])
+    card = zone_of([first, second, "ERIKSSON<<ANNA<MARIA<<<<<<<<<<"])
+    assert card is not None
+    assert (card.values["number"], card.valid) == ("D23145890734", True)
+    never = zone_of(passport(birth="010231"))
+    assert never is not None
+    assert "birth_date" not in never.values
+
+
+def test_fillers_that_were_read_as_letters_are_no_names() -> None:
+    lines = passport()
+    lines[0] = lines[0][:25] + "<KK<KKKK" + lines[0][33:]
+    zone = zone_of(lines)
+    assert zone is not None
+    assert zone.values["given_names"] == "ANNA MARIA"
+
+
 @pytest.mark.parametrize(
     ("birth", "expiry", "born"),
     [("300101", "290101", "1930"), ("280101", "290101", "2028"), ("050101", "290101", "2005")],

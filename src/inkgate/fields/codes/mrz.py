@@ -9,14 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from typing import Final
 
 from inkgate.types import PageResult
 
 _TO_DIGITS: Final = str.maketrans("OQDILZSBG", "000112586")
+_SLIPS: Final = {"O": "0", "Q": "0", "D": "0", "I": "1", "Z": "2", "S": "5", "B": "8"}
+"""Letters in a number that may be digits. Not L and G: a check digit is the same with 1 and 6 instead."""
 _TO_LETTERS: Final = str.maketrans("012568", "OIZSGB")
 _FILLERS: Final = str.maketrans({"«": "<<", "‹": "<", "≤": "<", "＜": "<", " ": None})
+_K_FOR_FILLERS = re.compile(r"<[K<]{2,}$")
+"""OCR reads fillers as K; no check digit covers names."""
 _LINE = re.compile(r"[A-Z0-9<]+")
 _WEIGHTS: Final = (7, 3, 1)
 _SLACK: Final = 2
@@ -98,7 +103,7 @@ _TD1 = _Layout(
     ((0, 5, 30), (1, 0, 7), (1, 8, 15), (1, 18, 29)),
 )
 _LAYOUTS: Final = (_TD3, _TD2, _TD1)
-_FIRST: Final = {"TD3": "P", "TD2": "ACIPV", "TD1": "ACI"}
+_FIRST: Final = {"TD3": "PV", "TD2": "ACIPV", "TD1": "ACI"}
 """Letters with which the first line begins. Visas have the layout of a passport or of TD2, and no composite digit."""
 
 
@@ -136,7 +141,7 @@ def find_mrz(pages: Sequence[PageResult]) -> Mrz | None:
 
 
 def _zones(page: PageResult) -> Iterator[Mrz]:
-    cleaned = [(index, _cleaned(line.text)) for index, line in enumerate(page.lines) if len(line.text) <= 100]
+    cleaned = [(index, _cleaned(line.text)) for index, line in enumerate(page.lines) if len(line.text) <= _LONGEST]
     candidates = [(index, text) for index, text in cleaned if text]
     for layout in _LAYOUTS:
         fitting = [(at, fitted) for at, text in candidates if (fitted := _fitted(text, layout.length))]
@@ -170,24 +175,48 @@ def _read(layout: _Layout, lines: Sequence[str], page: int, indexes: tuple[int, 
         parts[name] = parts[name].translate(_TO_DIGITS)
     for name in ("issuing_country", "nationality", "names"):
         parts[name] = parts[name].translate(_TO_LETTERS)
+    names = parts["names"]
+    parts["names"] = _K_FOR_FILLERS.sub("", names).ljust(len(names), "<")
+    visa = lines[0].startswith("V")
     if not _holds(parts["number"], parts["number_check"]):
-        digits = parts["number"].translate(_TO_DIGITS)
-        parts["number"] = digits if _holds(digits, parts["number_check"]) else parts["number"]
+        found = [each for each in _slips(parts["number"]) if _holds(each, parts["number_check"])]
+        found = [each for each in found if visa or _composite_holds(layout, {**parts, "number": each}, lines)]
+        parts["number"] = found[0] if len(found) == 1 else parts["number"]
+    number, check = _long_number(layout, parts, lines)
     checks = {
-        "number": _holds(parts["number"], parts["number_check"]),
+        "number": _holds(number, check),
         "birth_date": _holds(parts["birth"], parts["birth_check"]),
         "expiry_date": _holds(parts["expiry"], parts["expiry_check"]),
     }
-    if "personal" in parts:
+    if visa:
+        parts.pop("personal", None)  # data without a check digit
+    elif "personal" in parts:
         empty = not parts["personal"].strip("<")
         wanted = parts["personal_check"].translate(_TO_DIGITS)
         checks["personal_number"] = (empty and wanted in "<0") or _holds(parts["personal"], wanted)
-    repaired = _joined(layout, parts, lines)
-    if not lines[0].startswith("V"):
-        checks["composite"] = _holds(
-            "".join(repaired[line][start:end] for line, start, end in layout.composite), parts["composite_check"]
-        )
-    return Mrz(layout.name, _values(parts), checks, page, indexes)
+    if not visa:
+        checks["composite"] = _composite_holds(layout, parts, lines)
+    return Mrz(layout.name, _values({**parts, "number": number}), checks, page, indexes)
+
+
+def _slips(number: str) -> list[str]:
+    """The number with one letter as the digit that looks like it."""
+    places = (at for at, letter in enumerate(number) if letter in _SLIPS)
+    return [number[:at] + _SLIPS[number[at]] + number[at + 1 :] for at in places]
+
+
+def _long_number(layout: _Layout, parts: Mapping[str, str], lines: Sequence[str]) -> tuple[str, str]:
+    """The number and its check digit. Those of a TD1 card that are longer than nine go on in the optional data."""
+    rest = lines[0][15:30].partition("<")[0] if layout.name == "TD1" else ""
+    if parts["number_check"] != "<" or len(rest) < 2:
+        return parts["number"], parts["number_check"]
+    return parts["number"] + rest[:-1], rest[-1]
+
+
+def _composite_holds(layout: _Layout, parts: Mapping[str, str], lines: Sequence[str]) -> bool:
+    joined = _joined(layout, parts, lines)
+    text = "".join(joined[line][start:end] for line, start, end in layout.composite)
+    return _holds(text, parts["composite_check"])
 
 
 def _joined(layout: _Layout, parts: Mapping[str, str], lines: Sequence[str]) -> list[str]:
@@ -230,9 +259,10 @@ def _date(text: str, century: int) -> str:
     """YYMMDD as ISO 8601; empty if it is no date."""
     if not text.isdigit() or not text.isascii():
         return ""
-    year, month, day = century + int(text[:2]), int(text[2:4]), int(text[4:])
-    known = 1 <= month <= 12 and 1 <= day <= 31
-    return f"{year}-{month:02}-{day:02}" if known else ""
+    try:
+        return date(century + int(text[:2]), int(text[2:4]), int(text[4:])).isoformat()
+    except ValueError:
+        return ""
 
 
 def _holds(text: str, digit: str) -> bool:
