@@ -24,9 +24,8 @@ from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format
 from inkgate.errors import InputRejected
 from inkgate.extraction.wanted import FieldRequest
-from inkgate.fields.as_json import extraction_to_dict
+from inkgate.fields.as_json import about_document, document_fields_to_dict
 from inkgate.fields.schema import invalid
-from inkgate.fields.values import Extraction
 from inkgate.types import Document, DocumentResult, Task
 
 Json = dict[str, Any]
@@ -76,10 +75,10 @@ class ExtractForm:
         wanted = await finder.wanted(options.request(verify=self.verify))
 
         async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
-            return partial(_shown, await finder.find(result, wanted, caller))
+            return partial(document_fields_to_dict, await finder.find(result, wanted, caller))
 
         read = finder.read_options(wanted, options.read_options(Task()))
-        return ReadRequest(await _document(received), read, Native.FORM, _about, find=find)
+        return ReadRequest(await _document(received), read, Native.FORM, about_document, find=find)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -105,21 +104,6 @@ async def _document(received: ReceivedRequest) -> Document:
     if not isinstance(image, str) or not image:
         raise InputRejected("file_missing", "There is neither a part `file` nor base64 in `image`.")
     return await received.context.sources.from_text(image, received.caller)
-
-
-def _shown(found: Extraction, result: DocumentResult) -> Json:
-    errors = {str(page.index): page.error.code for page in result.pages if page.error is not None}
-    return {**extraction_to_dict(found), "document": _about(result), "page_errors": errors}
-
-
-def _about(result: DocumentResult) -> Json:
-    return {
-        "name": result.name,
-        "page_count": result.page_count,
-        "engine": result.engine,
-        "status": result.status.value,
-        "needs_review": list(result.needs_review),
-    }
 
 
 router = APIRouter(tags=["fields"])

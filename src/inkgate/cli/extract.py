@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
-from inkgate.cli.messages import FAILED, failure, misuse, remedy_here, say
+from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
 from inkgate.settings import Settings
 
 if TYPE_CHECKING:
@@ -134,16 +134,13 @@ def types(
     config: ConfigOption = None,
 ) -> None:
     """List the document types and their fields, or print the JSON Schema of one."""
-    from inkgate.errors import InputRejected
     from inkgate.extraction.finder import field_finder
 
-    try:
+    with start_errors():
         known = field_finder(configured(config, {})).types
         if name:
             print(json.dumps(known.named(name).source, ensure_ascii=False, indent=2))
             return
-    except InputRejected as error:
-        raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     for each, schema in sorted(known.schemas.items()):
         print(f"{each}: {', '.join(leaf.path.removeprefix('/').replace('/-/', '[].') for leaf in schema.leaves)}")
 
@@ -195,8 +192,6 @@ def _run(
     """Raises typer.Exit: an argument is wrong, the engine did not start, or Ctrl-C was pressed."""
     import anyio
 
-    from inkgate.cli.messages import INTERRUPTED, cause
-    from inkgate.errors import EngineFailed, InputRejected
     from inkgate.extraction.finder import field_finder
     from inkgate.extraction.wanted import wanted_fields
     from inkgate.library import AsyncOcr, field_request
@@ -214,15 +209,10 @@ def _run(
             return await _extracted(ocr, sources, wanted, to, data)
 
     try:
-        check()
-        outcome = anyio.run(run)
+        with start_errors():
+            check()
+            outcome = anyio.run(run)
         to.end()
-    except InputRejected as error:
-        raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
-    except EngineFailed as error:
-        raise failure(
-            f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}", *cause(error)
-        ) from error
     except OSError as error:
         raise failure(f"{error.filename or 'The output'}: {error.strerror or error}.") from error
     except KeyboardInterrupt as error:
@@ -236,6 +226,7 @@ async def _extracted(
     ocr: AsyncOcr, sources: Sequence[InputDocument], wanted: ExtractArguments, to: FieldsOutput, data: str | None
 ) -> _Outcome:
     """Raises OSError: the output can't be written."""
+    from inkgate.cli.reading import problem_line
     from inkgate.codec import encodable
     from inkgate.errors import InkgateError
     from inkgate.types import Document
@@ -250,8 +241,7 @@ async def _extracted(
         try:
             found = await ocr.extract(Document(content, encodable(source.name)), data=data, **wanted)
         except InkgateError as error:
-            remedy = remedy_here(error.code, error.remedy)
-            outcome.problems.append(f"{source.name}: {error.title}. {error.detail} {remedy} ({error.code})")
+            outcome.problems.append(problem_line(source.name, error.as_page_error(), error.title))
             continue
         to.add(source, found)
         if found.extraction.status.value == "needs_review":

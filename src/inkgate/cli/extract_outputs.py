@@ -15,7 +15,7 @@ from typing import Protocol
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
 from inkgate.cli.outputs import write_whole
-from inkgate.fields.as_json import extraction_to_dict
+from inkgate.fields.as_json import document_fields_to_dict
 from inkgate.library import DocumentFields
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -129,16 +129,7 @@ def _refuse(existing: Sequence[Path], *, overwrite: bool) -> None:
 
 def _object(source: InputDocument, found: DocumentFields) -> dict[str, object]:
     """As POST /extract answers, and the file."""
-    document = found.document
-    about = {
-        "name": document.name,
-        "page_count": document.page_count,
-        "engine": document.engine,
-        "status": document.status.value,
-        "needs_review": list(document.needs_review),
-    }
-    errors = {str(page.index): page.error.code for page in document.pages if page.error is not None}
-    return {"file": source.name, **extraction_to_dict(found.extraction), "document": about, "page_errors": errors}
+    return {"file": source.name, **document_fields_to_dict(found.extraction, found.document)}
 
 
 def _flat(data: Mapping[str, object], above: str = "") -> dict[str, object]:

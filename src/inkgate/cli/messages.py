@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from inkgate.errors import install_extra
+from inkgate.errors import EngineFailed, InputRejected, install_extra
 
 FAILED = 1
 MISUSE = 2
@@ -33,7 +33,7 @@ def remedy_here(code: str, remedy: str) -> str:
     return _REMEDIES.get(code, remedy)
 
 
-def cause(error: BaseException) -> tuple[str, ...]:
+def _cause(error: BaseException) -> tuple[str, ...]:
     """What the error came from, in at most one line: for whoever runs the command, never for clients."""
     return (f"Cause: {' '.join(str(error.__cause__).split())}",) if error.__cause__ is not None else ()
 
@@ -54,6 +54,22 @@ def failure(*lines: str) -> typer.Exit:
     """Prints why the command failed; returns the exception to raise."""
     say(*lines)
     return typer.Exit(FAILED)
+
+
+@contextmanager
+def start_errors() -> Iterator[None]:
+    """Context in which an engine starts: what went wrong ends the command with a message.
+
+    Raises:
+        typer.Exit: with status 2 for what the settings or arguments ask for, 1 if the engine did not start.
+    """
+    try:
+        yield
+    except InputRejected as error:
+        raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
+    except EngineFailed as error:
+        said = f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}"
+        raise failure(said, *_cause(error)) from error
 
 
 @contextmanager

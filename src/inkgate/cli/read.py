@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
-from inkgate.cli.messages import INTERRUPTED, cause, failure, misuse, remedy_here, say
+from inkgate.cli.messages import INTERRUPTED, failure, misuse, say, start_errors
 from inkgate.coordinates import Coordinates
 from inkgate.settings import PdfText, Settings
 
@@ -176,20 +176,14 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
     import anyio
 
     from inkgate.cli.reading import read_documents
-    from inkgate.errors import EngineFailed, InputRejected
     from inkgate.telemetry.logs import configure_logs
 
     # Failures are listed at the end, so logs are shown only on request.
     wanted = "level" in settings.log.model_fields_set
     configure_logs(settings.log if wanted else settings.log.model_copy(update={"level": "error"}))
     try:
-        return anyio.run(read_documents, settings, order)
-    except InputRejected as error:
-        raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
-    except EngineFailed as error:
-        raise failure(
-            f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}", *cause(error)
-        ) from error
+        with start_errors():
+            return anyio.run(read_documents, settings, order)
     except KeyboardInterrupt as error:
         say("interrupted. Files that were already written are complete.")
         raise typer.Exit(INTERRUPTED) from error

@@ -86,7 +86,7 @@ async def _read_one(ocr: AsyncOcr, order: ReadCommand, source: InputDocument, ti
         if result.status is not DocumentStatus.FAILED:
             order.to.write(source, result)
     except InkgateError as error:
-        problem = _line(source.name, error.as_page_error(), error.title)
+        problem = problem_line(source.name, error.as_page_error(), error.title)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -107,7 +107,7 @@ def _add(tally: ReadTally, source: InputDocument, result: DocumentResult) -> Non
     if (to_review := review_line(source.name, result)) is not None:
         tally.reviews.append(to_review)
     tally.problems += [
-        _line(f"{source.name}, page {number}", error, CODES[error.code].title) for number, error in failed
+        problem_line(f"{source.name}, page {number}", error, CODES[error.code].title) for number, error in failed
     ]
 
 
@@ -133,7 +133,8 @@ async def _result(ocr: AsyncOcr, document: Document, arguments: ReadArguments, t
             return reading.result(pages)
 
 
-def _line(name: str, error: PageError, title: str) -> str:
+def problem_line(name: str, error: PageError, title: str) -> str:
+    """What went wrong with a document or page, and what to do."""
     return f"{name}: {title}. {error.detail} {remedy_here(error.code, error.remedy)} ({error.code})"
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
-from inkgate.cli.messages import INTERRUPTED, cause, failure, misuse, remedy_here, say
+from inkgate.cli.messages import INTERRUPTED, failure, misuse, say, start_errors
 from inkgate.errors import install_extra
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 
@@ -66,7 +66,6 @@ def run_until_stopped(settings: Settings, main: Callable[[], Awaitable[None]]) -
     import anyio
 
     from inkgate.engines.workers.shares import usable_cpus
-    from inkgate.errors import EngineFailed, InputRejected
     from inkgate.runtimes.memory import limit_arenas
     from inkgate.telemetry.logs import configure_logs
     from inkgate.telemetry.tracing import TracingUnavailable
@@ -75,15 +74,10 @@ def run_until_stopped(settings: Settings, main: Callable[[], Awaitable[None]]) -
     sys.setswitchinterval(_SWITCH_S)
     limit_arenas(len(usable_cpus()))
     try:
-        anyio.run(main, backend_options={"use_uvloop": True})
+        with start_errors():
+            anyio.run(main, backend_options={"use_uvloop": True})
     except TracingUnavailable as error:
         raise misuse(str(error)) from error
-    except InputRejected as error:
-        raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
-    except EngineFailed as error:
-        raise failure(
-            f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}", *cause(error)
-        ) from error
     except KeyboardInterrupt as error:  # before the signals are handled
         raise typer.Exit(INTERRUPTED) from error
 

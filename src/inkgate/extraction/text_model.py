@@ -19,6 +19,7 @@ import orjson
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
 from inkgate.errors import EngineFailed
+from inkgate.fields.proposed import answered
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import Proposal
 from inkgate.serving.breaker import Breaker
@@ -28,14 +29,12 @@ from inkgate.types import PageResult
 Json = dict[str, Any]
 TEXT_MODEL: Final = "text_model"
 """Origin of its proposals."""
-_SCORE: Final = 0.95
 _MOST_PARTS: Final = 20
 """Of a document. What comes behind them is not sent."""
 _MOST_BYTES: Final = 1 << 20
 """Of an answer."""
 _TOKENS_A_FIELD: Final = 100
 _MOST_TOKENS: Final = 8000
-_LONGEST_VALUE: Final = 4000
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _ORDER: Final = (
     "You find values in a document that was read by OCR. Answer with one JSON object that has exactly the keys that "
@@ -89,12 +88,7 @@ class TextModelServer:
             async with anyio.create_task_group() as group:
                 for at in range(len(parts)):
                     group.start_soon(ask, at)
-        found: dict[str, list[Proposal]] = {}
-        for answer in answers:
-            for question, path in questions.items():
-                if text := _text(answer.get(question)):
-                    found.setdefault(path, []).append(Proposal(text, TEXT_MODEL, _SCORE))
-        return found
+        return answered(schema, ((None, answer) for answer in answers), TEXT_MODEL)
 
     async def _asked(self, text: str, questions: Sequence[str], caller: Caller) -> Json:
         seconds = min(self._settings.timeout_s, caller.deadline - anyio.current_time())
@@ -178,10 +172,3 @@ def parsed_object(said: object) -> Json:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return ""
-    text = str(value).strip()
-    return text if len(text) <= _LONGEST_VALUE else ""

@@ -6,6 +6,7 @@ from typing import Any
 
 from inkgate.codec import encodable
 from inkgate.fields.values import Check, Extraction, FieldValue, Source
+from inkgate.types import DocumentResult
 
 Json = dict[str, Any]
 
@@ -19,6 +20,23 @@ def extraction_to_dict(extraction: Extraction) -> Json:
         "fields": {encodable(path): _field(field) for path, field in extraction.fields.items()},
         "checks": [_check(check) for check in extraction.checks],
         "notes": list(extraction.notes),
+    }
+
+
+def document_fields_to_dict(extraction: Extraction, result: DocumentResult) -> Json:
+    """The extraction, and what is known of the document that was read for it."""
+    errors = {str(page.index): page.error.code for page in result.pages if page.error is not None}
+    return {**extraction_to_dict(extraction), "document": about_document(result), "page_errors": errors}
+
+
+def about_document(result: DocumentResult) -> Json:
+    """A document without its pages."""
+    return {
+        "name": result.name,
+        "page_count": result.page_count,
+        "engine": result.engine,
+        "status": result.status.value,
+        "needs_review": list(result.needs_review),
     }
 
 

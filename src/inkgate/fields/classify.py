@@ -25,13 +25,10 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
     """A passport or identity card by its machine-readable zone, if that is valid; else the type with the most points
     for its words (`x-recognise`: word to points). Without enough points: a type without a name and fields.
     """
-    read = " ".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
-    if (
-        (zone := find_mrz(pages)) is not None
-        and zone.valid
-        and (name := _OF_ZONE.get(zone.layout, "")) in types.schemas
-    ):
+    zone = find_mrz(pages)
+    if zone is not None and zone.valid and (name := _OF_ZONE[zone.layout]) in types.schemas:
         return types.schemas[name]
+    read = " ".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
     text = " ".join(_WORDS.findall(plain(read[:_MOST_CHARACTERS]).casefold()))
     points = {name: _points(f" {text} ", schema) for name, schema in sorted(types.schemas.items())}
     best = max(points, key=lambda name: points[name], default="")

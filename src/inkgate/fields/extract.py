@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.checks import run_checks
-from inkgate.fields.codes.mrz import find_mrz
 from inkgate.fields.codes.propose import code_checks
 from inkgate.fields.folded import FoldedPage, box_around, fold
 from inkgate.fields.ground import Effort, ground_text, ground_value
@@ -68,7 +67,7 @@ def answer(
     }
     items = items_of(pages, schema) if find_items else {}
     fields |= dict(_item_fields(schema, items, least_confidence))
-    checks = (*run_checks(fields, schema.checks), *code_checks(find_mrz(pages) if find_items else None, schema))
+    checks = (*run_checks(fields, schema.checks), *(code_checks(pages, schema) if find_items else ()))
     fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
     return Extraction(
         document_type=schema.name,
@@ -223,7 +222,7 @@ def _item_fields(
 ) -> Iterator[tuple[str, FieldValue]]:
     """The fields of items that a table has, by path: `/items/0/amount`."""
     for leaf in schema.leaves:
-        for number, item in enumerate(items.get(array_of(leaf), ()) if leaf.in_array else ()):
+        for number, item in enumerate(items.get(array_of(leaf), ())):
             if (value := item.get(leaf.path)) is not None:
                 path = _item_path(leaf, number)
                 yield path, _item_field(replace(leaf, path=path), value, least)

@@ -53,7 +53,7 @@ def items_of(pages: Sequence[PageResult], schema: FieldSchema) -> Mapping[str, S
     """The items of each array of objects, by the array's path; out of the tables that have their columns."""
     arrays: dict[str, list[Leaf]] = {}
     for leaf in schema.leaves:
-        if leaf.in_array and (path := array_of(leaf)):
+        if path := array_of(leaf):
             arrays.setdefault(path, []).append(leaf)
     return {path: _items(pages, leaves) for path, leaves in arrays.items()}
 
@@ -102,7 +102,7 @@ def _columns(table: Table, leaves: Sequence[Leaf]) -> _Columns | None:
         return None
     cells = [cell for cell in table.cells if cell.row > header]
     for leaf in leaves:
-        if leaf.path not in columns and KINDS.get(leaf.kind) is not None and leaf.kind == "money":
+        if leaf.path not in columns and leaf.kind == "money":
             taken = set(columns.values())
             free = [at for at in reversed(range(table.columns)) if at not in taken]
             column = next((at for at in free if _is_of_kind(cells, at, leaf.kind)), None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from inkgate.fields.codes.mrz import find_mrz
 from inkgate.fields.codes.propose import code_proposals
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
@@ -23,19 +22,25 @@ def proposed(
     pages: Sequence[PageResult], schema: FieldSchema, of_models: Iterable[Mapping[str, Sequence[Proposal]]] = ()
 ) -> Mapping[str, Sequence[Proposal]]:
     """By path: what codes have, then what models propose, then what rules do."""
-    sources = [code_proposals(find_mrz(pages), schema), *of_models, propose(pages, schema)]
+    sources = [code_proposals(pages, schema), *of_models, propose(pages, schema)]
     return {leaf.path: [each for source in sources for each in source.get(leaf.path, ())] for leaf in schema.leaves}
 
 
 def model_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> Mapping[str, Sequence[Proposal]]:
     """What the model that was shown the pages answered (`PageResult.fields`), by path."""
+    return answered(schema, ((page.index, page.fields or {}) for page in pages), MODEL)
+
+
+def answered(
+    schema: FieldSchema, answers: Iterable[tuple[int | None, Mapping[str, object]]], origin: str
+) -> Mapping[str, Sequence[Proposal]]:
+    """A model's answers, by path. `answers`: the page that each is about, if known, and values by question."""
+    questions = schema.questions
     found: dict[str, list[Proposal]] = {}
-    for page in pages:
-        for question, value in (page.fields or {}).items():
-            path = schema.questions.get(question)
-            text = _text(value)
-            if path is not None and text:
-                found.setdefault(path, []).append(Proposal(text, MODEL, _OF_MODEL, page.index))
+    for page, answer in answers:
+        for question, value in answer.items():
+            if question in questions and (text := _text(value)):
+                found.setdefault(questions[question], []).append(Proposal(text, origin, _OF_MODEL, page))
     return found
 
 

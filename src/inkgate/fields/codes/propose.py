@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from inkgate.fields.codes.mrz import Mrz
+from inkgate.fields.codes.mrz import Mrz, find_mrz
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import CODE, Check, Proposal
+from inkgate.types import PageResult
 
 MRZ_CHECK: Final = "mrz_check_digits"
 _NAMES: Final = {
@@ -31,9 +32,10 @@ _NAMES: Final = {
 """Names of fields, and of the zone's values."""
 
 
-def code_proposals(zone: Mrz | None, schema: FieldSchema) -> dict[str, list[Proposal]]:
+def code_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
     """Proposals by path. Only for schemas that have the check: other papers have numbers of their own."""
-    if zone is None or MRZ_CHECK not in schema.checks:
+    zone = _zone(pages, schema)
+    if zone is None:
         return {}
     found = {}
     for path, name in _paths(schema).items():
@@ -42,17 +44,22 @@ def code_proposals(zone: Mrz | None, schema: FieldSchema) -> dict[str, list[Prop
     return found
 
 
-def code_checks(zone: Mrz | None, schema: FieldSchema) -> tuple[Check, ...]:
+def code_checks(pages: Sequence[PageResult], schema: FieldSchema) -> tuple[Check, ...]:
     """The check of the zone's check digits, if the schema has it. It is about the fields whose digit fails, or about
     all if only the composite one does.
     """
-    if zone is None or MRZ_CHECK not in schema.checks:
+    zone = _zone(pages, schema)
+    if zone is None:
         return ()
     failed = [name for name, holds in zone.checks.items() if not holds]
     paths = _paths(schema)
     concerned = tuple(path for path, name in paths.items() if not failed or name in failed) or tuple(paths)
     detail = f"{zone.layout}: {', '.join(failed)} wrong" if failed else f"{zone.layout}: all hold"
     return (Check(MRZ_CHECK, not failed, concerned, detail),)
+
+
+def _zone(pages: Sequence[PageResult], schema: FieldSchema) -> Mrz | None:
+    return find_mrz(pages) if MRZ_CHECK in schema.checks else None
 
 
 def _paths(schema: FieldSchema) -> Mapping[str, str]:
