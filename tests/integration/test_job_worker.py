@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -328,6 +329,7 @@ async def test_a_full_disk_refuses_new_jobs_and_holds_those_that_run(plant: Plan
 
     gate = anyio.Event()
     plant.engine.act = lambda _, page: gate.wait() if page == 5 else None
+    plant.engine.rest = secrets.token_hex(20_000)  # no result fits into what the database has left within its size
     job_id = await plant.add(12)
     async with plant.working() as worker:
         await until(lambda: plant.engine.reads[job_id, 5] > 0)

@@ -46,10 +46,14 @@ async def until(true: Callable[[], bool]) -> None:
 
 @dataclass
 class CountingEngine:
-    """Counts reads by document and page; `act` may do anything before a page is read."""
+    """Counts reads by document and page; `act` may do anything before a page is read.
+
+    `rest` is put behind the text of each page.
+    """
 
     name: str = "counting"
     act: Callable[[str, int], object] = lambda *_: None
+    rest: str = ""
     reads: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     async def start(self) -> None: ...
@@ -62,7 +66,7 @@ class CountingEngine:
         if acted is not None:
             await acted  # type: ignore[misc]
         await anyio.lowlevel.checkpoint()
-        return PageResult(index=page.index, text=f"page {page.index}", engine=self.name)
+        return PageResult(index=page.index, text=f"page {page.index}{self.rest}", engine=self.name)
 
     def pages_of(self, job_id: str) -> Counter[int]:
         return Counter({page: count for (flow, page), count in self.reads.items() if flow == job_id})

@@ -170,7 +170,7 @@ class ContinuousLoad:
         self._paused = False
         self._ended = False
         self._deciding = threading.Lock()
-        self._thread = threading.Thread(target=anyio.run, args=(self._run,))
+        self._thread = threading.Thread(target=anyio.run, args=(self._run,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -178,7 +178,8 @@ class ContinuousLoad:
 
     def __exit__(self, *_: object) -> None:
         self._ended = True
-        self._thread.join()
+        self._thread.join(2 * ANSWER_S)
+        assert not self._thread.is_alive(), "the load never ended: does a test replace a clock of the whole process?"
 
     def pause(self) -> None:
         """Returns once all requests are answered; sends no more."""

@@ -21,6 +21,8 @@ log = structlog.get_logger(__name__)
 
 _POLL_MS = 1_000
 _CLOSE_S = 5.0
+_COMMIT_S = 5.0
+"""At a shutdown, a commit under way is finished within this time; otherwise its events would come again."""
 _METADATA_MS = 10_000
 """How long a topic or a partition that was made later goes unnoticed. aiokafka's default is five minutes."""
 
@@ -67,7 +69,8 @@ class KafkaEvents:
         owned = self._consumer.assignment()
         try:
             if offsets := {place: offset for place, offset in offsets.items() if place in owned}:
-                await self._consumer.commit(offsets)
+                with anyio.move_on_after(_COMMIT_S, shield=True):
+                    await self._consumer.commit(offsets)
         except (CommitFailedError, IllegalStateError) as error:
             # A partition went to another consumer meanwhile. It gets the events again, as duplicates.
             log.info("intake_not_committed", topic=events[0].topic, reason=type(error).__name__)
