@@ -15,6 +15,7 @@ from inkgate.cli.extract import extract, types, verify
 from inkgate.cli.jobs import jobs
 from inkgate.cli.key import key
 from inkgate.cli.loadtest import loadtest
+from inkgate.cli.mcp import mcp
 from inkgate.cli.read import read
 from inkgate.cli.report import report
 from inkgate.cli.serve import serve
@@ -61,6 +62,7 @@ app.command("types")(types)
 app.command("serve")(serve)
 app.command("work")(work)
 app.add_typer(jobs, name="jobs")
+app.command("mcp")(mcp)
 app.command("doctor")(doctor)
 app.command("key")(key)
 app.command("eval", no_args_is_help=True)(evaluate)

@@ -33,8 +33,8 @@ _HIDDEN = {
 _RENAMED = {"serving.ladder": "serving.degradation"}
 """Former names of settings and branches."""
 _USER = re.compile(r"//[^/@]*@")
-OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_API_KEY", "INKGATE_REQUIRE_ALL"})
-"""Variables of ours that are no settings: where the file is, the key of a client, and the tests' switch."""
+OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_API_KEY", "INKGATE_MCP_KEY", "INKGATE_REQUIRE_ALL"})
+"""Variables of ours that are no settings: the settings' file, keys of clients, and the tests' switch."""
 
 ConfigOption = Annotated[
     Path | None,

@@ -1,0 +1,93 @@
+"""`inkgate mcp`: tools for agents, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
+from inkgate.cli.messages import misuse, needs_extra, say, start_errors
+from inkgate.cli.serve import check_address, is_loopback
+
+KEY_VARIABLE = "INKGATE_MCP_KEY"
+
+
+def mcp(  # noqa: PLR0913 - one parameter for each option of the command
+    *,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP at /mcp. Default: standard input and output.")
+    ] = False,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="With --http: where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="With --http. 0: any.")] = 7862,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host-name", metavar="NAME", help="With --http: a name by which clients reach it.", show_default=False
+        ),
+    ] = None,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--folder",
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Read files below this folder only; may be repeated. Default: all files; with --http: none.",
+            show_default=False,
+        ),
+    ] = None,
+    engine: EngineOption = None,
+    vllm_url: VllmUrlOption = None,
+    vllm_model: VllmModelOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Let agents read documents: a server of the Model Context Protocol (MCP), with the engine in this process.
+
+    A program such as an editor or a desktop assistant starts it: `inkgate mcp`. Tools: read, page, search, extract,
+    verify, document_types.
+
+    With --http, clients must send the key in INKGATE_MCP_KEY, if it is set, as `Authorization: Bearer KEY`. An
+    address that other machines can reach needs one.
+    """
+    key = os.environ.get(KEY_VARIABLE, "").strip()  # noqa: TID251 - the one variable of this command
+    if http and not key and not is_loopback(host):
+        raise misuse(f"{host} can be reached from the network. Set a key in {KEY_VARIABLE}, or listen on 127.0.0.1.")
+    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
+    with needs_extra("mcp"):
+        import mcp.server  # noqa: F401 - says before the models are loaded that it is missing
+    if http:
+        check_address(host, port)
+
+    import anyio
+
+    from inkgate.cli.interrupts import stop_on_signal
+    from inkgate.integrations.mcp.files import AllowedFiles
+    from inkgate.integrations.mcp.readers import engine_reader
+    from inkgate.integrations.mcp.serve import McpAddress, serve_http, serve_stdio
+    from inkgate.integrations.mcp.tools import DocumentTools
+    from inkgate.telemetry.logs import configure_logs
+
+    configure_logs(settings.log)
+    max_bytes = int(settings.limits.max_body_mb * 1_000_000)
+    files = AllowedFiles.below(folder or [], max_bytes, anywhere=not http)
+
+    async def run() -> None:
+        async with engine_reader(settings) as reader:
+            tools = DocumentTools(reader, files)
+            if not http:
+                await serve_stdio(tools)
+                return
+            stop = anyio.Event()
+            address = McpAddress(host, port, key, tuple(name or ()))
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(stop_on_signal, stop)
+                await serve_http(
+                    tools, address, max_bytes, lambda url: say(f"MCP server on {url}. Ctrl-C stops it."), stop
+                )
+                tasks.cancel_scope.cancel()
+
+    with start_errors():
+        anyio.run(run)

@@ -1,0 +1,119 @@
+"""Runs the server, over standard input and output or over HTTP."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from socket import socket
+
+import anyio
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inkgate.integrations.mcp.tools import DocumentTools
+
+PATH = "/mcp"
+_BASE64 = 4 / 3
+_ENVELOPE_BYTES = 1_000_000
+"""Of a message, beside a document's base64."""
+_CLOSE_S = 5
+"""Time for open streams to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpAddress:
+    """Where to listen. `key`: clients must send it as `Authorization: Bearer`; empty: none. `hosts`: Host headers that
+    are answered beside those of loopback, such as ocr.example.org.
+    """
+
+    host: str
+    port: int
+    key: str = field(default="", repr=False)
+    hosts: tuple[str, ...] = ()
+
+
+async def serve_stdio(tools: DocumentTools) -> None:
+    """Serves the program that started this one, until standard input ends."""
+    await tools.server().run_stdio_async()
+
+
+async def serve_http(
+    tools: DocumentTools, address: McpAddress, max_bytes: int, started: Callable[[str], None], stop: anyio.Event
+) -> None:
+    """Serves clients over HTTP until `stop`. `max_bytes`: of a document. `started` takes the URL.
+
+    Raises:
+        SystemExit: can't listen on the address.
+    """
+    loopback = ["127.0.0.1", "localhost", "[::1]"]
+    names = [*loopback, *address.hosts]
+    app: ASGIApp = tools.server().streamable_http_app(
+        streamable_http_path=PATH,
+        host=address.host,
+        max_request_body_size=int(max_bytes * _BASE64) + _ENVELOPE_BYTES,
+        # A web page that a browser on this machine shows must not reach the server under a name of its own.
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
+            allowed_origins=[
+                f"{scheme}://{form}" for name in names for form in (name, f"{name}:*") for scheme in ("http", "https")
+            ],
+        ),
+    )
+    if address.key:
+        app = _KeyRequired(app, address.key)
+    config = uvicorn.Config(
+        app, address.host, address.port, log_config=None, access_log=False, timeout_graceful_shutdown=_CLOSE_S
+    )
+    server = _Server(config, started)
+
+    async def stop_later() -> None:
+        await stop.wait()
+        server.should_exit = True
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stop_later)
+        await server.serve()
+        tasks.cancel_scope.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, and leaves signals to the command."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._on_start = started
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self._on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _KeyRequired:
+    """Answers 401 to HTTP requests without the key."""
+
+    def __init__(self, app: ASGIApp, key: str) -> None:
+        self._app = app
+        self._sent = f"Bearer {key}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not secrets.compare_digest(given, self._sent):
+                refused = PlainTextResponse(
+                    "Send the key of this server as Authorization: Bearer KEY.\n",
+                    401,
+                    headers={"WWW-Authenticate": "Bearer"},
+                )
+                await refused(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
