@@ -1,6 +1,6 @@
 """`python -m inkgate` is the `inkgate` command."""
 
-from inkgate.cli.app import main
+from inkgate.cli.main import main
 
 if __name__ == "__main__":
     main()
