@@ -21,6 +21,8 @@ from generated import ROOT, write_or_check
 from inkgate.api.http.errors import STATUSES
 from inkgate.cli.configure import setting_fields, variable
 from inkgate.doctor import conditions, judge, machine
+from inkgate.engines.vllm.preset import Preset, TaskPrompt
+from inkgate.engines.vllm.presets import known_presets
 from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, Code
 from inkgate.settings import (
     BrokerSettings,
@@ -161,6 +163,49 @@ def doctor_part() -> str:
     return f"{head}\n" + "\n".join(rows) + "\n"
 
 
+def models_part() -> str:
+    """A section for each preset: how the model is asked."""
+    return "\n".join(_preset_section(preset) for preset in sorted(known_presets(), key=lambda preset: preset.name))
+
+
+def _preset_section(preset: Preset) -> str:
+    limits, longest = preset.limits, preset.limits.longest_side
+    pixels = f"{limits.min_pixels:,} to {limits.max_pixels:,}" + (
+        f", longer side at most {longest:,}" if longest else ""
+    )
+    sampling = ", ".join(f"`{name}` {value}" for name, value in preset.sampling.as_request().items())
+    facts = [
+        f"- Licence of the weights: {preset.licence}",
+        f"- Names: {', '.join(f'`{name}`' for name in preset.names)}",
+        f"- Pages are read: {_way_of(preset)}",
+        f"- Pixels of an image: {pixels}",
+        f"- Sampling: {sampling}",
+        f"- Started by inkgate with: `{' '.join(preset.launch.arguments())}`",
+    ]
+    if preset.system is not None:
+        facts.append(f"- System message: {f'`{preset.system}`' if preset.system else 'empty'}")
+    tasks = {f"`{kind}`": task for kind, task in preset.tasks.items()}
+    tasks |= {f"*{name}*": task for name, task in preset.others.items()}
+    prompts = [(name, text) for name, task in tasks.items() for name, text in _prompts_of(name, task)]
+    shown: dict[str, list[str]] = {}
+    for name, text in prompts:
+        shown.setdefault(text, []).append(name)
+    parts = [f"{', '.join(names)}:\n\n```text\n{text}\n```\n" for text, names in shown.items()]
+    return "\n".join([f"## {preset.name}\n", "\n".join(facts), "", *parts])
+
+
+def _prompts_of(name: str, task: TaskPrompt) -> list[tuple[str, str]]:
+    if task.languages:
+        return [(f"{name} into `{language}`", text) for language, text in task.languages.items()]
+    return [(name, task.prompt.strip("\n") or "(no text: the image only)")]
+
+
+def _way_of(preset: Preset) -> str:
+    if preset.elements is None:
+        return "whole"
+    return "by block, which the model finds itself" if preset.layout else "by block, or whole"
+
+
 METRICS = {
     "Requests, pages and tokens": catalog.EVENTS,
     "The service": catalog.SERVICE,
@@ -176,6 +221,7 @@ PAGES = {
     "docs/reference/settings.md": settings_part,
     "docs/reference/errors.md": errors_part,
     "docs/reference/metrics.md": metrics_part,
+    "docs/reference/models.md": models_part,
     "docs/operations/doctor.md": doctor_part,
 }
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.presets import hunyuanocr, paddleocr_vl
+from inkgate.engines.vllm.presets import find_preset, hunyuanocr, paddleocr_vl
 from inkgate.errors import InputRejected
 from inkgate.types import Size
 
@@ -115,3 +115,19 @@ def test_a_smaller_image_is_asked_for_by_its_sides() -> None:
 def test_limits_that_no_image_meets_are_refused() -> None:
     with pytest.raises(ValueError, match="no image can meet"):
         replace(HUNYUAN, max_pixels=1000)
+
+
+def test_images_in_tiles_cost_what_the_models_own_code_counts() -> None:
+    deepseek, docling = find_preset("deepseek-ocr-2").limits, find_preset("granite-docling").limits
+    # 2 x 3 tiles of 144 tokens, the page in 256, and one more; a small image has no tiles
+    assert deepseek.tokens(Size(1654, 2339)) == 256 + 6 * 144 + 1
+    assert deepseek.tokens(Size(600, 700)) == 257
+    # 3 x 4 tiles and the page, each 64 tokens in two marks, and the ends of the rows
+    assert docling.tokens(Size(1654, 2339)) == 13 * 66 + 4 + 2
+
+
+def test_the_longer_side_bounds_an_image_before_its_pixels_do() -> None:
+    limits = find_preset("lightonocr").limits
+    assert limits.resized(Size(1654, 2339)) == Size(1092, 1540)
+    assert limits.resized(Size(500, 700)) == Size(504, 700)
+    assert limits.shrunk(0.5).resized(Size(1654, 2339)) == Size(532, 784)

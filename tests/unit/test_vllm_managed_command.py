@@ -81,6 +81,26 @@ def test_several_api_servers_are_started_by_the_command_which_alone_can(python: 
     assert words[-2:] == ["--api-server-count", "2"]
 
 
+def test_speculative_decoding_takes_the_draft_of_the_model(python: str, tmp_path: Path) -> None:
+    def words(name: str, **managed: object) -> list[str]:
+        settings = VllmSettings(
+            managed=ManagedSettings.model_validate({"python": python, "speculative": True, **managed})
+        )
+        return server_command(find_preset(name), settings).arguments(16)
+
+    hunyuan = words("hunyuanocr", model=str(tmp_path))
+    draft = f'{{"method":"dflash","model":"{tmp_path}/dflash","num_speculative_tokens":15}}'
+    assert hunyuan[-2:] == ["--speculative-config", draft]
+    assert hunyuan[hunyuan.index("--gpu-memory-utilization") + 1] == "0.85"
+    assert '"model":"/srv/draft"' in words("hunyuanocr", draft_model="/srv/draft")[-1]
+    assert words("glm-ocr")[-1] == '{"method":"mtp","num_speculative_tokens":3}'
+    assert "0.6" in words("hunyuanocr", draft_model="/srv/draft", gpu_memory_utilization=0.6)
+    for name, message in (("hunyuanocr", "in the folder `dflash`"), ("paddleocr-vl", "has no draft")):
+        with pytest.raises(InputRejected, match=message) as refused:
+            words(name)
+        assert refused.value.code == "engine_incomplete"
+
+
 def test_vllm_sends_its_part_of_traces_where_ours_go(python: str) -> None:
     headers = {"authorization": SecretStr("Bearer a,b")}
     tracing = TracingSettings(endpoint="http://127.0.0.1:4318/", headers=headers, service_name="ocr")

@@ -34,12 +34,17 @@ def test_a_preset_is_found_by_its_name_and_by_what_servers_call_the_model() -> N
         ("PaddlePaddle/PaddleOCR-VL", "paddleocr-vl-1.0"),
         ("PaddleOCR-VL-0.9B", "paddleocr-vl-1.0"),
         ("/srv/models/PaddleOCR-VL-1.5-0.9B/", "paddleocr-vl-1.5"),
+        ("olmocr", "olmocr-2"),
+        ("opendatalab/MinerU2.5-2509-1.2B", "mineru-2.5"),
+        ("qwen-vl", "qwen3-vl"),
     ]
     assert [(asked, found) for asked, name in cases if (found := find_preset(asked).name) != name] == []
 
 
 def test_an_unknown_name_is_answered_with_those_that_there_are() -> None:
-    with pytest.raises(InputRejected, match=r"'gpt'; there are: hunyuanocr-1\.0, hunyuanocr-1\.5, paddle") as refused:
+    with pytest.raises(
+        InputRejected, match=r"'gpt'; there are: deepseek-ocr-2, .*hunyuanocr-1\.0, hunyuanocr-1"
+    ) as refused:
         find_preset("gpt")
     assert refused.value.code == "engine_unknown"
 
@@ -204,6 +209,12 @@ def test_charts_and_seals_are_read_by_prompts_of_their_own_where_the_model_has_t
     assert prompt(hunyuanocr.V1_5, "text", BlockType.TEXT) is None
     with pytest.raises(ValueError, match="`classes` uses seal, not in"):
         replace(hunyuanocr.V1_5, classes={"seal": "seal"})
+
+
+def test_a_layout_of_the_model_s_own_needs_its_prompt_and_elements_to_read() -> None:
+    for wrong in ("nothing", "subtitles"):
+        with pytest.raises(ValueError, match="`layout` needs"):
+            replace(hunyuanocr.V1_5, layout=wrong)
 
 
 def test_a_preset_without_names_is_refused() -> None:

@@ -17,6 +17,7 @@ class Region:
         box: in pixels of the model's input image.
         rank: its position in the reading order, from 0, if the layout model gives one.
         label: the model's own class name if it is more specific than `type`: `chart`, `seal`.
+        rotation: degrees clockwise (0, 90, 180, 270) by which its pixels must be rotated to be upright.
     """
 
     type: BlockType
@@ -24,6 +25,7 @@ class Region:
     confidence: float
     rank: int | None = None
     label: str = ""
+    rotation: int = 0
 
     def scaled(self, factor: float) -> Region:
         """The same region in an image `factor` times as large."""

@@ -44,6 +44,13 @@ class ManagedSettings(Branch):
     )
     tensor_parallel_size: PositiveInt = Field(1, description="Number of GPUs for one model.")
     quantization: str = Field("", description="Quantization of the weights, such as `fp8`. Empty: none.")
+    speculative: bool = Field(
+        default=False, description="Speculative decoding with the model's own draft: faster, the same text."
+    )
+    draft_model: str = Field(
+        "",
+        description="Folder of the draft for `speculative`. Empty: where the preset says, inside the weights' folder.",
+    )
     extra_flags: tuple[str, ...] = Field((), description="More flags for vLLM, one word an item.")
     environment: dict[str, str] = Field({}, description="More environment variables for vLLM.")
     start_s: PositiveFloat = Field(900.0, description="How long vLLM may take to start.")
@@ -113,6 +120,11 @@ class VllmSettings(Branch):
         60.0, description="A server that sends no token of any request for this long is tested and taken out."
     )
     recover_s: PositiveFloat = Field(30.0, description="How long a request waits if no server is up.")
+    structured_fields: bool = Field(
+        default=True,
+        description="Have the server force answers about fields into a JSON schema. A server that refuses is asked"
+        " without.",
+    )
     logprobs: bool = Field(default=True, description="Request log-probabilities, from which confidence is computed.")
     jpeg_quality: int = Field(95, ge=0, le=100, description="JPEG quality of images for the model. 0: PNG.")
     encoding_threads: PositiveInt = Field(2, description="Threads that resize and encode pages.")

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from inkgate.engines.vllm.images import ImageLimits
+from inkgate.engines.vllm.parsers.answer import json_fields
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
 from inkgate.engines.vllm.preset import Launch, Preset, RetryStep, Sampling, TaskPrompt
 from inkgate.types import TaskKind
+
+RANDOM = Sampling(temperature=2.0, seed=7, max_completion_tokens=512)
 
 PRESETS = (
     Preset(
         name="tiny-paddleocr-vl",
         served_names=("tiny-paddleocr-vl",),
-        tasks={TaskKind.TEXT: TaskPrompt("OCR:", plain), TaskKind.PARSE: TaskPrompt("OCR:", markdown)},
+        tasks={
+            TaskKind.TEXT: TaskPrompt("OCR:", plain),
+            TaskKind.PARSE: TaskPrompt("OCR:", markdown),
+            # It was not trained to answer in JSON: at this temperature, whatever the grammar allows.
+            TaskKind.EXTRACT: TaskPrompt("[{fields}]", json_fields, sampling=RANDOM),
+        },
         # As in its preprocessor_config.json; not sent.
         limits=ImageLimits(patch=14, merge=2, min_pixels=28 * 28, max_pixels=28 * 28 * 256, raise_sides=True),
         sampling=Sampling(temperature=0.0, max_completion_tokens=128),

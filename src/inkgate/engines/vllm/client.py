@@ -145,8 +145,11 @@ class ModelReply:
     whole_ms: float
 
 
-async def ask(client: ChatClient, request: Mapping[str, object], about: ModelCall = UNKNOWN) -> ModelReply:
-    """The reply to `request`. `about`: the call's metadata.
+async def ask(
+    client: ChatClient, request: Mapping[str, object], about: ModelCall = UNKNOWN, blank_tail: int = 0
+) -> ModelReply:
+    """The reply to `request`. `about`: the call's metadata. `blank_tail`: an answer that ends in so many blanks is
+    stopped as one that repeats itself; 0: it may.
 
     Raises:
         InputRejected, EngineFailed: as ChatClient.stream; the text received so far is lost.
@@ -158,6 +161,7 @@ async def ask(client: ChatClient, request: Mapping[str, object], about: ModelCal
     heard: list[GeneratedToken] = []
     reason: str | None = None
     loop: RepeatedTail | None = None
+    blanks = 0
     async with client.stream(request, about) as deltas:
         async for delta in deltas:
             if first is None and (delta.text or delta.tokens):
@@ -166,13 +170,17 @@ async def ask(client: ChatClient, request: Mapping[str, object], about: ModelCal
             heard += delta.tokens
             reason = delta.finish_reason or reason
             loop = guard.feed(delta.text)
-            if loop is not None:
+            inked = len(delta.text.rstrip())
+            blanks = len(delta.text) - inked + (0 if inked else blanks)
+            if loop is not None or 0 < blank_tail <= blanks:
                 break
     ended = perf_counter()
     text = "".join(pieces)
     error: EngineFailed | None
     if loop is not None:
         text, error = text[: loop.start + len(loop.unit)], _repeats(loop.count)
+    elif 0 < blank_tail <= blanks:
+        text, error = text.rstrip(), _repeats(blanks)
     else:
         text, error = apply_finish_reason(text, reason)
     return ModelReply(text, tuple(heard), error, ((first or ended) - started) * 1000, (ended - started) * 1000)

@@ -1,4 +1,6 @@
-"""Reads a page block by block: a layout model finds the blocks, all are requested at once, the page is assembled."""
+"""Reads a page block by block: a layout model, or the model itself, finds the blocks, all are requested at once, the
+page is assembled.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +8,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import anyio
+import numpy as np
+import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
 from inkgate.engines.attempts import OUTPUT_ERRORS, take_over
 from inkgate.engines.base import Engine
+from inkgate.engines.vllm.answer_blocks import page_numbers
 from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageReader, PageRequest, Picture
 from inkgate.engines.vllm.images import PageCrop, crop_pixels, is_blank
-from inkgate.engines.vllm.parsers.answer import ParsedAnswer
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer, PlacedBlock
 from inkgate.engines.vllm.preset import Preset, PromptPlan
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.blocks import levels_by_height
 from inkgate.layout.hyphenation import join_lines
 from inkgate.layout.ink import merge_boxes, text_outside
-from inkgate.layout.markdown import RUNNING, page_markdown, running_text
+from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.order import in_reading_order, row_height
-from inkgate.layout.running import is_page_number
 from inkgate.types import (
+    Attempt,
     Block,
     BlockType,
     Box,
-    LeftOut,
-    LeftOutReason,
     Page,
     PageError,
     PageResult,
@@ -40,6 +43,8 @@ from inkgate.types import (
     TextWord,
     mean_confidence,
 )
+
+log = structlog.get_logger(__name__)
 
 LEAST_SIDE = 96
 """An image whose shorter side is below this, in pixels, is one element: a line that was cut out before."""
@@ -128,15 +133,6 @@ def _text_of(elements: Sequence[Element]) -> tuple[str, tuple[TextWord, ...]]:
     return text, tuple(words)
 
 
-def page_numbers(blocks: Sequence[Block]) -> tuple[LeftOut, ...]:
-    """Running lines that are page numbers: the Markdown is without them."""
-    return tuple(
-        LeftOut(block.text, LeftOutReason.PAGE_NUMBER, ())
-        for block in blocks
-        if block.type in RUNNING and is_page_number(block.text)
-    )
-
-
 def _error_of(elements: Sequence[Element]) -> PageError | None:
     failed = [element.failure for element in elements if element.failure is not None]
     if not failed:
@@ -176,8 +172,7 @@ class ElementReader:
         request = PageRequest(caller, page.content_key)
         with request.timings.of("render"):
             pixels = await page.pixels(self.images.settings.layout_longest_side)
-        with request.timings.of("layout"):
-            found = await self.images.threads.run(regions_of, self.layout, pixels.rgb, preset)
+        found, attempts = await self._regions(page, pixels, request)
         if not found:
             return await self.whole.read(page, task, caller)
         read = await self._all(page, task, pixels, found, request)
@@ -185,7 +180,28 @@ class ElementReader:
         if len(failed) == sum(element.read is not None or element.failure is not None for element in read):
             raise failed[0]
         result = assemble_page(read, page, task, request.timings.spent_ms)
-        return replace(result, engine=self.images.preset.name)
+        return replace(result, engine=self.images.preset.name, attempts=(*attempts, *result.attempts))
+
+    async def _regions(
+        self, page: Page, pixels: Pixels, request: PageRequest
+    ) -> tuple[list[Region], tuple[Attempt, ...]]:
+        """The page's blocks, boxes in pixels of `pixels`, and the attempts to find them with the model itself. If that
+        fails, the layout model finds them.
+        """
+        preset = self.images.preset
+        attempts: tuple[Attempt, ...] = ()
+        if preset.layout:
+            try:
+                plan = preset.other_plan(preset.layout)
+                read = await self.images.read(Picture(pixels.rgb, page.size, "layout"), plan, request)
+            except EngineFailed as error:
+                log.warning("model_layout_failed", page=page.index, code=error.code)
+            else:
+                attempts = read.attempts
+                if read.error is None:
+                    return model_regions(read.answer.blocks, pixels.scale), attempts
+        with request.timings.of("layout"):
+            return await self.images.threads.run(regions_of, self.layout, pixels.rgb, preset), attempts
 
     async def _all(
         self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], request: PageRequest
@@ -194,7 +210,8 @@ class ElementReader:
         read = [Element(region.scaled(pixels.scale)) for region in regions]
 
         async def one(number: int, region: Region, plan: PromptPlan) -> None:
-            crop = PageCrop(page, crop_pixels(pixels.rgb, region.box), pixels.scale)
+            rgb = np.rot90(crop_pixels(pixels.rgb, region.box), -region.rotation // 90)
+            crop = PageCrop(page, rgb, pixels.scale)
             plan = plan.reduced(task.image_scale, task.max_output_tokens)
             read[number] = await self._element(f"block {number + 1}", read[number].region, crop, plan, request)
 
@@ -224,6 +241,14 @@ class ElementReader:
             else:
                 read = ImageRead(ParsedAnswer(taken.text), attempts=attempts)
         return Element(region, read, failure=read.error)
+
+
+def model_regions(blocks: Sequence[PlacedBlock], scale: float) -> list[Region]:
+    """The blocks that the model found, in its order. `scale`: pixels of the page per pixel of the regions."""
+    return [
+        Region(b.type, b.box, 1.0, rank=i, label=b.label, rotation=b.rotation).scaled(1 / scale)
+        for i, b in enumerate(blocks)
+    ]
 
 
 def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:

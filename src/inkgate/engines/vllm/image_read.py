@@ -14,6 +14,8 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.attempts import OUTPUT_ERRORS, AttemptTimer, StageTimes
+from inkgate.engines.vllm.answer_blocks import blocks_of_answer, page_numbers
+from inkgate.engines.vllm.answer_schema import BLANK_TAIL, SchemaSupport, completed
 from inkgate.engines.vllm.client import ChatClient, ModelReply, ask
 from inkgate.engines.vllm.confidence import Confidence, scored_words
 from inkgate.engines.vllm.images import EncodedImage, encode, is_blank
@@ -21,9 +23,10 @@ from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.preset import Preset, PromptPlan
 from inkgate.engines.vllm.protocol import token_limit
 from inkgate.engines.vllm.upstream import ModelCall
-from inkgate.errors import EngineFailed, InkgateError
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.settings import VllmSettings
-from inkgate.types import Attempt, Line, Page, PageResult, RgbArray, Size, Task, TaskKind, TextWord
+from inkgate.types import Attempt, BlockType, Line, Page, PageResult, RgbArray, Size, Task, TaskKind, TextWord
 
 log = structlog.get_logger(__name__)
 LOST = frozenset({"upstream_cut_off", "upstream_stalled"})
@@ -98,6 +101,7 @@ class ImageReader:
     settings: VllmSettings
     client: ChatClient
     threads: Threads
+    schemas: SchemaSupport = field(default_factory=SchemaSupport)
 
     async def read(self, picture: Picture, plan: PromptPlan, request: PageRequest) -> ImageRead:
         """The first complete answer; if no attempt gives one, the longest, with `error`.
@@ -141,6 +145,8 @@ class ImageReader:
         if settings.max_tokens:
             limit = "max_completion_tokens" if "max_completion_tokens" in request else "max_tokens"
             request[limit] = settings.max_tokens
+        if plan.answer is not None and settings.structured_fields and self.schemas.expected:
+            request["response_format"] = plan.answer.response_format
         if settings.logprobs:
             request["logprobs"] = True
         if settings.repetition_count > 1:
@@ -169,7 +175,8 @@ class ImageReader:
         enlarge = 2.0 if under is not None and max(picture.size.width, picture.size.height) < under else 1.0
         if plan.limits.sent and picture.size.width * picture.size.height < plan.limits.min_pixels:
             enlarge = math.inf  # up to the target: the server may not accept the limits
-        return await self.threads.run(encode, picture.rgb, target, self.settings.jpeg_quality, enlarge=enlarge)
+        quality, stretch = self.settings.jpeg_quality, plan.limits.stretch is not None
+        return await self.threads.run(encode, picture.rgb, target, quality, enlarge=enlarge, stretch=stretch)
 
     async def _step(
         self, picture: Picture, step: _Step, image: EncodedImage, request: PageRequest, attempts: list[Attempt]
@@ -193,11 +200,23 @@ class ImageReader:
     async def _ask(self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest) -> ImageRead:
         body = self.request(plan, image.url)
         call = replace(self._call(plan, picture.size, body, image), caller=request.caller, content=request.content)
-        reply = await ask(self.client, body, call)
+        reply = await self._asked(body, call)
         request.timings.add("first_token", reply.first_token_ms)
         request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
         with request.timings.of("parse"):
-            return await self.threads.run(_understood, reply, plan, picture.size)
+            return await self.threads.run(_understood, reply, plan, picture.size, image.size)
+
+    async def _asked(self, body: dict[str, object], call: ModelCall) -> ModelReply:
+        """The reply. A request that is refused with a schema is sent once more without."""
+        try:
+            return await ask(self.client, body, call, BLANK_TAIL if "response_format" in body else 0)
+        except InputRejected as error:
+            if error.code != "upstream_rejected" or body.pop("response_format", None) is None:
+                raise
+        reply = await ask(self.client, body, call)
+        log.info("model_server_refuses_schema", model=self.model)
+        self.schemas.refused()
+        return reply
 
     def _call(self, plan: PromptPlan, size: Size, body: Mapping[str, object], image: EncodedImage) -> ModelCall:
         """The call's metadata: the exact number of image tokens, and the maximum length of the answer."""
@@ -211,13 +230,21 @@ class ImageReader:
         )
 
 
-def _understood(reply: ModelReply, plan: PromptPlan, size: Size) -> ImageRead:
-    """The reply, parsed, with the confidence of its parts. Blocking."""
+def _understood(reply: ModelReply, plan: PromptPlan, size: Size, sent: Size) -> ImageRead:
+    """The reply, parsed, with the confidence of its parts. `sent`: size of the image as sent, which the server resizes
+    as its limits say. Blocking.
+    """
     error: InkgateError | None = reply.error
+    if error is not None and plan.answer is not None and (whole := completed(reply.text)) is not None:
+        reply, error = replace(reply, text=whole, error=None), None
+    seen = plan.limits.resized(sent) if plan.in_seen_pixels else size
     try:
-        answer = plan.parser(reply.text, size)
+        answer = plan.parser(reply.text, seen)
     except EngineFailed as failure:
         return ImageRead(ParsedAnswer(reply.text), error=error or failure)
+    answer = answer if seen == size else answer.scaled(seen, size)
+    if plan.answer is not None and answer.fields is not None:
+        answer = replace(answer, fields=plan.answer.checked(answer.fields))
     confidence = Confidence(reply.text, reply.tokens)
     lines = tuple(found.as_line(_known(confidence.of(found.start, found.end))) for found in answer.lines)
     words = scored_words(answer.text, confidence) if not lines and reply.tokens else ()
@@ -267,15 +294,22 @@ def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: S
     """The page's result if `read` is the whole page."""
     answer = read.answer
     asked = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT
+    parse = task.kind is TaskKind.PARSE
+    blocks = blocks_of_answer(answer) if parse else ()
+    left_out = page_numbers(blocks)
+    markdown = answer.text if answer.markdown is None else answer.markdown
     return PageResult(
         index=page.index,
         width=page.size.width,
         height=page.size.height,
         dpi=page.dpi,
         lines=read.lines,
-        blocks=() if task.kind is TaskKind.PARSE else None,
+        blocks=blocks if parse else None,
         text=answer.text,
-        markdown=(answer.text if answer.markdown is None else answer.markdown) if asked else None,
+        markdown=(page_markdown(blocks, left_out) if blocks else markdown) if asked else None,
+        header=running_text(blocks, BlockType.HEADER),
+        footer=running_text(blocks, BlockType.FOOTER),
+        left_out=left_out,
         fields=answer.fields,
         engine=engine,
         timings_ms=timings.spent_ms,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import cv2
 import numpy as np
@@ -20,6 +21,53 @@ _NOISE = 8
 """Maximum difference between the darkest and the brightest value of a blank page, of 255."""
 MARGIN = 0.002
 """Margin around a block, as a share of the page's longer side: layout models draw tight boxes."""
+
+
+class Tiling(Protocol):
+    """How a model splits an image into tiles."""
+
+    def tokens(self, size: Size, /) -> int:
+        """Tokens of an image of this size."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SquareTiles:
+    """Idefics3 (`image_processing_idefics3.py` in transformers): the image, its longer side scaled to `longest`, in
+    tiles of `side`, and once as a whole; `each` tokens a tile, and marks around them.
+    """
+
+    side: int
+    longest: int
+    each: int
+
+    def tokens(self, size: Size) -> int:
+        """See Tiling."""
+        scale = self.longest / max(size.width, size.height)
+        columns, rows = (max(1, math.ceil(n * scale / self.side)) for n in (size.width, size.height))
+        tiles = columns * rows
+        return self.each + 4 if tiles == 1 else (tiles + 1) * (self.each + 2) + rows + 2
+
+
+@dataclass(frozen=True, slots=True)
+class RatioTiles:
+    """DeepSeek-OCR (`dynamic_preprocess` in its code): an image with a side over `side` is stretched to that grid of 2
+    to `most` tiles whose shape is nearest to its own; `whole` tokens for the image and `each` for a tile.
+    """
+
+    side: int
+    most: int
+    whole: int
+    each: int
+
+    def tokens(self, size: Size) -> int:
+        """See Tiling."""
+        if max(size.width, size.height) <= self.side:
+            return self.whole + 1
+        aspect = size.width / size.height
+        grids = [(w, h) for w in range(1, self.most + 1) for h in range(1, self.most // w + 1) if w * h > 1]
+        wide, high = min(grids, key=lambda grid: (abs(aspect - grid[0] / grid[1]), -grid[0] * grid[1]))
+        return self.whole + wide * high * self.each + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +86,9 @@ class ImageLimits:
         extra_tokens: tokens added to each image.
         sent: whether min_pixels and max_pixels are sent with the request as `mm_processor_kwargs`, because the server's
             defaults differ.
+        longest_side: maximum longer side, in pixels, to which images are shrunk first; None: no such limit.
+        stretch: all images are stretched to this size, whatever their shape; None: they keep their shape.
+        tiling: counts the tokens of models that split images into tiles; None: tokens are merged patches.
     """
 
     patch: int
@@ -50,6 +101,9 @@ class ImageLimits:
     row_tokens: int = 0
     extra_tokens: int = 0
     sent: bool = False
+    longest_side: int | None = None
+    stretch: Size | None = None
+    tiling: Tiling | None = None
 
     def __post_init__(self) -> None:
         if min(self.patch, self.merge, self.min_pixels) < 1 or self.max_pixels < self.min_pixels:
@@ -73,6 +127,8 @@ class ImageLimits:
         if max(width, height) > self.aspect * min(width, height):
             detail = f"the image is {size.width} x {size.height} pixels; the model's limit is {self.aspect:g}:1"
             raise InputRejected("image_too_narrow", detail)
+        if self.stretch is not None:
+            return self.stretch
         wide, high = round(width / self.factor), round(height / self.factor)
         pixels = wide * high * self.factor**2
         if pixels > self.max_pixels:
@@ -88,12 +144,17 @@ class ImageLimits:
     def tokens(self, size: Size) -> int:
         """Image tokens in the prompt for an image of `size`, exact. Raises InputRejected as `resized` does."""
         seen = self.resized(size)
+        if self.tiling is not None:
+            return self.tiling.tokens(seen)
         wide, high = seen.width // self.factor, seen.height // self.factor
         return high * (wide + self.row_tokens) + self.extra_tokens
 
     def shrunk(self, factor: float) -> ImageLimits:
-        """The same limits with the sides of the largest image scaled by `factor`; never under `min_pixels`."""
-        return replace(self, max_pixels=max(self.min_pixels, int(self.max_pixels * factor**2)))
+        """The same limits with the sides of the largest image scaled by `factor`; never under `min_pixels`. A fixed
+        size stays: models that have one know no other.
+        """
+        longest = None if self.longest_side is None else max(self.factor, int(self.longest_side * factor))
+        return replace(self, max_pixels=max(self.min_pixels, int(self.max_pixels * factor**2)), longest_side=longest)
 
     def within(self, max_pixels: int) -> ImageLimits:
         """The same limits with at most this many pixels; never under `min_pixels`."""
@@ -109,6 +170,9 @@ class ImageLimits:
                 width, height = round(width * self.factor / height), self.factor
             if width < self.factor:
                 width, height = self.factor, round(height * self.factor / width)
+        if self.longest_side is not None and max(width, height) > self.longest_side:
+            scale = self.longest_side / max(width, height)
+            width, height = max(1, round(width * scale)), max(1, round(height * scale))
         return width, height
 
 
@@ -121,15 +185,17 @@ class EncodedImage:
     target: Size
 
 
-def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1.0) -> EncodedImage:
+def encode(
+    rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1.0, stretch: bool = False
+) -> EncodedImage:
     """`rgb` (H, W, 3) shrunk to fit `target`, or enlarged by `enlarge` at most, as JPEG; as PNG for quality 0.
-    Blocking.
+    `stretch`: made exactly as large as `target`, whatever its shape. Blocking.
 
     The server resizes to its own grid: enlarging only for that is left to it, which saves bandwidth.
     """
     height, width = rgb.shape[:2]
     factor = min(enlarge, target.width / width, target.height / height)
-    size = Size(max(1, round(width * factor)), max(1, round(height * factor)))
+    size = target if stretch else Size(max(1, round(width * factor)), max(1, round(height * factor)))
     if size != Size(width, height):
         kernel = cv2.INTER_AREA if factor < 1.0 else cv2.INTER_CUBIC
         rgb = np.asarray(cv2.resize(rgb, (size.width, size.height), interpolation=kernel), np.uint8)

@@ -6,9 +6,11 @@ To support another model, add a module in `presets/` or a file of your own; noth
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from inkgate.engines.vllm.answer_schema import FieldAnswer, answer_names, asked_name
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.parsers.answer import Parser
 from inkgate.errors import InputRejected
@@ -16,6 +18,8 @@ from inkgate.types import BlockType, TaskKind
 
 FIELDS = "{fields}"
 """Placeholder in a prompt for the names of the fields to extract: 'name','date'."""
+FIELDS_JSON = "{fields_json}"
+"""The same as an object to fill in: {"name": "", "date": ""}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class TaskPrompt:
         parser: makes a ParsedAnswer of the model's text.
         sampling, limits: override the preset's.
         languages: prompts by the language to translate into (ISO 639-1); override `prompt`.
+        in_seen_pixels: the model gives places in pixels of the image as it sees it, after resizing; the parser then
+            gets that image's size.
     """
 
     prompt: str
@@ -64,6 +70,12 @@ class TaskPrompt:
     sampling: Sampling | None = None
     limits: ImageLimits | None = None
     languages: Mapping[str, str] = field(default_factory=dict)
+    in_seen_pixels: bool = False
+
+    @property
+    def asks_for_fields(self) -> bool:
+        """Whether the prompt names the fields to extract."""
+        return FIELDS in self.prompt or FIELDS_JSON in self.prompt
 
     def filled(self, names: Sequence[str] = (), language: str | None = None) -> str:
         """The prompt with the fields' names, worded for the language.
@@ -79,22 +91,28 @@ class TaskPrompt:
                     "options_invalid", f"translation supports only these languages: {', '.join(self.languages)}"
                 )
             text = self.languages[language]
-        if FIELDS not in text:
+        if not self.asks_for_fields:
             return text
         if not names:
             raise InputRejected("options_invalid", "name at least one field to extract")
-        quoted = ",".join("'" + " ".join(name.replace("'", "’").split()) + "'" for name in names)
-        return text.replace(FIELDS, quoted)
+        asked = [asked_name(name) for name in names]
+        form = json.dumps(dict.fromkeys(asked, ""), ensure_ascii=False)
+        return text.replace(FIELDS_JSON, form).replace(FIELDS, ",".join(f"'{name}'" for name in asked))
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPlan:
-    """One request to the model without the image: the prompt as sent, and how to parse the answer."""
+    """One request to the model without the image: the prompt as sent, and how to parse the answer.
+
+    `answer`: what the answer must be, if fields are asked for. `in_seen_pixels`: see TaskPrompt.
+    """
 
     prompt: str
     parser: Parser
     sampling: Sampling
     limits: ImageLimits
+    answer: FieldAnswer | None = None
+    in_seen_pixels: bool = False
 
     def reduced(self, scale: float, most_tokens: int | None) -> PromptPlan:
         """The plan with the sides of the largest image scaled by `scale`, and at most `most_tokens` per answer."""
@@ -132,6 +150,29 @@ class RetryStep:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeculativeDraft:
+    """How vLLM guesses tokens ahead with a draft of the model; the text stays the same.
+
+    Attributes:
+        method: vLLM's name for it: `dflash`, `mtp`.
+        tokens: guessed at once.
+        folder: of the draft inside the folder of the weights; empty: the draft is part of the weights.
+        gpu_memory_utilization: with the draft, instead of that of Launch; None: the same.
+    """
+
+    method: str
+    tokens: int
+    folder: str = ""
+    gpu_memory_utilization: float | None = None
+
+    def flags(self, model: str) -> list[str]:
+        """The flag of vLLM. `model`: folder of the draft; empty if it is part of the weights."""
+        named = {"model": model} if model else {}
+        config = {"method": self.method, **named, "num_speculative_tokens": self.tokens}
+        return ["--speculative-config", json.dumps(config, separators=(",", ":"))]
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """How vLLM is started for the model.
 
@@ -141,6 +182,7 @@ class Launch:
         newer_flags: flags without a value that older versions of vLLM neither have nor need: if vLLM rejects one as
             unknown, it is started without it.
         max_model_len: None: from the model's configuration.
+        draft: for speculative decoding; None: the model has none.
     """
 
     model: str | None
@@ -149,6 +191,7 @@ class Launch:
     gpu_memory_utilization: float = 0.9
     max_num_seqs: int = 16
     newer_flags: tuple[str, ...] = ()
+    draft: SpeculativeDraft | None = None
 
     def arguments(self) -> list[str]:
         """Command-line flags of vLLM's server, without the model, its name and the address."""
@@ -176,6 +219,9 @@ class Preset:
             `others`. Overrides `elements`.
         others: prompts of the model that no TaskKind covers, by the model's own names.
         retries: steps to try, in this order, after the model repeated itself.
+        licence: of the weights, in its own words or as an SPDX identifier.
+        layout: name of the prompt of `others` by which the model itself finds the blocks that `elements` reads; empty:
+            the layout model does.
     """
 
     name: str
@@ -191,6 +237,8 @@ class Preset:
     classes: Mapping[str, TaskKind | str] = field(default_factory=dict)
     others: Mapping[str, TaskPrompt] = field(default_factory=dict)
     retries: tuple[RetryStep, ...] = (RetryStep(temperature=0.2), RetryStep(temperature=0.5), RetryStep(scale=0.7))
+    licence: str = ""
+    layout: str = ""
 
     def __post_init__(self) -> None:
         if not self.name or not self.served_names:
@@ -201,6 +249,8 @@ class Preset:
         unknown = {name for name in self.classes.values() if name not in self.tasks and name not in self.others}
         if unknown:
             raise ValueError(f"{self.name}: `classes` uses {', '.join(sorted(unknown))}, not in `tasks` or `others`")
+        if self.layout and (self.layout not in self.others or self.elements is None):
+            raise ValueError(f"{self.name}: `layout` needs `elements`, and {self.layout!r} in `others`")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -261,10 +311,12 @@ class Preset:
         )
 
     def messages(self, prompt: str, image_url: str) -> list[dict[str, object]]:
-        """The messages of a chat request with one image, in the order the model was trained on."""
+        """The messages of a chat request with one image, in the order the model was trained on. An empty prompt is not
+        sent.
+        """
         image: dict[str, object] = {"type": "image_url", "image_url": {"url": image_url}}
-        text: dict[str, object] = {"type": "text", "text": prompt}
-        content = [image, text] if self.image_first else [text, image]
+        texts: list[dict[str, object]] = [{"type": "text", "text": prompt}] if prompt else []
+        content = [image, *texts] if self.image_first else [*texts, image]
         user: dict[str, object] = {"role": "user", "content": content}
         return [user] if self.system is None else [{"role": "system", "content": self.system}, user]
 
@@ -274,4 +326,6 @@ class Preset:
             parser=task.parser,
             sampling=task.sampling or self.sampling,
             limits=task.limits or self.limits,
+            answer=answer_names(names) if task.asks_for_fields else None,
+            in_seen_pixels=task.in_seen_pixels,
         )

@@ -117,7 +117,7 @@ def server_command(preset: Preset, settings: VllmSettings, tracing: TracingSetti
     launch = replace(
         preset.launch,
         max_num_seqs=managed.max_num_seqs or preset.launch.max_num_seqs,
-        gpu_memory_utilization=managed.gpu_memory_utilization or preset.launch.gpu_memory_utilization,
+        gpu_memory_utilization=managed.gpu_memory_utilization or _memory_share(preset.launch, managed),
         max_model_len=managed.max_model_len or preset.launch.max_model_len,
     )
     return ServerCommand(
@@ -126,7 +126,7 @@ def server_command(preset: Preset, settings: VllmSettings, tracing: TracingSetti
         name=settings.model or preset.served_names[0],
         port=managed.port or free_port(),
         launch=launch,
-        flags=(*_flags(managed), *traces_flags(traces), *managed.extra_flags),
+        flags=(*_flags(managed), *_draft_flags(preset, model, managed), *traces_flags(traces), *managed.extra_flags),
         environment=server_environment(
             os.environ,  # noqa: TID251 - the child gets what we were given; no setting is read
             python,
@@ -134,6 +134,35 @@ def server_command(preset: Preset, settings: VllmSettings, tracing: TracingSetti
             settings.api_key.get_secret_value(),
         ),
     )
+
+
+def _memory_share(launch: Launch, managed: ManagedSettings) -> float:
+    share = launch.draft.gpu_memory_utilization if managed.speculative and launch.draft else None
+    return share or launch.gpu_memory_utilization
+
+
+def _draft_flags(preset: Preset, model: str, managed: ManagedSettings) -> list[str]:
+    """Flags of speculative decoding; empty if it is off. `model`: of the weights.
+
+    Raises:
+        InputRejected: "engine_incomplete": the model has no draft, or its folder is unknown.
+    """
+    if not managed.speculative:
+        return []
+    draft = preset.launch.draft
+    if draft is None:
+        raise InputRejected("engine_incomplete", f"`engine.vllm.managed.speculative`: {preset.name} has no draft.")
+    folder = managed.draft_model
+    if not folder and draft.folder:
+        if not Path(model).is_dir():
+            raise InputRejected(
+                "engine_incomplete",
+                f"`engine.vllm.managed.speculative`: the draft of {preset.name} is in the folder `{draft.folder}` of "
+                "its weights: put the folder of a copy into `engine.vllm.managed.model`, or that of the draft into "
+                "`engine.vllm.managed.draft_model`.",
+            )
+        folder = str(Path(model) / draft.folder)
+    return draft.flags(folder)
 
 
 def server_environment(

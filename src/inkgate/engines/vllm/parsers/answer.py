@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from inkgate.errors import EngineFailed
-from inkgate.types import Line, Quad, Size
+from inkgate.types import BlockType, Box, Line, Point, Quad, Size
 
 GRID = 1000
 """Models give coordinates on a grid of 0 to 1000 along both sides of the image, whatever its size."""
 MOST_STARTS = 32
 """Maximum number of braces at which to look for an object."""
+_FARTHEST = 1e9
+"""Larger coordinates, infinity and NaN are no places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,58 @@ class PlacedText:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedBlock:
+    """A block with coordinates.
+
+    Attributes:
+        text, markdown: empty for a figure, and in an answer that gives only the layout.
+        level: of a title, 1 to 6.
+        label: the model's own name for the type.
+        rotation: degrees clockwise (0, 90, 180, 270) by which the block must be rotated to be upright.
+    """
+
+    type: BlockType
+    box: Box
+    text: str = ""
+    markdown: str = ""
+    level: int | None = None
+    label: str = ""
+    rotation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedAnswer:
     """The parsed answer of a model.
 
     Attributes:
         text: plain text.
         markdown: the same as Markdown; None if the task gives none.
-        lines: if the task gives coordinates.
+        lines: if the task gives the coordinates of lines.
         fields: if the task is to extract fields.
+        blocks: if the task gives the coordinates of blocks; in reading order.
     """
 
     text: str
     markdown: str | None = None
     lines: tuple[PlacedText, ...] = ()
     fields: Mapping[str, object] | None = None
+    blocks: tuple[PlacedBlock, ...] = ()
+
+    def scaled(self, seen: Size, size: Size) -> ParsedAnswer:
+        """The same answer with coordinates in pixels of `size` instead of `seen`, the size of the same image."""
+        wide, high = size.width / seen.width, size.height / seen.height
+
+        def point(at: Point) -> Point:
+            return (at[0] * wide, at[1] * high)
+
+        def quad(of: Quad) -> Quad:
+            return (point(of[0]), point(of[1]), point(of[2]), point(of[3]))
+
+        return replace(
+            self,
+            lines=tuple(replace(line, quad=quad(line.quad)) for line in self.lines),
+            blocks=tuple(replace(b, box=(*point(b.box[:2]), *point(b.box[2:]))) for b in self.blocks),
+        )
 
 
 class Parser(Protocol):
@@ -62,6 +102,21 @@ class Parser(Protocol):
             EngineFailed: `engine_output_invalid`: the text is not in the task's format and nothing in it can be used.
         """
         ...
+
+
+def rectangle(numbers: object, size: Size, grid: float | None = GRID) -> Box | None:
+    """The box in pixels of four numbers: any two opposite corners on the grid, or in pixels if `grid` is None. Clipped
+    to the page. None if there are not four numbers, or the box is empty.
+    """
+    if not isinstance(numbers, list | tuple) or len(numbers) != 4:
+        return None
+    values = [float(n) for n in numbers if isinstance(n, int | float) and abs(n) < _FARTHEST]
+    if len(values) != 4:
+        return None
+    wide, high = (1.0, 1.0) if grid is None else (size.width / grid, size.height / grid)
+    left, right = sorted(min(max(x * wide, 0.0), float(size.width)) for x in values[0::2])
+    top, bottom = sorted(min(max(y * high, 0.0), float(size.height)) for y in values[1::2])
+    return (left, top, right, bottom) if left < right and top < bottom else None
 
 
 def quad_on_page(grid: tuple[float, ...], size: Size) -> Quad:

@@ -22,7 +22,8 @@ _DECODER = json.JSONDecoder()
 
 
 def spotting_json(output: str, size: Size) -> ParsedAnswer:
-    """Lines of a JSON array of `{"box": [left, top, right, bottom], "text": "..."}` on the grid (HunyuanOCR 1.5).
+    """Lines of a JSON array of `{"box": [left, top, right, bottom], "text": "..."}` on the grid (HunyuanOCR 1.5), or of
+    `{"bbox_2d": [...], "text_content": "..."}` (Qwen3-VL).
 
     Elements in any other form, and text around the array, are ignored.
 
@@ -46,11 +47,20 @@ def _json_lines(output: str, size: Size) -> Iterator[PlacedText]:
         except RecursionError:
             # Only a model that repeats itself nests so deep, and every brace of it would be as deep again.
             return
-        box, text = (element.get("box"), element.get("text")) if isinstance(element, dict) else (None, None)
+        box, text = _box_and_text(element)
         corners = _corners(box)
         if isinstance(text, str) and text.strip() and corners:
             yield PlacedText(without_surrogates(text.strip()), box_on_page(corners, size), start, end)
         start = output.find("{", end)
+
+
+def _box_and_text(element: object) -> tuple[object, object]:
+    """By the names that HunyuanOCR gives them, or Qwen-VL."""
+    if not isinstance(element, dict):
+        return None, None
+    if "box" in element:
+        return element["box"], element.get("text")
+    return element.get("bbox_2d"), element.get("text_content", element.get("label"))
 
 
 def _corners(value: object) -> tuple[float, ...] | None:

@@ -12,7 +12,7 @@ from inkgate.engines.vllm.parsers.answer import json_fields
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
 from inkgate.engines.vllm.parsers.spotting import spotting_hunyuan, spotting_json
-from inkgate.engines.vllm.preset import Launch, Preset, Sampling, TaskPrompt
+from inkgate.engines.vllm.preset import Launch, Preset, Sampling, SpeculativeDraft, TaskPrompt
 from inkgate.types import TaskKind
 
 PARSE = TaskPrompt(
@@ -56,6 +56,9 @@ SAMPLING_1_5 = Sampling(
 SAMPLING_1_0 = Sampling(temperature=0.0, top_p=0.95, top_k=1, seed=1234, repetition_penalty=1.0, max_tokens=16384)
 FLAGS = ("--no-enable-prefix-caching", "--mm-processor-cache-gb", "0")
 
+DRAFT = SpeculativeDraft("dflash", tokens=15, folder="dflash", gpu_memory_utilization=0.85)
+"""Its README: 2.14 times as fast under vLLM."""
+
 V1_5 = Preset(
     name="hunyuanocr-1.5",
     aliases=("hunyuanocr",),
@@ -80,7 +83,8 @@ V1_5 = Preset(
     },
     limits=LIMITS,
     sampling=SAMPLING_1_5,
-    launch=Launch("tencent/HunyuanOCR", FLAGS, max_model_len=131072),
+    launch=Launch("tencent/HunyuanOCR", FLAGS, max_model_len=131072, draft=DRAFT),
+    licence="Tencent Hunyuan Community License",
 )
 
 V1_0 = replace(

@@ -79,6 +79,7 @@ V1_6 = Preset(
     limits=LIMITS,
     sampling=SAMPLING,
     launch=Launch("PaddlePaddle/PaddleOCR-VL-1.6", FLAGS, max_model_len=16384, newer_flags=NEWER_FLAGS),
+    licence="Apache-2.0",
 )
 
 V1_5 = replace(
