@@ -196,6 +196,7 @@ async def test_a_model_server_that_is_lost() -> None:
         async with served(flags) as (_, client), anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: client.post("/ocr", files={"file": page()}))
             busy = await until(client, lambda state: state.replicas[0].in_flight > 0)
+            await until(client, lambda state: state.load_servers is not None)
             stub.script = lambda _: Reply(status=500, body=b"{}")
             await client.post("/ocr", files={"file": page() + b"another"})
             lost = await until(client, lambda state: state.replicas[0].state == "out")

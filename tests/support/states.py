@@ -91,6 +91,7 @@ def vllm_state(settings: Mapping[str, Any] | None = None, **changes: Any) -> Sta
         build=replace(state.build, engine="paddleocr-vl", model="PaddleOCR-VL-1.6", inference_engine="vllm"),
         queues=(pages_queue(limit=16, most=16, in_flight=4), calls_queue()),
         replicas=(replica("a"), replica("b")),
+        load_servers=1.5,
         history=history(900, kv_usage=0.3, mean_batch=None, limit=32, in_flight=4, cpu=0.5),
     )
     return replace(vllm, **changes)

@@ -8,7 +8,7 @@ from functools import partial
 
 import anyio
 
-from inkgate.bootstrap.state import KeptPages, StateObjects, build_of, faults
+from inkgate.bootstrap.state import KeptPages, StateObjects, build_of, demand_counts, faults
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import (
@@ -35,6 +35,7 @@ from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation, SheddingLimiter
+from inkgate.serving.demand import Demand
 from inkgate.serving.gpu_watch import gpu_background, last_read
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Limiter
@@ -137,6 +138,9 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
     shedding = SheddingLimiter(limiter, degradation)
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
+    demand = None
+    if chosen.servers is not None:
+        demand = Demand(partial(demand_counts, chosen.servers, scheduler, limiter, shedding), chosen.servers.slots_each)
     objects = StateObjects(
         build_of(pipeline.names, chosen.model, runtime.name),
         runtime,
@@ -151,6 +155,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         chosen.servers,
         gpus,
         supervisor,
+        demand,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
     tasks = (
@@ -160,6 +165,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         *gpu_background(settings, gpus, breaker),
         *(() if kept is None else (BackgroundTask("shared_reads", kept.cache.run),)),
         BackgroundTask("readiness", readiness.run),
+        *(() if demand is None else (BackgroundTask("demand", demand.run),)),
     )
     return ServiceParts(
         pipeline.engine, shedding, chosen.upstream, tasks, metrics, observer, objects, supervisor, readiness

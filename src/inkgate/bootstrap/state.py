@@ -27,6 +27,7 @@ from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache, CacheSource, MemoryStore
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, SheddingLimiter
+from inkgate.serving.demand import Demand, DemandCounts
 from inkgate.serving.gpu_watch import LastRead
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.replicas import Replica, ReplicaState
@@ -106,6 +107,21 @@ class StateObjects:
     servers: ModelServers | None = None
     gpus: LastRead | None = None
     supervisor: Supervisor | None = None
+    demand: Demand | None = None
+
+
+def demand_counts(
+    servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter, door: SheddingLimiter
+) -> DemandCounts:
+    """What arrived for the model servers since the start of the service."""
+    return servers.upstream.arrived.added(
+        DemandCounts(
+            pages=pages.started,
+            pages_refused=pages.refused,
+            documents=admission.ended.total() + admission.documents,
+            documents_refused=admission.refused.total() + door.refused,
+        )
+    )
 
 
 def faults(seen: StateObjects) -> list[str]:
@@ -201,6 +217,7 @@ class StateReader:
             cache=None if seen.kept is None else _cache(seen.kept),
             breakers=tuple(BreakerReading(each.name, each.state.value, each.opened) for each in self._breakers()),
             replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),
+            load_servers=None if seen.demand is None else seen.demand.servers,
             background=() if seen.supervisor is None else tuple(_background(seen.supervisor)),
             gpus=() if seen.gpus is None else seen.gpus.readings,
             jobs=self._jobs(),

@@ -234,6 +234,7 @@ class Ledger:
         capacity: tokens that the KV cache holds; None if unknown or unbounded. May be set at any time, when the engine
             reports it.
         block: tokens per block. A work holds whole blocks: on average half a block more than it uses.
+        share: the most that is promised, as a fraction of the capacity.
         external_tokens: external KV usage, held at the engine by other clients, by its last reading.
     """
 
@@ -242,7 +243,7 @@ class Ledger:
         self.capacity = capacity_tokens
         self.block = 1
         self.external_tokens = 0
-        self._share = share
+        self.share = share
         self._forecast = Forecast()
         self._growing = 0
         self._expected = 0
@@ -263,7 +264,7 @@ class Ledger:
         """
         if self.capacity is None or not self._expected:
             return True
-        room = self._share * self.capacity - self.external_tokens
+        room = self.share * self.capacity - self.external_tokens
         new = self._forecast_of(tokens, margin, growing)
         at_their_ends = self._expected + new.expected + math.isqrt(self._squares + margin**2)
         if at_their_ends <= room or not (self._growing or growing):

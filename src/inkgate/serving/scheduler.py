@@ -105,6 +105,9 @@ class Scheduler:
     """Gives out slots in the order of WorkQueue, as far as `limit` and the tokens of `ledger` allow.
 
     Used from one event loop. It has no task of its own: the end of a work starts the next.
+
+    Attributes:
+        started, refused: counts of works that got a slot, and that were refused one.
     """
 
     def __init__(
@@ -127,6 +130,8 @@ class Scheduler:
         self._patient_tokens = 0
         """Of waiting work without a deadline."""
         self._in_flight = 0
+        self.started = 0
+        self.refused = 0
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = math.inf
 
@@ -164,7 +169,11 @@ class Scheduler:
                 that is known.
             InputRejected, EngineFailed: its deadline has passed; see `timeout_error`.
         """
-        waiting = self._join(work)
+        try:
+            waiting = self._join(work)
+        except Overloaded:
+            self.refused += 1
+            raise
         error: BaseException | None = None
         try:
             yield await self._slot_for(waiting)
@@ -203,6 +212,10 @@ class Scheduler:
             return 0.0
         per_s = self._throughput.per_s(self._clock())
         return None if per_s is None else tokens / per_s
+
+    def usual_s(self, work: Work) -> float:
+        """Mean time at the engine of work of this size; 0 while unknown."""
+        return self._throughput.mean_s(work.tokens)
 
     def retry_after_s(self) -> float:
         """Time to clear the backlog (waiting tokens / tokens a second) with jitter, within the configured bounds."""
@@ -258,6 +271,7 @@ class Scheduler:
             waiting.changed = anyio.Event()
             await waiting.changed.wait()
         if waiting.slot is None:
+            self.refused += 1
             detail = "The engine had no free slot in time to finish before the deadline."
             raise Overloaded("service_full", detail, self.retry_after_s())
         return waiting.slot
@@ -278,6 +292,7 @@ class Scheduler:
             if entry is None:
                 break
             self._in_flight += 1
+            self.started += 1
             work = entry.work
             self._throughput.started(work.tokens, now)
             self._patient_tokens -= _patient(self._waiting[entry])

@@ -104,6 +104,10 @@ class Throughput:
         spread = math.sqrt(max(0.0, self._squares / self._tokens - mean**2))
         return min(tokens * (mean + _SURE * spread), self._longest_s)
 
+    def mean_s(self, tokens: int) -> float:
+        """Mean time at the engine of a work with this many tokens; 0 while unknown."""
+        return tokens * self._seconds / self._tokens if self._tokens else 0.0
+
     def started(self, tokens: int, now: float) -> None:
         """Counts a work that goes to the engine."""
         if not self._works:

@@ -172,6 +172,10 @@ SERVING = _table(
 )
 
 REPLICAS = _table(
+    _gauge(
+        "inkgate_load_servers",
+        "How many model servers the arriving work would keep busy, refused work included; scale by it.",
+    ),
     _gauge("inkgate_replica_up", "1 while inkgate sends calls to the model server.", "replica"),
     _gauge("inkgate_replica_state", "1 for the current state: up or out.", "replica", "state"),
     _gauge("inkgate_replica_in_flight", "Calls from this service at the model server.", "replica"),

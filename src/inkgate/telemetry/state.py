@@ -395,6 +395,7 @@ class State:
         at, started_at: seconds since the epoch.
         ready: whether it can read pages; reasons: why not.
         degradation_level: steps of degradation taken now; degradation_levels: the names of all, in order.
+        load_servers: how many model servers the arriving work would keep busy; None while unknown.
         jobs: None if `jobs.enabled` is false.
         settings: those in force, without secrets.
         history: the last quarter of an hour, oldest first.
@@ -417,6 +418,7 @@ class State:
     cache: CacheState | None = None
     breakers: tuple[BreakerReading, ...] = ()
     replicas: tuple[ReplicaReading, ...] = ()
+    load_servers: float | None = None
     gpus: tuple[Gpu, ...] = ()
     background: tuple[TaskReading, ...] = ()
     jobs: JobsState | None = None

@@ -270,6 +270,7 @@ ROWS: Mapping[str, RowsOf] = {
     "inkgate_cache_entries": _of_cache(lambda cache: cache.entries),
     "inkgate_cache_bytes": _of_cache(lambda cache: cache.bytes),
     "inkgate_cache_bytes_limit": _of_cache(lambda cache: cache.max_bytes),
+    "inkgate_load_servers": _one(lambda state: state.load_servers),
     "inkgate_replica_up": _of_replicas(lambda replica: float(replica.state == "up")),
     "inkgate_replica_state": _replica_states,
     "inkgate_replica_in_flight": _of_replicas(lambda replica: replica.in_flight),

@@ -17,6 +17,7 @@ from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import EngineFailed
 from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.serving.demand import DemandCounts
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
@@ -62,6 +63,8 @@ class ScheduledCalls:
         self._prompts = OutputEstimates(floor=1, cap=_UNKNOWN)
         self._on_busy = on_busy
         self._observer = observer
+        self.arrived = DemandCounts()
+        """Of calls, refused ones included."""
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream."""
@@ -85,6 +88,7 @@ class ScheduledCalls:
         margin = prompt_most - prompt_mean + most - mean
         growing = mean if call.streams else 0
         work = Work.for_caller(call.caller, max(1, expected.tokens), margin, growing)
+        self.arrived = self.arrived.added(DemandCounts(1, self._scheduler.usual_s(work), prompt_mean + mean))
         with part("call", kind=SpanKind.CLIENT):
             asked = perf_counter()
             async with self._scheduler.slot(work) as slot:
@@ -183,6 +187,14 @@ class ModelServers:
     replicas: tuple[Replica[Server], ...]
     managed: ManagedServer | None
     balanced: BalancedUpstream
+    limit: EachServer
+
+    def slots_each(self, tokens: float) -> float:
+        """How many calls with this many tokens each a server runs at once: its limit, or what its KV cache holds."""
+        each = float(self.limit.each.value)
+        if self.ledger.capacity is None:
+            return each
+        return min(each, self.ledger.share * self.ledger.capacity / max(1, self.monitor.up) / max(1.0, tokens))
 
 
 def model_servers(
@@ -213,4 +225,4 @@ def model_servers(
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, observer)
     runs = (BackgroundTask("balancer", balanced.run), BackgroundTask("server_metrics", monitor.run))
-    return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed, balanced)
+    return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed, balanced, limit)

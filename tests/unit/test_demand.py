@@ -1,0 +1,86 @@
+"""The load in servers: of what is served, and of what is refused at each gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from inkgate.serving.demand import Demand, DemandCounts
+
+
+@dataclass
+class Traffic:
+    """Counts that grow by `each` in every second."""
+
+    each: DemandCounts
+    slots: float = 10.0
+    now: float = 0.0
+    counts: DemandCounts = field(default_factory=DemandCounts)
+
+    def after(self, seconds: int, demand: Demand) -> float:
+        for _ in range(seconds):
+            demand.look()
+            self.now += 1
+            self.counts = self.counts.added(self.each)
+        demand.look()
+        assert demand.servers is not None
+        return demand.servers
+
+    def demand(self) -> Demand:
+        return Demand(lambda: self.counts, lambda tokens: self.slots if tokens < 1000 else 1.0, lambda: self.now)
+
+
+SERVED = DemandCounts(calls=10, call_s=5, call_tokens=5000, pages=10, documents=10)
+"""Ten documents of a page, each half a second at a server: half of a server with ten slots."""
+
+
+@pytest.mark.parametrize(
+    ("each", "servers"),
+    [
+        (SERVED, 0.5),
+        # calls that the servers had no slot for
+        (DemandCounts(calls=40, call_s=20, call_tokens=20_000, pages=40, documents=40), 2.0),
+        # pages refused in the queue, and documents refused at admission, count as the mean of the others
+        (SERVED.added(DemandCounts(pages_refused=30, documents=30)), 2.0),
+        (SERVED.added(DemandCounts(documents_refused=30)), 2.0),
+        # both: the refused documents would have had refused pages, too
+        (SERVED.added(DemandCounts(pages_refused=10, documents_refused=10)), 2.0),
+        # pages that the cache or the text layer answers are no work
+        (SERVED.added(DemandCounts(pages=30, documents=30)), 0.5),
+    ],
+)
+def test_all_that_arrives_is_counted_wherever_it_is_refused(each: DemandCounts, servers: float) -> None:
+    traffic = Traffic(each)
+    assert traffic.after(300, traffic.demand()) == pytest.approx(servers, rel=0.01)
+
+
+def test_it_follows_the_load_within_a_minute_or_two_and_not_at_once() -> None:
+    traffic = Traffic(SERVED)
+    demand = traffic.demand()
+    traffic.after(300, demand)
+    traffic.each = DemandCounts(calls=40, call_s=20, call_tokens=20_000, pages=40, documents=40)
+    assert traffic.after(1, demand) < 0.6
+    assert traffic.after(90, demand) > 1.8
+    traffic.each = DemandCounts()
+    assert traffic.after(240, demand) < 0.01
+
+
+def test_a_limit_that_is_low_for_a_while_is_not_taken_for_the_capacity() -> None:
+    traffic = Traffic(SERVED)
+    demand = traffic.demand()
+    traffic.after(300, demand)
+    traffic.slots = 2.0
+    assert traffic.after(60, demand) < 0.6
+
+
+def test_calls_that_fill_a_kv_cache_take_a_server_each() -> None:
+    traffic = Traffic(DemandCounts(calls=10, call_s=5, call_tokens=50_000, pages=10, documents=10))
+    assert traffic.after(300, traffic.demand()) == pytest.approx(5.0, rel=0.01)
+
+
+def test_before_the_first_call_it_is_unknown() -> None:
+    traffic = Traffic(DemandCounts())
+    demand = traffic.demand()
+    demand.look()
+    assert demand.servers is None
