@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "extract": CommandPlace("extract", "extract", _READING, explain=True),
     "verify": CommandPlace("extract", "verify", _READING, explain=True),
     "types": CommandPlace("extract", "types", _READING),
+    "watch": CommandPlace("watch", "watch", _READING, explain=True),
     "serve": CommandPlace("serve", "serve", _SERVING),
     "work": CommandPlace("work", "work", _SERVING),
     "jobs": CommandPlace("jobs", "jobs", _SERVING, group=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 
 import anyio
 from anyio.abc import TaskStatus
@@ -10,14 +11,20 @@ from anyio.abc import TaskStatus
 from inkgate.cli.messages import say
 
 
-async def stop_on_signal(stop: anyio.Event, said: str = "", *, task_status: TaskStatus[None]) -> None:
-    """Sets `stop` at SIGINT or SIGTERM, and prints `said` the first time. Further signals have no effect.
+async def stop_on_signal(
+    stop: anyio.Event, said: str = "", again: Callable[[], object] | None = None, *, task_status: TaskStatus[None]
+) -> None:
+    """Sets `stop` at SIGINT or SIGTERM, and prints `said` the first time. Further signals call `again`, if given.
 
     For `await tasks.start(stop_on_signal, stop)`, which returns once the signal handlers are installed.
     """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for _ in signals:
-            if said and not stop.is_set():
+            if stop.is_set():
+                if again is not None:
+                    again()
+                continue
+            if said:
                 say(said)
             stop.set()

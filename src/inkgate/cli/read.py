@@ -104,7 +104,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     or a result exists and neither --overwrite nor --skip-existing is given.
     """
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
-    formats, selection = _formats(format or ["text"]), _selection(pages)
+    formats, selection = chosen_formats(format or ["text"]), _selection(pages)
     from inkgate.cli.inputs import collect
     from inkgate.cli.outputs import ToFolder, to_stdout
     from inkgate.cli.reading import ReadCommand, ReadTally
@@ -189,7 +189,7 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
         raise typer.Exit(INTERRUPTED) from error
 
 
-def _formats(given: list[str]) -> tuple[Format, ...]:
+def chosen_formats(given: list[str]) -> tuple[Format, ...]:
     """The requested formats, each once.
 
     Raises:

@@ -1,0 +1,205 @@
+"""Reads the documents that are put into a folder, until it is stopped."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from inkgate.cli.interrupts import stop_on_signal
+from inkgate.cli.messages import say
+from inkgate.cli.outputs import write_whole
+from inkgate.cli.reading import problem_line
+from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
+from inkgate.codec import encodable
+from inkgate.concurrency import Threads
+from inkgate.documents.formats import Format, render
+from inkgate.errors import InkgateError, InputRejected
+from inkgate.fields.as_json import document_fields_to_dict
+from inkgate.library import AsyncOcr, ExtractArguments, ReadArguments
+from inkgate.types import Document, DocumentResult, TaskKind
+
+_TRIES = 3
+_PAUSE_S = 10.0
+"""Before a second try; four times as long before a third."""
+_STOPPING = "Finishing the documents that are being read. Ctrl-C again stops at once."
+_FIELDS_SUFFIX = ".fields.json"
+_ERROR_SUFFIX = ".error.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchCommand:
+    """What is watched, and what is written.
+
+    Attributes:
+        formats: of the results.
+        fields: to find, which are written as NAME.fields.json; None: none.
+        at_once: how many documents are read at the same time.
+        poll_s: seconds between two looks at the folder. A document is read once it did not change between two looks.
+        once: end when everything that was there is read.
+    """
+
+    watched: WatchedFolder
+    formats: tuple[Format, ...]
+    fields: ExtractArguments | None
+    at_once: int
+    poll_s: float
+    once: bool = False
+
+
+@dataclass(slots=True)
+class WatchTally:
+    """Counts of the documents of one run."""
+
+    read: int = 0
+    failed: int = 0
+
+
+class FolderWatch:
+    """One run. `journal` is the caller's; both are used from one event loop."""
+
+    def __init__(self, ocr: AsyncOcr, order: WatchCommand, journal: WatchJournal) -> None:
+        self._ocr = ocr
+        self._order = order
+        self._journal = journal
+        self._threads = Threads("watch", 4)
+        self._slots = anyio.Semaphore(order.at_once)
+        self._under_way: set[str] = set()
+        self._not_before: dict[str, float] = {}
+        self._tally = WatchTally()
+
+    async def run(self) -> WatchTally:
+        """Reads until a signal, or with `once` until everything is read.
+
+        Raises:
+            OSError: results can't be written. A folder that can't be read any more is waited for.
+        """
+        stop = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(stop_on_signal, stop, _STOPPING, tasks.cancel_scope.cancel)
+            async with anyio.create_task_group() as documents:
+                await self._look(documents, stop)
+            tasks.cancel_scope.cancel()
+        return self._tally
+
+    async def _look(self, documents: TaskGroup, stop: anyio.Event) -> None:
+        """Looks into the folder, again and again, and starts to read what is new and whole."""
+        before: dict[str, FileVersion] = {}
+        gone = False
+        while not stop.is_set():
+            try:
+                found = await self._threads.run(self._order.watched.scan)
+            except OSError as error:
+                if self._order.once:
+                    raise
+                if not gone:
+                    say(f"{self._order.watched.folder}: {error.strerror}. Waiting for it.")
+                found, gone = {}, True
+            else:
+                gone = False
+            waiting = {file: version for file, version in found.items() if self._is_new(file, version)}
+            settled = [file for file, version in waiting.items() if before.get(file) == version]
+            for file in settled:
+                await self._take_slot(stop)
+                if stop.is_set():
+                    return
+                self._under_way.add(file)
+                documents.start_soon(self._read_in_slot, file, found[file])
+            if self._order.once and not (waiting or self._under_way or self._not_before):
+                return
+            before = found
+            with anyio.move_on_after(self._order.poll_s):
+                await stop.wait()
+
+    def _is_new(self, file: str, version: FileVersion) -> bool:
+        entry = self._journal.entry(file)
+        if file in self._under_way or anyio.current_time() < self._not_before.get(file, 0.0):
+            return False
+        return entry is None or entry.version != version or entry.state == WatchState.AGAIN
+
+    async def _take_slot(self, stop: anyio.Event) -> None:
+        """Waits for a slot, or until `stop`: then none is taken."""
+        async with anyio.create_task_group() as tasks:
+
+            async def give_up() -> None:
+                await stop.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(give_up)
+            await self._slots.acquire()
+            tasks.cancel_scope.cancel()
+
+    async def _read_in_slot(self, file: str, version: FileVersion) -> None:
+        try:
+            await self._read(file, version)
+        finally:
+            self._under_way.discard(file)
+            self._slots.release()
+
+    async def _read(self, file: str, version: FileVersion) -> None:
+        self._not_before.pop(file, None)
+        before = self._journal.entry(file)
+        tries = before.tries + 1 if before is not None and before.version == version else 1
+        name = self._journal.name_for(file)
+        entry = WatchEntry(file, version.size, version.changed, name, WatchState.DONE, tries)
+        place = self._order.watched.results / name
+        path = self._order.watched.folder / file
+        try:
+            data = await self._threads.run(path.read_bytes)
+        except OSError as error:
+            problem, again = f"{file}: {error.strerror}.", True
+            if await self._threads.run(version_of, path) is None:
+                return  # it was taken away
+        else:
+            if await self._threads.run(version_of, path) != version:
+                return  # it was changed while it was read; the next look finds it
+            try:
+                results = await self._results(Document(data, encodable(file)))
+            except InkgateError as error:
+                problem = problem_line(file, error.as_page_error(), error.title)
+                again = not isinstance(error, InputRejected)
+            else:
+                await self._threads.run(_write, place, results)
+                await self._threads.run(self._journal.add, entry)
+                self._tally.read += 1
+                say(f"{file}: wrote {', '.join(place.name + suffix for suffix in results)}")
+                return
+        again = again and tries < _TRIES
+        say(f"{problem}{' It will be tried again.' if again else ''}")
+        if again:
+            self._not_before[file] = anyio.current_time() + _PAUSE_S * 4 ** (tries - 1)
+        else:
+            self._tally.failed += 1
+            await self._threads.run(_write, place, {_ERROR_SUFFIX: problem.encode() + b"\n"})
+        state = WatchState.AGAIN if again else WatchState.FAILED
+        await self._threads.run(self._journal.add, replace(entry, state=state))
+
+    async def _results(self, document: Document) -> dict[str, bytes]:
+        """The files of a document by their suffixes. Raises InkgateError."""
+        files: dict[str, bytes] = {}
+        result: DocumentResult | None = None
+        if self._order.fields is not None:
+            found = await self._ocr.extract(document, **self._order.fields)
+            result = found.document
+            answer = document_fields_to_dict(found.extraction, result)
+            files[_FIELDS_SUFFIX] = json.dumps(answer, ensure_ascii=False, indent=2).encode() + b"\n"
+        if result is None:
+            kinds = {wanted.task_kind for wanted in self._order.formats}
+            arguments: ReadArguments = {"task": TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT}
+            result = await self._ocr.read(document, **arguments)
+        for wanted in self._order.formats:
+            files[wanted.suffix] = await self._threads.run(render, result, wanted)
+        return files
+
+
+def _write(place: Path, files: dict[str, bytes]) -> None:
+    """Writes the files of a document; removes what says that it failed before. Blocking."""
+    for suffix, data in files.items():
+        write_whole(place.with_name(place.name + suffix), data)
+    if _ERROR_SUFFIX not in files:
+        with suppress(FileNotFoundError):
+            place.with_name(place.name + _ERROR_SUFFIX).unlink()

@@ -1,0 +1,45 @@
+"""`inkgate watch` as users start it, with the real engine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from support.waiting import until
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
+
+
+def test_results_appear_for_what_is_put_into_the_folder(tmp_path: Path) -> None:
+    scans, results = tmp_path / "in", tmp_path / "out"
+    scans.mkdir()
+    (scans / "bad.pdf").write_bytes(b"no PDF")
+    command = [sys.executable, "-m", "inkgate", "watch", str(scans), str(results), "--poll", "0.2", "--type", "invoice"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watch:
+        try:
+            until((results / "bad.error.txt").exists, "what is wrong with the PDF")
+            shutil.copy(SAMPLE, scans / "report.png")
+            until((results / ".inkgate-watch.jsonl").exists, "the journal")
+            until(lambda: "report.png" in (results / ".inkgate-watch.jsonl").read_text(), "the report")
+            watch.send_signal(signal.SIGINT)
+            _, said = watch.communicate(timeout=60)
+        finally:
+            watch.kill()
+    assert watch.returncode == 1, said
+    assert "| Gaza & West Bank | 2.60 |" in (results / "report.md").read_text()
+    assert json.loads((results / "report.fields.json").read_text())["document_type"] == "invoice"
+    assert "1 read; 1 failed." in said
+
+
+def test_two_watchers_of_one_folder_and_wrong_types_are_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "inkgate", "watch", str(tmp_path)]
+    same = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (same.returncode, "same folder" in same.stderr) == (2, True)
+    unknown = subprocess.run(
+        [*command, str(tmp_path / "out"), "--type", "nonsense"], capture_output=True, text=True, check=False
+    )
+    assert (unknown.returncode, "inkgate types" in unknown.stderr) == (2, True), unknown.stderr

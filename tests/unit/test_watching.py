@@ -1,0 +1,111 @@
+"""`inkgate watch` without an engine: what is read, how often, and what is written down."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Unpack
+
+import pytest
+
+from inkgate.cli import watching
+from inkgate.cli.watched_folder import FolderInUse, WatchedFolder, WatchEntry, WatchJournal, WatchState, owned
+from inkgate.cli.watching import FolderWatch, WatchCommand
+from inkgate.documents.formats import Format
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.library import AsyncOcr, OcrResult, ReadArguments, Source
+from inkgate.types import Document, PageResult
+
+pytestmark = pytest.mark.anyio
+
+
+class FaultyOcr(AsyncOcr):
+    """Reads every document as its own name; fails as the name says."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.reads: Counter[str] = Counter()
+
+    async def read(self, document: Source, **arguments: Unpack[ReadArguments]) -> OcrResult:
+        assert isinstance(document, Document)
+        self.reads[document.name] += 1
+        if "refused" in document.name:
+            raise InputRejected("image_corrupt", "It is damaged.")
+        if "broken" in document.name or ("once" in document.name and self.reads[document.name] == 1):
+            raise EngineFailed("engine_failed", "It broke.")
+        page = PageResult(0, text=f"read {document.name} of {len(document.data)}")
+        return OcrResult(document.name, "image/png", len(document.data), 1, "test", (page,))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(watching, "_PAUSE_S", 0.001)
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+async def watch_once(folder: Path, ocr: AsyncOcr) -> tuple[int, int]:
+    watched = WatchedFolder(folder / "in", folder / "out")
+    order = WatchCommand(watched, (Format.TEXT,), None, 2, 0.01, once=True)
+    tally = await FolderWatch(ocr, order, WatchJournal(folder / "out")).run()
+    return tally.read, tally.failed
+
+
+async def test_each_document_is_read_once_and_again_when_it_is_replaced(folder: Path) -> None:
+    for name in ("a.png", "a.pdf", "sub/b.JPG", ".hidden.png", "notes.txt"):
+        (folder / "in" / name).write_bytes(b"1")
+    ocr = FaultyOcr()
+    assert await watch_once(folder, ocr) == (3, 0)
+    assert await watch_once(folder, ocr) == (0, 0)
+    written = {path.relative_to(folder / "out").as_posix() for path in (folder / "out").rglob("*.txt")}
+    other = "a.pdf" if (folder / "out" / "a.txt").read_text().startswith("read a.png") else "a.png"
+    assert written == {"a.txt", f"{other}.txt", "sub/b.txt"}
+    (folder / "in" / "a.png").write_bytes(b"22")
+    assert await watch_once(folder, ocr) == (1, 0)
+    place = "a.txt" if other == "a.pdf" else "a.png.txt"
+    assert (folder / "out" / place).read_text() == "read a.png of 2\n"
+    assert ocr.reads == {"a.png": 2, "a.pdf": 1, "sub/b.JPG": 1}
+
+
+async def test_a_failure_of_the_engine_is_tried_three_times_and_a_refused_document_once(folder: Path) -> None:
+    for name in ("refused.png", "broken.png", "once.png"):
+        (folder / "in" / name).write_bytes(b"1")
+    ocr = FaultyOcr()
+    assert await watch_once(folder, ocr) == (1, 2)
+    assert ocr.reads == {"refused.png": 1, "broken.png": 3, "once.png": 2}
+    assert "It is damaged." in (folder / "out" / "refused.error.txt").read_text()
+    assert await watch_once(folder, ocr) == (0, 0)
+    (folder / "in" / "refused.png").rename(folder / "in" / "fine.png")
+    (folder / "in" / "refused.png").write_bytes(b"123")
+    assert await watch_once(folder, ocr) == (1, 1)
+
+
+async def test_a_journal_cut_off_by_a_kill_loses_its_last_entry_only(folder: Path) -> None:
+    journal = WatchJournal(folder / "out")
+    entry = WatchEntry("a.png", 1, 2, "a", WatchState.DONE, 1)
+    journal.add(entry)
+    with (folder / "out" / ".inkgate-watch.jsonl").open("ab") as file:
+        file.write(b'{"file": "b.p')
+    again = WatchJournal(folder / "out")
+    assert again.entry("a.png") == entry
+    assert again.entry("b.png") is None
+    again.add(WatchEntry("b.png", 1, 2, "b", WatchState.DONE, 1))
+    assert WatchJournal(folder / "out").entry("b.png") is not None
+
+
+async def test_two_watchers_do_not_write_into_one_folder(folder: Path) -> None:
+    with owned(folder / "out"), pytest.raises(FolderInUse), owned(folder / "out"):
+        pass
+
+
+async def test_results_inside_of_the_watched_folder_are_not_read(folder: Path) -> None:
+    results = folder / "in" / "results"
+    results.mkdir()
+    (results / "a.png").write_bytes(b"1")
+    (folder / "in" / "b.png").write_bytes(b"1")
+    os.mkfifo(folder / "in" / "c.png")
+    assert list(WatchedFolder(folder / "in", results).scan()) == ["b.png"]
+    with pytest.raises(OSError, match="No such"):
+        WatchedFolder(folder / "gone", results).scan()
