@@ -10,6 +10,7 @@ import anyio
 from inkgate.api.http.server import serve
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.settings import PipelineSettings, load_settings
+from inkgate.systemd import service_manager
 from inkgate.telemetry.logs import configure_logs
 from support.adder import MemoryAdder
 from support.api_client import add_intake
@@ -22,7 +23,7 @@ async def main() -> None:
         async with relay(jobs={"folder": folder}) as (api, _):
             add_intake(api, Intake(MemoryAdder(), {"scans": PipelineSettings(sources=("s3://scans/",))}))
             configure_logs(settings.log)  # after relay, which captures logs for tests in process
-            await serve(api.app, settings)
+            await serve(api.app, settings, manager=service_manager())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import httpx
 
 from inkgate.api.http.server import serve
 from inkgate.engines.vllm.upstream import Upstream
+from inkgate.systemd import NO_MANAGER, ServiceManager
 from support.api_client import Api, running_api
 from support.fake_engine import FakeEngine
 
@@ -48,11 +49,12 @@ async def served(
     limits: dict[str, object] | None = None,
     listener: socket.socket | None = None,
     upstream: Upstream | None = None,
+    manager: ServiceManager = NO_MANAGER,
     **server: object,
 ) -> AsyncIterator[Served]:
     """The API with these settings of the branches `limits` and `server`; stopped at the end if it still runs.
 
-    `listener`: a bound socket to serve on. `upstream`: handles chat completions.
+    `listener`: a bound socket to serve on. `upstream`: handles chat completions. `manager`: what started it.
     """
     settings: dict[str, object] = {"port": 0, "drain_s": 5, **server}
     async with running_api(engine, upstream=upstream, server=settings, limits=limits or {}) as api:
@@ -67,7 +69,7 @@ async def served(
             stopped = anyio.Event()
 
             async def run() -> None:
-                await serve(api.app, api.context.settings, listener, on_ready=on_ready)
+                await serve(api.app, api.context.settings, listener, on_ready=on_ready, manager=manager)
                 stopped.set()
 
             tasks.start_soon(run)

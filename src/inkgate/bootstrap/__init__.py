@@ -29,6 +29,7 @@ from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
+from inkgate.systemd import NO_MANAGER, ServiceManager
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state_collector import StateCollector
@@ -101,9 +102,11 @@ async def _with_jobs(service: Service) -> AsyncIterator[Service]:
         yield replace(service, jobs=jobs.service, intake=jobs.intake)
 
 
-async def work(settings: Settings, on_ready: Callable[[], None] | None = None) -> None:
+async def work(
+    settings: Settings, on_ready: Callable[[], None] | None = None, manager: ServiceManager = NO_MANAGER
+) -> None:
     """Runs jobs without HTTP, beside other processes that share their store, until a signal ends it; the jobs that it
-    runs then go back to the queue, with the pages that were read.
+    runs then go back to the queue, with the pages that were read. `manager`: is told of start and stop.
 
     Raises:
         TracingUnavailable: tracing is configured, but its packages are not installed.
@@ -124,12 +127,18 @@ async def work(settings: Settings, on_ready: Callable[[], None] | None = None) -
                     service.observatory.watch_jobs(of_jobs.watch.state)
                     if on_ready is not None:
                         on_ready()
-                    async for _ in signals:
-                        break
+                    async with service.supervisor.running([BackgroundTask("watchdog", manager.run_watchdog)]):
+                        manager.ready("Running jobs")
+                        async for _ in signals:
+                            break
+                        manager.stopping(settings.server.drain_s)
 
 
-async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
+async def serve(
+    settings: Settings, on_ready: Callable[[str], None] | None = None, manager: ServiceManager = NO_MANAGER
+) -> None:
     """Serves HTTP until a signal ends it. `on_ready` is called with the URL once requests are accepted.
+    `manager`: is told of start and stop; its socket, if it has one, is used instead of the settings' address.
 
     The service listens only after the engine has started and the web page's packages are imported, so that every
     connection can be served.
@@ -159,5 +168,6 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
             async with (
                 metrics_server.serve_metrics(settings.metrics, collectors, settings.server.port, service.supervisor),
                 loading.beside(page, on_ready, service.supervisor, settings.server.root_path) as ready,
+                service.supervisor.running([BackgroundTask("watchdog", manager.run_watchdog)]),
             ):
-                await server.serve(application, settings, on_ready=ready)
+                await server.serve(application, settings, on_ready=ready, manager=manager)

@@ -13,10 +13,10 @@ from typing import Annotated, Any, get_origin
 import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_settings import EnvSettingsSource, SettingsError
+from pydantic_settings import SettingsError
 
 from inkgate.cli.messages import misuse
-from inkgate.settings import Settings, load_settings
+from inkgate.settings import EnvironmentSource, SettingFileError, Settings, load_settings
 
 PREFIX = "INKGATE_"
 _HIDDEN = {
@@ -80,11 +80,12 @@ def configured(config: Path | None, flags: Mapping[str, Mapping[str, object | No
         branch: {name: value for name, value in values.items() if value is not None}
         for branch, values in (flags or {}).items()
     }
-    unknown = list(unknown_variables(environment()))
-    if unknown:
-        raise misuse(*unknown)
     try:
+        if unknown := list(unknown_variables(environment())):
+            raise misuse(*unknown)
         return load_settings(config, **{branch: values for branch, values in given.items() if values})
+    except SettingFileError as error:
+        raise misuse(str(error)) from error
     except ValidationError as error:
         raise misuse(*(describe(mistake, config) for mistake in error.errors())) from error
     except SettingsError as error:
@@ -106,7 +107,7 @@ def engine_flags(engine: str | None, vllm_urls: list[str] | None, vllm_model: st
 
 def environment() -> Mapping[str, str | None]:
     """The variables of this process, upper case, as the settings see them."""
-    return {name.upper(): value for name, value in EnvSettingsSource(Settings).env_vars.items()}
+    return {name.upper(): value for name, value in EnvironmentSource(Settings).env_vars.items()}
 
 
 def setting_fields(

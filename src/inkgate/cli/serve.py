@@ -16,6 +16,7 @@ from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, V
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say, start_errors
 from inkgate.errors import install_extra
 from inkgate.settings import USUAL_METRICS_PORT, Settings
+from inkgate.systemd import ServiceManager, UnusableSocket, service_manager
 
 _SWITCH_S = 0.0005
 """Interpreter switch interval: how long a thread computing in Python blocks the event loop. Each request needs the
@@ -42,19 +43,33 @@ def serve(
     settings = configured(
         config, {"server": {"host": host, "port": port}, "engine": engine_flags(engine, vllm_url, vllm_model)}
     )
+    manager = _manager()
+    if manager.listener is not None:
+        address, bound_port = manager.listener.getsockname()[:2]
+        server = settings.server.model_copy(update={"host": address, "port": bound_port})
+        settings = settings.model_copy(update={"server": server})
     refuse_open_service(settings)
-    check_address(settings.server.host, settings.server.port)
+    if manager.listener is None:
+        check_address(settings.server.host, settings.server.port)
     check_metrics_address(settings)
     check_redis(settings)
-    _run(settings)
+    _run(settings, manager)
 
 
-def _run(settings: Settings) -> None:
+def _manager() -> ServiceManager:
+    """Raises typer.Exit: with status 2, the service manager passed a socket that can't be used."""
+    try:
+        return service_manager()
+    except UnusableSocket as error:
+        raise misuse(f"From systemd: {error}") from error
+
+
+def _run(settings: Settings, manager: ServiceManager) -> None:
     from inkgate import bootstrap
     from inkgate.api.http.connections import raise_file_limit
 
     raise_file_limit()
-    run_until_stopped(settings, partial(bootstrap.serve, settings, _greet))
+    run_until_stopped(settings, partial(bootstrap.serve, settings, _greet, manager))
 
 
 def run_until_stopped(settings: Settings, main: Callable[[], Awaitable[None]]) -> None:

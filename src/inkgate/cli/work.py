@@ -34,5 +34,7 @@ def work(
         {"jobs": {"database": jobs_url, "enabled": True}, "engine": engine_flags(engine, vllm_url, vllm_model)},
     )
     from inkgate import bootstrap
+    from inkgate.systemd import service_manager
 
-    run_until_stopped(settings, partial(bootstrap.work, settings, lambda: say("Running jobs. Ctrl-C stops.")))
+    ready = partial(say, "Running jobs. Ctrl-C stops.")
+    run_until_stopped(settings, partial(bootstrap.work, settings, ready, service_manager()))

@@ -1,7 +1,7 @@
 """All settings, as one frozen tree. Read once at start; each component gets only its branch.
 
 Sources, in increasing precedence: defaults, a TOML file (`--config`, or `INKGATE_CONFIG`), the environment
-(`INKGATE_SERVER__PORT=8080`: two underscores between levels), flags of the command line.
+(`INKGATE_SERVER__PORT=8080`: two underscores between levels; or files, see `environment`), flags of the command line.
 docs/reference/settings.md lists all settings and is generated from this tree.
 """
 
@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
-    EnvSettingsSource,
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -23,6 +22,7 @@ from pydantic_settings import (
 
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
 from inkgate.settings.engine import EngineSettings, LayoutSettings, TransformersSettings
+from inkgate.settings.environment import EnvironmentSource, SettingFileError
 from inkgate.settings.fields import FieldsSettings, TextModelSettings
 from inkgate.settings.jobs import (
     BrokerSettings,
@@ -85,6 +85,7 @@ __all__ = [
     "DegradationSettings",
     "DocsSettings",
     "EngineSettings",
+    "EnvironmentSource",
     "FetchSettings",
     "FieldsSettings",
     "GpuMonitoring",
@@ -112,6 +113,7 @@ __all__ = [
     "SchedulingSettings",
     "ServerSettings",
     "ServingSettings",
+    "SettingFileError",
     "Settings",
     "SinkSettings",
     "StorageSettings",
@@ -194,7 +196,7 @@ def _plain_branches(
 
 def config_file() -> Path | None:
     """The settings file that the environment names; None without INKGATE_CONFIG."""
-    name = EnvSettingsSource(Settings).env_vars.get("inkgate_config")
+    name = EnvironmentSource(Settings).env_vars.get("inkgate_config")
     return Path(name) if name else None
 
 
@@ -203,6 +205,7 @@ def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> 
 
     Raises:
         pydantic.ValidationError: a value or a name is wrong.
+        SettingFileError: a file that the environment names for a setting can't be used.
         FileNotFoundError, tomllib.TOMLDecodeError: the file is missing or invalid.
     """
     if config is not None and not config.is_file():
@@ -211,13 +214,14 @@ def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> 
     class Loaded(Settings):
         @classmethod
         def settings_customise_sources(  # type: ignore[override]  # pydantic passes the sources by keyword
-            cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource
+            cls, settings_cls: type[BaseSettings], **_sources: PydanticBaseSettingsSource
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             given = InitSettingsSource(settings_cls, init_kwargs=dict(flags))
             file = TomlConfigSettingsSource(settings_cls, toml_file=config)
             # Sources are merged before validation: a table in one would hide a plain value in another.
-            for source in (sources["env_settings"], file):
+            environment = EnvironmentSource(settings_cls)
+            for source in (environment, file):
                 _check_tables(source())
-            return (given, sources["env_settings"], file)
+            return (given, environment, file)
 
     return Loaded()

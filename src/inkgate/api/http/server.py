@@ -1,7 +1,7 @@
 """Runs uvicorn with a graceful shutdown.
 
 On SIGTERM or SIGHUP the socket stays open until all requests in flight are finished. New requests meanwhile get the
-error "draining".
+error "draining". A socket of systemd is left to it at once: new connections wait there for the next process.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from inkgate.api.http.context import Context
 from inkgate.api.http.drain import Drain
 from inkgate.api.http.protocol import TimeLimits, http_protocol
 from inkgate.settings import Settings
+from inkgate.systemd import NO_MANAGER, ServiceManager
 
 log = structlog.get_logger(__name__)
 
@@ -37,10 +38,13 @@ async def serve(
     settings: Settings,
     listener: socket | None = None,
     on_ready: Callable[[str], None] | None = None,
+    manager: ServiceManager = NO_MANAGER,
 ) -> None:
-    """Serves `app` until SIGTERM, SIGINT or SIGHUP, on the bound socket `listener` or the settings' address.
+    """Serves `app` until SIGTERM, SIGINT or SIGHUP, on the bound socket `listener`, that of `manager`, or the settings'
+    address.
 
     `on_ready`: called with the URL, with the real port, once requests are accepted.
+    `manager`: is told of start and stop.
 
     The first signal drains: requests in flight have `server.drain_s` seconds. The second stops at once.
 
@@ -67,7 +71,8 @@ async def serve(
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_CLOSE_S,
     )
-    server = DrainingServer(config, context.drain, settings.server.drain_s, on_ready)
+    server = DrainingServer(config, context.drain, settings.server.drain_s, on_ready, manager)
+    listener = listener or manager.listener
     await server.serve(None if listener is None else [listener])
 
 
@@ -75,7 +80,12 @@ class DrainingServer(uvicorn.Server):
     """A server that drains before it stops accepting."""
 
     def __init__(
-        self, config: uvicorn.Config, drain: Drain, drain_s: float, on_ready: Callable[[str], None] | None = None
+        self,
+        config: uvicorn.Config,
+        drain: Drain,
+        drain_s: float,
+        on_ready: Callable[[str], None] | None = None,
+        manager: ServiceManager = NO_MANAGER,
     ) -> None:
         super().__init__(config)
         self._drain = drain
@@ -83,12 +93,14 @@ class DrainingServer(uvicorn.Server):
         self._drained_by = float("inf")
         self._given_up = False
         self._on_ready = on_ready
+        self._manager = manager
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         log.info("ready", url=url)
+        self._manager.ready(f"Serving on {url}")
         if self._on_ready is not None:
             self._on_ready(url)
 
@@ -102,6 +114,9 @@ class DrainingServer(uvicorn.Server):
         if self._drained_by == float("inf"):
             self._drained_by = now + self._drain_s
             log.info("draining", in_flight=self._drain.in_flight, at_most_s=self._drain_s)
+            self._manager.stopping(self._drain_s)
+            if self._manager.listener is not None:
+                self._leave_connections_to_manager()
         if not self._drain.in_flight:
             self.should_exit = True
         elif now >= self._drained_by + _GIVE_UP_S:
@@ -111,6 +126,15 @@ class DrainingServer(uvicorn.Server):
             log.warning("drain_time_over", in_flight=self._drain.in_flight)
             self._drain.give_up()
             self._given_up = True
+
+    def _leave_connections_to_manager(self) -> None:
+        """Accepts no more connections: they wait in the manager's socket. Closes those without a request, so that
+        their clients connect again; the others close after their response.
+        """
+        for server in self.servers:
+            server.close()
+        for connection in tuple(self.server_state.connections):
+            connection.shutdown()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a handler
         """The first signal drains, the second stops at once."""
