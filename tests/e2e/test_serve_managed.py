@@ -117,3 +117,24 @@ def test_a_vllm_that_does_not_start_is_told_with_its_own_words(fake: FakeVllm) -
     assert done.returncode == 1
     assert "vLLM does not start: crash (status 2)" in said
     assert f"  {complaint}" in said.splitlines()
+
+
+def test_replicas_share_the_pages_and_one_that_is_killed_costs_none(fake: FakeVllm) -> None:
+    with (
+        running_server(*ENGINE, environment=settings(fake) | {MANAGED + "REPLICAS": "2"}) as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
+
+        def up() -> int:
+            return sum(replica["state"] == "up" for replica in client.get("/state").json()["replicas"])
+
+        until(lambda: up() == 2, server.log_text)
+        devices = {start["environment"]["CUDA_VISIBLE_DEVICES"] for start in fake.starts()}
+        os.kill(min(fake.alive() & fake.pids("main")), signal.SIGKILL)
+        answers = [client.post("/ocr", files={"file": IMAGE + bytes([n])}) for n in range(8)]
+        until(lambda: len(fake.starts()) == 3 and up() == 2, server.log_text)
+        status = server.stop()
+        left = fake.alive()
+    assert devices == {"0", "1"}
+    assert [(answer.status_code, answer.json()["engine"]) for answer in answers] == [(200, "paddleocr-vl-1.6")] * 8
+    assert (status, left) == (0, set())

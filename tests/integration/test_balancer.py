@@ -138,7 +138,7 @@ async def test_a_server_that_stands_still_is_taken_out_and_its_calls_end(silent:
 async def test_whoever_can_start_a_stalled_server_anew_is_told() -> None:
     told = anyio.Event()
 
-    async def tell() -> None:
+    async def tell(_: str) -> None:
         told.set()
 
     with running_stub(Reply(["begun"], silent="after")) as stub:

@@ -12,8 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from inkgate.engines.vllm.managed.diagnose import DeathCause
+from inkgate.engines.vllm.managed.fleet import ManagedFleet
 from inkgate.engines.vllm.managed.process import ServerProcess
-from inkgate.engines.vllm.managed.supervisor import ManagedEngine, ManagedState
+from inkgate.engines.vllm.managed.supervisor import ManagedState
 from inkgate.errors import EngineFailed
 from support.managed import FakeVllm, managed_server, parent, until
 from support.scripted_engine import ScriptedEngine
@@ -232,7 +233,7 @@ async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) ->
 
     async with managed_server(fake) as server:
         with pytest.raises(EngineFailed, match="model_unknown"):
-            await ManagedEngine(server, Broken()).start()
+            await ManagedFleet((server,), Broken()).start()
         assert server.state is ManagedState.STOPPED
         assert fake.alive() == set()
 

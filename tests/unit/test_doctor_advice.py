@@ -67,7 +67,8 @@ def test_pages_that_wait_before_idle_model_servers_are_let_nearer() -> None:
     kept_out = replace(
         VLLM,
         history=history(waiting=0, pages_waiting=40, documents=60, in_flight=2, limit=32),
-        queues=(pages_queue(waiting=40, limit=2, most=2, in_flight=2), calls_queue(in_flight=2)),
+        # of two servers
+        queues=(pages_queue(waiting=40, limit=4, most=4, in_flight=4), calls_queue(in_flight=2)),
     )
     finding = only(kept_out)
     assert finding.code == "limit-low"

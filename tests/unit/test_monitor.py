@@ -89,7 +89,7 @@ class MonitorBench:
         self.set = ReplicaSet(self.replicas, 60.0, self.clock)
         self.limit = AdaptiveLimit(AdaptiveSettings(initial=8), self.clock)
         self.ledger = Ledger(None)
-        self.monitor = Monitor(self.replicas, self.limit if adaptive else None, self.ledger, later, self.clock)
+        self.monitor = Monitor(self.set, self.limit if adaptive else None, self.ledger, later, self.clock)
 
     async def looks(self, times: int = 1, later_s: float = 4.0) -> None:
         for _ in range(times):

@@ -48,6 +48,7 @@ BUSY = State(
     batches=(Batches("recognizer", 4, 20, 1, 2, 1000, 900, 3.0, 2.0, {1: 2, 2: 1, 16: 1}),),
     cache=CacheState({"run": 5, "kept": 3, "joined": 1}, 4, 300, 1000),
     breakers=(BreakerReading("vl", "half_open", 2),),
+    load_servers=1.5,
     replicas=(ReplicaReading("a:8000", "up", "", 0, 4, kv_usage=0.5), ReplicaReading("b:8000", "out", "died", 1, 0)),
     gpus=(Gpu(0, "H200", 0.25, 3 * 2**30, 140 * 2**30, 60.0, 300.0, 1980.0, ("power",)),),
     background=(TaskReading("history", "waiting", needed=False, keeps_failing=True, failures=4),),

@@ -11,6 +11,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from inkgate.engines.vllm.managed.command import free_port, server_command, server_environment
+from inkgate.engines.vllm.managed.fleet import fleet_commands
 from inkgate.engines.vllm.preset import Launch
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.errors import InputRejected
@@ -99,6 +100,25 @@ def test_speculative_decoding_takes_the_draft_of_the_model(python: str, tmp_path
         with pytest.raises(InputRejected, match=message) as refused:
             words(name)
         assert refused.value.code == "engine_incomplete"
+
+
+def test_replicas_have_a_port_and_gpus_each(python: str) -> None:
+    def fleet(preset: str = "paddleocr-vl", **managed: object) -> list[tuple[int, str]]:
+        settings = VllmSettings(managed=ManagedSettings.model_validate({"python": python, **managed}))
+        commands = fleet_commands(find_preset(preset), settings)
+        return [(command.port, command.environment.get("CUDA_VISIBLE_DEVICES", "")) for command in commands]
+
+    assert fleet(replicas=2, port=8100) == [(8100, "0"), (8101, "1")]
+    visible = {"CUDA_VISIBLE_DEVICES": "3, GPU-7,5,6"}
+    assert fleet(replicas=2, port=8100, tensor_parallel_size=2, environment=visible) == [
+        (8100, "3,GPU-7"),
+        (8101, "5,6"),
+    ]
+    assert len({port for port, _ in fleet(replicas=4)}) == 4
+    assert fleet(port=8100, environment=visible) == [(8100, "3, GPU-7,5,6")]
+    with pytest.raises(InputRejected, match="needs 6 GPUs; CUDA_VISIBLE_DEVICES names 4") as refused:
+        fleet(replicas=3, tensor_parallel_size=2, environment=visible)
+    assert refused.value.code == "engine_incomplete"
 
 
 def test_vllm_sends_its_part_of_traces_where_ours_go(python: str) -> None:

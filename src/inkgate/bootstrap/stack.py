@@ -105,7 +105,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         embedded = on_demand if vllm.fallback else None
         witness = FieldWitness(on_demand if settings.fields.witness == "embedded" else None)
         chosen = choose_engine(settings, BlockReaders(analysis.layout, embedded), quarantine.died, observer)
-        limit = FixedLimit(vllm.concurrent_pages)
+        limit = _pages_limit(chosen, vllm.concurrent_pages)
     remote = chosen.upstream is not None
 
     breaker = Breaker(chosen.engine.name) if remote else None
@@ -135,7 +135,8 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     pipeline = build_pipeline(chosen.engine, policies)
 
     name = chosen.engine.name
-    limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
+    in_flight = _pages_limit(chosen, settings.limits.max_in_flight)
+    limiter = AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, scheduler)
     shedding = SheddingLimiter(limiter, degradation)
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
     demand = None
@@ -170,6 +171,11 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     return ServiceParts(
         pipeline.engine, shedding, chosen.upstream, tasks, metrics, observer, objects, supervisor, readiness
     )
+
+
+def _pages_limit(chosen: ChosenEngine, each: int) -> Limit:
+    """At most `each` for every model server in service; just `each` without model servers."""
+    return FixedLimit(each) if chosen.servers is None else chosen.servers.limit_of(each)
 
 
 def _observer(settings: Settings, metrics: Metrics) -> Observer:

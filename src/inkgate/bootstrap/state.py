@@ -256,8 +256,7 @@ class StateReader:
         for pid, started in () if seen.workers is None else seen.workers.lives:
             if started:
                 yield ProcessSlot("engine", pid, started)
-        managed = None if seen.servers is None else seen.servers.managed
-        if managed is not None:
+        for managed in () if seen.servers is None else seen.servers.managed:
             there = managed.pid if managed.state in _VLLM_THERE else None
             yield ProcessSlot("vllm", there or 0, managed.restarts + 1, with_children=True)
 
@@ -312,9 +311,9 @@ def _cache(kept: KeptPages) -> CacheState:
 
 
 def _replicas(servers: ModelServers) -> Iterator[ReplicaReading]:
-    flags = () if servers.managed is None else tuple(shown_flags(servers.managed.flags))
+    flags = {each.url: tuple(shown_flags(each.flags)) for each in servers.managed}
     for replica in servers.replicas:
-        yield _replica(replica, servers, flags)
+        yield _replica(replica, servers, flags.get(replica.name, ()))
 
 
 def _replica(replica: Replica[Server], servers: ModelServers, flags: tuple[str, ...]) -> ReplicaReading:

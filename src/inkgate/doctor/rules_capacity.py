@@ -220,7 +220,9 @@ def _concurrent_pages(state: State) -> str:
 
 def _more_pages(state: State) -> Advice:
     path, pages = _concurrent_pages(state), queue(state, "pages")
-    now = setting(state, path) if pages is None else pages.most  # workers raise it above the setting
+    now = setting(state, path)
+    if pages is not None:  # workers raise it above the setting; of model servers, each has its own
+        now = max(1, pages.most // max(1, sum(replica.state == "up" for replica in state.replicas)))
     return Advice("Let the engine read more pages at once.", path, 2 * now if isinstance(now, int) else 4, now)
 
 
@@ -331,7 +333,7 @@ def _on_refusals(code: str, state: State) -> tuple[Advice, ...]:
         return (Advice("Allow more memory for request bodies.", "serving.admission.max_bytes_mb", most_mb),)
     few_wait = pages is None or waiting(pages) <= pages.limit
     if admission.documents >= LIMITS.admission_share * admission.max_documents and few_wait:
-        now = admission.max_documents
+        now = setting(state, "limits.max_in_flight") or admission.max_documents
         return (Advice("Accept more documents: few wait for the engine.", "limits.max_in_flight", 2 * now, now),)
     return ()
 

@@ -13,9 +13,9 @@ from inkgate.engines.ppocr.models import shape_ranges
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings, weights_of
 from inkgate.engines.vllm.balancer import OnOut
-from inkgate.engines.vllm.engine import BlockReaders, Vllm
-from inkgate.engines.vllm.managed.command import server_command
-from inkgate.engines.vllm.managed.supervisor import ManagedEngine, ManagedServer
+from inkgate.engines.vllm.engine import BlockReaders, Fleet, Vllm
+from inkgate.engines.vllm.managed.fleet import ManagedFleet, fleet_commands
+from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset, preset_names
 from inkgate.engines.vllm.servers import ModelServers, model_servers
@@ -167,16 +167,16 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
     """The engine for a model on vLLM, managed or external."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
-    managed = None if vllm.urls else ManagedServer(server_command(preset, vllm, settings.tracing), vllm.managed, key)
+    commands = () if vllm.urls else fleet_commands(preset, vllm, settings.tracing)
+    managed = tuple(ManagedServer(command, vllm.managed, key) for command in commands)
     servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, observer)
-    engine: Engine = Vllm(preset, vllm, servers.upstream, blocks)
+    pages = servers.limit_of(vllm.concurrent_pages)
+    fleet = Fleet(lambda: pages.value, lambda model: servers.balanced.expect((model,)))
+    engine: Engine = Vllm(preset, vllm, servers.upstream, blocks, fleet)
     background = servers.background
-    if managed is not None:
-        engine, background = (
-            ManagedEngine(managed, engine),
-            (
-                BackgroundTask("managed_vllm", managed.run, needed=True),
-                *background,
-            ),
-        )
+    if managed:
+        engine = ManagedFleet(managed, engine)
+        names = ("managed_vllm", *(f"managed_vllm_{number}" for number in range(2, len(managed) + 1)))
+        runs = (BackgroundTask(name, each.run, needed=True) for name, each in zip(names, managed, strict=True))
+        background = (*runs, *background)
     return ChosenEngine(engine, servers.upstream, background, served_model(preset, vllm), servers)

@@ -108,22 +108,23 @@ class AdmissionLimiter:
         arriving: permits whose bodies have not fully arrived, oldest first.
         ended: counts of how documents ended.
         refused: counts of refused and evicted documents by error code.
-        max_documents, max_bytes: limits on what is in flight.
+        max_bytes: limit on the bodies in flight.
     """
 
     def __init__(
         self,
-        max_documents: int,
+        max_documents: int | Callable[[], int],
         settings: AdmissionSettings,
         backlog: Backlog,
         clock: Callable[[], float] = loop_time,
     ) -> None:
+        """`max_documents`: in flight; a function if it changes."""
         self.documents = 0
         self.body_bytes = 0
         self.ended: Counter[WorkOutcome] = Counter()
         self.refused: Counter[str] = Counter()
         self.arriving: dict[AdmissionPermit, None] = {}
-        self.max_documents = max_documents
+        self._max_documents = max_documents
         self.max_bytes = int(settings.max_bytes_mb * 1e6)
         self._settings = settings
         self._backlog = backlog
@@ -143,6 +144,12 @@ class AdmissionLimiter:
         except Overloaded as error:
             self.refused[error.code] += not arrival.waits
             raise
+
+    @property
+    def max_documents(self) -> int:
+        """Maximum documents in flight now."""
+        most = self._max_documents
+        return most if isinstance(most, int) else most()
 
     @property
     def tenants(self) -> int:

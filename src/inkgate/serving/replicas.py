@@ -14,10 +14,11 @@ ServerT = TypeVar("ServerT")
 
 
 class ReplicaState(StrEnum):
-    """`up`: takes calls; `out`: failed or stalled, and is probed."""
+    """`up`: takes calls; `out`: failed, stalled or new, and is probed; `leaving`: finishes its calls, takes no more."""
 
     UP = "up"
     OUT = "out"
+    LEAVING = "leaving"
 
 
 class Replica(Generic[ServerT]):
@@ -30,20 +31,22 @@ class Replica(Generic[ServerT]):
         responded_at: clock time in seconds when it last sent part of a response.
         why: reason why it was last taken out.
         taken_out: number of times it was taken out.
+        joined: it was added while the service runs, and comes up only once a probe succeeds.
         failed_here: contents of calls that failed here and succeeded on another server, since its last success.
         changed: set when its state changes or its last call ends, and then replaced.
     """
 
-    def __init__(self, name: str, server: ServerT) -> None:
+    def __init__(self, name: str, server: ServerT, *, joined: bool = False) -> None:
         self.name = name
         self.server = server
-        self.state = ReplicaState.UP
+        self.joined = joined
+        self.state = ReplicaState.OUT if joined else ReplicaState.UP
         self.outstanding = 0
         self.leases: set[Lease[ServerT]] = set()
         self.progressed_at = 0.0
         self.responded_at = -math.inf
         self.silent_s = 0.0
-        self.why = ""
+        self.why = "has not answered yet" if joined else ""
         self.taken_out = 0
         self.failed_here: set[bytes] = set()
         self.changed = anyio.Event()
@@ -51,6 +54,11 @@ class Replica(Generic[ServerT]):
     @property
     def is_out(self) -> bool:
         return self.state is ReplicaState.OUT
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has left: it takes no calls, and the last one has ended."""
+        return self.state is ReplicaState.LEAVING and not self.leases
 
     def set_state(self, state: ReplicaState) -> None:
         """Sets the state, and wakes tasks that wait for `changed`."""
@@ -112,13 +120,55 @@ class Lease(Generic[ServerT]):
 
 
 class ReplicaSet(Generic[ServerT]):
-    """Chooses among replicas. Used from one event loop; `clock` in seconds."""
+    """Chooses among replicas, which may come and go. Used from one event loop; `clock` in seconds.
+
+    Attributes:
+        replicas: all, those that are leaving too.
+        changed: set when a replica is added or dropped, and then replaced.
+    """
 
     def __init__(self, replicas: Sequence[Replica[ServerT]], stalled_s: float, clock: Callable[[], float]) -> None:
         """`stalled_s`: a replica is stalled if it sends nothing to any of its calls for this long."""
         self.replicas = tuple(replicas)
+        self.changed = anyio.Event()
         self._stalled_s = stalled_s
         self._clock = clock
+        self._last_up_at = -math.inf
+
+    @property
+    def none_up_s(self) -> float:
+        """Seconds since a replica was last up: 0 while one is, infinite if none ever was."""
+        if any(replica.state is ReplicaState.UP for replica in self.replicas):
+            return 0.0
+        return self._clock() - self._last_up_at
+
+    @property
+    def leaving_calls(self) -> int:
+        """Calls at replicas that are leaving."""
+        return sum(len(replica.leases) for replica in self.replicas if replica.state is ReplicaState.LEAVING)
+
+    def add(self, replica: Replica[ServerT]) -> None:
+        """Adds a replica."""
+        self.replicas = (*self.replicas, replica)
+        self._tell()
+
+    def retire(self, replica: Replica[ServerT]) -> None:
+        """Sends `replica` no more calls; those in it go on. It stays in `replicas` until `drop`."""
+        self._was_up(replica)
+        replica.set_state(ReplicaState.LEAVING)
+
+    def drop(self, replica: Replica[ServerT]) -> None:
+        """Removes a replica that has left."""
+        self.replicas = tuple(each for each in self.replicas if each is not replica)
+        self._tell()
+
+    def _was_up(self, replica: Replica[ServerT]) -> None:
+        if replica.state is ReplicaState.UP:
+            self._last_up_at = self._clock()
+
+    def _tell(self) -> None:
+        changed, self.changed = self.changed, anyio.Event()
+        changed.set()
 
     def choose(self, tokens: int, key: bytes, avoid: Replica[ServerT] | None = None) -> Replica[ServerT] | None:
         """The replica for a call: the preferred one of `key` if it is about as free as the least loaded, else that one.
@@ -156,8 +206,9 @@ class ReplicaSet(Generic[ServerT]):
         if stalled:
             for lease in tuple(replica.leases):
                 lease.lose()
-        if replica.state is ReplicaState.OUT:
+        if replica.state is not ReplicaState.UP:
             return False
+        self._was_up(replica)
         replica.why = why
         replica.silent_s = 0.0
         replica.failed_here.clear()

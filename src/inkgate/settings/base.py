@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Url = Annotated[str, Field(pattern="^https?://")]
+ServerUrl = Annotated[str, Field(pattern=r"^(https?|dns\+http)://")]
+"""`dns+http`: a server at each address of the host."""
 
 MOST = {"_s": 365 * 24 * 3600.0, "_ms": 3_600_000.0, "_mb": 100_000_000.0, "_bytes": 1e14}
 """Maximum values by the suffix of a setting's name: a year, an hour, 100 TB. Larger ones are mistakes, and some would

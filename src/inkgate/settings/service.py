@@ -150,7 +150,9 @@ class LimitSettings(Branch):
     max_pages: PositiveInt = Field(2000, description="Maximum pages of a document.")
     max_pixels: PositiveInt = Field(120_000_000, description="Maximum pixels of an image, checked by its header.")
     time_s: PositiveFloat = Field(600.0, description="Time limit for a document. Pages that are not read by then fail.")
-    max_in_flight: PositiveInt = Field(64, description="Maximum documents in flight. More get 503.")
+    max_in_flight: PositiveInt = Field(
+        64, description="Maximum documents in flight; with model servers, for each that is in service. More get 503."
+    )
     page_window: PositiveInt = Field(4, description="Pages of a document that are read at once.")
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
+from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, ServerUrl
 
 
 class ReadingMode(StrEnum):
@@ -26,7 +26,9 @@ class ManagedSettings(Branch):
         " the command `vllm`.",
     )
     model: str = Field("", description="Folder of the weights, or name on the model hub. Empty: as the preset says.")
-    port: int = Field(0, ge=0, le=65535, description="Port of vLLM on 127.0.0.1. 0: a free one.")
+    port: int = Field(
+        0, ge=0, le=65535, description="Port of vLLM on 127.0.0.1; replicas have the next ones. 0: free ones."
+    )
     max_num_seqs: int = Field(
         0, ge=0, description="Maximum sequences that vLLM runs at once. 0: as the preset says (16)."
     )
@@ -43,6 +45,9 @@ class ManagedSettings(Branch):
         1, description="vLLM's API server processes, which prepare images. More than 1 needs the command `vllm`."
     )
     tensor_parallel_size: PositiveInt = Field(1, description="Number of GPUs for one model.")
+    replicas: PositiveInt = Field(
+        1, description="Number of vLLM servers, each on GPUs of its own, in the order of CUDA_VISIBLE_DEVICES."
+    )
     quantization: str = Field("", description="Quantization of the weights, such as `fp8`. Empty: none.")
     speculative: bool = Field(
         default=False, description="Speculative decoding with the model's own draft: faster, the same text."
@@ -83,10 +88,13 @@ _FLAGS_WITH_A_SETTING = {
 
 
 class VllmSettings(Branch):
-    urls: tuple[Url, ...] = Field(
+    urls: tuple[ServerUrl, ...] = Field(
         (),
-        description="Addresses of the model servers, such as `http://127.0.0.1:8000/v1`. Empty: inkgate starts vLLM.",
+        description="Addresses of the model servers, such as `http://127.0.0.1:8000/v1`. `dns+http://vllm:8000/v1`: a"
+        " server at each address of the host. Empty: inkgate starts vLLM.",
     )
+    dns_interval_s: PositiveFloat = Field(5.0, description="How often the hosts of `dns+http` are looked up.")
+    max_servers: PositiveInt = Field(64, description="Maximum servers found by `dns+http`; more are ignored.")
     model: str = Field(
         "", description="Name of the model on the server. Empty: a name of the preset, else the only model."
     )
@@ -101,7 +109,7 @@ class VllmSettings(Branch):
     )
     layout_longest_side: PositiveInt = Field(2600, description="Maximum side of a page that is read block by block.")
     concurrent_pages: PositiveInt = Field(
-        16, description="Maximum pages at the engine at once, for all servers together."
+        16, description="Maximum pages at the engine at once for each server in service."
     )
     concurrent_requests: int = Field(0, ge=0, description="Concurrent requests at each model server. 0: adaptive.")
     max_tokens: int = Field(0, ge=0, description="Maximum tokens of a response. 0: as the preset says.")

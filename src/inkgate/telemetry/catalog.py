@@ -177,7 +177,7 @@ REPLICAS = _table(
         "How many model servers the arriving work would keep busy, refused work included; scale by it.",
     ),
     _gauge("inkgate_replica_up", "1 while inkgate sends calls to the model server.", "replica"),
-    _gauge("inkgate_replica_state", "1 for the current state: up or out.", "replica", "state"),
+    _gauge("inkgate_replica_state", "1 for the current state: up, out or leaving.", "replica", "state"),
     _gauge("inkgate_replica_in_flight", "Calls from this service at the model server.", "replica"),
     _gauge("inkgate_replica_running", "Running requests, as the model server reports.", "replica"),
     _gauge("inkgate_replica_waiting", "Waiting requests, as the model server reports.", "replica"),

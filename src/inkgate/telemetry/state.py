@@ -217,7 +217,7 @@ class ReplicaReading:
     """A model server.
 
     Attributes:
-        state: `up` or `out`; `why`: the reason when it was last taken out; `taken_out`: how often.
+        state: `up`, `out` or `leaving`; `why`: the reason when it was last taken out; `taken_out`: how often.
         in_flight: calls from this service.
         running, waiting, kv_usage, preemptions, generation_tokens: as the server reports.
         kv_tokens: capacity of its KV cache.

@@ -31,7 +31,7 @@ RowsOf = Callable[[State], Rows]
 
 BATCH_SIZE = "inkgate_batch_size"
 _BREAKER_STATES = ("closed", "open", "half_open")
-_REPLICA_STATES = ("up", "out")
+_REPLICA_STATES = ("up", "out", "leaving")
 _THROTTLED_BY = ("thermal", "power")
 _MIB = 2**20
 

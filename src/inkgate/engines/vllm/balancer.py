@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
@@ -28,6 +29,7 @@ _TRIES = 2
 """One retry on another server. A request that two servers failed on might kill a third."""
 _CONTENTS = 2
 """A server is at fault once it failed on this many different contents that another server reads."""
+_OTHER_MODEL = "serves another model"
 _PROVED_S = 1.0
 """A probe's success counts for this long when the server fails on a request."""
 
@@ -58,6 +60,7 @@ class BalancerSettings:
     Attributes:
         stalled_s: a server is stalled if it sends nothing to any of its calls for this long.
         recover_s: how long a call waits for a server to come back.
+        gives_up: once no server was up for `recover_s`, calls fail without waiting: another engine reads their pages.
         probe_s: timeout of a probe.
         first_pause_s, longest_pause_s: pause between probes, doubled each time.
     """
@@ -67,6 +70,7 @@ class BalancerSettings:
     probe_s: float = 15.0
     first_pause_s: float = 0.5
     longest_pause_s: float = 15.0
+    gives_up: bool = False
 
 
 class BalancedUpstream:
@@ -79,6 +83,9 @@ class BalancedUpstream:
     A 5xx status may be the request's own fault: the server is probed at once, and taken out if the probe fails or if it
     fails on several contents that another server reads. Otherwise it stays, and a request that failed twice gets
     `engine_failed`: one client can't take a server out for all others.
+
+    Servers may be added and retired while it runs. A new one takes calls once it has read the small image and serves
+    the model. A retired one finishes its calls.
     """
 
     def __init__(
@@ -86,11 +93,12 @@ class BalancedUpstream:
         servers: Sequence[Server],
         settings: BalancerSettings | None = None,
         clock: Callable[[], float] = anyio.current_time,
-        on_stalled: Callable[[], Awaitable[None]] | None = None,
+        on_stalled: Callable[[str], Awaitable[None]] | None = None,
         on_out: OnOut = lambda _: None,
         on_died: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`on_stalled` is awaited when a server stalls; `on_out` is called for each server that is taken out.
+        """`on_stalled` is awaited with the address of a server that stalls; `on_out` is called for each server that is
+        taken out.
 
         `on_died` is called with the number of calls in a server that failed and whose probe found it gone.
         """
@@ -105,6 +113,27 @@ class BalancedUpstream:
         self._suspected: dict[Replica[Server], anyio.Event] = {}
         self._proved_at: dict[Replica[Server], float] = {}
         self._watching: anyio.CancelScope | None = None
+        self._tasks: TaskGroup | None = None
+        self._models: Sequence[str] = ()
+
+    def expect(self, models: Sequence[str]) -> None:
+        """From now on, a server comes up only if it serves one of these models."""
+        self._models = tuple(models)
+
+    def add(self, server: Server) -> None:
+        """Adds a server, which takes calls once a probe succeeds."""
+        replica = Replica(server.base_url, server, joined=True)
+        self.set.add(replica)
+        log.info("model_server_joins", url=replica.name)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._attend, replica)
+
+    def retire(self, url: str) -> None:
+        """Sends the server no more calls. Once its last call has ended, its connections are closed."""
+        for replica in self.set.replicas:
+            if replica.name == url and replica.state is not ReplicaState.LEAVING:
+                log.info("model_server_leaves", url=url, calls=len(replica.leases))
+                self.set.retire(replica)
 
     async def close(self) -> None:
         """See Upstream. Ends `run` too."""
@@ -114,20 +143,30 @@ class BalancedUpstream:
             await replica.server.close()
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream: of the first server that answers.
+        """See Upstream: of the first server that answers. All are asked at once.
 
         Raises:
             InputRejected, EngineFailed: none does; the error is the first one's.
         """
-        first: InkgateError | None = None
-        for replica in sorted(self.set.replicas, key=lambda replica: replica.state is ReplicaState.OUT):
+        failures: dict[int, InkgateError] = {}
+        found: list[tuple[str, ...]] = []
+
+        async def one(number: int, replica: Replica[Server]) -> None:
             try:
-                return await replica.server.models()
+                found.append(await replica.server.models())
             except InkgateError as error:
-                first = first or error
+                failures[number] = error
                 if isinstance(error, EngineFailed):
                     self._failed(replica, error.code)
-        raise first or _unavailable_error("none is known")
+            else:
+                tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            for number, replica in enumerate(self.set.replicas):
+                tasks.start_soon(one, number, replica)
+        if found:
+            return found[0]
+        raise failures[min(failures)] if failures else _unavailable_error("none is known")
 
     async def probe(self) -> None:
         """Returns when a server in service has read a small image, bypassing the queue. A server that is gone is taken
@@ -160,7 +199,7 @@ class BalancedUpstream:
     @property
     def responded_at(self) -> float:
         """Clock time in seconds when a server last sent part of a response."""
-        return max(replica.responded_at for replica in self.set.replicas)
+        return max((replica.responded_at for replica in self.set.replicas), default=-math.inf)
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
@@ -200,10 +239,27 @@ class BalancedUpstream:
     async def run(self) -> None:
         """Finds stalled servers and probes those that are out, until `close` or cancellation."""
         with anyio.CancelScope() as self._watching:
-            async with anyio.create_task_group() as tasks:
-                for replica in self.set.replicas:
-                    tasks.start_soon(self._watch, replica)
-                    tasks.start_soon(self._tend, replica)
+            try:
+                async with anyio.create_task_group() as self._tasks:
+                    for replica in self.set.replicas:
+                        self._tasks.start_soon(self._attend, replica)
+                    await anyio.sleep_forever()
+            finally:
+                self._tasks = None
+
+    async def _attend(self, replica: Replica[Server]) -> None:
+        """Looks after one server until it has left."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, replica)
+            tasks.start_soon(self._tend, replica)
+            while not replica.is_gone:
+                await replica.changed.wait()
+            tasks.cancel_scope.cancel()
+        self.set.drop(replica)
+        self._end_judging(replica)
+        self._calls_at_death.pop(replica, None)
+        self._proved_at.pop(replica, None)
+        await replica.server.close()
 
     async def _watch(self, replica: Replica[Server]) -> None:
         while True:
@@ -215,7 +271,7 @@ class BalancedUpstream:
             elif self.set.seems_stalled(replica):
                 self._failed(replica, "upstream_stalled", stalled=True)
                 if self._on_stalled is not None:
-                    await self._on_stalled()
+                    await self._on_stalled(replica.name)
 
     async def _gets_on(self, replica: Replica[Server]) -> bool:
         """Whether a silent server makes progress: responses that are not streamed arrive at once at the end.
@@ -284,8 +340,9 @@ class BalancedUpstream:
                 calls = 0
                 await anyio.sleep(pause)
                 pause = min(2 * pause, self._settings.longest_pause_s)
-            log.info("model_server_back", url=replica.name)
-            replica.set_state(ReplicaState.UP)
+            if replica.state is ReplicaState.OUT:  # else it is leaving
+                log.info("model_server_back", url=replica.name)
+                replica.set_state(ReplicaState.UP)
 
     async def _works(self, replica: Replica[Server]) -> bool:
         return not await self._probe_error(replica)
@@ -295,6 +352,11 @@ class BalancedUpstream:
         with anyio.move_on_after(self._settings.probe_s):
             try:
                 await replica.server.probe()
+                if self._models and not set(self._models).intersection(await replica.server.models()):
+                    if replica.why != _OTHER_MODEL:
+                        log.warning("model_server_has_another_model", url=replica.name, expected=self._models[0])
+                    replica.why = _OTHER_MODEL
+                    return "model_unknown"
             except InkgateError as error:
                 log.debug("model_server_still_out", url=replica.name, code=error.code)
                 return error.code
@@ -317,12 +379,13 @@ class BalancedUpstream:
         Raises:
             EngineFailed: "upstream_unreachable": none is in time.
         """
-        with anyio.move_on_after(self._settings.recover_s):
+        waited_s = self.set.none_up_s if self._settings.gives_up else 0.0
+        with anyio.move_on_after(max(0.0, self._settings.recover_s - waited_s)):
             while True:
                 replica = self.set.choose(call.tokens, call.key, avoid)
                 if replica is not None:
                     return replica
-                await _any_changes(self.set.replicas)
+                await _any_changes(self.set)
         raise _unavailable_error("; ".join(sorted({replica.why or replica.state for replica in self.set.replicas})))
 
     async def _chunks(
@@ -356,15 +419,15 @@ async def _unless_stalled(lease: Lease[Server], awaited: Awaitable[T]) -> T:
     raise EngineFailed("upstream_stalled", "The model server stalled.")
 
 
-async def _any_changes(replicas: Sequence[Replica[Server]]) -> None:
+async def _any_changes(replicas: ReplicaSet[Server]) -> None:
     async with anyio.create_task_group() as tasks:
 
-        async def one(replica: Replica[Server]) -> None:
-            await replica.changed.wait()
+        async def one(changed: anyio.Event) -> None:
+            await changed.wait()
             tasks.cancel_scope.cancel()
 
-        for replica in replicas:
-            tasks.start_soon(one, replica)
+        for changed in (replicas.changed, *(replica.changed for replica in replicas.replicas)):
+            tasks.start_soon(one, changed)
 
 
 def _unavailable_error(why: str) -> EngineFailed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio
@@ -41,8 +42,23 @@ class BlockReaders:
     embedded: Engine | None
 
 
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The servers behind an Upstream.
+
+    Attributes:
+        pages: returns how many pages may be at them now; None: as the settings say for one.
+        found: is called with the model's name on them.
+    """
+
+    pages: Callable[[], int] | None = None
+    found: Callable[[str], None] = lambda _: None
+
+
 class Vllm:
-    """An Engine. At most `settings.concurrent_pages` pages are at the server; others wait without pixels in memory."""
+    """An Engine. At most `settings.concurrent_pages` pages for each server are at the servers; others wait without
+    pixels in memory.
+    """
 
     def __init__(
         self,
@@ -50,10 +66,12 @@ class Vllm:
         settings: VllmSettings,
         upstream: Upstream,
         others: BlockReaders | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
         """`stop` closes `upstream`, but not `others`. Without `others` pages are read as one image."""
         self._preset = preset.within(settings.max_pixels)
         self._others = others
+        self._fleet = fleet or Fleet()
         self._settings = settings
         self._upstream = upstream
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
@@ -79,6 +97,7 @@ class Vllm:
         client = ChatClient(self._upstream, ServerTimeouts(settings.first_token_s, settings.progress_s))
         images = ImageReader(self._preset, model, settings, client, self._threads)
         self._reader = self._reader_of(images)
+        self._fleet.found(model)
         log.info("model_server_found", model=model, preset=self._preset.name)
 
     async def stop(self) -> None:
@@ -91,6 +110,8 @@ class Vllm:
         self._preset.plan(task.kind, task.fields, task.language)  # reports an unsupported task before anything else
         if self._reader is None:
             raise EngineFailed("engine_unavailable", "The engine has not been started.")
+        if self._fleet.pages is not None:
+            self._pages.total_tokens = self._fleet.pages()
         async with self._pages:
             return await self._reader.read(page, task, caller)
 

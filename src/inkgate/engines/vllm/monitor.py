@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import anyio
@@ -17,7 +17,7 @@ from inkgate.serving.evidence import Pressure, PressureTargets
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import Limit
-from inkgate.serving.replicas import Replica, ReplicaState
+from inkgate.serving.replicas import Replica, ReplicaSet, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 
 log = structlog.get_logger(__name__)
@@ -155,18 +155,22 @@ _DEADLINE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class EachServer:
-    """A Limit of `each` per server in service; at least for one server, whose calls then wait for it."""
+    """A Limit of `each` per server in service; at least for one server, whose calls then wait for it.
+
+    `leaving`: calls at servers that take no more. They end in their own time and take nobody's slots.
+    """
 
     each: Limit
     count: Callable[[], int]
+    leaving: Callable[[], int] = lambda: 0
 
     @property
     def value(self) -> int:
-        return self.each.value * max(1, self.count())
+        return self.each.value * max(1, self.count()) + self.leaving()
 
     @property
     def most(self) -> int:
-        return self.each.most * max(1, self.count())
+        return self.each.most * max(1, self.count()) + self.leaving()
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:
         """See Limit."""
@@ -193,14 +197,15 @@ class Monitor:
 
     def __init__(
         self,
-        replicas: Sequence[Replica[Server]],
+        replicas: ReplicaSet[Server],
         limit: AdaptiveLimit | None,
         ledger: Ledger,
         interval_s: float,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
         """`limit`: None if it is fixed."""
-        self._gauges = {replica: PressureGauge() for replica in replicas}
+        self._set = replicas
+        self._gauges: dict[Replica[Server], PressureGauge] = {}
         self._limit = limit
         self._ledger = ledger
         self._interval_s = interval_s
@@ -214,7 +219,7 @@ class Monitor:
     @property
     def up(self) -> int:
         """Servers in service."""
-        return sum(replica.state is ReplicaState.UP for replica in self._gauges)
+        return sum(replica.state is ReplicaState.UP for replica in self._set.replicas)
 
     async def run(self) -> None:
         """Reads until cancelled. A server that does not answer delays the others by a second, once."""
@@ -232,7 +237,9 @@ class Monitor:
         """Reads every server that is not being read already, and applies what arrives in time. Later readings are
         applied in the next round.
         """
-        begun = [_ServerRead(replica) for replica in self._gauges if replica.state is not ReplicaState.OUT]
+        known = self._set.replicas
+        self._gauges = {replica: self._gauges.get(replica) or PressureGauge() for replica in known}
+        begun = [_ServerRead(replica) for replica in known if replica.state is not ReplicaState.OUT]
         begun = [each for each in begun if each.replica not in self._reading]
         for each in begun:
             self._reading.add(each.replica)
@@ -255,16 +262,19 @@ class Monitor:
             log.exception("model_server_metrics_not_read", url=this.replica.name)
         finally:
             self._reading.discard(this.replica)
-        pressure = self._gauges[this.replica].read(reading, at, in_flight)
-        if reading is not None:
+        gauge = self._gauges.get(this.replica)
+        pressure = None if gauge is None else gauge.read(reading, at, in_flight)
+        if reading is not None and gauge is not None:  # else it has left
             self._arrived[this.replica] = reading, pressure
         this.ended.set()
 
     def _tell(self, read: dict[Replica[Server], tuple[ServerReading, Pressure | None]]) -> None:
         self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
         self._ledger.block = max((reading.block_tokens for reading, _ in read.values()), default=self._ledger.block)
-        there = [tokens for replica, tokens in self._kv_tokens.items() if replica.state is ReplicaState.UP]
-        if there and len(there) == self.up:
+        self._kv_tokens = {replica: n for replica, n in self._kv_tokens.items() if replica in self._gauges}
+        serving = [each for each in self._set.replicas if not each.is_out and not each.is_gone]
+        there = [self._kv_tokens[replica] for replica in serving if replica in self._kv_tokens]
+        if there and len(there) == len(serving):
             self._ledger.capacity = sum(there)
         usages = [reading.kv_usage for reading, _ in self.read.values() if reading.kv_usage is not None]
         self._ledger.observe(sum(usages) / len(usages) if usages else None)

@@ -11,6 +11,7 @@ from time import perf_counter
 from opentelemetry.trace import SpanKind
 
 from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, OnOut, Server
+from inkgate.engines.vllm.discovery import PREFIX, Discovery
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.monitor import EachServer, Monitor
 from inkgate.engines.vllm.server import ModelServer
@@ -26,7 +27,7 @@ from inkgate.serving.replicas import Replica
 from inkgate.serving.scheduler import Scheduler, Slot
 from inkgate.serving.throughput import TokenRate
 from inkgate.serving.work import Work
-from inkgate.settings import Settings
+from inkgate.settings import Settings, VllmSettings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
@@ -175,8 +176,9 @@ class ModelServers:
     """The parts of the model servers, not running yet.
 
     Attributes:
-        managed: the server, if inkgate runs it.
+        managed: the servers that inkgate runs.
         balanced: the load balancer that `upstream` calls.
+        limit: on calls at once.
     """
 
     upstream: ScheduledCalls
@@ -184,10 +186,19 @@ class ModelServers:
     scheduler: Scheduler
     ledger: Ledger
     monitor: Monitor
-    replicas: tuple[Replica[Server], ...]
-    managed: ManagedServer | None
+    managed: tuple[ManagedServer, ...]
     balanced: BalancedUpstream
     limit: EachServer
+
+    @property
+    def replicas(self) -> tuple[Replica[Server], ...]:
+        """The servers known now."""
+        return self.balanced.set.replicas
+
+    def limit_of(self, each: int) -> EachServer:
+        """A limit of `each` per server in service, and as many more while calls end at servers that are leaving."""
+        leaving = self.balanced.set
+        return EachServer(FixedLimit(each), lambda: self.monitor.up, lambda: min(each, leaving.leaving_calls))
 
     def slots_each(self, tokens: float) -> float:
         """How many calls with this many tokens each a server runs at once: its limit, or what its KV cache holds."""
@@ -199,30 +210,65 @@ class ModelServers:
 
 def model_servers(
     settings: Settings,
-    managed: ManagedServer | None,
+    managed: Sequence[ManagedServer],
     model_names: Sequence[str],
     on_out: OnOut,
     observer: Observer = NO_OBSERVER,
 ) -> ModelServers:
-    """The configured servers, or the managed one. `model_names`: see ModelServer. `on_out`: see BalancedUpstream."""
-    vllm = settings.engine.vllm
-    urls = vllm.urls if managed is None else (managed.url,)
-    key = vllm.api_key.get_secret_value()
-    servers = [ModelServer(url, vllm.connect_s, key, model_names) for url in urls]
-    recover_s = vllm.recover_s if managed is None else vllm.managed.recover_s
-    on_stalled = None if managed is None else managed.restart_stalled
-    serving = settings.serving
-    seats = 0 if managed is None else managed.max_num_seqs
+    """The configured servers, or the managed ones. `model_names`: see ModelServer. `on_out`: see BalancedUpstream."""
+    vllm, serving = settings.engine.vllm, settings.serving
+    seats = managed[0].max_num_seqs if managed else 0
     adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive, seats=seats)
-    on_died: Callable[[int], None] = (lambda _: None) if adaptive is None else adaptive.lost
-    waits = BalancerSettings(vllm.stalled_s, recover_s)
-    balanced = BalancedUpstream(servers, waits, on_stalled=on_stalled, on_out=on_out, on_died=on_died)
+    balanced, runs = _balanced(vllm, managed, model_names, on_out, adaptive)
     ledger = Ledger(None)
-    monitor = Monitor(balanced.set.replicas, adaptive, ledger, serving.adaptive.interval_s)
-    limit = EachServer(adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up)
+    monitor = Monitor(balanced.set, adaptive, ledger, serving.adaptive.interval_s)
+    limit = EachServer(
+        adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up, lambda: balanced.set.leaving_calls
+    )
     scheduler = Scheduler(limit, ledger, TokenRate(), serving.scheduling)
     monitor.scheduler = scheduler
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, observer)
-    runs = (BackgroundTask("balancer", balanced.run), BackgroundTask("server_metrics", monitor.run))
-    return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed, balanced, limit)
+    runs = (*runs, BackgroundTask("server_metrics", monitor.run))
+    return ModelServers(calls, runs, scheduler, ledger, monitor, tuple(managed), balanced, limit)
+
+
+def _balanced(
+    vllm: VllmSettings,
+    managed: Sequence[ManagedServer],
+    model_names: Sequence[str],
+    on_out: OnOut,
+    adaptive: AdaptiveLimit | None,
+) -> tuple[BalancedUpstream, tuple[BackgroundTask, ...]]:
+    """The load balancer and its background tasks."""
+    key = vllm.api_key.get_secret_value()
+
+    def server(url: str) -> ModelServer:
+        return ModelServer(url, vllm.connect_s, key, model_names)
+
+    async def restart_stalled(url: str) -> None:
+        for each in managed:
+            if each.url == url:
+                await each.restart_stalled()
+
+    named = [url for url in vllm.urls if url.startswith(PREFIX)]
+    fixed = [each.url for each in managed] if managed else [url for url in vllm.urls if url not in named]
+    recover_s = vllm.managed.recover_s if managed else vllm.recover_s
+    balanced = BalancedUpstream(
+        # One of several that are started is ready long before the others.
+        [server(url) for url in fixed] if len(managed) < 2 else [],
+        BalancerSettings(vllm.stalled_s, recover_s, gives_up=vllm.fallback),
+        on_stalled=restart_stalled if managed else None,
+        on_out=on_out,
+        on_died=(lambda _: None) if adaptive is None else adaptive.lost,
+    )
+    for url in fixed if len(managed) > 1 else ():
+        balanced.add(server(url))
+    runs = (BackgroundTask("balancer", balanced.run),)
+    if not named:
+        return balanced, runs
+    balanced.expect(model_names)
+    found = Discovery(
+        named, lambda url: balanced.add(server(url)), balanced.retire, vllm.dns_interval_s, vllm.max_servers
+    )
+    return balanced, (*runs, BackgroundTask("discovery", found.run))

@@ -1,4 +1,4 @@
-"""ManagedServer starts vLLM and restarts it when it dies; ManagedEngine is an engine together with it."""
+"""ManagedServer starts vLLM and restarts it when it dies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from enum import StrEnum
 import anyio
 import structlog
 
-from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.engines.vllm.managed.command import ServerCommand
 from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, kernel_oom_kills
 from inkgate.engines.vllm.managed.process import OomKills, ServerRun
@@ -248,31 +247,3 @@ class ManagedServer:
         with anyio.move_on_after(pause_s):
             await self._stopping.wait()
         self.restarts += not self._stopping.is_set()
-
-
-class ManagedEngine(EngineWrapper):
-    """An Engine: `inner` and its server, which starts before and stops after it. `server.run` must be running."""
-
-    def __init__(self, server: ManagedServer, inner: Engine) -> None:
-        self._server = server
-        super().__init__(inner)
-
-    async def start(self) -> None:
-        """Returns when the server responds and `inner` has found its model there.
-
-        Raises:
-            EngineFailed: one of the two does not start; both are then stopped.
-        """
-        started = False
-        try:
-            await self._server.start()
-            await self._inner.start()
-            started = True
-        finally:
-            if not started:
-                with anyio.CancelScope(shield=True):  # bounded by `engine.vllm.managed.stop_s`
-                    await self._server.stop()
-
-    async def stop(self) -> None:
-        await self._inner.stop()
-        await self._server.stop()
