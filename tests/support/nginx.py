@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 _MAIN = """
-daemon off; pid {folder}/pid; error_log stderr; worker_processes 1;
+{user} daemon off; pid {folder}/pid; error_log stderr; worker_processes 1;
 events {{}}
 http {{
     access_log off;
@@ -41,7 +42,13 @@ def running_nginx(server: str, folder: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = folder / "nginx.conf"
-    config.write_text(_MAIN.format(folder=folder, server=server.replace("listen 80;", f"listen 127.0.0.1:{port};")))
+    config.write_text(
+        _MAIN.format(
+            user="user root;" if os.geteuid() == 0 else "",
+            folder=folder,
+            server=re.sub(r"listen (80|443)\b", f"listen 127.0.0.1:{port}", server),
+        )
+    )
     process = subprocess.Popen([require_nginx(), "-e", "stderr", "-p", str(folder), "-c", str(config)])
     try:
         _wait_for(port, process)

@@ -1,0 +1,109 @@
+"""Two gateways with a fake engine behind the nginx of deploy/nginx, and what can be done to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from support.nginx import running_nginx
+from support.server import STOP_S, clean_environment
+from support.waiting import until
+
+HOLD = "hold"
+"""While this file exists in the tier's folder, pages from the third on are held back."""
+NGINX = Path(__file__).parents[2] / "deploy" / "nginx"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@dataclass
+class TierGateway:
+    """One gateway, which can be stopped and started again at its port."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"{self.port}.log"
+
+    def start(self) -> None:
+        """Returns once it serves."""
+        variables = clean_environment(
+            INKGATE_SERVER__PORT=str(self.port), INKGATE_METRICS__ENABLED="false", INKGATE_LOG__FORMAT="json"
+        )
+        variables["PYTHONPATH"] = os.pathsep.join(sys.path)
+        with self.log.open("ab") as log:
+            command = [sys.executable, "-m", "support.tier_gateway", str(self.folder / HOLD)]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=variables)
+        until(self._serves, lambda: self.log.read_text()[-2000:])
+
+    def _serves(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.log.read_text()[-2000:]
+        try:
+            return httpx.get(f"{self.url}/readyz", trust_env=False, timeout=30).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def stop(self) -> None:
+        """Sends SIGTERM and waits until it has drained."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(STOP_S)
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTier:
+    """`url`: of nginx, with a certificate that `certificate` verifies."""
+
+    url: str
+    certificate: Path
+    folder: Path
+    gateways: tuple[TierGateway, TierGateway]
+
+    def restart_each(self) -> None:
+        """Drains and restarts one after the other."""
+        for gateway in self.gateways:
+            gateway.stop()
+            gateway.start()
+
+
+@contextmanager
+def running_tier(folder: Path) -> Iterator[GatewayTier]:
+    """Both gateways and nginx, as deploy/nginx has it but for ports and paths."""
+    certificate, key = folder / "tls.crt", folder / "tls.key"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    gateways = (TierGateway(folder), TierGateway(folder))
+    upstream = (NGINX / "upstream.conf").read_text(encoding="utf-8")
+    for port, gateway in zip((7860, 7861), gateways, strict=True):
+        upstream = upstream.replace(f":{port} ", f":{gateway.port} ")
+    (folder / "upstream.conf").write_text(upstream)
+    server = (NGINX / "inkgate.conf").read_text(encoding="utf-8")
+    server = server.replace("/etc/nginx/inkgate-upstream.conf", str(folder / "upstream.conf"))
+    server = server.replace("/etc/nginx/tls", str(folder / "tls"))
+    with ExitStack() as stack:
+        for gateway in gateways:
+            stack.callback(gateway.stop)
+            gateway.start()
+        url = stack.enter_context(running_nginx(server, folder))
+        yield GatewayTier(url.replace("http://", "https://"), certificate, folder, gateways)
