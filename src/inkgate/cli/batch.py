@@ -1,0 +1,126 @@
+"""`inkgate batch`: reads a whole folder or bucket."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
+from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
+
+if TYPE_CHECKING:
+    from inkgate.cli.batch_run import BatchCommand, BatchTally
+
+ROW_FORMATS = ("jsonl", "parquet", "markdown")
+
+
+def batch(  # noqa: PLR0913 - one parameter for each option of the command
+    source: Annotated[str, typer.Argument(metavar="IN", help="A folder, or a URL such as s3://bucket/scans.")],
+    results: Annotated[str, typer.Argument(metavar="OUT", help="A folder or URL for the results.")],
+    *,
+    format: Annotated[  # noqa: A002 - the option's name
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="|".join(ROW_FORMATS),
+            help="A row a document, in a file a shard; markdown: a file a document, too.",
+        ),
+    ] = "jsonl",
+    shard: Annotated[
+        str, typer.Option("--shard", metavar="I/N", help="Read every Nth shard, from the Ith (0 to N-1) on.")
+    ] = "0/1",
+    shard_documents: Annotated[
+        int, typer.Option(min=1, max=10_000, metavar="N", help="Documents of a shard, for a new plan.")
+    ] = 256,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Read the failed documents of finished shards again, nothing else.")
+    ] = False,
+    gateway: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gateway", metavar="URL", help="Read by this running service; may be repeated.", show_default=False
+        ),
+    ] = None,
+    key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key, with --gateway.", metavar="KEY")] = "",
+    jobs: Annotated[int, typer.Option("-j", min=1, max=1024, help="How many documents to read at once.")] = 4,
+    engine: EngineOption = None,
+    vllm_url: VllmUrlOption = None,
+    vllm_model: VllmModelOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Read a whole folder or bucket: millions of pages, in shards that are read once each.
+
+    The first run lists IN and writes a plan; further runs read what is not done yet, on this machine or others. Run
+    the same command again after it was stopped or killed. `--shard 3/16` reads a sixteenth, for the tasks of a
+    cluster's scheduler. Rows are in OUT/data/, one file a shard.
+
+    A document that can't be read is a row with `error_code`. One that ends the process that reads it is read again
+    alone, and is `quarantined` the third time.
+
+    Exit status: 0, 1 if documents failed or it could not go on, 2 if the arguments are wrong.
+    """
+    if format not in ROW_FORMATS:
+        raise misuse(f"{format!r} is not a format. Choose from {', '.join(ROW_FORMATS)}.")
+    part = re.fullmatch(r"(\d{1,6})/(\d{1,6})", shard)
+    if part is None or int(part[1]) >= int(part[2]):
+        raise misuse("--shard has the form I/N, such as 0/16 to 15/16.")
+    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
+    if "level" not in settings.log.model_fields_set:  # failures are in the rows
+        settings = settings.model_copy(update={"log": settings.log.model_copy(update={"level": "error"})})
+    from inkgate.batch.plan import ShardLimits
+    from inkgate.batch.rows import RowFormat
+    from inkgate.cli.batch_run import BatchCommand
+
+    command = BatchCommand(
+        settings=settings,
+        source=_url(source, exists=True),
+        results=_url(results),
+        rows=RowFormat(format),
+        part=(int(part[1]), int(part[2])),
+        again=retry_failed,
+        at_once=jobs,
+        limits=ShardLimits(shard_documents),
+        gateways=tuple(gateway or ()),
+        key=key,
+    )
+    tally = _run(command)
+    if tally.failed:
+        raise typer.Exit(FAILED)
+
+
+def _url(place: str, *, exists: bool = False) -> str:
+    from inkgate.storage.objects import file_url
+
+    if "://" in place:
+        return place.rstrip("/")
+    if exists and not Path(place).is_dir():
+        raise misuse(f"{place} is not a folder.")
+    return file_url(Path(place))
+
+
+def _run(command: BatchCommand) -> BatchTally:
+    import anyio
+
+    from inkgate.batch.plan import BatchInvalid
+    from inkgate.cli.batch_run import planned, read_planned
+    from inkgate.telemetry.logs import configure_logs
+
+    configure_logs(command.settings.log)
+    try:
+        with start_errors():
+            plan, wanted = anyio.run(planned, command)
+        say(f"{plan.documents} documents in {plan.shards} shards; {len(wanted)} to read.")
+        tally = read_planned(command, plan, wanted)
+    except BatchInvalid as error:
+        raise misuse(str(error)) from error
+    except OSError as error:
+        raise failure(f"{error.filename or command.results}: {error.strerror or error}.") from error
+    except KeyboardInterrupt as error:
+        say("interrupted. Run the same command again to go on.")
+        raise typer.Exit(INTERRUPTED) from error
+    say(f"{tally.read} read ({tally.pages} pages); {tally.failed} failed; rows in {command.results}/data.")
+    return tally
