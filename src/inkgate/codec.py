@@ -25,13 +25,16 @@ from inkgate.coordinates import Coordinates, as_sent, as_upright
 from inkgate.table_html import html_of
 from inkgate.types import (
     Attempt,
+    Barcode,
     Block,
+    CheckMark,
     DocumentResult,
     LeftOut,
     Line,
     PageError,
     PageResult,
     Point,
+    Stamp,
     Table,
     TableCell,
     TextWord,
@@ -172,8 +175,34 @@ def _block(block: Block) -> Json:
         "confidence": _confidence(block.confidence),
         "type_confidence": _confidence(block.type_confidence),
         "table": None if block.table is None else _table(block.table),
+        "barcode": None if block.barcode is None else _barcode(block.barcode),
+        "stamp": None if block.stamp is None else _stamp(block.stamp),
+        "checkbox": None if block.checkbox is None else _checkbox(block.checkbox),
         "error": None if block.error is None else _error(block.error),
     }
+
+
+def _barcode(code: Barcode) -> Json:
+    return {
+        "format": code.format,
+        "text": encodable(code.text),
+        "quad": [_coordinates(corner) for corner in code.quad],
+        "content": code.content,
+        "parsed": {name: encodable(value) for name, value in code.parsed.items()},
+    }
+
+
+def _stamp(stamp: Stamp) -> Json:
+    return {
+        "text": encodable(stamp.text),
+        "shape": stamp.shape,
+        "colour": stamp.colour,
+        "confidence": _confidence(stamp.confidence),
+    }
+
+
+def _checkbox(mark: CheckMark) -> Json:
+    return {"checked": mark.checked, "label": encodable(mark.label), "confidence": _confidence(mark.confidence)}
 
 
 def _table(table: Table) -> Json:

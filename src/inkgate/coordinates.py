@@ -54,7 +54,8 @@ def as_sent(page: PageResult) -> PageResult:
 
     def block(found: Block) -> Block:
         inside = None if found.table is None else table(found.table)
-        return replace(found, box=turned_box(found.box), table=inside)
+        code = None if found.barcode is None else replace(found.barcode, quad=turned(found.barcode.quad))
+        return replace(found, box=turned_box(found.box), table=inside, barcode=code)
 
     if not page.rotation:
         return page

@@ -119,6 +119,15 @@ class BlockType(StrEnum):
     FOOTER = "footer"
     REFERENCE = "reference"
     FORMULA = "formula"
+    BARCODE = "barcode"
+    STAMP = "stamp"
+    CHECKBOX = "checkbox"
+
+
+MARK_TYPES = frozenset({BlockType.BARCODE, BlockType.STAMP, BlockType.CHECKBOX})
+"""Marks beside or over the text. Their blocks have neither lines nor text, and no place in the reading order: they
+stand behind the other blocks.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +183,47 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Barcode:
+    """A bar code or two-dimensional code.
+
+    Attributes:
+        format: such as `QRCode`, `PDF417`, `Code128`, `EAN13`.
+        text: its content.
+        quad: its corners in its own direction.
+        content: the standard that the text follows: `cn_vat_invoice`, `epc_payment`, `swiss_payment`, `id_card`,
+            `boarding_pass`; empty if it follows none of these.
+        parsed: the values by name, as texts: dates in ISO 8601, amounts with a decimal point; empty without `content`.
+    """
+
+    format: str
+    text: str
+    quad: Quad
+    content: str = ""
+    parsed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The imprint of a stamp. `shape`: `round`, `oval` or `rectangle`; `colour`: `red` or `blue`. `text`: what it says;
+    `confidence`: of the text; None without.
+    """
+
+    text: str
+    shape: str
+    colour: str
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckMark:
+    """A box to tick. `label`: the text beside it; empty if there is none. `confidence`: that `checked` is right."""
+
+    checked: bool
+    label: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A part of the page, such as a paragraph or a table.
 
@@ -184,6 +234,7 @@ class Block:
         confidence: that its text and its place in the reading order are right; None without recognised text.
         type_confidence: of the block's type, by the layout model; None if only geometry decided.
         table: cells of a table; None for other types, and for tables whose cells are unknown.
+        barcode, stamp, checkbox: of a block of this type; None for other types.
         error: why this block was not read, for engines that read block by block; its text is then empty or partial.
     """
 
@@ -197,6 +248,9 @@ class Block:
     error: PageError | None = None
     type_confidence: float | None = None
     table: Table | None = None
+    barcode: Barcode | None = None
+    stamp: Stamp | None = None
+    checkbox: CheckMark | None = None
 
 
 class LeftOutReason(StrEnum):
@@ -270,7 +324,7 @@ class PageResult:
         source: `ocr`, or `text_layer` if the text inside a PDF was used.
         lines: in reading order.
         words: of `text`, in order, from engines that report words without positions; else they are in `lines`.
-        blocks: in reading order; None if not requested (Task kinds other than PARSE).
+        blocks: in reading order, then those of MARK_TYPES; None if not requested (Task kinds other than PARSE).
         text: plain text in reading order, with an empty line between paragraphs.
         markdown: None if not requested.
         fields: values of `Task.fields` by name, as JSON values; None if not requested.

@@ -25,8 +25,10 @@ from inkgate.codec import (
 from inkgate.coordinates import Coordinates
 from inkgate.types import (
     Attempt,
+    Barcode,
     Block,
     BlockType,
+    CheckMark,
     DocumentResult,
     LeftOut,
     LeftOutReason,
@@ -35,6 +37,7 @@ from inkgate.types import (
     PageResult,
     Quad,
     ReviewReason,
+    Stamp,
     Table,
     TableCell,
     TextWord,
@@ -62,6 +65,11 @@ WHOLE = PageResult(
     blocks=(
         Block(BlockType.TITLE, (0.0, 1.5, 2.0, 3.0), (0,), "a", "# a", 1, 0.9, ERROR, 0.7, TABLE),
         Block(BlockType.TABLE, (0.0, 1.5, 2.0, 3.0), (0,), "a", "", table=TABLE),
+        Block(
+            BlockType.BARCODE, (0.0, 1.5, 2.0, 3.0), (), "", "", barcode=Barcode("QRCode", "a", QUAD, "x", {"b": "c"})
+        ),
+        Block(BlockType.STAMP, (0.0, 1.5, 2.0, 3.0), (), "", "", stamp=Stamp("公章", "round", "red", 0.5)),
+        Block(BlockType.CHECKBOX, (0.0, 1.5, 2.0, 3.0), (), "", "", checkbox=CheckMark(True, "Yes", 0.75)),
     ),
     text="text",
     markdown="# markdown",

@@ -10,7 +10,7 @@ from inkgate.layout.arrange import arrange
 from inkgate.layout.base import CheckBox, PageEvidence
 from inkgate.layout.check_boxes import find_check_boxes
 from inkgate.layout.check_marks import with_marks
-from inkgate.types import Line, RgbArray, Size
+from inkgate.types import BlockType, CheckMark, Line, RgbArray, Size
 from support.layouts import EM, PITCH, line
 
 SIDE = 20
@@ -161,3 +161,23 @@ def test_two_boxes_found_where_one_was_read_leave_one_mark() -> None:
     """The second mark was written into the first: `[ ] x]`."""
     boxes = [CheckBox((100, 100, 120, 120), checked=True), CheckBox((101, 101, 121, 121), checked=False)]
     assert [found.text for found in with_marks([line("O", 100, 100)], boxes)] in (["[x]"], ["[ ]"])
+
+
+def test_boxes_are_blocks_with_the_label_beside_them() -> None:
+    lines = [line("Smoker", 60, 100, 80), line("Married Single", 60, 160, 160), line("Paid:", 60, 220, 60)]
+    boxes = [
+        CheckBox((30, 100, 50, 120), checked=True, confidence=0.9),
+        CheckBox((30, 160, 50, 180), checked=False),
+        CheckBox((130, 220, 150, 240), checked=True),
+        CheckBox((600, 500, 620, 520), checked=False),
+    ]
+    arranged = arrange(lines, PAGE, PageEvidence(check_boxes=boxes))
+    found = [block.checkbox for block in arranged.blocks if block.type is BlockType.CHECKBOX]
+    assert found == [
+        CheckMark(checked=True, label="Smoker", confidence=0.9),
+        CheckMark(checked=False, label="Married Single", confidence=1.0),
+        CheckMark(checked=True, label="Paid:", confidence=1.0),
+        CheckMark(checked=False, label="", confidence=1.0),
+    ]
+    assert all(block.type is BlockType.CHECKBOX for block in arranged.blocks[-4:])
+    assert "[x] Smoker" in arranged.text

@@ -8,6 +8,7 @@ from inkgate.bootstrap.stack import build_parts
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
+from inkgate.pipeline.codes import CodesFound
 from inkgate.pipeline.fallback import Fallback
 from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import Degrading, Guarded, ProgressRecorded, Quarantined, ScheduledPages
@@ -17,6 +18,7 @@ from inkgate.settings import load_settings
 WRAPPERS: dict[str, type[EngineWrapper]] = {
     "fields": AskedFields,
     "cache": Cached,
+    "codes": CodesFound,
     "confidence": Judged,
     "text layer": TextLayerFirst,
     "quarantine": Quarantined,
@@ -27,8 +29,8 @@ WRAPPERS: dict[str, type[EngineWrapper]] = {
     "fallback": Fallback,
 }
 VLLM: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}}
-ON_CPU = ("confidence", "text layer", "scheduler", "progress", "degradation")
-ON_VLLM = ("confidence", "text layer", "quarantine", "scheduler", "progress", "degradation", "breaker")
+ON_CPU = ("codes", "confidence", "text layer", "scheduler", "progress", "degradation")
+ON_VLLM = ("codes", "confidence", "text layer", "quarantine", "scheduler", "progress", "degradation", "breaker")
 
 
 def layers(engine: Engine) -> list[type[Engine]]:

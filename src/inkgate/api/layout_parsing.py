@@ -44,8 +44,10 @@ _LABELS = {
     BlockType.FOOTER: "footer",
     BlockType.REFERENCE: "reference",
     BlockType.FORMULA: "formula",
+    BlockType.BARCODE: "image",
+    BlockType.STAMP: "seal",
 }
-_UNORDERED = frozenset({BlockType.HEADER, BlockType.FOOTER})
+_UNORDERED = frozenset({BlockType.HEADER, BlockType.FOOTER, BlockType.BARCODE, BlockType.STAMP})
 _AS_MARKDOWN = frozenset({BlockType.LIST, BlockType.FORMULA})
 
 
@@ -145,7 +147,7 @@ def _blocks(page: PageResult) -> list[dict[str, Any]]:
     shown = []
     order = 0
     titled = False
-    for number, block in enumerate(page.blocks or ()):
+    for number, block in enumerate(block for block in page.blocks or () if block.type in _LABELS):
         ordered = block.type not in _UNORDERED
         order += ordered
         # PaddleX has one document title, and paragraph titles.
@@ -167,6 +169,8 @@ def _content(block: Block) -> str:
     """The block's content in PaddleX's form: tables as HTML, everything else without Markdown syntax."""
     if block.type is BlockType.TABLE:
         return pipe_table_to_html(block.markdown)
+    if block.stamp is not None:
+        return block.stamp.text
     return block.markdown if block.type in _AS_MARKDOWN else block.text
 
 

@@ -19,7 +19,7 @@ from inkgate.api.http.options import Pages
 from inkgate.codec import encodable, page_to_dict
 from inkgate.documents.formats.markdown import content_of
 from inkgate.errors import InputRejected
-from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
+from inkgate.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 
 _MODELS = ("mistral-ocr", "inkgate")
 """Model names (and prefixes) that clients of Mistral's service send."""
@@ -253,7 +253,7 @@ class _Page:
         }
 
     def blocks(self) -> list[dict[str, Any]]:
-        return [self._block(block) for block in self._page.blocks or ()]
+        return [self._block(block) for block in self._page.blocks or () if block.type not in MARK_TYPES]
 
     def _block(self, block: Block) -> dict[str, Any]:
         shown = {"type": _BLOCK_TYPES[block.type], "content": encodable(block.markdown), **_corners(block.box)}

@@ -128,6 +128,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         embedded=embedded,
         fields=witness,
         extensions={name: partial(make_extension, name, "engine.layers") for name in settings.engine.layers},
+        codes=settings.engine.codes,
         observer=observer,
         # Calls to a model server wait within the page's slot, and have limits of their own.
         page_time_s=math.inf if remote else settings.limits.time_s,

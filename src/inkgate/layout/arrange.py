@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from inkgate.layout.base import NO_EVIDENCE, PageEvidence, Region
 from inkgate.layout.blocks import BlockDraft, block_of, draft_of, levels_of
-from inkgate.layout.check_marks import with_marks
+from inkgate.layout.check_marks import check_blocks, with_marks
 from inkgate.layout.columns import MAX_DEPTH, Flow, flows_of
 from inkgate.layout.drop_caps import with_drop_caps
 from inkgate.layout.figures import with_captions
@@ -44,7 +44,7 @@ class Arrangement:
 
     Attributes:
         lines: the input lines, each once.
-        blocks: in reading order; `Block.lines` index `lines`. Every line is in one block.
+        blocks: in reading order, then check boxes; `Block.lines` index `lines`. Every line is in one block.
         text: the whole page, including running headers and footers; one line per row, an empty line between paragraphs.
         markdown: without page numbers, stamps along the page's side and text inside figures.
         header, footer: the text of the blocks of these types; None if there are none.
@@ -85,6 +85,7 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         size: of that page.
         evidence: in pixels of that page. Without regions of a layout model, geometry decides alone.
     """
+    checks = check_blocks(lines, evidence.check_boxes)
     lines, styles = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles)
     regions, cells = evidence.regions, evidence.cells
     frame = measure(lines, styles)
@@ -111,7 +112,8 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         drafts = with_titles(mark_running_lines(drafts, lines, size, frame.unit))
     elif slip:
         drafts = without_false_titles(drafts)
-    return _arranged(with_captions(drafts, frame.unit), lines, frame.unit)
+    arranged = _arranged(with_captions(drafts, frame.unit), lines, frame.unit)
+    return replace(arranged, blocks=(*arranged.blocks, *checks))
 
 
 def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> list[LayoutPiece]:

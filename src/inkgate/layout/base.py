@@ -86,10 +86,11 @@ class TableModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CheckBox:
-    """A box to tick, in pixels of the page."""
+    """A box to tick, in pixels of the page. `confidence`: that `checked` is right."""
 
     box: Box
     checked: bool
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ MARGIN, CLEAR = 0.15, 0.12
 Only the lower half counts: ticks reach out at the top."""
 FILLED = 0.06
 """From this share of ink inside on, a box is ticked. Empty ones have next to none, a thin tick of a pen 0.12."""
+MOST_SURE = 0.99
 BESIDE, ABOVE = 3.5, 2.0
 """A box has a line beside it, or above or below it, at most this far away, in heights of the page's lines."""
 OFF_CENTRE = 0.4
@@ -95,7 +96,8 @@ def find_check_boxes(pixels: RgbArray, scale: float, lines: Sequence[Line]) -> l
         if _near(bounds, labels.reshape(-1, 4), unit) and not _is_letter(
             bounds, lines, places, free=_is_free(dark, (left, top, right, bottom), FREE)
         ):
-            found.append(CheckBox(box, _fill(dark, (left, top, right, bottom)) >= FILLED))
+            fill = _fill(dark, (left, top, right, bottom))
+            found.append(CheckBox(box, fill >= FILLED, _sureness(fill)))
     return sorted(found, key=lambda box: (box.box[1], box.box[0]))
 
 
@@ -186,6 +188,11 @@ def _fill(dark: Mask, box: Bounds) -> float:
     inset = max(2, round(THICK * min(right - left, bottom - top)))
     inner = dark[top + inset : bottom - inset, left + inset : right - inset]
     return float((inner > 0).mean()) if inner.size else 0.0
+
+
+def _sureness(fill: float) -> float:
+    """That a box with this share of ink is ticked, or is not: 0.5 at FILLED, and more the farther from it."""
+    return min(MOST_SURE, 0.5 + 0.5 * min(1.0, abs(fill - FILLED) / FILLED))
 
 
 def _without_combs(boxes: list[Bounds]) -> list[Bounds]:

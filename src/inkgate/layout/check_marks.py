@@ -1,4 +1,4 @@
-"""Writes check boxes into the lines beside them, as `[x]` and `[ ]`."""
+"""Check boxes: written into the lines beside them, as `[x]` and `[ ]`, and as blocks with their labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inkgate.layout.base import CheckBox
-from inkgate.types import Box, Line
+from inkgate.types import Block, BlockType, Box, CheckMark, Line
 
 MARK = {True: "[x]", False: "[ ]"}
 NEAR = 3.5
@@ -23,6 +23,34 @@ MOST_LETTERS = 1
 _BOX = r"[□☐☑☒■▢口]"
 _READ_AS_BOX = re.compile(rf"\s*(?:{_BOX}|(?<!\S)[OoDXxVv0✓√](?!\S))\s*")
 _NO_SPACES = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+def check_blocks(lines: Sequence[Line], boxes: Sequence[CheckBox]) -> list[Block]:
+    """A block for each box, with the label beside it. `lines`: as recognised, without marks. Boxes without a label are
+    kept, too.
+    """
+    labels = [i for i, line in enumerate(lines) if _is_label(line.text)] if boxes else []
+    marks = [_mark(lines, labels, box) for box in boxes]
+    return [
+        Block(
+            BlockType.CHECKBOX,
+            box.box,
+            (),
+            "",
+            "",
+            checkbox=CheckMark(box.checked, "" if mark is None else _label(lines, mark, marks), box.confidence),
+        )
+        for box, mark in zip(boxes, marks, strict=True)
+    ]
+
+
+def _label(lines: Sequence[Line], mark: _Mark, marks: Sequence[_Mark | None]) -> str:
+    """The text of the mark's line behind it, up to the next mark; the text before it if there is none behind."""
+    text = lines[mark.line].text
+    others = [each for each in marks if each is not None and each.line == mark.line and each != mark]
+    following = min((each.start for each in others if each.start >= mark.stop), default=len(text))
+    ahead = max((each.stop for each in others if each.stop <= mark.start), default=0)
+    return text[mark.stop : following].strip() or text[ahead : mark.start].strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from statistics import median
 
 from inkgate.layout.markdown import RUNNING, of_text
 from inkgate.layout.running import EDGE_BAND, is_page_number
-from inkgate.types import Block, BlockType, LeftOut, LeftOutReason, PageResult
+from inkgate.types import MARK_TYPES, Block, BlockType, LeftOut, LeftOutReason, PageResult
 
 LEAST_PAGES = 3
 """Pages on which a text is repeated: with two, in a long document, it may be the same heading twice."""
@@ -40,7 +40,7 @@ MOST_NUMBERS = 6
 LEAST_TEMPLATE, TEMPLATE = 3, 0.3
 """If so many of the short blocks in the page's middle, and this share of them, are on other pages as well, the pages
 are copies of one form (or invoices of one sender), and so what is repeated at their edges is content."""
-_NEVER = frozenset({BlockType.FIGURE, BlockType.CAPTION, BlockType.FORMULA})
+_NEVER = frozenset({BlockType.FIGURE, BlockType.CAPTION, BlockType.FORMULA}) | MARK_TYPES
 """Captions are shown with their figures."""
 _NUMBER = re.compile(r"\d{1,6}|(?:^|(?<=\s))(?=[ivxlc])(?:x[lc]|l?x{0,3})(?:i[vx]|v?i{0,3})(?=\s|$)")
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}

@@ -12,6 +12,7 @@ from inkgate.engines.base import Engine
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
+from inkgate.pipeline.codes import CodesFound
 from inkgate.pipeline.fallback import Fallback
 from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import (
@@ -53,6 +54,7 @@ class Policies:
         embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
         fields: an engine that is asked for fields has a witness; None: it can't be asked.
         extensions: wrappers of other packages, by name, outermost first.
+        codes: QR codes and bar codes are sought.
         page_time_s: of a page at the engine if its caller has no deadline.
     """
 
@@ -69,6 +71,7 @@ class Policies:
     embedded: Engine | None = None
     fields: FieldWitness | None = None
     extensions: Mapping[str, Callable[[Engine], Engine]] = field(default_factory=dict)
+    codes: bool = False
     observer: Observer = NO_OBSERVER
     page_time_s: float = math.inf
 
@@ -92,6 +95,7 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
         *(Layer(name, wrap) for name, wrap in p.extensions.items()),
         Layer("fields", None if p.fields is None else partial(AskedFields, witness=_witness(p, p.fields))),
         Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
+        Layer("codes", partial(CodesFound, threads=p.analysis_threads) if p.codes else None),
         Layer("confidence", partial(Judged, threads=p.analysis_threads)),
         Layer("text layer", partial(TextLayerFirst, analysis=p.analysis, threads=p.analysis_threads)),
         Layer("quarantine", None if p.quarantine is None else partial(Quarantined, quarantine=p.quarantine)),

@@ -46,6 +46,10 @@ class EngineSettings(Branch):
     layers: tuple[str, ...] = Field(
         (), description="Policies of your own around the engine, as `module:name`, outermost first."
     )
+    codes: bool = Field(
+        default=True,
+        description="Find QR codes and bar codes on pages that are read with `parse`, and take fields from them.",
+    )
     ppocr: PpocrSettings = PpocrSettings()
     layout: LayoutSettings = LayoutSettings()
     vllm: VllmSettings = VllmSettings()

@@ -16,7 +16,7 @@ from inkgate import __version__
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import Area, AreaPage, LineArea, PixelBox, page_in
 from inkgate.documents.formats.text import one_line
-from inkgate.types import BlockType, DocumentResult, PageResult, Quad
+from inkgate.types import MARK_TYPES, BlockType, DocumentResult, PageResult, Quad
 
 NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"
 SCHEMA = "http://www.loc.gov/standards/alto/v4/alto-4-2.xsd"
@@ -121,7 +121,7 @@ def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
     turn = _common_angle(area.rows)
     if turn:
         attributes["ROTATION"] = str(turn)
-    figure = area.type is BlockType.FIGURE and not area.rows
+    figure = (area.type is BlockType.FIGURE and not area.rows) or area.type in MARK_TYPES
     return ET.SubElement(space, "Illustration" if figure else "TextBlock", attributes)
 
 
