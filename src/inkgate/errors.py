@@ -145,6 +145,7 @@ OVERLOAD_CODES: dict[str, Code] = {
         "Wait as long as Retry-After says; other requests are served meanwhile.",
     ),
     "storage_full": Code("No space is left for jobs", "Free space on the service's disk; ended jobs can be removed."),
+    "starting": Code("The model server is not there yet", "Wait as long as Retry-After says; /readyz says why."),
     "draining": Code("The service is shutting down", "Send the request again; another instance will take it."),
 }
 

@@ -27,6 +27,9 @@ CONFIG = f"""
 [engine]
 name = "paddleocr-vl"
 
+[engine.vllm]
+listen_after_s = 900
+
 [engine.vllm.managed]
 python = "{PYTHON}"
 model = "{MODEL}"

@@ -47,8 +47,8 @@ async def engine_on(stub: StubUpstream, settings: VllmSettings | None = None) ->
     settings = settings or VllmSettings(start_s=0.001)
     server = ModelServer(stub.url, settings.connect_s, settings.api_key.get_secret_value())
     engine = Vllm(find_preset("paddleocr-vl"), settings, server)
-    await engine.start()
     try:
+        await engine.start()
         yield engine
     finally:
         await engine.stop()

@@ -24,6 +24,7 @@ from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
 from inkgate.pipeline.readiness import Readiness
+from inkgate.pipeline.starting import StartsLater
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import WaitingRoom
@@ -54,17 +55,21 @@ class Service:
     fields: FieldFinder
     jobs: JobService | None = None
     intake: Intake | None = None
+    later: StartsLater | None = None
 
 
 @asynccontextmanager
-async def running(settings: Settings, supervisor: Supervisor | None = None) -> AsyncIterator[Service]:
+async def running(
+    settings: Settings, supervisor: Supervisor | None = None, *, listens_first: bool = False
+) -> AsyncIterator[Service]:
     """A started service: entering loads the models, leaving frees everything. `supervisor` runs its background tasks.
+    `listens_first`: it starts without its model server, if that takes long.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
         EngineFailed: the engine did not start, or the layout model is unusable.
     """
-    parts = build_parts(settings, supervisor)
+    parts = build_parts(settings, supervisor, listens_first=listens_first)
     fields = field_finder(settings)
     memory = MemoryReturn()
     opener = Opener(settings.limits, settings.pdf, parts.supervisor)
@@ -87,6 +92,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
                 supervisor=parts.supervisor,
                 readiness=parts.readiness,
                 fields=fields,
+                later=parts.later,
             )
 
 
@@ -141,11 +147,11 @@ async def serve(
     `manager`: is told of start and stop; its socket, if it has one, is used instead of the settings' address.
 
     The service listens only after the engine has started and the web page's packages are imported, so that every
-    connection can be served.
+    connection can be served. It waits for a model server only `engine.vllm.listen_after_s`.
 
     Raises:
         TracingUnavailable: tracing is configured, but its packages are not installed.
-        EngineFailed: the engine did not start.
+        EngineFailed: the engine did not start, or will never.
         SystemExit: the service can't listen on the address.
     """
     # Imported here, so that reading files from the command line doesn't load a web framework.
@@ -157,7 +163,7 @@ async def serve(
     with tracer_of(settings.tracing) as tracer, single_error():
         async with (
             loading.loading(settings) as page_loaded,
-            running(settings) as service,
+            running(settings, listens_first=True) as service,
             _with_jobs(service) as service,
         ):
             page = WebPage(coming=await page_loaded())
@@ -169,5 +175,9 @@ async def serve(
                 metrics_server.serve_metrics(settings.metrics, collectors, settings.server.port, service.supervisor),
                 loading.beside(page, on_ready, service.supervisor, settings.server.root_path) as ready,
                 service.supervisor.running([BackgroundTask("watchdog", manager.run_watchdog)]),
+                anyio.create_task_group() as tasks,
             ):
+                if service.later is not None:
+                    tasks.start_soon(service.later.until_failed)
                 await server.serve(application, settings, on_ready=ready, manager=manager)
+                tasks.cancel_scope.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -29,7 +29,8 @@ from inkgate.pipeline import FieldWitness, Policies, build_pipeline
 from inkgate.pipeline.cached import page_cache
 from inkgate.pipeline.fallback import Fallback, OnDemand
 from inkgate.pipeline.policies import EngineProgress
-from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe
+from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe, either_probe
+from inkgate.pipeline.starting import StartsLater, UpstreamOnceStarted
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker
@@ -43,7 +44,7 @@ from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
-from inkgate.settings import CacheSettings, PpocrSettings, Provider, Settings
+from inkgate.settings import CacheSettings, PpocrSettings, Provider, Settings, VllmSettings
 from inkgate.settings.extensions import make_extension
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
@@ -62,6 +63,7 @@ class ServiceParts:
         state_objects: what State is read from.
         supervisor: runs `background`.
         readiness: of the service.
+        later: the engine, if the service listens without its server.
     """
 
     engine: Engine
@@ -73,10 +75,14 @@ class ServiceParts:
     state_objects: StateObjects
     supervisor: Supervisor
     readiness: Readiness
+    later: StartsLater | None = None
 
 
-def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> ServiceParts:
-    """The parts that the settings choose. `supervisor` runs background tasks.
+def build_parts(
+    settings: Settings, supervisor: Supervisor | None = None, *, listens_first: bool = False
+) -> ServiceParts:
+    """The parts that the settings choose. `supervisor` runs background tasks. `listens_first`: an engine with a model
+    server may start later.
 
     Raises:
         InputRejected: `engine.name` names no engine, the engine lacks a setting, or an extension can't be used.
@@ -107,6 +113,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         chosen = choose_engine(settings, BlockReaders(analysis.layout, embedded), quarantine.died, observer)
         limit = _pages_limit(chosen, vllm.concurrent_pages)
     remote = chosen.upstream is not None
+    chosen, upstream, later = _listening_first(chosen, vllm) if listens_first else (chosen, chosen.upstream, None)
 
     breaker = Breaker(chosen.engine.name) if remote else None
     gpus = last_read(settings)
@@ -136,8 +143,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     pipeline = build_pipeline(chosen.engine, policies)
 
     name = chosen.engine.name
-    in_flight = _pages_limit(chosen, settings.limits.max_in_flight)
-    limiter = AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, scheduler)
+    limiter = _admission(settings, chosen, scheduler)
     shedding = SheddingLimiter(limiter, degradation)
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
     demand = None
@@ -158,6 +164,8 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         gpus,
         supervisor,
         demand,
+        later,
+        remote and embedded is not None,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
     tasks = (
@@ -170,7 +178,34 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         *(() if demand is None else (BackgroundTask("demand", demand.run),)),
     )
     return ServiceParts(
-        pipeline.engine, shedding, chosen.upstream, tasks, metrics, observer, objects, supervisor, readiness
+        pipeline.engine, shedding, upstream, tasks, metrics, observer, objects, supervisor, readiness, later
+    )
+
+
+def _listening_first(
+    chosen: ChosenEngine, vllm: VllmSettings
+) -> tuple[ChosenEngine, Upstream | None, StartsLater | None]:
+    """The engine and its upstream, which may start after the service listens if they need model servers."""
+    upstream, servers = chosen.upstream, chosen.servers
+    if upstream is None or servers is None:
+        return chosen, upstream, None
+    later = StartsLater(chosen.engine, vllm.listen_after_s, retries=not servers.managed)
+    runs = (*chosen.background, BackgroundTask("engine_start", later.run, needed=True))
+    return replace(chosen, engine=later, background=runs), UpstreamOnceStarted(upstream, later), later
+
+
+def _admission(settings: Settings, chosen: ChosenEngine, pages: Scheduler) -> AdmissionLimiter:
+    in_flight = _pages_limit(chosen, settings.limits.max_in_flight)
+    return AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, pages)
+
+
+def _demand(
+    chosen: ChosenEngine, pages: Scheduler, admission: AdmissionLimiter, door: SheddingLimiter
+) -> Demand | None:
+    """The measure of the load in model servers; None without any."""
+    servers = chosen.servers
+    return (
+        None if servers is None else Demand(partial(demand_counts, servers, pages, admission, door), servers.slots_each)
     )
 
 
@@ -195,7 +230,8 @@ def _progress(chosen: ChosenEngine, embedded: Engine | None) -> tuple[EngineProg
         probed = chosen.engine if embedded is None else Fallback(chosen.engine, embedded)
         return EngineProgress(), blank_page_probe(probed)
     balanced = chosen.servers.balanced
-    return EngineProgress(lambda: balanced.responded_at), balanced.probe
+    progress = EngineProgress(lambda: balanced.responded_at)
+    return progress, balanced.probe if embedded is None else either_probe(balanced.probe, blank_page_probe(embedded))
 
 
 def _embedded_limit(most: int) -> tuple[Limit, tuple[BackgroundTask, ...]]:

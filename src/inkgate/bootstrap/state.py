@@ -20,6 +20,7 @@ from inkgate.engines.vllm.managed import supervisor
 from inkgate.engines.vllm.servers import ModelServers
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus
+from inkgate.pipeline.starting import StartsLater
 from inkgate.runtimes.base import Runtime
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batcher import BatchFigures
@@ -92,6 +93,8 @@ class StateObjects:
     Attributes:
         breaker: of the engine.
         workers: of the embedded engine.
+        later: the engine, if the service listens without its server.
+        falls_back: without a model server, the embedded engine reads.
     """
 
     build: Build
@@ -108,6 +111,8 @@ class StateObjects:
     gpus: LastRead | None = None
     supervisor: Supervisor | None = None
     demand: Demand | None = None
+    later: StartsLater | None = None
+    falls_back: bool = False
 
 
 def demand_counts(
@@ -129,7 +134,11 @@ def faults(seen: StateObjects) -> list[str]:
     found = []
     if seen.breaker is not None and seen.breaker.state is BreakerState.OPEN:
         found.append(f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}")
-    if seen.servers is not None and not seen.servers.monitor.up:
+    if seen.falls_back:
+        pass
+    elif seen.later is not None and not seen.later.is_started:
+        found.append(f"engine: {seen.later.name} is waiting for its model server")
+    elif seen.servers is not None and not seen.servers.monitor.up:
         found.append("engine: no model server takes calls")
     if seen.workers is not None and seen.build.engine == PpOcr.name and not seen.workers.pids:
         found.append("engine: none of its workers is ready")

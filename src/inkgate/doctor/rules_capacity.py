@@ -351,5 +351,6 @@ _REFUSED = {
     "rate_limited": "The rate limit refuses requests.",
     "share_exceeded": "inkgate refuses one caller's requests over its share while others wait.",
     "engine_breaker_open": "inkgate refuses requests while the engine's circuit breaker is open.",
+    "starting": "There is no model server yet.",
     "draining": "The service is shutting down and refuses requests.",
 }

@@ -10,7 +10,7 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import EngineFailed, InputRejected
+from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.types import Page, PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
@@ -69,6 +69,10 @@ class AskedFields(EngineWrapper):
             if error.code != "task_unsupported":
                 raise
             return PageResult(page.index)
+        except Overloaded as error:
+            if error.code != "starting":
+                raise
+            return None
         except EngineFailed as error:
             log.warning("fields_unread", page=page.index, code=error.code)
             return None

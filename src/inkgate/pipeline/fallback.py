@@ -8,15 +8,22 @@ import anyio
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.engines.attempts import OUTPUT_ERRORS, take_over
+from inkgate.engines.attempts import OUTPUT_ERRORS, AttemptTimer, take_over
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.types import Page, PageResult, Task
+from inkgate.errors import EngineFailed, Overloaded
+from inkgate.types import Attempt, Page, PageResult, Task
 
 log = structlog.get_logger(__name__)
 
 
+NO_SERVER = "model_server_out"
+"""In `PageResult.degraded`: no model server was there, and another engine read the page."""
+_GONE = frozenset({"starting", "upstream_unreachable"})
+"""Errors if no model server is there."""
+
+
 class Fallback(EngineWrapper):
-    """An Engine around two: pages on which `inner` fails for good are read by `other`."""
+    """An Engine around two: pages on which `inner` fails for good, or for which it has no server, `other` reads."""
 
     def __init__(self, inner: Engine, other: Engine) -> None:
         super().__init__(inner)
@@ -34,9 +41,15 @@ class Fallback(EngineWrapper):
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read of `inner`. A result of `other` has the attempts of both; if `other` fails too, `inner`'s is
-        returned.
+        returned, or its error raised.
         """
-        result = await self._inner.read(page, task, caller)
+        timer = AttemptTimer("")
+        try:
+            result = await self._inner.read(page, task, caller)
+        except (EngineFailed, Overloaded) as error:
+            if error.code not in _GONE:
+                raise
+            return await self._without_server(page, task, caller, error, timer.ended(error))
         if result.error is None or result.error.code not in OUTPUT_ERRORS:
             return result
         log.warning("page_taken_over", page=page.index, by=self._other.name, code=result.error.code)
@@ -45,6 +58,15 @@ class Fallback(EngineWrapper):
             return replace(result, attempts=(*result.attempts, attempt))
         kept = result if second.error is not None else second
         return replace(kept, attempts=(*result.attempts, *second.attempts, attempt))
+
+    async def _without_server(
+        self, page: Page, task: Task, caller: Caller, error: EngineFailed | Overloaded, first: Attempt
+    ) -> PageResult:
+        second, attempt = await take_over(self._other, page, task, caller)
+        if second is None or second.error is not None:
+            raise error
+        degraded = (*second.degraded, NO_SERVER)
+        return replace(second, degraded=degraded, attempts=(first, *second.attempts, attempt))
 
 
 class OnDemand(EngineWrapper):

@@ -52,6 +52,18 @@ def blank_page_probe(engine: Engine) -> Probe:
     return probe
 
 
+def either_probe(first: Probe, second: Probe) -> Probe:
+    """A probe that succeeds if `first` does, or else `second`."""
+
+    async def probe() -> None:
+        try:
+            await first()
+        except InkgateError:
+            await second()
+
+    return probe
+
+
 _FRESH_S = 10.0
 """A page that was read or a probe that succeeded proves readiness for this long."""
 _PROBE_S = 30.0

@@ -119,6 +119,11 @@ class VllmSettings(Branch):
         description="Maximum pixels of an image for the model. 0: as the preset says.",
     )
     start_s: PositiveFloat = Field(60.0, description="How long to wait for the server at start.")
+    listen_after_s: PositiveFloat = Field(
+        5.0,
+        description="How long `inkgate serve` waits for a model server before it listens without one. Pages are then"
+        " read by `ppocr` (with `fallback`) or get 503 `starting`.",
+    )
     connect_s: PositiveFloat = Field(5.0, description="Time limit to connect.")
     first_token_s: PositiveFloat = Field(
         120.0, description="Time limit to the first token, including the server's queue."
@@ -136,7 +141,10 @@ class VllmSettings(Branch):
     logprobs: bool = Field(default=True, description="Request log-probabilities, from which confidence is computed.")
     jpeg_quality: int = Field(95, ge=0, le=100, description="JPEG quality of images for the model. 0: PNG.")
     encoding_threads: PositiveInt = Field(2, description="Threads that resize and encode pages.")
-    fallback: bool = Field(default=True, description="Read a page with `ppocr` if the model keeps repeating itself.")
+    fallback: bool = Field(
+        default=True,
+        description="Read a page with `ppocr` if the model keeps repeating itself, or if there is no model server.",
+    )
     repetition_count: int = Field(
         200, ge=0, description="Repetitions of a pattern after which vLLM itself stops. Under 2: never."
     )

@@ -274,6 +274,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     "service_full": ("服务已满", "请稍等片刻，再发送同一请求。"),
     "engine_breaker_open": ("引擎暂停使用", "请稍等；原因见 /readyz 和日志。"),
     "share_exceeded": ("您的用量超出份额，而他人正在等待", "请稍等，或减少同时发送的数量。"),
+    "starting": ("模型服务器尚未就绪", "请按 Retry-After 的时间等待；原因见 /readyz。"),
     "draining": ("服务即将停止", "请重新发送；另一个实例会处理。"),
     "engine_failed": ("引擎在此页上出错", "请重试；若仍出错，请附请求编号报告。"),
     "service_timeout": ("服务的时限已到", "请重试；若仍如此，请减少页数，或调高 `limits.time_s`。"),

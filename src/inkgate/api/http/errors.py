@@ -91,6 +91,7 @@ STATUSES: dict[str, int] = {
     "jobs_full": 503,
     "jobs_unavailable": 503,
     "storage_full": 507,
+    "starting": 503,
     "draining": 503,
     "engine_failed": 502,
     "service_timeout": 504,

@@ -17,7 +17,7 @@ from inkgate.engines.vllm.image_read import ImageReader, PageReader
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.protocol import ServerTimeouts
 from inkgate.engines.vllm.upstream import Upstream
-from inkgate.errors import EngineFailed, InkgateError
+from inkgate.errors import EngineFailed
 from inkgate.layout.base import Layout
 from inkgate.settings import ReadingMode, VllmSettings
 from inkgate.types import Page, PageResult, Task
@@ -83,17 +83,13 @@ class Vllm:
         return self._preset.name
 
     async def start(self) -> None:
-        """Waits for the server and finds the model on it.
+        """Waits for the server and finds the model on it. After a failure it may be called again.
 
         Raises:
             EngineFailed: the server is unreachable, is not a model server, or does not have the model.
         """
         settings = self._settings
-        try:
-            model = self._chosen(await self._served())
-        except InkgateError:
-            await self.stop()
-            raise
+        model = self._chosen(await self._served())
         client = ChatClient(self._upstream, ServerTimeouts(settings.first_token_s, settings.progress_s))
         images = ImageReader(self._preset, model, settings, client, self._threads)
         self._reader = self._reader_of(images)
