@@ -66,7 +66,7 @@ def front(random: Random) -> tuple[str, dict[str, object]]:
         "sex": sex,
         "nation": "汉",
         "birth_date": f"{year}-{month:02}-{day:02}",
-        "address": "北京市朝阳区样本路 12号楼3单元401室",
+        "address": "北京市朝阳区样本路12号楼3单元401室",
         "number": number,
         "authority": None,
         "valid_period": None,

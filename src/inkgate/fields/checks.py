@@ -10,6 +10,7 @@ from typing import Final
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.kinds.chinese import id_holds
+from inkgate.fields.paper_checks import PAPER_CHECKS
 from inkgate.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
@@ -76,8 +77,8 @@ def _due_before_issued(fields: Fields) -> Check | None:
 
 def _id_number(fields: Fields) -> tuple[str, str] | None:
     """Path and value of the first Chinese identity number."""
-    found = ((path, field.value) for path, field in fields.items() if field.kind == "cn_id")
-    return next(((path, value) for path, value in found if isinstance(value, str)), None)
+    found = ((path, field.value) for path, field in fields.items() if field.kind in {"cn_id", "cn_id_masked"})
+    return next(((path, value) for path, value in found if isinstance(value, str) and "*" not in value), None)
 
 
 def _id_check_digit(fields: Fields) -> Check | None:
@@ -104,14 +105,20 @@ def _id_sex(fields: Fields) -> Check | None:
 
 
 def _amount_in_words(fields: Fields) -> Check | None:
-    words, total = fields.get("/total_in_words"), _number(fields.get("/total"))
-    if words is None or words.text is None or total is None:
-        return None
-    said = parse(KINDS["cn_amount_words"], words.text)
+    """The amount in words is the one in digits."""
+    for amount in ("/total", "/amount"):
+        words, total = fields.get(f"{amount}_in_words"), _number(fields.get(amount))
+        if words is not None and words.text is not None and total is not None:
+            return _words_fit(words.text, total, amount)
+    return None
+
+
+def _words_fit(words: str, total: Decimal, amount: str) -> Check | None:
+    said = parse(KINDS["cn_amount_words"], words)
     if said is None:
         return None
     fits = said.readings[0] == total
-    return Check("amount_in_words", fits, ("/total_in_words", "/total"), f"{said.readings[0]} and {total}")
+    return Check("amount_in_words", fits, (f"{amount}_in_words", amount), f"{said.readings[0]} and {total}")
 
 
 CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
@@ -123,6 +130,7 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "id_sex": _id_sex,
     "amount_in_words": _amount_in_words,
     "due_before_issued": _due_before_issued,
+    **PAPER_CHECKS,
 }
 """By code. A failing check makes its fields `invalid`; one without its fields says nothing."""
 

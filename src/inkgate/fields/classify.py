@@ -8,6 +8,7 @@ from typing import Final
 
 from inkgate.fields.codes.mrz import find_mrz
 from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import plain
 from inkgate.fields.schema import FieldSchema
 from inkgate.types import PageResult
@@ -23,18 +24,31 @@ _LEAST: Final = 2.0
 
 def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
     """A passport or identity card by its machine-readable zone, if that is valid; else the type with the most points
-    for its words (`x-recognise`: word to points). Without enough points: a type without a name and fields.
+    for its words (`x-recognise`: word to points) and for the values it has (`x-recognise-kinds`). Without enough
+    points: a type without a name and fields.
     """
     zone = find_mrz(pages)
     if zone is not None and zone.valid and (name := _OF_ZONE[zone.layout]) in types.schemas:
         return types.schemas[name]
-    read = " ".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
+    read = "\n".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
     text = " ".join(_WORDS.findall(plain(read[:_MOST_CHARACTERS]).casefold()))
-    points = {name: _points(f" {text} ", schema) for name, schema in sorted(types.schemas.items())}
+    kinds = _kinds_in(read[:_MOST_CHARACTERS], types)
+    lines = sum(len(page.lines) for page in pages)
+    points = {
+        name: _points(f" {text} ", schema) + sum(schema.recognise_kinds.get(kind, 0.0) for kind in kinds)
+        for name, schema in sorted(types.schemas.items())
+        if not 0 < schema.most_lines < lines
+    }
     best = max(points, key=lambda name: points[name], default="")
     if not best or points[best] < _LEAST:
         return FieldSchema("", (), {})
     return types.schemas[best]
+
+
+def _kinds_in(text: str, types: DocumentTypes) -> list[str]:
+    """Kinds that tell a type and that have a value in the text. `text`: at most `_MOST_CHARACTERS`."""
+    wanted = {kind for schema in types.schemas.values() for kind in schema.recognise_kinds if kind in KINDS}
+    return [kind for kind in sorted(wanted) if KINDS[kind].find(text)]
 
 
 def _points(text: str, schema: FieldSchema) -> float:

@@ -11,12 +11,14 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.checks import run_checks
+from inkgate.fields.codes.printed import MRZ_PRINTED
 from inkgate.fields.codes.propose import code_checks
-from inkgate.fields.folded import FoldedPage, box_around, fold
+from inkgate.fields.folded import FoldedPage, box_around, fold, glue
 from inkgate.fields.ground import Effort, ground_text, ground_value
 from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse
+from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse, plain
+from inkgate.fields.lists import is_list, list_fields
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.values import (
     CODE,
@@ -42,6 +44,10 @@ _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.5
 """Most confidence of a field whose check fails."""
+_CONTRADICTIONS: Final = frozenset({MRZ_PRINTED})
+"""Checks of two places that say different things; either may be right."""
+_MOST_READ_ON, _MOST_COPIED = 3, 20
+"""Lines that one value may be on, and one text."""
 _NUMBERS: Final = frozenset({"money", "number"})
 _KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS}
 """Kinds that make values of a JSON type; None: all. Booleans and free objects are not found yet."""
@@ -67,6 +73,8 @@ def answer(
     }
     items = items_of(pages, schema) if find_items else {}
     fields |= dict(_item_fields(schema, items, least_confidence))
+    for leaf in (each for each in schema.leaves if find_items and is_list(each)):
+        fields |= dict(list_fields(folded, leaf, fields, least_confidence))
     checks = (*run_checks(fields, schema.checks), *(code_checks(pages, schema) if find_items else ()))
     fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
     return Extraction(
@@ -128,14 +136,45 @@ def _is_clear(leaf: Leaf, value: ParsedValue, source: Source) -> bool:
 
 
 def _copied(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
-    """The proposal's own line, if the text is copied from it: 男 in 性别男, which is no word of its own elsewhere."""
+    """The proposal's own line, if the text is copied from it: 男 in 性别男, which is no word of its own elsewhere.
+    Or its own lines, which may not follow each other in rows.
+    """
     page = next((page for page in pages if page.page == proposal.page), None)
-    if page is None or len(proposal.lines) != 1:
+    if page is None or not 0 < len(proposal.lines) <= _MOST_COPIED:
         return []
+    if len(proposal.lines) > 1:
+        wanted, joined = fold(proposal.text), "".join(page.folded[index] for index in proposal.lines)
+        return [_own(page, proposal, Match.EXACT)] if wanted and wanted in joined else []
     line = page.lines[proposal.lines[0]]
     if proposal.text not in line.text:
         return []
     return [Source(page.page, proposal.lines, line.box, proposal.text, Match.EXACT, line.confidence, proposal.label)]
+
+
+def _read_on(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
+    """The proposal's own lines, if the value is copied from their text: a date that goes on in the next line, or a
+    number with a letter behind it (享年84岁).
+    """
+    page = next((page for page in pages if page.page == proposal.page), None)
+    if page is None or not 0 < len(proposal.lines) <= _MOST_READ_ON:
+        return []
+    text = ""
+    for index in proposal.lines:
+        line = page.lines[index].text
+        text += (glue(text, line) if text else "") + line
+    text, wanted = ("".join(plain(each).split()) for each in (text, proposal.text))
+    at = text.find(wanted)
+    end = at + len(wanted)
+    if at < 0 or text[max(0, at - 1) : at].isdigit() or text[end : end + 1].isdigit():
+        return []
+    return [_own(page, proposal, Match.VALUE)]
+
+
+def _own(page: FoldedPage, proposal: Proposal, match: Match) -> Source:
+    """The place of the proposal's own lines."""
+    lines = [page.lines[index] for index in proposal.lines]
+    confidence, box = min(line.confidence for line in lines), box_around([line.box for line in lines])
+    return Source(page.page, proposal.lines, box, proposal.text, match, confidence, proposal.label)
 
 
 def _of_code(
@@ -172,6 +211,8 @@ def _ground(
     else:
         value = parse(kind, proposal.text)
         sources = [] if value is None else ground_value(pages, value, kind, leaf.labels)
+        if value is not None and not sources:
+            sources = _read_on(pages, proposal)
     if proposal.page is not None:
         own = [each for each in sources if each.page == proposal.page and set(each.lines) & set(proposal.lines)]
         sources = own + [each for each in sources if each not in own]
@@ -214,7 +255,9 @@ def _checked(field: FieldValue, checks: Sequence[Check], least: float) -> FieldV
         confidence = 1 - _BY_CHECK * (1 - field.confidence)
         found = field.status is FieldStatus.UNCERTAIN and confidence >= least and field.kind != "date"
         return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if found else field.status)
-    return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=FieldStatus.INVALID)
+    contradicted = all(check.passed or check.code in _CONTRADICTIONS for check in mine)
+    status = FieldStatus.CONFLICT if contradicted else FieldStatus.INVALID
+    return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=status)
 
 
 def _item_fields(
@@ -269,6 +312,10 @@ def _data(
             at = cast("dict[str, object]", at.setdefault(parent, {}))
         if not leaf.in_array:
             at[name] = fields[leaf.path].value
+            continue
+        if is_list(leaf):
+            prefix = f"{leaf.path[:-2]}/"
+            at[name] = [field.value for path, field in fields.items() if path.startswith(prefix)]
             continue
         rows = cast("list[dict[str, object]]", at.setdefault(name, [{} for _ in items.get(array_of(leaf), ())]))
         for number, row in enumerate(rows):

@@ -28,6 +28,12 @@ def parts_of(text: str) -> tuple[str, set[int]]:
     return "".join(letters), breaks | {len(letters)}
 
 
+def glue(before: str, behind: str) -> str:
+    """What joins two lines of a text: nothing if one of them is Chinese where they meet, else a space."""
+    near = before[-12:] + behind[:12]
+    return "" if any("\u2e80" <= letter <= "\ufaff" for letter in near) else " "
+
+
 Place = tuple[int, ParsedValue]
 """A line's index and a value in it."""
 

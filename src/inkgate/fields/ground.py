@@ -191,6 +191,11 @@ def _digits(text: str) -> str:
     return "".join(filter(str.isnumeric, text))
 
 
+def source_of(page: FoldedPage, index: int, text: str, match: Match, label: str = "") -> Source:
+    """The place of a text in one line of a page."""
+    return _source(page, (index,), text, match, label)
+
+
 def _source_of_range(page: FoldedPage, start: int, end: int, match: Match) -> Source:
     lines = page.lines_at(start, end)
     return _source(page, lines, " ".join(page.lines[index].text for index in lines), match)

@@ -82,6 +82,8 @@ class FieldSchema:
         checks: codes of the checks over its fields.
         recognise: words that tell the type, and their points.
         private: documents of this type are papers of a person, which are not cached.
+        recognise_kinds: kinds of values that tell the type, and their points.
+        most_lines: of a document of this type; 0: any number.
     """
 
     name: str
@@ -90,6 +92,8 @@ class FieldSchema:
     checks: tuple[str, ...] = ()
     recognise: Mapping[str, float] = field(default_factory=dict)
     private: bool = False
+    recognise_kinds: Mapping[str, float] = field(default_factory=dict)
+    most_lines: int = 0
 
     @property
     def questions(self) -> dict[str, str]:
@@ -128,7 +132,17 @@ class FieldSchema:
             raise invalid("it has no properties")
         checks = schema.get("x-checks", ())
         codes = dict.fromkeys(map(str, checks)) if isinstance(checks, list | tuple) else {}
-        return cls(name, tuple(leaves), schema, tuple(codes), _recognised(schema), schema.get("x-private") is True)
+        most = schema.get("x-most-lines")
+        return cls(
+            name,
+            tuple(leaves),
+            schema,
+            tuple(codes),
+            _recognised(schema, "x-recognise"),
+            schema.get("x-private") is True,
+            _recognised(schema, "x-recognise-kinds"),
+            most if isinstance(most, int) and most > 0 else 0,
+        )
 
     @classmethod
     def of_names(cls, names: Sequence[str]) -> FieldSchema:
@@ -137,9 +151,9 @@ class FieldSchema:
         return cls.of({"type": "object", "properties": properties})
 
 
-def _recognised(schema: Mapping[str, Any]) -> dict[str, float]:
-    """Words and points of `x-recognise`; what is none is left out."""
-    given = schema.get("x-recognise")
+def _recognised(schema: Mapping[str, Any], key: str) -> dict[str, float]:
+    """Words and points of `x-recognise`, or kinds and points; what is none is left out."""
+    given = schema.get(key)
     if not isinstance(given, Mapping):
         return {}
     pairs = ((word, points) for word, points in given.items() if isinstance(word, str) and _is_number(points))

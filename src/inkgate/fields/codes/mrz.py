@@ -22,6 +22,8 @@ _TO_LETTERS: Final = str.maketrans("012568", "OIZSGB")
 _FILLERS: Final = str.maketrans({"«": "<<", "‹": "<", "≤": "<", "＜": "<", " ": None})
 _K_FOR_FILLERS = re.compile(r"<[K<]{2,}$")
 """OCR reads fillers as K; no check digit covers names."""
+_AMONG_FILLERS = re.compile(r"(?<=<)[^A-Z0-9<](?=<|$)")
+"""A letter of another alphabet among fillers is one of them."""
 _LINE = re.compile(r"[A-Z0-9<]+")
 _WEIGHTS: Final = (7, 3, 1)
 _SLACK: Final = 2
@@ -148,13 +150,15 @@ def _zones(page: PageResult) -> Iterator[Mrz]:
         for start in range(len(fitting) - layout.lines + 1):
             zone = fitting[start : start + layout.lines]
             near = all(second - first <= _SLACK for (first, _), (second, _) in pairwise(zone))
-            if near and zone[0][1][0] in _FIRST[layout.name]:
-                yield _read(layout, [text for _, text in zone], page.index, tuple(at for at, _ in zone))
+            texts = [text for _, text in zone]
+            texts[0] = texts[0][0].translate(_TO_LETTERS) + texts[0][1:]
+            if near and texts[0][0] in _FIRST[layout.name]:
+                yield _read(layout, texts, page.index, tuple(at for at, _ in zone))
 
 
 def _cleaned(text: str) -> str:
     """The line in the zone's alphabet; empty if it is none of a zone."""
-    line = text.translate(_FILLERS).upper()
+    line = _AMONG_FILLERS.sub("<", text.translate(_FILLERS).upper())
     return line if "<" in line and _LINE.fullmatch(line) else ""
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from inkgate.fields.codes.mrz import Mrz, find_mrz
+from inkgate.fields.codes.printed import MRZ_PRINTED, printed_check
+from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import CODE, Check, Proposal
 from inkgate.types import PageResult
@@ -45,8 +47,8 @@ def code_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str
 
 
 def code_checks(pages: Sequence[PageResult], schema: FieldSchema) -> tuple[Check, ...]:
-    """The check of the zone's check digits, if the schema has it. It is about the fields whose digit fails, or about
-    all if only the composite one does.
+    """The check of the zone's check digits, if the schema has it, and of the printed part against it. The first is
+    about the fields whose digit fails, or about all if only the composite one does.
     """
     zone = _zone(pages, schema)
     if zone is None:
@@ -55,7 +57,12 @@ def code_checks(pages: Sequence[PageResult], schema: FieldSchema) -> tuple[Check
     paths = _paths(schema)
     concerned = tuple(path for path, name in paths.items() if not failed or name in failed) or tuple(paths)
     detail = f"{zone.layout}: {', '.join(failed)} wrong" if failed else f"{zone.layout}: all hold"
-    return (Check(MRZ_CHECK, not failed, concerned, detail),)
+    digits = Check(MRZ_CHECK, not failed, concerned, detail)
+    if MRZ_PRINTED not in schema.checks:
+        return (digits,)
+    leaves = {paths[leaf.path]: leaf for leaf in schema.leaves if leaf.path in paths}
+    printed = printed_check(zone, pages, leaves, propose(pages, schema))
+    return (digits,) if printed is None else (digits, printed)
 
 
 def _zone(pages: Sequence[PageResult], schema: FieldSchema) -> Mrz | None:

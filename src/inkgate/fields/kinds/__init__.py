@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from inkgate.fields.kinds.amounts import Amounts
 from inkgate.fields.kinds.base import ValueKind
-from inkgate.fields.kinds.chinese import ChineseAmounts, ChineseIds
+from inkgate.fields.kinds.chinese import ChineseAmounts, ChineseIds, MaskedIds
 from inkgate.fields.kinds.dates import Dates
+from inkgate.fields.kinds.identifiers import CardNumbers, ContainerNumbers, MailAddresses, PhoneNumbers, WebAddresses
+from inkgate.fields.kinds.measures import Measures, Months
 from inkgate.fields.kinds.times import Times
 
 KINDS: dict[str, ValueKind] = {
-    kind.name: kind for kind in (Dates(), Times(), Amounts(), Amounts("number"), ChineseIds(), ChineseAmounts())
+    kind.name: kind
+    for kind in (
+        Dates(),
+        Times(),
+        Months(),
+        Amounts(),
+        Amounts("number"),
+        Measures("weight"),
+        Measures("volume"),
+        ChineseIds(),
+        MaskedIds(),
+        ChineseAmounts(),
+        CardNumbers(),
+        ContainerNumbers(),
+        PhoneNumbers(),
+        MailAddresses(),
+        WebAddresses(),
+    )
 }
-"""Kinds whose values are compared as values. Text and identifiers are compared by their characters; see ground."""
+"""Kinds whose values are compared as values. Text is compared by its characters; see ground."""
+LISTED = frozenset({"cn_id", "bank_card", "container", "phone_number", "email", "web"})
+"""Kinds that need no label: an array of them has all that stand on the pages."""

@@ -9,6 +9,9 @@ from typing import Final, cast
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
 
 _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9] ?){17}[0-9Xx](?![0-9A-Za-z])")
+_MASKED = re.compile(r"(?<![0-9A-Za-z*])[0-9]{1,14} {0,2}\*{1,14} {0,2}[0-9]{0,4}[0-9Xx](?![0-9A-Za-z*])")
+LENGTH, _LEAST_FIRST = 18, 6
+"""Characters of an identity number, and of the region that its unmasked beginning has at least."""
 _WEIGHTS: Final = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _CHECKS: Final = "10X98765432"
 
@@ -26,6 +29,26 @@ class ChineseIds:
     def json(self, value: ParsedValue) -> JsonValue:
         """The number without spaces."""
         return cast("str", value.readings[0])
+
+
+class MaskedIds(ChineseIds):
+    """An identity number, whole or with asterisks for some of its digits, as tickets have it."""
+
+    name = "cn_id_masked"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find."""
+        masked = _MASKED.finditer(plain(text))
+        found = [ParsedValue((whole_mask(each[0]),), each.start(), each.end()) for each in masked]
+        return sorted([*super().find(text), *found], key=lambda value: value.start)
+
+
+def whole_mask(text: str) -> str:
+    """A masked number with as many asterisks as it lacks digits of 18, if it has its ends: OCR joins asterisks."""
+    text = text.replace(" ", "").upper()
+    first, last = text.partition("*")[0], text.rpartition("*")[2]
+    missing = LENGTH - len(first) - len(last)
+    return f"{first}{'*' * missing}{last}" if len(first) >= _LEAST_FIRST and missing > 0 else text
 
 
 def id_holds(number: str) -> bool:

@@ -1,4 +1,4 @@
-"""Times of day: 18:29, 8:13:39 PM, 05:10:PM, 13 : 58, 18h29, 18时29分."""
+"""Times of day: 18:29, 8:13:39 PM, 05:10:PM, 13 : 58, 18h29, 18时29分, 下午2时."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 
+_CHINESE = re.compile(
+    r"(?<![\d:.])(?P<part>凌晨|清晨|早上|上午|中午|下午|傍晚|晚上)\s?(?P<hour>[01]?\d|2[0-3])\s?(?:[时時点點]|[:：](?=\d\d))"
+    r"(?:(?P<half>半)|(?P<minute>[0-5]?\d)分?)?整?(?![\d:])"
+)
+"""With the part of the day, by which an hour after noon is told."""
+_AFTER_NOON = frozenset({"下午", "傍晚", "晚上"})
+
 
 class Times:
     """A time of day; readings are `datetime.time`."""
@@ -22,7 +29,11 @@ class Times:
 
     def find(self, text: str) -> list[ParsedValue]:
         """As ValueKind.find."""
-        return [value for match in _TIME.finditer(plain(text)) if (value := _value(match)) is not None]
+        text = plain(text)
+        chinese = [_of_part(match) for match in _CHINESE.finditer(text)]
+        others = (value for match in _TIME.finditer(text) if (value := _value(match)) is not None)
+        found = [each for each in others if not any(part.start <= each.start < part.end for part in chinese)]
+        return sorted([*chinese, *found], key=lambda value: value.start)
 
     def json(self, value: ParsedValue) -> JsonValue:
         """`18:29` or `18:29:05`."""
@@ -39,3 +50,9 @@ def _value(match: re.Match[str]) -> ParsedValue | None:
         hour = hour % 12 + (12 if half == "p" else 0)
     end = match.start() + len(match[0].rstrip())
     return ParsedValue((time(hour, int(match["minute"]), int(match["second"] or 0)),), match.start(), end)
+
+
+def _of_part(match: re.Match[str]) -> ParsedValue:
+    hour, minute = int(match["hour"]), 30 if match["half"] else int(match["minute"] or 0)
+    late = (match["part"] in _AFTER_NOON and hour < 12) or (match["part"] == "中午" and hour < 3)
+    return ParsedValue((time(hour + 12 if late else hour, minute),), match.start(), match.end())

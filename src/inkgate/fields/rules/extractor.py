@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.labelled import LabelFinder
 from inkgate.fields.rules.receipts import read_receipt
@@ -43,7 +44,10 @@ _UNLABELLED: Final = 0.75
 
 def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
     """Proposals by path. Fields that stand behind their label, and those of receipts that need none."""
-    finder = LabelFinder.of(PrintedPages.of(pages), schema.leaves)
+    printed = PrintedPages.of(pages)
+    finder = LabelFinder.of(printed, schema.leaves)
+    if schema.name in RULES:
+        return _of_type(schema, finder, RULES[schema.name](printed))
     known = read_receipt(pages)
     found: dict[str, list[Proposal]] = {}
     for leaf in schema.leaves:
@@ -62,6 +66,18 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
         if special is not None and not found[leaf.path]:
             found[leaf.path] = [replace(_proposal(special), score=_UNLABELLED)]
+    return found
+
+
+def _of_type(
+    schema: FieldSchema, finder: LabelFinder, candidates: Mapping[str, Sequence[FieldCandidate]]
+) -> dict[str, list[Proposal]]:
+    """What the type's own rules find; labels for the fields that they leave."""
+    found = {}
+    for leaf in schema.leaves:
+        if not leaf.in_array:
+            own = candidates.get(leaf.path.removeprefix("/"), ())
+            found[leaf.path] = [_proposal(each) for each in own or finder.find(leaf)]
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from rapidfuzz.fuzz import ratio
 
-from inkgate.fields.folded import fold
+from inkgate.fields.folded import fold, glue
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ValueKind
 from inkgate.fields.rules.candidates import LONGEST_LABEL, FieldCandidate, candidates_of
@@ -106,7 +106,11 @@ class LabelFinder:
             if cell is None or below is None or self._is_label(below[1], cell) or self._begins_with_label(below[1]):
                 break
             row, cell = below
-            found = replace(found, text=f"{found.text} {cell.text.strip()}", lines=(*found.lines, cell.line))
+            found = replace(
+                found,
+                text=found.text + glue(found.text, cell.text) + cell.text.strip(),
+                lines=(*found.lines, cell.line),
+            )
         return found
 
     def _begins_with_label(self, cell: RowCell) -> bool:
@@ -183,7 +187,9 @@ def _labels_in(text: str, glued: re.Pattern[str] | None) -> Iterator[tuple[str, 
         return
     for at, match in enumerate(matches):
         end = matches[at + 1].start() if at + 1 < len(matches) else len(text)
-        yield match[0], text[match.end() : end].strip(" :：")
+        rest = text[match.end() : end].strip(" :：")
+        # `姓 / Surname` is a label in two languages.
+        yield match[0], "" if rest.startswith(("/", "|")) else rest
 
 
 def likeness(folded: str, wanted: Sequence[str]) -> float:

@@ -1,0 +1,1 @@
+"""Specimens of papers, drawn with made-up data whose check digits hold."""

@@ -1,0 +1,134 @@
+"""Identifiers that show what they are: numbers of bank cards and containers, telephones, addresses of the Internet."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, cast
+
+from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+from inkgate.fields.kinds.dates import Dates
+
+_CARD = re.compile(r"(?<!\w)\d(?:[ -]?\d){11,18}(?!\w)")
+_CONTAINER = re.compile(r"(?<![A-Z0-9])([A-Z0158]{3}[UJZ])[ -]?([0-9OIQSBZ]{6})[ /-]?([0-9OIQSBZ])(?![A-Z0-9])")
+_OWNER: Final = str.maketrans("0158", "OISB")
+_SERIAL: Final = str.maketrans("OQISBZ", "001582")
+_MOST_SLIPS: Final = 2
+"""Letters of a container's serial number that OCR may have read for digits. More are a word."""
+_CONTAINER_LETTERS: Final = "0123456789A?BCDEFGHIJK?LMNOPQRSTU?VWXYZ"
+"""ISO 6346: values of letters leave out the multiples of 11."""
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}\s?@\s?[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,5}", re.ASCII)
+_WEB = re.compile(
+    r"(?<![\w@.-])(?:https?://(?:www\.)?|www\.)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}(?:/[\w./%~-]{0,200})?",
+    re.IGNORECASE | re.ASCII,
+)
+_PHONE = re.compile(
+    r"(?<![\w.@/-])\+?\(?\d{1,12}\)?(?:(?:[ .-]{1,2}|(?<=\)))\(?\d{1,9}\)?){0,6}(?![\w@/])",
+)
+_TRUNK_PREFIX = re.compile(r"(?<=\d)\s?\(0\)")
+_LEAST_PHONE, _MOST_PHONE = 7, 15
+"""Digits of a telephone number (E.164: 15 at most)."""
+
+
+class CardNumbers:
+    """A bank card's number of 12 to 19 digits (ISO/IEC 7812). Its check digit need not hold: `luhn_holds` tells."""
+
+    name = "bank_card"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find."""
+        found = _CARD.finditer(plain(text))
+        return [ParsedValue((re.sub(r"\D", "", each[0]),), each.start(), each.end()) for each in found]
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """The digits."""
+        return cast("str", value.readings[0])
+
+
+def luhn_holds(number: str) -> bool:
+    """Whether the last of the digits is the check digit of the others (ISO/IEC 7812-1, annex B)."""
+    total = 0
+    for at, digit in enumerate(reversed(number)):
+        doubled = int(digit) * (1 + at % 2)
+        total += doubled - 9 if doubled > 9 else doubled
+    return total % 10 == 0
+
+
+class ContainerNumbers:
+    """A freight container's number (ISO 6346): four letters and seven digits. `container_holds` tells of the last.
+
+    Letters and digits that OCR confuses are told apart by their place; a digit never becomes another digit.
+    """
+
+    name = "container"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find."""
+        found = []
+        for match in _CONTAINER.finditer(plain(text)):
+            serial = match[2] + match[3]
+            if sum(map(str.isalpha, serial)) <= _MOST_SLIPS:
+                number = match[1].translate(_OWNER) + serial.translate(_SERIAL)
+                found.append(ParsedValue((number,), match.start(), match.end()))
+        return found
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """Letters and digits."""
+        return cast("str", value.readings[0])
+
+
+def container_holds(number: str) -> bool:
+    """Whether the check digit of a container's number is right. `number`: as `ContainerNumbers.json` has it."""
+    total = sum(_CONTAINER_LETTERS.index(letter) << at for at, letter in enumerate(number[:10]))
+    return total % 11 % 10 == int(number[10])
+
+
+class MailAddresses:
+    """An e-mail address, in lower case."""
+
+    name = "email"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find. A space beside the @ is a slip of OCR."""
+        found = _MAIL.finditer(plain(text))
+        return [ParsedValue((re.sub(r"\s", "", each[0]).lower(),), each.start(), each.end()) for each in found]
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """The address."""
+        return cast("str", value.readings[0])
+
+
+class WebAddresses:
+    """The address of a website, in lower case, with `http` or `www` at its beginning."""
+
+    name = "web"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find."""
+        found = _WEB.finditer(plain(text))
+        return [ParsedValue((each[0].lower().rstrip("/."),), each.start(), each.end()) for each in found]
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """The address."""
+        return cast("str", value.readings[0])
+
+
+class PhoneNumbers:
+    """A telephone number: its digits, with a plus at the beginning if one is printed."""
+
+    name = "phone_number"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find. Dates are none."""
+        text = plain(text)
+        days = [(day.start, day.end) for day in Dates().find(text)]
+        found = []
+        for match in _PHONE.finditer(text):
+            number = re.sub(r"[^\d+]", "", _TRUNK_PREFIX.sub("", match[0]))
+            is_day = any(start < match.end() and match.start() < end for start, end in days)
+            if not is_day and _LEAST_PHONE <= len(number.lstrip("+")) <= _MOST_PHONE:
+                found.append(ParsedValue((number,), match.start(), match.end()))
+        return found
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """The digits."""
+        return cast("str", value.readings[0])

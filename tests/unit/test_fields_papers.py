@@ -1,0 +1,296 @@
+"""Bank cards, business cards, train tickets, contracts, bills of lading and obituaries: fields, checks and types."""
+
+from __future__ import annotations
+
+import pytest
+
+from inkgate.fields.classify import classify
+from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.extract import answer
+from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.identifiers import container_holds, luhn_holds
+from inkgate.fields.proposed import proposed
+from inkgate.fields.values import Extraction
+from support.receipts import page
+
+TYPES = DocumentTypes.load()
+BANK_CARD = """
+东方商业银行|借记卡
+6259 1221 0902 6546 638
+有效期至 VALID THRU|04/28
+LIU MIN
+银联
+"""
+BUSINESS_CARD = """
+北京晨光物流有限公司
+徐志强|技术顾问
+手机：13864391381
+电话：010-49167862  传真：010-49167863
+邮箱：zhangmin@huayuan.com.cn
+网址：www.huayuan.com.cn
+地址：北京市滨江大道618号18层
+"""
+TICKET = """
+G921896|检票:7A
+成都东站|T5733|武汉站
+Chengdudong|Wuhan
+2025年04月12日08:04开|04车05B号
+￥1169.5元|二等座
+限乘当日当次车
+5101071998****9046|程军
+买票请到12306 发货请到95306
+"""
+CONTRACT = """
+采购合同
+合同编号：HT-2024-3730
+甲方（买方）：成都天和物流有限公司
+乙方（卖方）：广州晨光文化传媒有限公司
+签订日期：2024年4月26日
+签订地点：北京市
+第一条 合同期限：自2024年5月1日起至2027年5月1日止。期满前一个月，双方可以协商续签。
+第二条 合同总金额为人民币捌佰零伍万叁仟元整（￥8,053,000.00）。
+"""
+AGREEMENT = """
+SUPPLY AGREEMENT
+Contract No.: AG-2020/803
+This Agreement is made on December 12, 2020 in Singapore between Bright Ltd ("Party A") and Finch Co., Ltd. ("Party B").
+2. Term. This Agreement shall commence on December 1, 2020 and shall remain in force until December 1, 2023.
+3. Price. Party A shall pay Party B a total amount of USD 194,550.00 in equal instalments.
+"""
+BILL = """
+BILL OF LADING
+Shipper|B/L No. OOLU468514586
+MERIDIAN TEXTILES CO.
+27 HARBOUR STREET
+Ocean Vessel / Voyage No.|Port of Loading
+MAERSK ELBA / 485S|BUSAN, KOREA
+Container No.|Gross Weight
+CSQU3054383|18,150.00 KGS 8.438 CBM
+CSQU 305438 3|1559 CARTONS
+"""
+OBITUARY = """
+OBITUARY
+Paul George Kowalski
+Paul George Kowalski, 95, of York, passed away peacefully on March 27, 2025, surrounded by family.
+Born on February 4, 1930 in a small village by the sea.
+A memorial service will be held on April 3, 2025 at 9:30 AM at St. Andrew's Church, York.
+"""
+CHINESE_OBITUARY = """
+讣告
+谢平女士因病医治无效，于2022年2月25日在杭州逝世，享年65岁。
+谢平女士生于1956年11月22日，为人正直。
+兹定于2022年3月2日下午2时30分在杭州安贤园举行告别仪式。
+"""
+LETTER = """
+Northgate Trading Inc.
+Dear Ms. Keller,
+thank you for your letter of 3 March 2025. Our manager will visit you in Leeds next week.
+She will bring the samples that you asked for, and answer your questions.
+Please call +44 20 7946 0000 if the day does not suit you.
+Yours sincerely,
+Anna Novak
+"""
+
+
+def found(text: str, name: str) -> Extraction:
+    pages, schema = [page(text)], TYPES.named(name)
+    return answer(pages, schema, proposed(pages, schema))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        (
+            "bank_card",
+            BANK_CARD,
+            {"number": "6259122109026546638", "bank": "东方商业银行", "name": "LIU MIN", "valid_thru": "2028-04"},
+        ),
+        (
+            "business_card",
+            BUSINESS_CARD,
+            {
+                "company": "北京晨光物流有限公司",
+                "name": "徐志强",
+                "title": "技术顾问",
+                "phones": ["13864391381", "01049167862"],
+                "fax": "01049167863",
+                "email": "zhangmin@huayuan.com.cn",
+                "website": "www.huayuan.com.cn",
+                "address": "北京市滨江大道618号18层",
+            },
+        ),
+        (
+            "train_ticket",
+            TICKET,
+            {
+                "from_station": "成都东站",
+                "to_station": "武汉站",
+                "train_number": "T5733",
+                "date": "2025-04-12",
+                "time": "08:04",
+                "seat": "04车05B号",
+                "seat_class": "二等座",
+                "price": "1169.50",
+                "name": "程军",
+                "id_number": "5101071998****9046",
+                "ticket_number": "G921896",
+            },
+        ),
+        (
+            "contract",
+            CONTRACT,
+            {
+                "title": "采购合同",
+                "number": "HT-2024-3730",
+                "party_a": "成都天和物流有限公司",
+                "party_b": "广州晨光文化传媒有限公司",
+                "date": "2024-04-26",
+                "place": "北京市",
+                "start_date": "2024-05-01",
+                "end_date": "2027-05-01",
+                "term": "自2024年5月1日起至2027年5月1日止",
+                "amount": "8053000.00",
+                "amount_in_words": "8053000.00",
+            },
+        ),
+        (
+            "contract",
+            AGREEMENT,
+            {
+                "title": "SUPPLY AGREEMENT",
+                "number": "AG-2020/803",
+                "party_a": "Bright Ltd",
+                "party_b": "Finch Co., Ltd.",
+                "date": "2020-12-12",
+                "place": "Singapore",
+                "start_date": "2020-12-01",
+                "end_date": "2023-12-01",
+                "amount": "194550.00",
+            },
+        ),
+        (
+            "bill_of_lading",
+            BILL,
+            {
+                "bl_number": "OOLU468514586",
+                "shipper": "MERIDIAN TEXTILES CO. 27 HARBOUR STREET",
+                "vessel": "MAERSK ELBA",
+                "voyage": "485S",
+                "port_of_loading": "BUSAN, KOREA",
+                "containers": ["CSQU3054383"],
+                "packages": "1559 CARTONS",
+                "gross_weight": "18150 kg",
+                "measurement": "8.438 m3",
+            },
+        ),
+        (
+            "obituary",
+            OBITUARY,
+            {
+                "name": "Paul George Kowalski",
+                "age": 95,
+                "birth_date": "1930-02-04",
+                "death_date": "2025-03-27",
+                "service_date": "2025-04-03",
+                "service_time": "09:30",
+                "service_place": "St. Andrew's Church",
+            },
+        ),
+        (
+            "obituary",
+            CHINESE_OBITUARY,
+            {
+                "name": "谢平",
+                "age": 65,
+                "birth_date": "1956-11-22",
+                "death_date": "2022-02-25",
+                "service_date": "2022-03-02",
+                "service_time": "14:30",
+                "service_place": "杭州安贤园",
+            },
+        ),
+    ],
+)
+def test_the_fields_of_a_paper(name: str, text: str, wanted: dict[str, object]) -> None:
+    extraction = found(text, name)
+    assert {key: value for key, value in extraction.data.items() if value not in (None, [])} == wanted
+    assert all(check.passed for check in extraction.checks)
+    assert classify([page(text)], TYPES).name == name
+
+
+def test_papers_of_no_type_stay_unknown() -> None:
+    others = (LETTER, "EXIT\nPLATFORM 3", "chapter one\nIt was a manager who said so.", "银行\n您好")
+    assert [classify([page(text)], TYPES).name for text in others] == [""] * len(others)
+
+
+def test_every_wrong_digit_of_a_card_and_a_container_is_told() -> None:
+    missed = []
+    for text, number, name in (
+        (BANK_CARD, "6259 1221 0902 6546 638", "bank_card"),
+        (BILL, "CSQU3054383", "bill_of_lading"),
+    ):
+        for at, letter in enumerate(number):
+            if letter.isdigit():
+                changed = number[:at] + str((int(letter) + 1) % 10) + number[at + 1 :]
+                extraction = found(text.replace(number, changed), name)
+                if all(check.passed for check in extraction.checks) or extraction.status.value != "needs_review":
+                    missed.append(changed)
+    assert not missed
+
+
+def test_a_term_or_age_that_does_not_fit_is_told() -> None:
+    broken = (
+        (CONTRACT.replace("2027年5月", "2021年5月"), "contract", "term_in_order"),
+        (CONTRACT.replace("8,053,000", "8,063,000"), "contract", "amount_in_words"),
+        (OBITUARY.replace(" 95,", " 85,"), "obituary", "age_of_dates"),
+        ("签发机关 北京市公安局\n有效期限 2015.06.01-2037.06.01", "cn_id_card", "id_validity_period"),
+    )
+    missed = [
+        code
+        for text, name, code in broken
+        if code not in {check.code for check in found(text, name).checks if not check.passed}
+    ]
+    assert not missed
+    fits = found("签发机关 北京市公安局\n有效期限 2015.06.01-长期", "cn_id_card")
+    assert [(check.code, check.passed) for check in fits.checks] == [("id_validity_period", True)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "wanted"),
+    [
+        ("phone_number", "Tel +44 (0)20 7946 0958 Fax 010-4916 7862", ["+442079460958", "01049167862"]),
+        ("phone_number", "2024-01-02 and 12:30, No. 62704", []),
+        ("email", "Anna.Novak @example.com", ["anna.novak@example.com"]),
+        ("web", "https://www.example.com/a/ x@www.example.com", ["https://www.example.com/a"]),
+        ("month", "04/28 12/2031 13/28 01/02/03", ["2028-04", "2031-12"]),
+        ("weight", "18,450.50 KGS, 3 t, 12 MT, 5 KGB", ["18450.5 kg", "12 t"]),
+        ("container", "CSQU 305438 3, C5QU3O54383, CONUMBERISS1", ["CSQU3054383", "CSQU3054383"]),
+        ("bank_card", "6222 0212 3456 7890 123; 12345678901; x622202123456789012", ["6222021234567890123"]),
+        ("cn_id_masked", "5101071998****9046 程军", ["5101071998****9046"]),
+        ("time", "下午2时30分 上午10点 晚上8点半", ["14:30", "10:00", "20:30"]),
+    ],
+)
+def test_values_of_identifiers_and_measures(kind: str, text: str, wanted: list[str]) -> None:
+    assert [KINDS[kind].json(value) for value in KINDS[kind].find(text)] == wanted
+
+
+def test_published_check_digits() -> None:
+    assert luhn_holds("79927398713")
+    assert container_holds("CSQU3054383")
+    assert not container_holds("CSQU3054384")
+
+
+def test_a_passport_whose_print_says_something_else() -> None:
+    zone = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"
+    head = (
+        "护照 PASSPORT\nPassport No.|Surname / Nom\nL898902C3|{surname}\nDate of birth|Given names\n{born}|ANNA MARIA\n"
+    )
+    same = found(head.format(born="12 AUG 1974", surname="ERIKSSON") + zone, "passport")
+    assert [(check.code, check.passed) for check in same.checks] == [
+        ("mrz_check_digits", True),
+        ("mrz_matches_print", True),
+    ]
+    other = found(head.format(born="12 AUG 1975", surname="ERIKSSON") + zone, "passport")
+    check = other.checks[-1]
+    assert (check.passed, check.paths, other.status.value) == (False, ("/birth_date",), "needs_review")
+    assert other.fields["/birth_date"].status.value == "conflict"
