@@ -79,7 +79,6 @@ def test_inkgate_accepts_the_settings_of_each_mode(manifests: dict[str, list[Man
     assert found["embedded"].limits.max_body_mb == 100
     assert found["sidecar"].engine.vllm.urls == ("http://127.0.0.1:8000/v1",)
     assert found["engine"].engine.vllm.urls == ("dns+http://ocr-inkgate-engine.reading.svc:8000/v1",)
-    assert found["engine"].engine.vllm.recover_s == 600
     assert found["all"].server.trusted_proxies == ("10.0.0.0/8",)
 
 
@@ -103,9 +102,11 @@ def test_a_pod_has_time_to_drain_and_stops_its_engine_last(manifests: dict[str, 
 def test_the_engine_scales_to_zero_by_load_and_back(manifests: dict[str, list[Manifest]]) -> None:
     scaled = named(manifests["engine"], "ScaledObject", "ocr-inkgate-engine")["spec"]
     assert scaled["minReplicaCount"] == 0
-    [trigger] = scaled["triggers"]
-    assert trigger["metadata"]["query"] == 'sum(inkgate_load_servers{namespace="reading"}) or vector(0.7)'
-    assert trigger["metricType"] == "AverageValue"
+    load, any_work = scaled["triggers"]
+    assert load["metadata"]["query"] == 'sum(inkgate_load_servers{namespace="reading"}) or vector(0)'
+    assert load["metadata"]["threshold"] == "0.7"
+    assert 'inkgate_refusals_total{namespace="reading"}[5m]' in any_work["metadata"]["query"]
+    assert {load["metricType"], any_work["metricType"]} == {"AverageValue"}
     assert "replicas" not in named(manifests["engine"], "StatefulSet", "ocr-inkgate-engine")["spec"]
     workers = named(manifests["all"], "ScaledObject", "ocr-inkgate-worker")["spec"]
     assert "inkgate_jobs_backlog_pages" in workers["triggers"][0]["metadata"]["query"]

@@ -46,9 +46,7 @@ capabilities: {drop: [ALL]}
 {{- if ne .Values.mode "embedded" -}}
 {{- $url := "http://127.0.0.1:8000/v1" -}}
 {{- if eq .Values.mode "engine" }}{{ $url = printf "dns+http://%s-engine.%s.svc:8000/v1" (include "inkgate.fullname" .) .Release.Namespace }}{{ end -}}
-{{- $vllm := dict "urls" (list $url) "start_s" .Values.engine.startupSeconds -}}
-{{- if and .Values.autoscaling.engine.enabled .Values.autoscaling.engine.idleToZero }}{{ $_ := set $vllm "recover_s" .Values.autoscaling.engine.coldStartSeconds }}{{ end -}}
-{{- $_ := set $computed "engine" (dict "name" .Values.engine.name "vllm" $vllm) -}}
+{{- $_ := set $computed "engine" (dict "name" .Values.engine.name "vllm" (dict "urls" (list $url) "start_s" .Values.engine.startupSeconds)) -}}
 {{- end -}}
 {{- mustMergeOverwrite $computed (deepCopy .Values.settings) | toToml }}
 {{- end }}
@@ -197,6 +195,11 @@ accessModes: [ReadWriteOnce]
 storageClassName: {{ . }}
 {{- end }}
 resources: {requests: {storage: {{ .Values.engine.cache.size }}}}
+{{- end }}
+
+{{- define "inkgate.anyWork" -}}
+{{- $in := printf "{namespace=\"%s\"}[5m]" .Release.Namespace -}}
+clamp_max(ceil((sum(increase(inkgate_pages_total{{ $in }})) or vector(0)) + (sum(increase(inkgate_refusals_total{{ $in }})) or vector(0))), 1)
 {{- end }}
 
 {{- define "inkgate.spread" -}}
