@@ -1,7 +1,6 @@
 """Fields over HTTP: what is found, what is refused, and that values stay out of the logs."""
 
 import json
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,8 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from inkgate.caller import Caller
-from inkgate.types import Page, PageResult, Task
 from support.api_client import Api, b64, pdf, png, running_api
-from support.fake_engine import FakeEngine
-from support.receipts import RECEIPT, page
+from support.receipt_engine import ReceiptEngine
 
 pytestmark = pytest.mark.anyio
 
@@ -21,21 +17,6 @@ SCHEMA = {
     "type": "object",
     "properties": {"total": {"type": "number", "x-kind": "money"}, "cashier": {"type": ["string", "null"]}},
 }
-
-
-@dataclass
-class ReceiptEngine(FakeEngine):
-    """Reads the same receipt on every page. `callers`: who asked."""
-
-    callers: list[Caller] = field(default_factory=list)
-
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        self.callers.append(caller)
-        blank = await super().read(page, task, caller)
-        return replace(receipt, index=blank.index, engine=blank.engine)
-
-
-receipt = page(RECEIPT)
 
 
 async def post(api: Api, path: str, file: bytes | None = None, **fields: Any) -> httpx.Response:  # noqa: ANN401

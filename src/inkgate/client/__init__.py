@@ -14,6 +14,7 @@ from inkgate.client.awaited_jobs import AsyncJobHandle, AsyncJobPages, AsyncJobs
 from inkgate.client.blocking import InkgateClient, Pages
 from inkgate.client.blocking_jobs import JobHandle, JobPages, Jobs
 from inkgate.client.errors import FileUnreadable, ServiceError
+from inkgate.client.fields import ExtractedFields
 from inkgate.client.files import File
 from inkgate.client.jobs import JobAs, JobListPage, JobPageCounts, JobProblem, JobStatus, JobUnfinished
 from inkgate.client.requests import ClientRequest, ReadAs
@@ -26,6 +27,7 @@ __all__ = [
     "AsyncJobs",
     "AsyncPages",
     "ClientRequest",
+    "ExtractedFields",
     "File",
     "FileUnreadable",
     "InkgateClient",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, overload
 
 import httpx
 
@@ -13,6 +13,16 @@ from inkgate.client import requests
 from inkgate.client.awaited_calls import AsyncCalls
 from inkgate.client.awaited_jobs import AsyncJobs
 from inkgate.client.errors import service_errors
+from inkgate.client.fields import (
+    ExtractedFields,
+    FieldsAsked,
+    ModelT,
+    Schema,
+    extracting,
+    fitted,
+    parse_document_types,
+    parse_fields,
+)
 from inkgate.client.files import File
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import PageStream, Summary, count_pages
@@ -122,6 +132,72 @@ class AsyncInkgateClient:
             yield AsyncPages(answer, self.url)
         finally:
             await answer.aclose()
+
+    @overload
+    async def extract(
+        self,
+        file: File,
+        *,
+        schema: type[ModelT],
+        fields: Sequence[str] = (),
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[ModelT | None]: ...
+
+    @overload
+    async def extract(
+        self,
+        file: File,
+        *,
+        type: str = "",
+        schema: Mapping[str, Any] | str | None = None,
+        fields: Sequence[str] = (),
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[dict[str, Any]]: ...
+
+    async def extract(
+        self,
+        file: File,
+        *,
+        type: str = "",  # noqa: A002 - the option's name
+        schema: Any = None,
+        fields: Sequence[str] = (),
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[Any]:
+        """Finds fields of `file`: those of a document type, of a JSON Schema, of a pydantic model class, which gives an
+        instance, or with the names `fields`. Without any, the type is found. The task of `read_as` is ignored.
+
+        Raises:
+            ServiceError: nothing could be read, or what is asked for can't be used.
+        """
+        loaded = await self._calls.loaded(file, name)
+        ask = extracting(loaded, FieldsAsked(type, schema, fields), read_as, self._read_timeout_s)
+        found = await self._calls.parsed(parse_fields, ask)
+        return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
+
+    async def verify(
+        self,
+        file: File,
+        data: Mapping[str, Any],
+        *,
+        type: str = "",  # noqa: A002 - the option's name
+        schema: Schema | None = None,
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[dict[str, Any]]:
+        """Looks up values that somebody else found: those that stand in the document are kept, others are None. Without
+        `type` and `schema`, the names of `data` are the fields. Raises ServiceError.
+        """
+        names = () if type or schema is not None else tuple(data)
+        loaded = await self._calls.loaded(file, name)
+        ask = extracting(loaded, FieldsAsked(type, schema, names, data), read_as, self._read_timeout_s)
+        return await self._calls.parsed(parse_fields, ask)
+
+    async def document_types(self) -> dict[str, tuple[str, ...]]:
+        """The paths of the fields of each document type. Raises ServiceError."""
+        return await self._calls.parsed(parse_document_types, ClientRequest("GET", "/document-types"))
 
     async def upload(self, file: File, name: str = "") -> str:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""

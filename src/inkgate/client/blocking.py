@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, overload
 
 import httpx
 
@@ -13,6 +13,16 @@ from inkgate.client import requests
 from inkgate.client.blocking_calls import Calls
 from inkgate.client.blocking_jobs import Jobs
 from inkgate.client.errors import service_errors
+from inkgate.client.fields import (
+    ExtractedFields,
+    FieldsAsked,
+    ModelT,
+    Schema,
+    extracting,
+    fitted,
+    parse_document_types,
+    parse_fields,
+)
 from inkgate.client.files import File
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import PageStream, Summary, count_pages
@@ -121,6 +131,72 @@ class InkgateClient:
             yield Pages(answer, self.url)
         finally:
             answer.close()
+
+    @overload
+    def extract(
+        self,
+        file: File,
+        *,
+        schema: type[ModelT],
+        fields: Sequence[str] = (),
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[ModelT | None]: ...
+
+    @overload
+    def extract(
+        self,
+        file: File,
+        *,
+        type: str = "",
+        schema: Mapping[str, Any] | str | None = None,
+        fields: Sequence[str] = (),
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[dict[str, Any]]: ...
+
+    def extract(
+        self,
+        file: File,
+        *,
+        type: str = "",  # noqa: A002 - the option's name
+        schema: Any = None,
+        fields: Sequence[str] = (),
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[Any]:
+        """Finds fields of `file`: those of a document type, of a JSON Schema, of a pydantic model class, which gives an
+        instance, or with the names `fields`. Without any, the type is found. The task of `read_as` is ignored.
+
+        Raises:
+            ServiceError: nothing could be read, or what is asked for can't be used.
+        """
+        loaded = self._calls.loaded(file, name)
+        ask = extracting(loaded, FieldsAsked(type, schema, fields), read_as, self._read_timeout_s)
+        found = self._calls.parsed(parse_fields, ask)
+        return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
+
+    def verify(
+        self,
+        file: File,
+        data: Mapping[str, Any],
+        *,
+        type: str = "",  # noqa: A002 - the option's name
+        schema: Schema | None = None,
+        read_as: ReadAs = TEXT,
+        name: str = "",
+    ) -> ExtractedFields[dict[str, Any]]:
+        """Looks up values that somebody else found: those that stand in the document are kept, others are None. Without
+        `type` and `schema`, the names of `data` are the fields. Raises ServiceError.
+        """
+        names = () if type or schema is not None else tuple(data)
+        loaded = self._calls.loaded(file, name)
+        ask = extracting(loaded, FieldsAsked(type, schema, names, data), read_as, self._read_timeout_s)
+        return self._calls.parsed(parse_fields, ask)
+
+    def document_types(self) -> dict[str, tuple[str, ...]]:
+        """The paths of the fields of each document type. Raises ServiceError."""
+        return self._calls.parsed(parse_document_types, ClientRequest("GET", "/document-types"))
 
     def upload(self, file: File, name: str = "") -> str:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""

@@ -125,13 +125,16 @@ class ClientRequest:
 def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float) -> ClientRequest:
     """The request to read `file` (name and bytes) in the format `shape`."""
     options = options_of(read_as) | {"format": shape, "marks": "true" if read_as.marks else ""}
-    headers = {}
-    if read_as.priority:
-        headers["X-Inkgate-Priority"] = read_as.priority
+    given = {option: value for option, value in options.items() if value}
+    return ClientRequest("POST", "/ocr", headers=read_headers(read_as), data=given, file=file, wait_s=wait_s)
+
+
+def read_headers(read_as: ReadAs) -> dict[str, str]:
+    """The options that are headers."""
+    headers = {"X-Inkgate-Priority": read_as.priority} if read_as.priority else {}
     if read_as.timeout_s is not None:
         headers["X-Inkgate-Timeout"] = str(read_as.timeout_s)
-    given = {option: value for option, value in options.items() if value}
-    return ClientRequest("POST", "/ocr", headers=headers, data=given, file=file, wait_s=wait_s)
+    return headers
 
 
 def options_of(read_as: ReadAs) -> dict[str, str]:

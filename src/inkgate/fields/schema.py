@@ -31,6 +31,8 @@ MOST_LINES: Final = 10
 """Of a text (`x-lines`)."""
 MOST_RECOGNISED: Final = 200
 """Words by which a document type is recognised."""
+DECIMAL: Final = "decimal"
+"""Format of strings that are numbers."""
 _KIND_OF_FORMAT: Final = {"date": "date", "time": "time"}
 _KIND_OF_TYPE: Final = {"number": "number", "integer": "number", "boolean": "boolean", "string": "text"}
 _COMBINED: Final = ("anyOf", "oneOf", "allOf")
@@ -231,6 +233,8 @@ class _Walk:
             if key is None:
                 return node
             real = [each for each in node[key] if isinstance(each, Mapping) and each.get("type") != "null"]
+            if sorted(str(each.get("type")) for each in real) == ["number", "string"]:
+                real = [{"type": "string", "format": DECIMAL}]  # pydantic's Decimal: the string is exact
             if len(real) != 1:
                 raise invalid("only alternatives of one schema and null are supported")
             node = {**{name: value for name, value in node.items() if name != key}, **real[0]}
@@ -301,5 +305,6 @@ def _kind_of(node: Mapping[str, Any], path: str) -> str:
     found = _KIND_OF_FORMAT.get(str(node.get("format", ""))) or _KIND_OF_TYPE.get(_type_of(node), "text")
     if found == "text":
         name = path.rsplit("/", 1)[-1]
-        return next((kind for pattern, kind in _NAMES_KIND if pattern.search(name)), "text")
+        named = next((kind for pattern, kind in _NAMES_KIND if pattern.search(name)), "text")
+        return "number" if named != "money" and node.get("format") == DECIMAL else named
     return found

@@ -1,0 +1,210 @@
+"""Fields of documents: what is asked for, and what the service answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import TypeAdapter
+
+from inkgate.client.requests import ClientRequest, ReadAs, options_of, read_headers
+from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue, Match, Source
+from inkgate.types import Box
+
+DataT = TypeVar("DataT")
+ModelT = TypeVar("ModelT")
+ModelT_co = TypeVar("ModelT_co", covariant=True)
+
+
+class ModelClass(Protocol[ModelT_co]):
+    """A pydantic model class."""
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """Its JSON Schema."""
+        ...
+
+    def model_validate(self, obj: object, /) -> ModelT_co:
+        """An instance with these values. Raises ValueError."""
+        ...
+
+
+Schema = Mapping[str, Any] | str | ModelClass[Any]
+"""A JSON Schema, as an object or as text, or a pydantic model class."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedFields(Generic[DataT]):
+    """The fields of a document.
+
+    Attributes:
+        data: the values; of a model class, an instance, or None if the values don't fit it: see `errors`.
+        errors: why they don't fit, one text for each value. Most often nothing was found where the model needs a value:
+            give such fields a default of None.
+        extraction: beside each value, its text as printed, places, confidence, checks and alternatives.
+        page_errors: codes of pages that were not read, by their index.
+    """
+
+    data: DataT
+    errors: tuple[str, ...]
+    extraction: Extraction
+    page_errors: Mapping[int, str]
+
+    @property
+    def fields(self) -> Mapping[str, FieldValue]:
+        """What is known of each value, by JSON Pointer into the data, such as `/total`."""
+        return self.extraction.fields
+
+    @property
+    def needs_review(self) -> bool:
+        """Whether a person should look at it."""
+        return self.extraction.status is ExtractionStatus.NEEDS_REVIEW
+
+
+def instance_of(schema: ModelClass[ModelT], data: Mapping[str, Any]) -> tuple[ModelT | None, tuple[str, ...]]:
+    """The instance of a model class, or None and why the values don't fit, without the values."""
+    try:
+        return schema.model_validate(data), ()
+    except ValueError as error:
+        return None, tuple(_reasons(error)) or ("The values don't fit the model.",)
+
+
+def _reasons(error: ValueError) -> Sequence[str]:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return []
+    return [
+        f"/{'/'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+        for wrong in error.errors(include_input=False, include_context=False, include_url=False)
+    ]
+
+
+def schema_text(schema: Schema) -> str:
+    """The schema as JSON."""
+    if isinstance(schema, str):
+        return schema
+    return json.dumps(schema if isinstance(schema, Mapping) else schema.model_json_schema())
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsAsked:
+    """At most one of `type`, `schema` and `names`. `data`: values to look up instead of finding some."""
+
+    type: str = ""
+    schema: Schema | None = None
+    names: Sequence[str] = ()
+    data: Mapping[str, Any] | None = None
+
+
+def extracting(file: tuple[str, bytes], asked: FieldsAsked, read_as: ReadAs, wait_s: float) -> ClientRequest:
+    """The request for fields of `file` (name and bytes)."""
+    schema = "" if asked.schema is None else schema_text(asked.schema)
+    wanted = {"type": asked.type, "fields": ",".join(asked.names), "schema": schema}
+    options = options_of(read_as) | {"task": ""} | wanted
+    if asked.data is not None:
+        options["data"] = json.dumps(asked.data)
+    given = {option: value for option, value in options.items() if value}
+    path = "/extract" if asked.data is None else "/verify"
+    return ClientRequest("POST", path, headers=read_headers(read_as), data=given, file=file, wait_s=wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceAnswer:
+    page: int
+    box: Box
+    lines: tuple[int, ...]
+    text: str
+    match: Match
+    confidence: float
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldAnswer:
+    status: FieldStatus
+    kind: str
+    value: Any
+    text: str | None
+    confidence: float | None
+    origin: str | None
+    sources: tuple[_SourceAnswer, ...]
+    alternatives: tuple[str, ...]
+    checks: tuple[str, ...]
+
+    def field(self, path: str) -> FieldValue:
+        return FieldValue(
+            path,
+            self.kind,
+            self.status,
+            self.value,
+            self.text,
+            self.confidence,
+            self.origin or "",
+            tuple(
+                Source(each.page, each.lines, each.box, each.text, each.match, each.confidence, each.label or "")
+                for each in self.sources
+            ),
+            self.alternatives,
+            self.checks,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckAnswer:
+    code: str
+    passed: bool
+    fields: tuple[str, ...]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ExtractAnswer:
+    document_type: str | None
+    status: ExtractionStatus
+    data: dict[str, Any]
+    fields: dict[str, _FieldAnswer]
+    checks: tuple[_CheckAnswer, ...]
+    page_errors: dict[int, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _TypeAnswer:
+    name: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _TypesAnswer:
+    types: tuple[_TypeAnswer, ...]
+
+
+_parse_answer = TypeAdapter(_ExtractAnswer).validate_json
+_parse_types = TypeAdapter(_TypesAnswer).validate_json
+
+
+def parse_fields(body: bytes) -> ExtractedFields[dict[str, Any]]:
+    """The answer to a request for fields. Raises ValueError."""
+    answer = _parse_answer(body)
+    extraction = Extraction(
+        answer.document_type or "",
+        answer.data,
+        {path: each.field(path) for path, each in answer.fields.items()},
+        tuple(Check(each.code, each.passed, each.fields, each.detail) for each in answer.checks),
+        answer.status,
+        answer.notes,
+    )
+    return ExtractedFields(answer.data, (), extraction, answer.page_errors)
+
+
+def fitted(found: ExtractedFields[dict[str, Any]], schema: ModelClass[ModelT]) -> ExtractedFields[ModelT | None]:
+    """The same fields, with an instance of a model class as data."""
+    data, errors = instance_of(schema, found.data)
+    return ExtractedFields(data, errors, found.extraction, found.page_errors)
+
+
+def parse_document_types(body: bytes) -> dict[str, tuple[str, ...]]:
+    """The paths of the fields of each document type. Raises ValueError."""
+    return {each.name: each.fields for each in _parse_types(body).types}
