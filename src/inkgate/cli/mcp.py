@@ -13,6 +13,7 @@ from inkgate.cli.messages import misuse, needs_extra, say, start_errors
 from inkgate.cli.serve import check_address, is_loopback
 
 KEY_VARIABLE = "INKGATE_MCP_KEY"
+SERVICE_KEY_VARIABLE = "INKGATE_API_KEY"
 
 
 def mcp(  # noqa: PLR0913 - one parameter for each option of the command
@@ -39,12 +40,17 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
             show_default=False,
         ),
     ] = None,
+    service: Annotated[
+        str,
+        typer.Option("--server", metavar="URL", help="Read by this running service; its key is in INKGATE_API_KEY."),
+    ] = "",
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Let agents read documents: a server of the Model Context Protocol (MCP), with the engine in this process.
+    """Let agents read documents: a server of the Model Context Protocol (MCP), with the engine in this process
+    or, with --server, by a service.
 
     A program such as an editor or a desktop assistant starts it: `inkgate mcp`. Tools: read, page, search, extract,
     verify, document_types.
@@ -52,7 +58,8 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
     With --http, clients must send the key in INKGATE_MCP_KEY, if it is set, as `Authorization: Bearer KEY`. An
     address that other machines can reach needs one.
     """
-    key = os.environ.get(KEY_VARIABLE, "").strip()  # noqa: TID251 - the one variable of this command
+    key = os.environ.get(KEY_VARIABLE, "").strip()  # noqa: TID251 - keys are not for the command line
+    service_key = os.environ.get(SERVICE_KEY_VARIABLE, "").strip()  # noqa: TID251
     if http and not key and not is_loopback(host):
         raise misuse(f"{host} can be reached from the network. Set a key in {KEY_VARIABLE}, or listen on 127.0.0.1.")
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
@@ -64,8 +71,9 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
     import anyio
 
     from inkgate.cli.interrupts import stop_on_signal
+    from inkgate.client import ServiceError
     from inkgate.integrations.mcp.files import AllowedFiles
-    from inkgate.integrations.mcp.readers import engine_reader
+    from inkgate.integrations.mcp.readers import engine_reader, service_reader
     from inkgate.integrations.mcp.serve import McpAddress, serve_http, serve_stdio
     from inkgate.integrations.mcp.tools import DocumentTools
     from inkgate.telemetry.logs import configure_logs
@@ -75,7 +83,8 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
     files = AllowedFiles.below(folder or [], max_bytes, anywhere=not http)
 
     async def run() -> None:
-        async with engine_reader(settings) as reader:
+        reading = service_reader(service, service_key) if service else engine_reader(settings)
+        async with reading as reader:
             tools = DocumentTools(reader, files)
             if not http:
                 await serve_stdio(tools)
@@ -89,5 +98,8 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
                 )
                 tasks.cancel_scope.cancel()
 
-    with start_errors():
-        anyio.run(run)
+    try:
+        with start_errors():
+            anyio.run(run)
+    except ServiceError as error:
+        raise misuse(str(error)) from error

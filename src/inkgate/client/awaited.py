@@ -172,9 +172,7 @@ class AsyncInkgateClient:
         Raises:
             ServiceError: nothing could be read, or what is asked for can't be used.
         """
-        loaded = await self._calls.loaded(file, name)
-        ask = extracting(loaded, FieldsAsked(type, schema, fields), read_as, self._read_timeout_s)
-        found = await self._calls.parsed(parse_fields, ask)
+        found = await self.find_fields(file, FieldsAsked(type, schema, fields), name, read_as)
         return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
 
     async def verify(
@@ -191,8 +189,13 @@ class AsyncInkgateClient:
         `type` and `schema`, the names of `data` are the fields. Raises ServiceError.
         """
         names = () if type or schema is not None else tuple(data)
-        loaded = await self._calls.loaded(file, name)
-        ask = extracting(loaded, FieldsAsked(type, schema, names, data), read_as, self._read_timeout_s)
+        return await self.find_fields(file, FieldsAsked(type, schema, names, data), name, read_as)
+
+    async def find_fields(
+        self, file: File, asked: FieldsAsked, name: str = "", read_as: ReadAs = TEXT
+    ) -> ExtractedFields[dict[str, Any]]:
+        """As `extract` or `verify`, for what is asked for in one object. Raises ServiceError."""
+        ask = extracting(await self._calls.loaded(file, name), asked, read_as, self._read_timeout_s)
         return await self._calls.parsed(parse_fields, ask)
 
     async def document_types(self) -> dict[str, tuple[str, ...]]:

@@ -171,9 +171,7 @@ class InkgateClient:
         Raises:
             ServiceError: nothing could be read, or what is asked for can't be used.
         """
-        loaded = self._calls.loaded(file, name)
-        ask = extracting(loaded, FieldsAsked(type, schema, fields), read_as, self._read_timeout_s)
-        found = self._calls.parsed(parse_fields, ask)
+        found = self.find_fields(file, FieldsAsked(type, schema, fields), name, read_as)
         return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
 
     def verify(
@@ -190,8 +188,13 @@ class InkgateClient:
         `type` and `schema`, the names of `data` are the fields. Raises ServiceError.
         """
         names = () if type or schema is not None else tuple(data)
-        loaded = self._calls.loaded(file, name)
-        ask = extracting(loaded, FieldsAsked(type, schema, names, data), read_as, self._read_timeout_s)
+        return self.find_fields(file, FieldsAsked(type, schema, names, data), name, read_as)
+
+    def find_fields(
+        self, file: File, asked: FieldsAsked, name: str = "", read_as: ReadAs = TEXT
+    ) -> ExtractedFields[dict[str, Any]]:
+        """As `extract` or `verify`, for what is asked for in one object. Raises ServiceError."""
+        ask = extracting(self._calls.loaded(file, name), asked, read_as, self._read_timeout_s)
         return self._calls.parsed(parse_fields, ask)
 
     def document_types(self) -> dict[str, tuple[str, ...]]:

@@ -90,12 +90,12 @@ def schema_text(schema: Schema) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldsAsked:
-    """At most one of `type`, `schema` and `names`. `data`: values to look up instead of finding some."""
+    """At most one of `type`, `schema` and `names`. `data`: values to look up instead of finding some, or their JSON."""
 
     type: str = ""
     schema: Schema | None = None
     names: Sequence[str] = ()
-    data: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] | str | None = None
 
 
 def extracting(file: tuple[str, bytes], asked: FieldsAsked, read_as: ReadAs, wait_s: float) -> ClientRequest:
@@ -104,7 +104,7 @@ def extracting(file: tuple[str, bytes], asked: FieldsAsked, read_as: ReadAs, wai
     wanted = {"type": asked.type, "fields": ",".join(asked.names), "schema": schema}
     options = options_of(read_as) | {"task": ""} | wanted
     if asked.data is not None:
-        options["data"] = json.dumps(asked.data)
+        options["data"] = asked.data if isinstance(asked.data, str) else json.dumps(asked.data)
     given = {option: value for option, value in options.items() if value}
     path = "/extract" if asked.data is None else "/verify"
     return ClientRequest("POST", path, headers=read_headers(read_as), data=given, file=file, wait_s=wait_s)

@@ -13,6 +13,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from inkgate import __version__
+from inkgate.client import ServiceError
 from inkgate.concurrency import Threads
 from inkgate.documents.formats.markdown import content_of
 from inkgate.errors import InkgateError
@@ -188,6 +189,8 @@ def _told() -> Iterator[None]:
     except InkgateError as error:
         remedy = _REMEDIES.get(error.code, error.remedy)
         raise ToolError(f"{error.title}. {error.detail} {remedy} ({error.code})") from error
+    except ServiceError as error:
+        raise ToolError(str(error)) from error
 
 
 def _page_text(page: PageResult) -> str:
