@@ -1,20 +1,23 @@
-"""The web page in a real browser: documents go in, and what was read comes out."""
+"""The web page's view "Read" in a real browser: documents go in, and what was read comes out."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.browser import give, shoot, visit
+from inkgate.client import InkgateClient
+from support.browser import drop, give, shoot, visit
 from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "report.png"
 BROKEN = ROOT / "tests" / "data" / "images" / "broken.png"
+FORMATS = ("text", "markdown", "json", "hocr", "alto")
 
 pytestmark = pytest.mark.real
 
@@ -24,173 +27,241 @@ def three_pages() -> tuple[str, bytes]:
     return "chapters.pdf", text_pdf(*pages)
 
 
-def read(page: Page, task: str = "text") -> None:
-    page.select_option("#ink-task", task)
-    page.click("#ink-go")
-    expect(page.locator("#ink-status")).to_contain_text("Done")
-    expect(page.locator("#ink-picture:not(.ink-old)")).to_be_visible()
+def done(page: Page, count: int = 1) -> None:
+    expect(page.locator("#files .file.done")).to_have_count(count)
 
 
-def test_an_image_is_shown_with_its_boxes_and_text_and_each_leads_to_the_other(
-    browser: Browser, page_server: Server
-) -> None:
+def test_a_sample_is_shown_with_its_boxes_and_each_leads_to_the_other(browser: Browser, page_server: Server) -> None:
     with visit(browser, page_server) as page:
         shoot(page, "empty")
-        give(page, SAMPLE)
-        read(page, "parse")
-        expect(page.locator(".ink-box").first).to_be_attached()
-        assert page.locator(".ink-box").count() == page.locator("#ink-lines [data-line]").count() > 30
-        assert page.evaluate("document.querySelector('#ink-picture').naturalWidth") > 500
-        line = page.locator("#ink-lines [data-line]", has_text="Gaza & West Bank")
-        number = line.get_attribute("data-line")
-        box = page.locator(f"polygon[data-line='{number}']")
+        page.click("[data-sample='report.png']")
+        done(page)
+        expect(page.locator("#viewer .picture")).to_be_visible()
+        cell = page.locator("#result-preview td", has_text="Gaza & West Bank")
+        cell.click()
+        box = page.locator("#viewer polygon.picked")
+        expect(box).to_have_attribute("data-id", cell.get_attribute("data-id") or "")
         shoot(page, "result")
-        box.hover()
-        expect(page.locator("#ink-tip")).to_contain_text("Gaza & West Bank")
-        expect(page.locator("#ink-tip")).to_contain_text("%")
-        box.click()
-        expect(line).to_have_attribute("aria-selected", "true")
-        other = page.locator("#ink-lines [data-line]", has_text="FEMIP Country")
+        other = page.locator("#viewer polygon.kind-caption").first
         other.click()
-        picked = page.locator("polygon.ink-picked")
-        expect(picked).to_have_attribute("data-line", other.get_attribute("data-line") or "")
-        other.press("ArrowDown")
-        expect(page.locator("#ink-lines [aria-selected=true]")).to_be_focused()
+        block = page.locator("#result-preview .block.picked")
+        expect(block).to_have_attribute("data-id", other.get_attribute("data-id") or "")
+        expect(block).to_contain_text("Source: FEMIP")
+        page.click("#result-tab-text")
+        expect(page.locator("#viewer polygon.sure").first).to_be_attached()
+        assert page.locator("#result-text .line").count() == page.locator("#viewer polygon").count() > 30
+        page.locator("#result-text .line", has_text="FEMIP Country").click()
+        expect(page.locator("#viewer polygon.picked")).to_have_count(1)
+        page.focus("#result-tab-text")
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#result-json")).to_contain_text('"FEMIP Country"')
 
 
-def test_markdown_is_rendered_and_every_format_can_be_saved(browser: Browser, page_server: Server) -> None:
+def test_every_format_is_saved_and_copies_are_confirmed_at_the_button(browser: Browser, page_server: Server) -> None:
     with visit(browser, page_server) as page:
-        give(page, SAMPLE)
-        read(page, "parse")
-        page.click("#ink-tab-markdown")
-        expect(page.locator("#ink-markdown table td", has_text="Gaza & West Bank")).to_be_visible()
-        shoot(page, "markdown")
-        page.click("#ink-tab-json")
-        assert '"FEMIP Country"' in page.inner_text("#ink-source")
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        give(page, SAMPLE, three_pages())
+        done(page, 2)
         saved = {}
-        for name in ("text", "markdown", "json", "hocr", "alto"):
+        for name in FORMATS:
+            page.click(".menu summary")
             with page.expect_download() as download:
                 page.click(f"[data-format={name}]")
             saved[download.value.suggested_filename] = download.value.path().read_text(encoding="utf-8")
         assert set(saved) == {"report.txt", "report.md", "report.json", "report.hocr", "report.alto.xml"}
         assert all("Gaza" in content for content in saved.values())
         assert json.loads(saved["report.json"])["page_count"] == 1
+        table = page.locator(".csv")
+        table.click()
+        expect(table).to_have_text("Copied")
+        assert "Gaza & West Bank,2.60\r\n" in page.evaluate("navigator.clipboard.readText()")
+        page.click("#copy-page")
+        expect(page.locator("#copy-page")).to_have_text("Copied")
+        assert "| Gaza & West Bank | 2.60 |" in page.evaluate("navigator.clipboard.readText()")
+        # Without TLS there is no clipboard, but the command works.
+        page.evaluate("window.kept = navigator.clipboard; void Object.defineProperty(navigator, 'clipboard', {})")
+        page.locator("#files .file-name", has_text="chapters.pdf").click()
+        page.click("#copy-document")
+        expect(page.locator("#copy-document")).to_have_text("Copied")
+        copied = page.evaluate("window.kept.readText()")
+        assert [copied.count(f"Chapter {number}") for number in (1, 2, 3)] == [1, 1, 1]
+        page.evaluate("document.execCommand = () => false")
+        page.click("#copy-page")
+        expect(page.locator("#copy-page")).to_contain_text("Blocked")
 
 
-def test_a_pdf_is_read_page_by_page_and_walked_through(browser: Browser, page_server: Server) -> None:
+def test_a_pdf_is_walked_through_by_number_button_and_key(browser: Browser, page_server: Server) -> None:
     with visit(browser, page_server) as page:
-        give(page, three_pages())
-        read(page)
-        expect(page.locator("#ink-where")).to_have_text("Page 1 of 3")
-        expect(page.locator("#ink-lines")).to_contain_text("Chapter 1")
-        page.click("#ink-after")
-        page.click("#ink-after")
-        expect(page.locator("#ink-where")).to_have_text("Page 3 of 3")
-        expect(page.locator("#ink-lines")).to_contain_text("Chapter 3")
-        expect(page.locator("#ink-after")).to_be_disabled()
-        expect(page.locator("#ink-picture:not(.ink-old)")).to_be_visible()
+        drop(page, three_pages())
+        done(page)
+        expect(page.locator("#page-count")).to_have_text("of 3")
+        expect(page.locator("#result-preview")).to_contain_text("Chapter 1")
+        page.click("#after")
+        page.keyboard.press("j")
+        expect(page.locator("#page-number")).to_have_value("3")
+        expect(page.locator("#result-preview")).to_contain_text("Chapter 3")
+        expect(page.locator("#after")).to_be_disabled()
+        expect(page.locator("#viewer img.picture")).to_have_attribute("alt", re.compile("Page 3"))
+        page.fill("#page-number", "2")
+        page.keyboard.press("Enter")
+        expect(page.locator("#result-preview")).to_contain_text("Chapter 2")
         shoot(page, "pdf")
+        page.click("#options summary")
+        page.fill("#pages", "2")
+        page.press("#pages", "Tab")
+        page.click("#again")
+        done(page)
+        expect(page.locator("#page-number")).to_have_value("2")
+        expect(page.locator("#pager")).to_be_hidden()
+        expect(page.locator("#result-preview")).to_contain_text("Chapter 2")
 
 
-def test_some_pages_only_are_read_and_shown_under_their_own_numbers(browser: Browser, page_server: Server) -> None:
-    with visit(browser, page_server) as page:
-        give(page, three_pages())
-        page.fill("#ink-pages", "2")
-        read(page)
-        expect(page.locator("#ink-lines")).to_contain_text("Chapter 2")
-        assert "page 2" in (page.get_attribute("#ink-picture", "alt") or "").lower()
-
-
-def test_a_bad_file_is_told_in_plain_words_beside_the_good_one(browser: Browser, page_server: Server) -> None:
-    with visit(browser, page_server) as page:
-        give(page, BROKEN, SAMPLE)
-        read(page)
-        problem = page.locator("#ink-problems .ink-problem")
-        expect(problem).to_contain_text("broken.png: The image is damaged")
-        expect(problem).to_contain_text("What to do: Open it in a viewer, save it again")
-        expect(page.locator("#ink-lines")).to_contain_text("FEMIP Support Fund")
-        page.evaluate("scrollTo(0, 0)")
-        shoot(page, "error")
-
-
-def test_where_nothing_could_be_read_the_error_stands_in_place_of_the_result(
-    browser: Browser, page_server: Server
-) -> None:
-    with visit(browser, page_server) as page:
-        give(page, BROKEN)
-        expect(page.locator("#ink-files li")).to_contain_text("ready")
-        page.click("#ink-go")
-        failure = page.locator("#ink-failure")
-        expect(failure).to_contain_text("broken.png: The image is damaged")
-        expect(page.locator("#ink-empty")).to_be_hidden()
-        expect(page.locator("#ink-files li.ink-failed")).to_contain_text("The image is damaged")
-        shoot(page, "failed")
-        give(page, SAMPLE)
-        read(page)
-        expect(failure).to_be_hidden()
-        expect(page.locator("#ink-files li").nth(1)).to_contain_text("· done")
-
-
-def test_a_file_that_is_too_large_is_refused_before_it_is_sent(
+def test_a_bad_file_is_told_in_plain_words_beside_good_ones(
     browser: Browser, page_server: Server, tmp_path: Path
 ) -> None:
     large = tmp_path / "large.pdf"
     with large.open("wb") as file:
         file.truncate(60_000_000)
     with visit(browser, page_server) as page:
-        expect(page.locator("#ink-engine")).to_contain_text("ppocr")
+        expect(page.locator("#engine")).to_have_text(re.compile("ppocr"))
         sent: list[str] = []
-        page.on("request", lambda request: sent.append(request.method) if "/v1/files" in request.url else None)
-        page.set_input_files("#ink-input", large)
-        problem = page.locator("#ink-problems .ink-problem")
+        page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+        page.set_input_files("#input", large)
+        problem = page.locator("#failure .problem")
         expect(problem).to_contain_text("large.pdf: The file is too large")
         expect(problem).to_contain_text("It has 60.0 MB; the limit is 50.0 MB.")
         assert sent == []
-        shoot(page, "too-large")
-
-
-def test_copy_takes_the_source_of_what_is_shown_and_says_when_there_is_none(
-    browser: Browser, page_server: Server
-) -> None:
-    status = "#ink-status"
-    with visit(browser, page_server) as page:
-        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        give(page, three_pages())
-        read(page)
-        page.click("#ink-tab-markdown")
-        page.click("#ink-copy")
-        expect(page.locator(status)).to_have_text("Nothing to copy.")
-        read(page, "parse")
-        page.click("#ink-copy")
-        expect(page.locator(status)).to_have_text("Copied.")
-        copied = page.evaluate("navigator.clipboard.readText()")
-        assert copied == json.loads(page.text_content("#ink-source") or "")["markdown"]
-        assert copied.startswith("#")
-        page.evaluate(
-            "window.kept = navigator.clipboard; Object.defineProperty(navigator, 'clipboard', {value: undefined})"
-        )
-        page.click("#ink-tab-text")
-        page.click("#ink-copy")
-        expect(page.locator(status)).to_have_text("Copied.")
-        assert page.evaluate("window.kept.readText()").startswith("Chapter 1")
-        page.evaluate("document.execCommand = () => false")
-        page.click("#ink-copy")
-        expect(page.locator(status)).to_contain_text("blocks copying")
-
-
-def test_the_page_speaks_the_visitors_language_and_can_be_switched(browser: Browser, page_server: Server) -> None:
-    with visit(browser, page_server, locale="zh-CN") as page:
-        expect(page.locator("#ink-go")).to_have_text("开始识别")
-        assert page.get_attribute("html", "lang") == "zh-CN"
         give(page, BROKEN)
-        page.click("#ink-go")
-        expect(page.locator("#ink-failure")).to_contain_text("图像已损坏")
-        page.click("#ink-clear")
+        expect(problem).to_contain_text("broken.png: The image is damaged")
+        expect(problem).to_contain_text("What to do: Open it in a viewer, save it again")
         give(page, SAMPLE)
-        page.click("#ink-go")
-        expect(page.locator("#ink-status")).to_contain_text("完成")
-        expect(page.locator("#ink-picture:not(.ink-old)")).to_be_visible()
-        shoot(page, "chinese")
-        page.select_option("#ink-language", "en")
-        expect(page.locator("#ink-go")).to_have_text("Read")
-        assert page.get_attribute("html", "lang") == "en"
+        done(page)
+        expect(page.locator("#result-preview")).to_contain_text("FEMIP Support Fund")
+        page.locator("#files .file-name", has_text="broken.png").click()
+        shoot(page, "error")
+        page.locator("#files .file.failed button[title='Try again']").last.click()
+        expect(problem).to_contain_text("The image is damaged")
+        page.click("#clear")
+        expect(page.locator("#read.empty")).to_be_visible()
+
+
+def test_doubtful_words_are_walked_through_and_corrected_in_every_form(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
+        page.route("**/ocr", lambda route: route.fulfill(body=DOUBTFUL, content_type="application/x-ndjson"))
+        give(page, SAMPLE)
+        done(page)
+        expect(page.locator(".doubts")).to_contain_text("2")
+        page.keyboard.press("n")
+        mark = page.locator("#result-preview mark:focus")
+        expect(mark).to_have_text("Harb0ur")
+        shoot(page, "doubtful")
+        page.keyboard.press("Enter")
+        page.keyboard.type("Harbour")
+        page.keyboard.press("Enter")
+        expect(page.locator("#result-preview")).to_contain_text("Little Harbour Books")
+        expect(page.locator(".doubts")).to_contain_text("1")
+        page.click("#result-tab-source")
+        expect(page.locator("#result-source")).to_contain_text("# Little Harbour Books")
+        page.click("#result-tab-text")
+        line = page.locator("#result-text .line", has_text="0pen")
+        line.hover()
+        line.locator(".edit").click()
+        page.keyboard.press("Control+A")
+        page.keyboard.type("Open daily")
+        page.keyboard.press("Enter")
+        expect(page.locator(".doubts")).to_be_hidden()
+        page.click(".menu summary")
+        with page.expect_download() as download:
+            page.click("[data-format=markdown]")
+        assert download.value.path().read_text(encoding="utf-8") == "## Little Harbour Books\n\nOpen daily\n"
+        expect(page.locator("#document-state")).to_contain_text("corrected")
+
+
+def _line(text: str, top: float, doubtful: int) -> dict[str, object]:
+    quad = [[10, top], [300, top], [300, top + 20], [10, top + 20]]
+    words = [
+        {"text": word, "quad": quad, "confidence": 0.4 if place == doubtful else 0.99}
+        for place, word in enumerate(text.split())
+    ]
+    return {"text": text, "quad": quad, "confidence": 0.8, "words": words}
+
+
+def _block(kind: str, text: str, markdown: str, line: int) -> dict[str, object]:
+    block = {"type": kind, "box": [10, 10, 300, 40], "lines": [line], "text": text, "markdown": markdown}
+    return block | {"level": None, "confidence": 0.8, "type_confidence": None, "table": None, "error": None}
+
+
+def _page(lines: list[dict[str, object]], blocks: list[dict[str, object]] | None, markdown: str) -> bytes:
+    texts = "\n".join(str(line["text"]) for line in lines)
+    page: dict[str, object] = {"index": 0, "width": 400, "height": 500, "dpi": None, "rotation": 0, "source": "ocr"}
+    page |= {"coordinates": "upright", "engine": "ppocr", "confidence": 0.8, "text": texts, "markdown": markdown}
+    page |= {"fields": None, "header": None, "footer": None, "lines": lines, "words": [], "blocks": blocks}
+    page |= {"left_out": [], "review": [], "timings_ms": {}, "degraded": [], "attempts": [], "error": None}
+    end = {"status": "complete", "name": "a.png", "mime_type": "image/png", "byte_count": 1, "page_count": 1}
+    end |= {"engine": "ppocr", "pages_answered": 1, "pages_failed": 0, "needs_review": [], "notes": [], "error": None}
+    return "".join(json.dumps(line) + "\n" for line in (page, end)).encode()
+
+
+DOUBTFUL = _page(
+    [_line("Little Harb0ur Books", 10, 1), _line("0pen daily", 40, 0)],
+    [
+        _block("title", "Little Harb0ur Books", "# Little Harb0ur Books", 0),
+        _block("text", "0pen daily", "0pen daily", 1),
+    ],
+    "# Little Harb0ur Books\n\n0pen daily",
+)
+HOSTILE = """# <img src=x onerror=alert(1)> <script>alert(2)</script>
+
+[safe](https://inkgate.example/x) [bad](javascript:alert(3)) [data](data:text/html,x) ![pic](http://evil.example/p.png)
+
+<table><tr onclick="alert(4)"><td colspan="2" style="position:fixed"><b>left</b><iframe src="http://evil.example">
+</iframe></td><td>&lt;b&gt;</td></tr></table>
+
+<a href="http://evil.example">a</a><svg onload=alert(5)>
+
+"""
+
+
+def test_hostile_text_stays_text_and_long_pages_do_not_freeze(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
+        alerts: list[str] = []
+        page.on("dialog", lambda dialog: alerts.append(dialog.message))
+        long = HOSTILE + "*" * 40_000 + "[" * 40_000 + "\n\n" + "| a " * 2000 + "|\n" + "> " * 5000 + "\n"
+        lines = [_line(f"line {number} <i>x</i>", number, -1) for number in range(3000)]
+        page.route(
+            "**/ocr", lambda route: route.fulfill(body=_page(lines, None, long), content_type="application/x-ndjson")
+        )
+        give(page, ("<b>name</b>.png", SAMPLE.read_bytes()))
+        done(page)
+        preview = page.locator("#result-preview")
+        expect(preview.locator("table td").first).to_have_text('left<iframe src="http://evil.example">\n</iframe>')
+        expect(preview.locator("h2")).to_have_text("<img src=x onerror=alert(1)> <script>alert(2)</script>")
+        assert preview.locator("a").evaluate_all("all => all.map(a => a.href)") == ["https://inkgate.example/x"]
+        assert (
+            page.locator("#result :is(script, iframe, img, svg:not(.icon), [onclick], [style], [onerror])").count() == 0
+        )
+        expect(page.locator("#document-name")).to_have_text("<b>name</b>.png")
+        page.click("#result-tab-text")
+        expect(page.locator("#result-text .line")).to_have_count(400)
+        page.click("#result-text .more")
+        expect(page.locator("#result-text .line")).to_have_count(800)
+        assert alerts == []
+
+
+def test_stop_and_removing_a_file_stop_the_reading_itself(browser: Browser, page_server: Server) -> None:
+    pages = [text_at(30, 380, f"Part {number} of a long document", 18) + paragraph() for number in range(150)]
+    with InkgateClient(page_server.url) as client, visit(browser, page_server) as page:
+        before = sum(client.state().work.pages.values())
+        page.click("#options summary")
+        page.select_option("#pdf-text", "never")
+        give(page, ("long.pdf", text_pdf(*pages)))
+        expect(page.locator("#files .state")).to_contain_text(re.compile(r"reading [1-9]\d*/150"))
+        expect(page.locator("#result-preview")).to_contain_text("Part 0")
+        page.click("#stop")
+        expect(page.locator("#files .state")).to_contain_text("stopped")
+        for _ in range(600):
+            if client.state().admission.documents == 0:
+                break
+            page.wait_for_timeout(100)
+        assert client.state().admission.documents == 0
+        assert sum(client.state().work.pages.values()) - before < 150

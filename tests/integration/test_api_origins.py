@@ -48,8 +48,7 @@ HOSTS = [
 
 async def test_only_names_that_are_the_service_s_own_are_answered() -> None:
     wrong = []
-    async with running_api(server={"allowed_hosts": ["ocr.example"]}) as api:
-        api.context.page.app = page
+    async with running_api(page=page, server={"allowed_hosts": ["ocr.example"]}) as api:
         for host, status in HOSTS:
             for path in ("/v1/models", "/state", "/ui/"):
                 answer = await api.client.get(path, headers={"host": host})
@@ -129,13 +128,12 @@ async def test_only_pages_that_are_its_own_or_that_cors_allows_send_documents() 
 
 
 async def test_a_link_of_another_site_leads_to_the_page_and_a_frame_does_not() -> None:
-    async with running_api() as api:
-        api.context.page.app = page
+    async with running_api(page=page) as api:
         for path in ("/", "/docs", "/ui/"):
             assert (await api.client.get(path, headers=NAVIGATION)).status_code == 200
             framed = await api.client.get(path, headers={**NAVIGATION, "sec-fetch-dest": "iframe"})
             assert framed.status_code == 403
-        sent = await api.client.post("/ui/gradio_api/queue/join", json={}, headers={"origin": EVIL})
+        sent = await api.client.post("/ui/api/convert?format=text", json={}, headers={"origin": EVIL})
         assert (sent.status_code, sent.json()["code"]) == (403, "origin_forbidden")
 
 

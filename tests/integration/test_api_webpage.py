@@ -1,18 +1,17 @@
-"""The web page beside the API."""
+"""The web page's files, and its own routes, beside the API."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import subprocess
-import sys
 
 import pytest
 from PIL import Image
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from support.api_client import running_api
+from inkgate.ui.site import PageSite
+from support.api_client import png, running_api
 
 pytestmark = pytest.mark.anyio
 BROWSER = {"accept": "text/html,*/*;q=0.8"}
@@ -22,62 +21,99 @@ async def page(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse(f"page at {scope['path']} below {scope['root_path']}")(scope, receive, send)
 
 
-async def test_without_the_extra_the_small_page_says_how_to_get_it() -> None:
+async def test_without_the_page_the_small_one_describes_the_api() -> None:
     async with running_api() as api:
         home = await api.client.get("/", headers=BROWSER)
         assert home.status_code == 200
-        assert "pip install '.[ui]'" in home.text
-        assert (await api.client.get("/ui/")).headers["location"] == "/"
+        assert "curl" in home.text
+        assert "/ui/" not in home.text
+        assert (await api.client.get("/ui/")).status_code == 404
 
 
-async def test_while_it_is_loaded_the_small_page_asks_for_patience_and_looks_again() -> None:
-    async with running_api() as api:
-        api.context.page.coming = True
-        home = await api.client.get("/", headers=BROWSER)
-        assert "is loading" in home.text
-        assert 'http-equiv="refresh"' in home.text
-
-
-async def test_once_it_is_there_browsers_are_sent_to_it_and_others_are_not() -> None:
-    async with running_api() as api:
-        api.context.page.app = page
+async def test_browsers_are_sent_to_the_page_and_others_are_not() -> None:
+    async with running_api(page=page) as api:
         assert (await api.client.get("/", headers=BROWSER)).headers["location"] == "ui/"
         assert "curl" in (await api.client.get("/", headers={"accept": "*/*"})).text
-        assert (await api.client.get("/ui/assets/x.js")).text == "page at /ui/assets/x.js below /ui"
+        assert (await api.client.get("/ui/viewer.js")).text == "page at /ui/viewer.js below /ui"
 
 
-async def test_the_page_passes_no_rate_and_no_drain_but_the_api_does() -> None:
-    async with running_api(rate_limit={"per_key": "1/minute"}) as api:
-        api.context.page.app = page
+async def test_the_page_passes_no_rate_no_key_and_no_drain_but_its_own_routes_do() -> None:
+    keys: dict[str, object] = {"key_hashes": [hashlib.sha256(b"alpha").hexdigest()]}
+    async with running_api(page=page, auth=keys) as api:
+        assert (await api.client.get("/ui/")).status_code == 200
+        refused = await api.client.post("/ui/api/convert?format=text", json={})
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+    async with running_api(page=page, rate_limit={"per_key": "1/minute"}) as api:
         api.context.drain.begin()
         for _ in range(3):
             assert (await api.client.get("/ui/")).status_code == 200
+        assert (await api.client.post("/ui/api/convert?format=text", json={})).status_code == 503
         assert (await api.client.get("/v1/models")).status_code == 503
         assert (await api.client.get("/uix")).status_code == 503
         assert not [line for line in api.logs if line.get("path") == "/ui/"]
 
 
-LOADED = """
-import sys
-reached = []
-def watch(event, arguments):
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
-        reached.append((event, arguments[1:]))
-sys.addaudithook(watch)
-from inkgate.ui.page import build_page
-build_page("http://127.0.0.1:9", "/ui")
-import threading
-for thread in threading.enumerate():
-    if thread is not threading.main_thread() and not thread.daemon:
-        thread.join(5)
-print(reached)
-"""
+async def test_files_come_with_a_policy_and_only_what_is_there_is_served() -> None:
+    async with running_api(page=PageSite("/ui")) as api:
+        home = await api.client.get("/ui/")
+        policy = home.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert home.headers["content-encoding"] == "gzip"
+        assert "<script>" not in home.text
+        assert "style=" not in home.text
+        assert (await api.client.get("/ui")).headers["location"] == "/ui/"
+        tag = home.headers["etag"]
+        assert (await api.client.get("/ui/", headers={"if-none-match": tag})).status_code == 304
+        statuses = {
+            path: (await api.client.get(path)).status_code
+            for path in (
+                "/ui/main.js",
+                "/ui/samples/report.png",
+                "/ui/titles.en.json",
+                "/ui/site.py",
+                "/ui/%2e%2e/site.py",
+            )
+        }
+        assert statuses == {
+            "/ui/main.js": 200,
+            "/ui/samples/report.png": 200,
+            "/ui/titles.en.json": 200,
+            "/ui/site.py": 404,
+            "/ui/%2e%2e/site.py": 404,
+        }
+        sent = await api.client.post("/ui/main.js")
+        assert (sent.status_code, sent.headers["allow"]) == (405, "GET, HEAD")
 
 
-def test_loading_the_page_tells_nobody() -> None:
-    pytest.importorskip("gradio")
-    ended = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, timeout=60, check=True)
-    assert ended.stdout.decode().strip() == "[]"
+async def test_below_a_root_path_the_page_is_at_the_same_place() -> None:
+    async with running_api(page=PageSite("/ocr-service/ui"), server={"root_path": "/ocr-service"}) as api:
+        for path in ("/ui/main.js", "/ocr-service/ui/main.js"):
+            assert (await api.client.get(path)).status_code == 200
+        assert (await api.client.get("/ocr-service/ui")).headers["location"] == "/ocr-service/ui/"
+
+
+async def test_a_document_that_was_read_is_converted_with_its_corrections() -> None:
+    async with running_api() as api:
+        read = await api.client.post("/ocr?format=json&task=parse", files={"file": ("a.png", png())})
+        document = read.json()
+        document["pages"][0]["text"] = "corrected by hand"
+        text = await api.client.post("/ui/api/convert?format=text", json=document)
+        assert "corrected by hand" in text.text
+        found = {}
+        for name in ("markdown", "json", "hocr", "alto"):
+            answer = await api.client.post(f"/ui/api/convert?format={name}", json=document)
+            found[name] = (answer.status_code, answer.headers["content-type"].partition(";")[0])
+        assert found == {
+            "markdown": (200, "text/markdown"),
+            "json": (200, "application/json"),
+            "hocr": (200, "text/html"),
+            "alto": (200, "application/xml"),
+        }
+        wrong = await api.client.post("/ui/api/convert?format=text", json={"pages": "none"})
+        assert (wrong.status_code, wrong.json()["code"]) == (422, "options_invalid")
+        assert (await api.client.post("/ui/api/convert?format=doc", json=document)).status_code == 422
 
 
 async def test_the_icon_is_there_for_everybody() -> None:

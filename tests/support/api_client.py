@@ -15,6 +15,7 @@ import structlog
 from anyio.abc import TaskGroup
 from fastapi import FastAPI
 from PIL import Image
+from starlette.types import ASGIApp
 
 from inkgate.api.app import create_app
 from inkgate.api.http.context import Context
@@ -85,10 +86,11 @@ async def running_api(
     upstream: Upstream | None = None,
     vllm: dict[str, object] | None = None,
     observer: Observer = NO_OBSERVER,
+    page: ASGIApp | None = None,
     **flags: dict[str, object],
 ) -> AsyncIterator[Api]:
-    """The API with the settings in `flags`; `vllm` are those of `engine.vllm`. `observer` gets events. Jobs run only if
-    the settings of `jobs` are given, which need a `folder`.
+    """The API with the settings in `flags`; `vllm` are those of `engine.vllm`. `observer` gets events; `page` is served
+    below /ui. Jobs run only if the settings of `jobs` are given, which need a `folder`.
     """
     settings = load_settings(None, **flags, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
@@ -107,7 +109,7 @@ async def running_api(
             service = FakeService(settings, gateway, engine, upstream, readiness, observer, field_finder(settings))
             service.observatory.ask_also(readiness.known_reasons)
             async with _with_jobs(service, wanted="jobs" in flags) as service:
-                app = create_app(service, settings, fetcher)
+                app = create_app(service, settings, fetcher, page)
                 transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
                 async with (
                     app.router.lifespan_context(app),

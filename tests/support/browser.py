@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import os
-import time
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FilePayload, Page, expect, sync_playwright
 
 from support.server import Server, running_server
 
 CHROMIUM = Path("/usr/bin/chromium")
-WAIT_MS = 60_000
-OPEN_S = 60.0
+WAIT_MS = 120_000
 FOLDER = os.environ.get("INKGATE_SCREENSHOTS", "")
 """Folder for screenshots; empty: none are taken."""
+
+_FORBIDDEN = re.compile("Content Security Policy|Trusted(HTML|Script)")
+_TYPES = {".png": "image/png", ".pdf": "application/pdf", ".jpg": "image/jpeg"}
+_DROP = """(given) => {
+  const transfer = new DataTransfer();
+  for (const { name, mimeType, buffer } of given) {
+    transfer.items.add(new File([new Uint8Array(buffer)], name, { type: mimeType }));
+  }
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: transfer }));
+  }
+}"""
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -34,14 +44,10 @@ def require_chromium() -> None:
 
 @contextmanager
 def running_page(**environment: str) -> Iterator[Server]:
-    """A server whose web page is loaded."""
+    """A server with its web page."""
     with running_server(
         environment={"INKGATE_UI__ENABLED": "true", "INKGATE_METRICS__PORT": "0"} | environment
     ) as server:
-        give_up = time.monotonic() + OPEN_S
-        while httpx.get(f"{server.url}/ui/", timeout=60).status_code != 200:
-            assert time.monotonic() < give_up, server.log_text()
-            time.sleep(0.2)
         yield server
 
 
@@ -55,9 +61,18 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def visit(
-    browser: Browser, server: Server, *, width: int = 1280, height: int = 860, locale: str = "en-GB", dark: bool = False
+    browser: Browser,
+    server: Server,
+    *,
+    width: int = 1280,
+    height: int = 860,
+    locale: str = "en-GB",
+    dark: bool = False,
+    path: str = "/",
 ) -> Iterator[Page]:
-    """The page as a visitor opens it. At the end checks that no request went to another host, and no script failed."""
+    """The page as a visitor opens it. At the end checks that no request went to another host, no script failed, and
+    nothing was tried that the Content-Security-Policy forbids.
+    """
     context = browser.new_context(
         viewport={"width": width, "height": height},
         locale=locale,
@@ -70,25 +85,29 @@ def visit(
     faults: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto(f"{server.url}/")
-    page.wait_for_selector("#ink-go")
-    page.wait_for_function("document.querySelector('#ink-go').textContent !== ''")
+    page.on("console", lambda said: faults.append(said.text) if _FORBIDDEN.search(said.text) else None)
+    page.goto(server.url + path)
+    page.wait_for_selector("html[data-ready]")
     yield page
     context.close()
     assert not faults
     assert [url for url in asked if not url.startswith((server.url + "/", "data:", "blob:"))] == []
 
 
-def give(page: Page, *files: Path | tuple[str, bytes]) -> None:
-    """Chooses the files, and waits until they are sent."""
-    chosen = [
-        {"name": file[0], "mimeType": "application/octet-stream", "buffer": file[1]}
-        if isinstance(file, tuple)
-        else {"name": file.name, "mimeType": "application/octet-stream", "buffer": file.read_bytes()}
-        for file in files
-    ]
-    page.set_input_files("#ink-input", chosen)  # type: ignore[arg-type]  # dicts do for its TypedDict
-    page.wait_for_selector("#ink-go:not([disabled])")
+def give(page: Page, *files: Path | tuple[str, bytes], field: str = "#input") -> None:
+    """Chooses the files, as the page's button does."""
+    page.set_input_files(field, [_payload(file) for file in files])
+
+
+def drop(page: Page, *files: Path | tuple[str, bytes]) -> None:
+    """Drops the files somewhere on the window."""
+    given = [{**file, "buffer": list(file["buffer"])} for file in map(_payload, files)]
+    page.evaluate(_DROP, given)
+
+
+def _payload(file: Path | tuple[str, bytes]) -> FilePayload:
+    name, data = file if isinstance(file, tuple) else (file.name, file.read_bytes())
+    return {"name": name, "mimeType": _TYPES.get(Path(name).suffix, "application/octet-stream"), "buffer": data}
 
 
 def shoot(page: Page, name: str) -> None:

@@ -28,7 +28,7 @@ async def relay(
     with running_stub(script, models) as stub:
         upstream = ModelServer(stub.url, 5)
         try:
-            async with running_api(None, fetcher, upstream, vllm, NO_OBSERVER, **flags) as api:
+            async with running_api(None, fetcher, upstream, vllm, NO_OBSERVER, None, **flags) as api:
                 yield api, stub
         finally:
             await upstream.close()

@@ -12,13 +12,27 @@ from fastapi_offline import FastAPIOffline
 from opentelemetry.trace import Tracer
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp
 
 from inkgate import __version__
-from inkgate.api import docling, events, extract, files, health, layout_parsing, mineru, mistral, models, ocr, website
+from inkgate.api import (
+    docling,
+    events,
+    extract,
+    files,
+    health,
+    layout_parsing,
+    mineru,
+    mistral,
+    models,
+    ocr,
+    webpage,
+    website,
+)
 from inkgate.api.chat import route as chat
 from inkgate.api.chat.images import image_limits
 from inkgate.api.http.auth import DOCS_FILES, ApiKeys, Authenticate
-from inkgate.api.http.context import Context, ServiceView, WebPage
+from inkgate.api.http.context import Context, ServiceView
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import Drain, RefuseWhenDraining
 from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error
@@ -66,6 +80,7 @@ ROUTES = (
     mineru,
     models,
     health,
+    webpage,
     website,
 )
 """The router searches them in this order: the most used come first, and `mistral_batch` has paths that `files` would
@@ -101,11 +116,11 @@ def create_app(
     service: ServiceView,
     settings: Settings,
     fetcher: Fetcher | None = None,
-    page: WebPage | None = None,
+    page: ASGIApp | None = None,
     tracer: Tracer = NOT_RECORDING,
 ) -> FastAPI:
-    """The application in front of a running `service`. `fetcher`: by default, as the settings say. `page`: holds the
-    web page once it is loaded. `tracer`: records requests.
+    """The application in front of a running `service`. `fetcher`: by default, as the settings say. `page`: the
+    web page, below `UI_PATH`. `tracer`: records requests.
 
     Raises:
         ValueError: the settings' rate limit is invalid.
@@ -141,13 +156,13 @@ def create_app(
         bodies=bodies,
         early_bodies=EarlyBodies(_EARLY_BYTES),
         image_limits=image_limits(settings.engine),
-        page=page or WebPage(),
+        has_page=page is not None,
     )
     app.state.job_watches = _job_watches(service, threads)
     # Outermost, because requests for the web page need none of the API's middleware.
-    app.add_middleware(
-        ServeWebPage, page=app.state.context.page, origins=Origins(settings), root_path=settings.server.root_path
-    )
+    if page is not None:
+        root = settings.server.root_path
+        app.add_middleware(ServeWebPage, page=page, origins=Origins(settings), root_path=root)
     app.add_middleware(BehindProxies, settings=settings.server)
     for routes in ROUTES:
         app.include_router(routes.router)

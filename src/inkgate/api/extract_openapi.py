@@ -99,10 +99,11 @@ _DOCUMENT: Json = {
         "needs_review": {"type": "array", "description": "Pages to look at, as for /ocr."},
     },
 }
+_PAGE = ("index", "width", "height", "rotation")
 _EXTRACTION: Json = {
     "title": "Extraction",
     "type": "object",
-    "required": ["document_type", "status", "data", "fields", "checks", "document", "page_errors"],
+    "required": ["document_type", "status", "data", "fields", "checks", "document", "pages", "page_errors"],
     "properties": {
         "document_type": _TEXT,
         "status": {"enum": [each.value for each in ExtractionStatus]},
@@ -110,6 +111,11 @@ _EXTRACTION: Json = {
         "fields": {"type": "object", "additionalProperties": _FIELD, "description": "By JSON Pointer into `data`."},
         "checks": {"type": "array", "items": _CHECK},
         "document": _DOCUMENT,
+        "pages": {
+            "type": "array",
+            "description": "Sizes of the upright pages, in pixels, and how they were turned. Boxes are within them.",
+            "items": {"type": "object", "properties": {name: {"type": "integer"} for name in _PAGE}},
+        },
         "page_errors": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Codes by page."},
     },
 }

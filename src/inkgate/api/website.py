@@ -1,8 +1,8 @@
 """What people see in a browser: `/`, the web page at `/ui`, and the documentation at `/docs/guide/`.
 
-The web page is a separate application that is added once it is loaded. Requests for it pass only the origin check, not
-the API's other middleware (keys, rate limit, drain, log): the page reads no document itself, but calls the API like any
-client, with its visitor's key. The documentation is the site that `make site` builds and the wheel contains.
+The web page is a separate application that serves files. Requests for it pass only the origin check, not the API's
+other middleware (keys, rate limit, drain, log): the page's scripts call the API like any client, with their visitor's
+key. The documentation is the site that `make site` builds and the wheel contains.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import inkgate
 from inkgate.api.http.auth import GUIDE
-from inkgate.api.http.context import Presence, WebPage, context_of
+from inkgate.api.http.context import context_of
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.origins import Origins
+from inkgate.api.webpage import API_PATH
 from inkgate.errors import InputRejected
 from inkgate.settings import Settings
 
@@ -30,9 +31,9 @@ UI_PATH = "/ui"
 
 
 class ServeWebPage:
-    """Routes requests for the page to it, and all others to the API, as well as all while there is no page."""
+    """Routes requests for the page's files to `page`, and all others to the API, with the page's own routes."""
 
-    def __init__(self, app: ASGIApp, page: WebPage, origins: Origins, root_path: str) -> None:
+    def __init__(self, app: ASGIApp, page: ASGIApp, origins: Origins, root_path: str) -> None:
         self._app = app
         self._page = page
         self._origins = origins
@@ -40,12 +41,8 @@ class ServeWebPage:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        if scope["type"] != "http" or not (path == UI_PATH or path.startswith(f"{UI_PATH}/")):
+        if scope["type"] != "http" or not _is_of_page(path):
             await self._app(scope, receive, send)
-            return
-        if self._page.app is None:
-            # The small page at `/` says what to install, or that it is loading.
-            await RedirectResponse(f"{self._root}/", 307)(scope, receive, send)
             return
         try:
             self._origins.check(scope)
@@ -54,7 +51,12 @@ class ServeWebPage:
             return
         root = self._root + UI_PATH
         scope = {**scope, "app_root_path": root, "root_path": root, "path": self._root + path}
-        await self._page.app(scope, receive, send)
+        await self._page(scope, receive, send)
+
+
+def _is_of_page(path: str) -> bool:
+    """Whether the path is one of the page's files."""
+    return path == UI_PATH or (path.startswith(f"{UI_PATH}/") and not path.startswith(f"{API_PATH}/"))
 
 
 SITE = Path(inkgate.__file__).parent / "guide"
@@ -121,7 +123,7 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-REFRESH<title>inkgate</title>
+<title>inkgate</title>
 <style>
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem }
   pre { background: #8882; padding: 1rem; overflow: auto }
@@ -136,13 +138,6 @@ curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
 <a href="openapi.json">/openapi.json</a>. State: <a href="readyz">/readyz</a>.</p>
 </html>
 """
-_PRESENCE = {
-    Presence.ABSENT: """<p>To get a web page for dropping documents on, install an extra:
-<code>pip install '.[ui]'</code> in inkgate's checkout, then restart the service.</p>""",
-    Presence.COMING: "<p>The web page is loading; this takes a few seconds. The API works already.</p>",
-    Presence.THERE: """<p>The web page is at <a href="ui/">/ui/</a>.</p>""",
-}
-_REFRESH_S = 1
 
 
 @router.get("/favicon.ico")
@@ -155,9 +150,8 @@ async def favicon() -> Response:
 @router.get("/")
 async def home(request: Request) -> Response:
     """Redirects browsers to the web page; other clients get the description."""
-    presence = context_of(request).page.presence
-    if presence is Presence.THERE and "text/html" in request.headers.get("accept", ""):
+    if context_of(request).has_page and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("ui/", 307)
-    refresh = f'<meta http-equiv="refresh" content="{_REFRESH_S}">\n' if presence is Presence.COMING else ""
-    page = _PAGE.replace("REFRESH", refresh).replace("PRESENCE", _PRESENCE[presence])
+    shown = '<p>The web page is at <a href="ui/">/ui/</a>.</p>' if context_of(request).has_page else ""
+    page = _PAGE.replace("PRESENCE", shown)
     return HTMLResponse(page.replace("HOST", escape(request.url.netloc + request.scope.get("root_path", ""))))

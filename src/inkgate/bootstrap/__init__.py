@@ -146,8 +146,8 @@ async def serve(
     """Serves HTTP until a signal ends it. `on_ready` is called with the URL once requests are accepted.
     `manager`: is told of start and stop; its socket, if it has one, is used instead of the settings' address.
 
-    The service listens only after the engine has started and the web page's packages are imported, so that every
-    connection can be served. It waits for a model server only `engine.vllm.listen_after_s`.
+    The service listens only after the engine has started, so that every connection can be served. It waits for a model
+    server only `engine.vllm.listen_after_s`.
 
     Raises:
         TracingUnavailable: tracing is configured, but its packages are not installed.
@@ -157,27 +157,25 @@ async def serve(
     # Imported here, so that reading files from the command line doesn't load a web framework.
     from inkgate.api import app
     from inkgate.api.http import metrics_server, server
-    from inkgate.api.http.context import WebPage
-    from inkgate.ui import loading
+    from inkgate.api.website import UI_PATH
+    from inkgate.ui.site import PageSite
 
     with tracer_of(settings.tracing) as tracer, single_error():
         async with (
-            loading.loading(settings) as page_loaded,
             running(settings, listens_first=True) as service,
             _with_jobs(service) as service,
         ):
-            page = WebPage(coming=await page_loaded())
+            page = PageSite(settings.server.root_path + UI_PATH) if settings.ui.enabled else None
             application = app.create_app(service, settings, page=page, tracer=tracer)
             service.readiness.ask()
             keep_for_good()
             collectors = (service.metrics, StateCollector(service.observatory.state))
             async with (
                 metrics_server.serve_metrics(settings.metrics, collectors, settings.server.port, service.supervisor),
-                loading.beside(page, on_ready, service.supervisor, settings.server.root_path) as ready,
                 service.supervisor.running([BackgroundTask("watchdog", manager.run_watchdog)]),
                 anyio.create_task_group() as tasks,
             ):
                 if service.later is not None:
                     tasks.start_soon(service.later.until_failed)
-                await server.serve(application, settings, on_ready=ready, manager=manager)
+                await server.serve(application, settings, on_ready=on_ready, manager=manager)
                 tasks.cancel_scope.cancel()

@@ -6,7 +6,7 @@ from typing import Any
 
 from inkgate.codec import encodable
 from inkgate.fields.values import Check, Extraction, FieldValue, Source
-from inkgate.types import DocumentResult
+from inkgate.types import DocumentResult, PageResult
 
 Json = dict[str, Any]
 
@@ -26,7 +26,12 @@ def extraction_to_dict(extraction: Extraction) -> Json:
 def document_fields_to_dict(extraction: Extraction, result: DocumentResult) -> Json:
     """The extraction, and what is known of the document that was read for it."""
     errors = {str(page.index): page.error.code for page in result.pages if page.error is not None}
-    return {**extraction_to_dict(extraction), "document": about_document(result), "page_errors": errors}
+    return {
+        **extraction_to_dict(extraction),
+        "document": about_document(result),
+        "pages": [_page(page) for page in result.pages],
+        "page_errors": errors,
+    }
 
 
 def about_document(result: DocumentResult) -> Json:
@@ -38,6 +43,11 @@ def about_document(result: DocumentResult) -> Json:
         "status": result.status.value,
         "needs_review": list(result.needs_review),
     }
+
+
+def _page(page: PageResult) -> Json:
+    """Of a page, what drawing boxes on its picture needs. The size is of the upright page, in pixels."""
+    return {"index": page.index, "width": page.width, "height": page.height, "rotation": page.rotation}
 
 
 def _field(field: FieldValue) -> Json:

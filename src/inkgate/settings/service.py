@@ -203,7 +203,7 @@ class DocsSettings(Branch):
 class UiSettings(Branch):
     enabled: bool = Field(
         default=True,
-        description="Show the web page at / (docs/start/web-page.md), if `inkgate[ui]` is installed.",
+        description="Show the web page at / (docs/start/web-page.md).",
     )
 
 

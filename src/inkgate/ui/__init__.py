@@ -1,4 +1,1 @@
-"""The web page: it sends documents to the service through `inkgate.client`.
-
-Needs `inkgate[ui]`. The service imports it after the start, because Gradio takes seconds to load.
-"""
+"""The web page: static files in `assets`, which call the HTTP API from the browser (docs/start/web-page.md)."""

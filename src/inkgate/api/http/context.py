@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Protocol
 
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import Drain
@@ -28,28 +26,6 @@ from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state import State
-
-
-class Presence(StrEnum):
-    """State of the web page."""
-
-    ABSENT = "absent"
-    COMING = "coming"
-    THERE = "there"
-
-
-@dataclass(slots=True)
-class WebPage:
-    """Holds the page. `app`: None until it is loaded; `coming`: it is being loaded."""
-
-    app: ASGIApp | None = None
-    coming: bool = False
-
-    @property
-    def presence(self) -> Presence:
-        if self.app is not None:
-            return Presence.THERE
-        return Presence.COMING if self.coming else Presence.ABSENT
 
 
 class StateSource(Protocol):
@@ -134,7 +110,7 @@ class Context:
     bodies: BodyThreads
     early_bodies: EarlyBodies
     image_limits: ImageLimits
-    page: WebPage = field(default_factory=WebPage)
+    has_page: bool = False
 
 
 def context_of(request: Request) -> Context:

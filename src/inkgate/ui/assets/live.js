@@ -1,22 +1,128 @@
-// The Live tab: refreshed every few seconds while it is visible.
+// The view "Live": a verdict in words, why, the last quarter of an hour, and recent documents.
+import { $, make } from "./dom.js";
+import { word, number, duration, locale, onLanguage } from "./words.js";
+import { get, problemBox, toldOf } from "./api.js";
+import { chartNode } from "./charts.js";
+import { recent } from "./read.js";
+import { service } from "./documents.js";
+
 const EVERY_MS = 3000;
-let looking = false;
-let asking = false;
+const RECENT_S = 30; // for current problems: a page of the embedded engine may take some seconds
+const MOST_RECENT = 12;
+let shown = false, asking = false, state = null, jobs = [];
+
+export function startLive() {
+  setInterval(look, EVERY_MS);
+  document.addEventListener("visibilitychange", look);
+  onLanguage(() => { if (state) drawState(); });
+}
+
+export function showLive(now) {
+  shown = now;
+  look();
+}
 
 async function look() {
-  if (!looking || asking || document.hidden || !element.isConnected) return;
+  if (!shown || asking || document.hidden) return;
   asking = true;
   try {
-    const told = await call("live", {});
-    $("panel").innerHTML = told.html; // made by the server; every name in it is escaped (ui/charts.py, ui/live.py)
+    [state, jobs] = await Promise.all([get("state"), service.jobs ? get(`v1/jobs?limit=${MOST_RECENT}`).then((found) => found.jobs, () => []) : []]);
     $("live-problem").replaceChildren();
-  } catch (error) {
-    const problem = error.told || unreachable(error.message).told;
-    if (problem.status === 401) enter(look);
-    $("live-problem").replaceChildren(problemBox(problem));
-  } finally { asking = false; }
+    drawState();
+  } catch (error) { $("live-problem").replaceChildren(problemBox(toldOf(error))); } finally { asking = false; }
 }
-setInterval(look, EVERY_MS);
-document.addEventListener("visibilitychange", look);
-rewriters.push(look);
-tabs($("tab-read").parentElement, (name) => { looking = name === "live"; look(); showJobs(name === "jobs"); });
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+// The state of the service in one sentence: [its word, its values, its colour, what to do about it].
+export function verdictOf(now) {
+  const near = now.history.filter((point) => point.at > now.at - RECENT_S);
+  const broken = now.breakers.filter((breaker) => breaker.state === "open").map((breaker) => breaker.name);
+  if (!now.ready) return ["verdict_down", { why: now.reasons.join("; ") || "?" }, "bad", "advice_down"];
+  if (broken.length) return ["verdict_breaker", { name: broken.join(", ") }, "bad", "advice_breaker"];
+  const refused = sum(near.map((point) => point.refused * point.span_s));
+  if (refused > 0 && !near.some((point) => point.pages)) return ["verdict_refusing", { seconds: Math.round(refusingS(now)) }, "bad", "advice_overloaded"];
+  const waiting = Math.max(0, ...now.queues.map((queue) => sum(Object.values(queue.waiting))));
+  if (waiting) {
+    const seconds = Math.max(1, Math.round(Math.max(...now.queues.map((queue) => Math.max(queue.backlog_s || 0, queue.longest_wait_s)))));
+    return [refused ? "verdict_busy_refusing" : "verdict_busy", { count: number(waiting), seconds: number(seconds) }, "warn", refused ? "advice_overloaded" : "advice_busy"];
+  }
+  if (refused) return ["verdict_some_refused", {}, "warn", "advice_overloaded"];
+  const took = near.map((point) => point.p50_s).filter((value) => value !== null).at(-1);
+  if (took !== undefined) return ["verdict_reading", { time: duration(took) }, "good", ""];
+  return now.admission.documents ? ["verdict_working", { count: number(now.admission.documents) }, "good", ""] : ["verdict_idle", {}, "good", ""];
+}
+
+function refusingS(now) {
+  let since = 0;
+  for (const point of [...now.history].reverse()) { if (point.pages) break; if (point.refused) since = now.at - (point.at - point.span_s); }
+  return since;
+}
+
+function drawState() {
+  const [name, values, style, advice] = verdictOf(state);
+  $("verdict").textContent = word(name, values);
+  $("verdict").className = "verdict big " + style;
+  $("advice").textContent = advice ? word(advice) : "";
+  $("advice").hidden = !advice;
+  $("chips").replaceChildren(...chips());
+  const known = state.history.length ? state.history.at(-1).at - state.history[0].at : 0;
+  const minutes = [2, 5].find((count) => known <= 60 * count) || 15;
+  $("live-title").textContent = word("live_title", { count: minutes });
+  const words = { now: word("now"), ago: word("minutes_ago", { count: minutes }), none: word("no_data") };
+  $("charts").replaceChildren(...charts(minutes).map((chart) => chartNode(chart, words)));
+  drawRecent();
+}
+
+function charts(minutes) {
+  const { history } = state;
+  const line = (name, take, style, filled) => ({ name: word(name), values: history.map(take), style, filled });
+  const chart = (title, unit, series, more) => ({ title: word(title), unit: unit ? word(unit) : "", at: history.map((point) => point.at), spanS: 60 * minutes, series, ...more });
+  const one = (title, unit, take, more) => chart(title, unit, [line(title, take, "one", true)], more);
+  const waiting = state.queues.length < 2 ? [line("live_waiting", (p) => p.waiting, "one", true)]
+    : [line("pages_waiting", (p) => p.pages_waiting, "one", true), line("calls_waiting", (p) => p.waiting, "two")];
+  const all = [
+    one("live_qps", "per_second", (p) => p.requests),
+    chart("live_latency", "seconds", [line("p50", (p) => p.p50_s), line("p95", (p) => p.p95_s, "two")]),
+    one("live_pages", "per_second", (p) => p.pages),
+    chart("live_waiting", "", waiting),
+    chart("live_in_flight", "", [line("in_flight", (p) => p.in_flight, "one", true), line("limit", (p) => p.limit, "two")]),
+    chart("live_refusals", "per_second", [line("refused", (p) => p.refused, "two"), line("failed", (p) => p.errors, "three")]),
+    one("live_cpu", "cores", (p) => p.cpu, { leastTop: Math.max(1, state.build.cores) }),
+    one("live_cache", "percent_of_pages", (p) => p.cache_share, { percent: true }),
+  ];
+  if (history.some((p) => p.gpu !== null)) all.push(chart("live_gpu", "", [line("live_gpu", (p) => p.gpu, "one", true), line("live_gpu_memory", (p) => p.gpu_memory, "two")], { percent: true }));
+  if (history.some((p) => p.kv_usage !== null)) all.push(one("live_kv", "", (p) => p.kv_usage, { percent: true }));
+  if (history.some((p) => p.mean_batch !== null)) all.push(chart("live_batch", "items", [line("live_batch", (p) => p.mean_batch)]));
+  return all;
+}
+
+function chips() {
+  const chip = (text, style = "") => make("span", { class: "badge " + style }, text);
+  const { build } = state;
+  const memory = sum(state.processes.map((process) => process.rss_bytes));
+  const found = [
+    state.ready ? chip(word("live_ready"), "good") : chip(`${word("live_not_ready")}: ${state.reasons.join("; ")}`, "bad"),
+    chip(`${build.model || build.engine} · ${build.inference_engine}`), chip(word("live_up", { time: duration(state.at - state.started_at) })),
+    chip(word("live_memory", { size: memory >= 1e9 ? (memory / 1e9).toFixed(1) + " GB" : Math.round(memory / 1e6) + " MB" })),
+  ];
+  if (state.degradation_level) found.push(chip(word("live_degraded", { name: state.degradation_levels.slice(0, state.degradation_level).join(", ") || state.degradation_level }), "warn"));
+  for (const breaker of state.breakers) if (breaker.state !== "closed") found.push(chip(word("live_breaker", { name: breaker.name }), "bad"));
+  if (state.replicas.length) {
+    const up = state.replicas.filter((replica) => replica.state === "up").length;
+    found.push(chip(word("live_replicas", { up, count: state.replicas.length }), up === state.replicas.length ? "good" : "bad"));
+  }
+  return found;
+}
+
+// The documents of this tab, and the caller's jobs.
+function drawRecent() {
+  const time = new Intl.DateTimeFormat(locale(), { timeStyle: "medium" });
+  const own = recent().map((doc) => ({ name: doc.name, pages: doc.pages.length, took: doc.took, at: performance.timeOrigin + doc.began + doc.took * 1000, text: doc.status === "failed" ? doc.problem.title : doc.stateText(), bad: doc.status === "failed" }));
+  const later = jobs.filter((job) => job.ended).map((job) => ({
+    name: job.name, pages: job.pages.saved, took: job.started ? (new Date(job.ended) - new Date(job.started)) / 1000 : null, at: Date.parse(job.ended), text: word("job_" + job.state), bad: ["failed", "quarantined"].includes(job.state) }));
+  const rows = [...own, ...later].sort((a, b) => b.at - a.at).slice(0, MOST_RECENT);
+  $("recent").hidden = !rows.length;
+  $("recent-rows").replaceChildren(...rows.map((row) => make("tr", {}, make("td", { class: "name" }, row.name), make("td", {}, number(row.pages)),
+    make("td", {}, row.took === null ? "–" : duration(row.took)), make("td", {}, row.took && row.pages ? duration(row.took / row.pages) : "–"), make("td", { class: row.bad ? "bad-text" : "" }, row.text), make("td", {}, time.format(row.at)))));
+}

@@ -1,219 +1,159 @@
-// The result: a page with boxes beside its text. A selection applies to both.
-let jobs = [];
-let opened = null; // the job that the Jobs tab shows instead of the run: {job, name, done, count, file, ends}
-let at = { job: 0, page: 0 };
-let runAt = at; // where the run is shown, while a job is
-let shown = null; // the page shown, as the server sent it
-let form = "text";
-let pictureUrl = "";
-let showing = 0;
+// The picture of a page with boxes. Boxes and entries of the result lead to each other by their ids.
+import { draw, make, icon } from "./dom.js";
+import { word, fillWords, onLanguage } from "./words.js";
+import { request } from "./api.js";
 
-const level = (confidence) => (confidence >= 0.95 ? "sure" : confidence >= 0.8 ? "likely" : "doubtful");
-const percent = (confidence) => Math.round(100 * confidence);
+const KEPT = 12;
+const MOST_BOXES = 4000;
+const LOCAL = /^image\/(png|jpeg|webp|bmp|gif|avif)$/;
+const LARGEST_SIDE = 2200;
 
-const readInRun = () => jobs.filter((job) => job.done > 0);
-function readable() { return opened ? [opened] : readInRun(); }
-
-function setJobs(told) {
-  const before = readInRun().length;
-  jobs = told;
-  const ready = readInRun();
-  $("empty").hidden = ready.length > 0 || !$("failure").hidden;
-  if (!before) runAt = { job: 0, page: 0 };
-  if (opened) return;
-  $("columns").hidden = !ready.length;
-  if (!ready.length) return;
-  listDocuments();
-  if (!before) go(0, 0);
-  else drawWhere();
-}
-
-function listDocuments() {
-  const ready = readable();
-  fill($("document"), ready.map((job, place) => [String(place), job.name]));
-  $("document").hidden = ready.length < 2;
-}
-
-// Moves the viewer into the Jobs tab, to show a job; or back, to show the run.
-function showInViewer(job) {
-  if (!opened && job) runAt = at;
-  opened = job;
-  (job ? $("job") : $("result")).append($("columns"));
-  $("notes").replaceChildren();
-  $("downloads").hidden = Boolean(job) && !job.whole;
-  const ready = readable();
-  $("columns").hidden = !ready.length;
-  listDocuments();
-  const place = job || !ready[runAt.job] ? { job: 0, page: 0 } : runAt;
-  if (ready.length) go(place.job, place.page);
-  else showing += 1;
-}
-
-function drawWhere() {
-  const job = readable()[at.job];
-  if (!job) return;
-  $("where").textContent = word("page_of", { page: at.page + 1, count: job.count || job.done });
-  $("before").disabled = at.page === 0;
-  $("after").disabled = at.page + 1 >= job.done;
-}
-
-async function go(job, page) {
-  const mine = ++showing;
-  at = { job, page };
-  $("document").value = String(job);
-  drawWhere();
-  const found = readable()[job];
-  let told;
-  try {
-    told = found.job ? await jobPage(found, page) : await call("page", { result: found.result, page });
-  } catch (error) {
-    if (mine === showing) $("notes").replaceChildren(problemBox(error.told || unreachable(error.message).told));
-    return;
+// Pictures of a document's pages: the browser's own where it can show the file, else the service's.
+export class Pictures {
+  constructor({ blob, fileId }) {
+    this.blob = blob;
+    this.fileId = fileId || "";
+    this.kept = new Map();
   }
-  if (mine !== showing) return;
-  shown = { ...told, name: found.name };
-  draw();
-  picture(found.file, told.page, mine);
-}
 
-async function picture(file, page, mine) {
-  $("picture").classList.add("ink-old");
-  const address = new URL(`v1/files/${file}/pages/${page.index + 1}?turn=${page.rotation || 0}&side=1600`, home);
-  let url = "";
-  try {
-    const answer = file && await fetch(address, { headers: authorized() });
-    if (answer && answer.ok) url = URL.createObjectURL(await answer.blob());
-  } catch { /* shown as missing */ }
-  if (mine !== showing) return url && URL.revokeObjectURL(url);
-  if (pictureUrl) URL.revokeObjectURL(pictureUrl);
-  pictureUrl = url;
-  $("nopicture").hidden = Boolean(url);
-  $("columns").classList.toggle("ink-text-only", Boolean(opened) && !url);
-  $("picture").src = url || "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
-  $("picture").classList.remove("ink-old");
-}
+  get local() { return Boolean(this.blob) && LOCAL.test(this.blob.type); }
 
-function draw() {
-  if (!shown) return;
-  const { page, lines } = shown;
-  const described = word("picture_of", { page: page.index + 1, name: shown.name, lines: lines.length });
-  $("picture").alt = described;
-  $("stage").setAttribute("aria-label", described);
-  const wide = page.width || 1;
-  $("sheet").style.aspectRatio = `${wide} / ${page.height || 1}`;
-  $("overlay").setAttribute("viewBox", `0 0 ${wide} ${page.height || 1}`);
-  const boxes = lines.map((line, index) => {
-    const box = document.createElementNS("http://www.w3.org/2000/svg", "polygon");
-    box.setAttribute("points", line.quad.map((corner) => corner.join(",")).join(" "));
-    box.setAttribute("class", "ink-box ink-" + level(line.confidence));
-    box.dataset.line = index;
-    return box;
-  });
-  $("overlay").replaceChildren(...boxes);
-  $("overlay").setAttribute("aria-hidden", "true"); // the list of lines has the same content and is accessible
-  $("lines").replaceChildren(...lines.map((line, index) => make("li", { role: "option", tabindex: index ? -1 : 0, "aria-selected": "false",
-    "data-line": index, class: "ink-at-" + level(line.confidence), "aria-label": word("line_label", { text: line.text, percent: percent(line.confidence) }) },
-    make("span", { class: "ink-line-text" }, line.text), make("span", { class: "ink-percent" }, percent(line.confidence) + " %"))));
-  if (!lines.length) {
-    $("lines").replaceChildren(make("li", { role: "option", "aria-selected": "false", class: "ink-plain" }, page.text || (shown.problem ? "" : word("no_text"))));
+  // A node that shows the page, turned by `rotation` degrees clockwise; null if there is none.
+  async page(index, rotation, pages) {
+    const key = `${index}/${rotation}/${this.local && pages <= 1}`;
+    if (!this.kept.has(key)) {
+      const made = this.local && pages <= 1 && index === 0 ? local(this.blob, rotation) : this.fileId ? remote(this.fileId, index, rotation) : Promise.resolve(null);
+      this.kept.set(key, made.catch(() => null));
+      if (this.kept.size > KEPT) this.forget(this.kept.keys().next().value);
+    }
+    const node = await this.kept.get(key);
+    if (!node) this.kept.delete(key);
+    return node;
   }
-  $("source").textContent = shown.json + (shown.cut ? "\n" + word("cut") : "");
-  // Made by the server without tags from the document (ui/markdown.py).
-  if (shown.html === null) $("markdown").replaceChildren(make("p", { class: "ink-small" }, word("no_markdown")));
-  else $("markdown").innerHTML = shown.html;
-  if (shown.left_out.length) $("markdown").append(make("p", { class: "ink-small" }, word("left_out", { texts: shown.left_out.join(" · ") })));
-  const notes = [];
-  if (shown.problem) notes.push(problemBox(shown.problem, word("error_page", { page: page.index + 1 })));
-  if (page.degraded.length) notes.push(make("p", { class: "ink-note" }, word("degraded", { how: page.degraded.join(", ") })));
-  if (page.review.length) notes.push(make("p", { class: "ink-note" }, word("review", { why: page.review.map((reason) => word("review_" + reason)).join(", ") })));
-  $("notes").replaceChildren(...notes);
-  drawWhere();
-}
-rewriters.push(draw);
 
-function pick(index, from) {
-  for (const node of element.querySelectorAll("[data-line]")) {
-    const chosenOne = Number(node.dataset.line) === index;
-    node.classList.toggle("ink-picked", chosenOne);
-    if (node.getAttribute("role") === "option") {
-      node.setAttribute("aria-selected", chosenOne);
-      node.tabIndex = chosenOne ? 0 : -1;
-      if (chosenOne && from === "box") { $("tab-text").click(); reveal($("text"), node); }
-      if (chosenOne && from === "key") { node.focus(); }
-    } else if (chosenOne && from !== "box") reveal($("stage"), node);
+  forget(key) {
+    const made = this.kept.get(key);
+    this.kept.delete(key);
+    made.then((node) => { if (node && node.src) URL.revokeObjectURL(node.src); });
   }
+
+  release() { for (const key of [...this.kept.keys()]) this.forget(key); }
 }
 
-// Scrolls only inside `frame`, not the page around it.
-function reveal(frame, node) {
-  const outer = frame.getBoundingClientRect(), inner = node.getBoundingClientRect();
-  if (inner.top < outer.top || inner.bottom > outer.bottom) frame.scrollTop += inner.top - outer.top - outer.height / 3;
-  if (inner.left < outer.left || inner.right > outer.right) frame.scrollLeft += inner.left - outer.left - 20;
+async function local(blob, rotation) {
+  const bitmap = await createImageBitmap(blob);
+  const scale = Math.min(1, LARGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+  const width = Math.round(bitmap.width * scale), height = Math.round(bitmap.height * scale);
+  const canvas = make("canvas");
+  const sideways = rotation % 180 !== 0;
+  [canvas.width, canvas.height] = sideways ? [height, width] : [width, height];
+  const context = canvas.getContext("2d");
+  context.translate(canvas.width / 2, canvas.height / 2);
+  context.rotate(rotation * Math.PI / 180);
+  context.drawImage(bitmap, -width / 2, -height / 2, width, height);
+  bitmap.close();
+  return canvas;
 }
 
-$("overlay").addEventListener("click", (event) => { if (event.target.dataset.line) pick(Number(event.target.dataset.line), "box"); });
-$("overlay").addEventListener("pointermove", (event) => {
-  const line = event.target.dataset.line && shown.lines[Number(event.target.dataset.line)];
-  $("tip").hidden = !line;
-  if (!line) return;
-  $("tip").replaceChildren(make("b", {}, line.text), make("span", {}, word("confidence") + " " + (100 * line.confidence).toFixed(1) + " %"));
-  const place = $("tip").getBoundingClientRect();
-  $("tip").style.left = Math.max(8, Math.min(event.clientX + 14, innerWidth - place.width - 8)) + "px";
-  $("tip").style.top = (event.clientY + 18 + place.height > innerHeight ? event.clientY - place.height - 10 : event.clientY + 18) + "px";
-});
-$("overlay").addEventListener("pointerleave", () => { $("tip").hidden = true; });
-$("lines").addEventListener("click", (event) => {
-  const node = event.target.closest("[data-line]");
-  if (node) pick(Number(node.dataset.line), "text");
-});
-$("lines").addEventListener("keydown", (event) => {
-  const node = event.target.closest("[data-line]");
-  if (!node || !shown) return;
-  const here = Number(node.dataset.line), last = shown.lines.length - 1;
-  const next = { ArrowDown: Math.min(here + 1, last), ArrowUp: Math.max(here - 1, 0), Home: 0, End: last, Enter: here, " ": here }[event.key];
-  if (next === undefined) return;
-  event.preventDefault();
-  pick(next, "key");
-});
-$("before").addEventListener("click", () => go(at.job, at.page - 1));
-$("after").addEventListener("click", () => go(at.job, at.page + 1));
-$("document").addEventListener("change", (event) => go(Number(event.target.value), 0));
-$("boxes").addEventListener("change", (event) => { $("overlay").style.display = event.target.checked ? "" : "none"; });
-$("zoom").addEventListener("input", (event) => { $("sheet").style.width = event.target.value + "%"; });
-tabs($("tab-text").parentElement, (name) => { form = name; });
-
-const sayHere = (text) => { $(opened ? "jobs-status" : "status").textContent = text; };
-
-$("copy").addEventListener("click", async () => {
-  if (!shown) return;
-  const text = { json: shown.json, markdown: shown.markdown, text: shown.page.text }[form];
-  if (!text) return sayHere(word("copy_nothing"));
-  sayHere(!(await copied(text)) ? word("copy_impossible") : form === "json" && shown.cut ? word("copied_cut") : word("copied"));
-});
-
-// Copies the text; returns whether it worked. Browsers offer `navigator.clipboard` only over https and on localhost.
-async function copied(text) {
-  try { await navigator.clipboard.writeText(text); return true; } catch { /* try the older way */ }
-  const field = make("textarea", { readonly: true, class: "ink-offscreen", "aria-hidden": "true" });
-  field.value = text;
-  element.append(field);
-  field.select();
-  let done = false;
-  try { done = document.execCommand("copy"); } catch { /* it can't */ }
-  field.remove();
-  $("copy").focus();
-  return done;
+async function remote(fileId, index, rotation) {
+  const answer = await request("GET", `v1/files/${encodeURIComponent(fileId)}/pages/${index + 1}?turn=${rotation}&side=1600`);
+  const node = make("img", { alt: "", src: URL.createObjectURL(await answer.blob()) });
+  await node.decode();
+  return node;
 }
 
-for (const button of element.querySelectorAll("[data-format]")) {
-  button.addEventListener("click", async () => {
-    try {
-      const found = readable()[at.job];
-      const file = found.job ? await jobFile(found, button.dataset.format) : await call("download", { result: found.result, format: button.dataset.format });
-      const url = URL.createObjectURL(new Blob([file.content], { type: file.type }));
-      make("a", { href: url, download: file.name }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 10000);
-      sayHere(word("downloaded", { name: file.name }));
-    } catch (error) { $("notes").append(problemBox(error.told || unreachable(error.message).told)); }
-  });
+export class Viewer {
+  // `root`: an empty element. `onPick(id)`: a box was chosen; `onHover(id)`: the mouse is on one, or null.
+  constructor(root, onPick) {
+    this.onPick = onPick;
+    this.zoom = 1;
+    this.shown = 0;
+    const button = (name, label, run) => make("button", { type: "button", class: "quiet square", "data-label": label, onclick: run }, icon(name));
+    this.sheet = make("div", { class: "sheet" });
+    this.overlay = draw("svg", { class: "overlay", preserveAspectRatio: "none", "aria-hidden": "true" });
+    this.missing = make("p", { class: "missing", "data-word": "picture_missing" });
+    this.missing.hidden = true;
+    this.stage = make("div", { class: "stage", tabindex: "0", role: "group", "data-label": "picture" }, this.sheet, this.missing);
+    this.boxesOn = make("input", { type: "checkbox", checked: true, onchange: () => this.overlay.classList.toggle("off", !this.boxesOn.checked) });
+    this.legend = make("ul", { class: "legend" });
+    this.tools = make("div", { class: "bar tools" },
+      make("label", { class: "check" }, this.boxesOn, make("span", { "data-word": "boxes" })),
+      make("span", { class: "row end" }, button("minus", "zoom_out", () => this.zoomTo(this.zoom / 1.25)), button("plus", "zoom_in", () => this.zoomTo(this.zoom * 1.25))));
+    this.tip = make("div", { class: "tip", "aria-hidden": "true" });
+    this.tip.hidden = true;
+    root.append(this.tools, this.stage, this.legend, this.tip);
+    fillWords(root);
+    onLanguage(() => this.describe());
+    this.overlay.addEventListener("click", (event) => { const id = event.target.dataset.id; if (id) { this.pick(id, false); this.onPick(id); } });
+    this.overlay.addEventListener("pointermove", (event) => this.hover(event));
+    this.overlay.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+  }
+
+  // `page`: {pictures, index, rotation, width, height, pages, name}. `boxes`: [{id, kind, box | quad, tip, strong}].
+  async show(page, boxes, legend) {
+    const turn = (this.shown += 1);
+    this.page = page;
+    this.boxes(boxes, legend);
+    this.sheet.classList.add("old");
+    const node = await page.pictures.page(page.index, page.rotation, page.pages);
+    if (turn !== this.shown) return;
+    this.sheet.classList.remove("old");
+    this.missing.hidden = Boolean(node);
+    this.sheet.hidden = !node;
+    if (!node) return;
+    node.classList.add("picture");
+    this.sheet.replaceChildren(node, this.overlay);
+    this.describe();
+  }
+
+  boxes(boxes, legend) {
+    const { width, height } = this.page;
+    this.byId = new Map();
+    this.overlay.setAttribute("viewBox", `0 0 ${width || 1} ${height || 1}`);
+    this.overlay.replaceChildren(...boxes.slice(0, MOST_BOXES).map((one) => {
+      const points = one.quad || [[one.box[0], one.box[1]], [one.box[2], one.box[1]], [one.box[2], one.box[3]], [one.box[0], one.box[3]]];
+      const node = draw("polygon", { points: points.map(([x, y]) => `${x},${y}`).join(" "), class: `box ${one.kind}`, "data-id": one.id });
+      if (!this.byId.has(one.id)) this.byId.set(one.id, []);
+      this.byId.get(one.id).push(node);
+      node.tip = one.tip;
+      return node;
+    }));
+    this.legend.replaceChildren(...(legend || []).map(([kind, text]) => make("li", {}, make("span", { class: "swatch " + kind }), text)));
+    this.legend.hidden = !(legend || []).length;
+    this.describe();
+  }
+
+  describe() {
+    const node = this.sheet.querySelector(".picture");
+    if (!node || !this.page) return;
+    const text = word("picture_of", { name: this.page.name, page: this.page.index + 1, boxes: this.overlay.childElementCount });
+    if (node.tagName === "IMG") node.alt = text;
+    else { node.setAttribute("role", "img"); node.setAttribute("aria-label", text); }
+  }
+
+  // Lights a box up. `scroll`: so that it can be seen.
+  pick(id, scroll = true) {
+    for (const node of this.overlay.querySelectorAll(".picked")) node.classList.remove("picked");
+    const nodes = (this.byId && this.byId.get(id)) || [];
+    for (const node of nodes) { node.classList.add("picked"); this.overlay.append(node); }
+    if (!nodes.length || !scroll) return;
+    const box = nodes[0].getBoundingClientRect(), stage = this.stage.getBoundingClientRect();
+    if (box.top < stage.top || box.bottom > stage.bottom) this.stage.scrollTop += box.top - stage.top - (stage.height - box.height) / 2;
+    if (box.left < stage.left || box.right > stage.right) this.stage.scrollLeft += box.left - stage.left - (stage.width - box.width) / 2;
+  }
+
+  hover(event) {
+    const text = event.target.tip;
+    this.tip.hidden = !text;
+    if (!text) return;
+    this.tip.textContent = text;
+    const width = this.tip.offsetWidth;
+    this.tip.style.left = Math.max(4, Math.min(event.clientX + 12, window.innerWidth - width - 8)) + "px";
+    this.tip.style.top = Math.min(event.clientY + 16, window.innerHeight - this.tip.offsetHeight - 8) + "px";
+  }
+
+  zoomTo(zoom) {
+    this.zoom = Math.min(4, Math.max(1, zoom));
+    this.sheet.style.width = Math.round(this.zoom * 100) + "%";
+  }
 }

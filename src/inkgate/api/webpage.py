@@ -1,0 +1,54 @@
+"""`POST /ui/api/convert`: a document that the web page has as JSON, in any format, without reading it again.
+
+For the page alone, hence not part of the published API. The document may have been corrected in the browser.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.http.context import context_of
+from inkgate.api.http.head import parse_head
+from inkgate.api.http.uploads import receive_bytes
+from inkgate.codec import parse_document
+from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.marks import marked_document
+from inkgate.errors import InputRejected
+from inkgate.layout.whole_document import finished
+
+API_PATH = "/ui/api"
+
+router = APIRouter(prefix=API_PATH, include_in_schema=False)
+
+
+@router.post("/convert", response_class=Response)
+async def convert(
+    request: Request,
+    format: Annotated[Format, Query()],  # noqa: A002 - the option's name
+    marks: Annotated[bool, Query()] = False,
+) -> Response:
+    """The document in the format. The body is the published JSON of a document, of any Content-Type."""
+    context = context_of(request)
+    head = parse_head(request, context.settings)
+    limits = context.settings.limits
+    async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+        with admitted.receiving():
+            body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000))
+        content = await context.bodies.run(len(body), _converted, body, format, marks)
+        admitted.holds(len(content))
+    return Response(content, media_type=format.media_type, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def _converted(body: bytes, format: Format, marks: bool) -> bytes:  # noqa: A002 - as above
+    """Blocking. Raises InputRejected."""
+    try:
+        result = parse_document(body)
+    except ValueError as error:
+        detail = "The body is not the JSON of a document, as /ocr sends it."
+        raise InputRejected("options_invalid", detail) from error
+    result = finished(result)
+    return render(marked_document(result) if marks else result, format)

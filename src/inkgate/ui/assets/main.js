@@ -1,0 +1,80 @@
+// The start of the page: languages, keys, views, and what is dropped or pasted anywhere on it.
+import { $, tabs } from "./dom.js";
+import { loadWords } from "./words.js";
+import { startKeys } from "./api.js";
+import { drawOptions, options, startRead, take, openJob } from "./read.js";
+import { learn, service } from "./documents.js";
+import { learnTypes, startExtract, takeForFields } from "./extract.js";
+import { addJobs, showJobs, startJobs } from "./jobs.js";
+import { showLive, startLive } from "./live.js";
+import { startCode } from "./code.js";
+
+const VIEWS = ["read", "extract", "jobs", "live"];
+let view = "read";
+
+function startLook() {
+  const stored = () => { try { return localStorage.getItem("inkgate-look"); } catch { return null; } };
+  const apply = (look) => { document.documentElement.dataset.look = look; $("look").setAttribute("aria-pressed", String(look === "dark")); };
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const now = () => stored() || (system.matches ? "dark" : "light");
+  apply(now());
+  system.addEventListener("change", () => apply(now()));
+  $("look").addEventListener("click", () => {
+    const look = document.documentElement.dataset.look === "dark" ? "light" : "dark";
+    try { localStorage.setItem("inkgate-look", look); } catch { /* not kept */ }
+    apply(look);
+  });
+}
+
+function startDropping(show) {
+  let depth = 0;
+  const over = (on) => { $("veil").hidden = !on; };
+  const hasFiles = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
+  window.addEventListener("dragenter", (event) => { if (hasFiles(event)) { event.preventDefault(); depth += 1; over(true); } });
+  window.addEventListener("dragover", (event) => { if (hasFiles(event)) event.preventDefault(); });
+  window.addEventListener("dragleave", () => { depth = Math.max(0, depth - 1); if (!depth) over(false); });
+  const accept = (files) => {
+    if (!files.length || document.querySelector("dialog[open]")) return;
+    if (view === "extract") takeForFields(files);
+    else if (view === "jobs" && service.jobs) addJobs(files);
+    else { show("read"); take(files); }
+  };
+  window.addEventListener("drop", (event) => {
+    depth = 0;
+    over(false);
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    accept([...event.dataTransfer.files]);
+  });
+  document.addEventListener("paste", (event) => { if (event.clipboardData.files.length) { event.preventDefault(); accept([...event.clipboardData.files]); } });
+}
+
+async function start() {
+  startLook();
+  await loadWords();
+  startKeys();
+  const show = tabs($("views"), (name) => {
+    view = name;
+    document.body.dataset.view = name;
+    showJobs(name === "jobs");
+    showLive(name === "live");
+    history.replaceState(null, "", name === "read" ? location.pathname + location.search : "#" + name);
+  });
+  startRead();
+  startExtract();
+  startJobs((job, blob) => { show("read"); openJob(job, blob); });
+  startLive();
+  startCode(options);
+  startDropping(show);
+  const wanted = location.hash.slice(1);
+  if (VIEWS.includes(wanted)) show(wanted);
+  document.documentElement.dataset.ready = "1";
+  try {
+    await learn();
+    drawOptions();
+    $("tab-jobs").hidden = !service.jobs;
+    await learnTypes();
+  } catch { /* each request says what is wrong */ }
+}
+
+start();

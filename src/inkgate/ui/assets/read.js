@@ -1,0 +1,244 @@
+// The view "Read": files in, their pages beside what was read.
+import { $, make, icon, sizeOf, copyText, confirmAt, save, announce } from "./dom.js";
+import { word, number, duration, onLanguage } from "./words.js";
+import { againButton, problemBox, toldOf } from "./api.js";
+import { Viewer } from "./viewer.js";
+import { boxesOf, Result } from "./result.js";
+import { Doc, ensurePictures, fileOf, Reading, service, SUFFIXES } from "./documents.js";
+import { doubtsOf } from "./corrections.js";
+
+const MOST_FILES = 200;
+const TASKS = ["parse", "text", "table", "formula", "chart", "spot", "extract", "translate"];
+
+let docs = [];
+let selected = null;
+let at = 0; // the page that is shown, by its place in the document's pages
+let chosenByHand = false;
+let reading, viewer, result;
+
+export const recent = () => docs.filter((doc) => doc.ended && !doc.job);
+
+export function options() {
+  const found = { task: $("task").value || "parse" };
+  if ($("pages").value.trim()) found.pages = $("pages").value.trim();
+  if ($("pdf-text").value !== "auto") found.pdf_text = $("pdf-text").value;
+  if (found.task === "extract" && $("fields").value.trim()) found.fields = $("fields").value.replaceAll("，", ",").trim();
+  if (found.task === "translate" && $("translate").value.trim()) found.language = $("translate").value.trim();
+  if ($("password").value) found.password = $("password").value;
+  return found;
+}
+
+export function startRead() {
+  reading = new Reading(changed);
+  viewer = new Viewer($("viewer"), (id) => result.pick(id));
+  result = new Result($("result"), {
+    onPick: (id) => viewer.pick(id),
+    onChange: () => { selected.edited = true; drawBoxes(); drawBar(); },
+    onView: () => { drawBoxes(); },
+  });
+  $("choose").addEventListener("click", () => $("input").click());
+  $("input").addEventListener("change", (event) => { take(event.target.files); event.target.value = ""; });
+  for (const button of document.querySelectorAll("[data-sample]")) button.addEventListener("click", () => takeSample(button.dataset.sample, take));
+  $("task").addEventListener("change", drawOptions);
+  $("options").addEventListener("change", drawBar);
+  $("before").addEventListener("click", () => go(at - 1));
+  $("after").addEventListener("click", () => go(at + 1));
+  $("page-number").addEventListener("change", () => {
+    const wanted = Number($("page-number").value) - 1, found = selected.pages.findIndex((each) => each.index >= wanted);
+    go(found < 0 ? selected.pages.length - 1 : found);
+  });
+  $("again").addEventListener("click", () => reading.add(selected, options()));
+  $("stop").addEventListener("click", () => docs.forEach((doc) => reading.stop(doc)));
+  $("clear").addEventListener("click", () => [...docs].forEach(remove));
+  $("copy-page").addEventListener("click", () => copy($("copy-page"), () => Result.source(page(), result.view)));
+  $("copy-document").addEventListener("click", () => copy($("copy-document"), wholeText));
+  $("downloads").append(...Object.keys(SUFFIXES).map((format) => make("button", { type: "button", role: "menuitem", "data-format": format, "data-word": "download_" + format, onclick: (event) => download(format, event.currentTarget) })));
+  document.addEventListener("keydown", pressed);
+  onLanguage(() => { drawOptions(); drawFiles(); drawBar(); });
+}
+
+export async function takeSample(name, then) {
+  const answer = await fetch(new URL("samples/" + name, import.meta.url));
+  const blob = await answer.blob();
+  then([new File([blob], name, { type: blob.type })]);
+}
+
+export function take(list) {
+  const fresh = [...list].filter((file) => file.size > 0 || file.type).slice(0, MOST_FILES).map((file) => new Doc(file, file.name || "image.png"));
+  if (!fresh.length) return;
+  docs.push(...fresh);
+  if (!selected || selected.ended) { chosenByHand = false; select(fresh[0]); }
+  for (const doc of fresh) reading.add(doc, options());
+}
+
+export function openJob(job, blob) {
+  let doc = docs.find((each) => each.job === job.id);
+  if (!doc) { doc = Doc.ofJob(job, blob); docs.push(doc); }
+  if (!doc.summary && !reading.running.has(doc)) reading.add(doc, {});
+  select(doc);
+}
+
+function remove(doc) {
+  reading.stop(doc);
+  doc.pictures.release();
+  docs = docs.filter((each) => each !== doc);
+  if (doc === selected) { selected = null; select(docs.at(-1) || null); } else drawFiles();
+}
+
+function select(doc, byHand = false) {
+  if (byHand) chosenByHand = true;
+  selected = doc;
+  at = 0;
+  $("read").classList.toggle("empty", !docs.length);
+  drawFiles();
+  drawPage();
+}
+
+// After each step of a document.
+function changed(doc) {
+  $("read").classList.toggle("empty", !docs.length);
+  drawFiles();
+  if (doc === selected) {
+    if (doc.pages.length === 1 && doc.status === "reading") { at = 0; drawPage(); reveal(); } else if (doc.ended || !doc.pages.length) drawPage(true); else drawBar();
+  } else if (!chosenByHand && selected && selected.status === "failed" && doc.pages.length) select(doc);
+  if (!doc.ended) return;
+  announce(`${doc.name}: ${doc.stateText()}`);
+  if (doc.status !== "failed" && doc === selected) reveal();
+}
+
+// On a phone the result is below the files.
+function reveal() {
+  if (window.innerWidth < 760 && !$("read").hidden && !chosenByHand) $("bar").scrollIntoView({ block: "start" });
+}
+
+const page = () => (selected && selected.pages[at]) || null;
+
+function go(place) {
+  if (!selected || !Number.isInteger(place)) return;
+  at = Math.min(Math.max(0, place), Math.max(0, selected.pages.length - 1));
+  drawPage();
+}
+
+function drawOptions() {
+  const tasks = service.embedded ? TASKS.slice(0, 2) : TASKS;
+  fill($("task"), tasks.map((task) => [task, word("task_" + task)]));
+  fill($("pdf-text"), ["auto", "never", "always"].map((how) => [how, word("pdf_" + how)]));
+  for (const label of document.querySelectorAll("[data-for]")) label.hidden = label.dataset.for !== $("task").value;
+  $("engine").textContent = service.engine ? word("engine_is", { name: service.engine }) : "";
+}
+export { drawOptions };
+
+export function fill(target, entries) {
+  const before = target.value;
+  target.replaceChildren(...entries.map(([value, text]) => new Option(text, value)));
+  if (entries.some(([value]) => value === before)) target.value = before;
+}
+
+function drawFiles() {
+  $("files").replaceChildren(...docs.map((doc) => {
+    const share = doc.status === "sending" ? doc.percent : doc.count ? 100 * doc.pages.length / doc.count : 0;
+    const bar = make("span", { class: "meter" + (doc.ended ? " over" : share ? "" : " unknown") });
+    bar.style.setProperty("--share", share + "%");
+    return make("li", { class: "file " + doc.status + (doc === selected ? " current" : "") },
+      make("button", { type: "button", class: "file-name", "aria-current": doc === selected ? "true" : null, onclick: () => select(doc, true), title: doc.name },
+        make("span", { class: "name" }, doc.name), make("span", { class: "state small" }, [doc.size ? sizeOf(doc.size) : "", doc.stateText()].filter(Boolean).join(" · ")), bar),
+      doc.status === "failed" || doc.status === "stopped" ? make("button", { type: "button", class: "quiet square", "aria-label": word("retry_file", { name: doc.name }), title: word("again"), onclick: () => { select(doc, true); reading.add(doc, options()); } }, icon("again")) : null,
+      make("button", { type: "button", class: "quiet square", "aria-label": word("remove", { name: doc.name }), title: word("remove", { name: doc.name }), onclick: () => remove(doc) }, icon("close")));
+  }));
+  $("stop").hidden = !reading.busy;
+  $("clear").hidden = !docs.length || reading.busy;
+}
+
+function drawBar() {
+  const shown = page(), pages = selected ? selected.pages.length : 0;
+  $("bar").hidden = !shown;
+  $("columns").hidden = !shown;
+  if (!shown) return;
+  const count = selected.ended ? pages : Math.max(selected.count, pages);
+  $("page-number").value = shown.index + 1;
+  $("page-count").textContent = word("of_pages", { count: number((selected.summary || {}).page_count || count) });
+  $("pager").hidden = count < 2;
+  $("before").disabled = at <= 0;
+  $("after").disabled = at >= pages - 1;
+  $("document-name").textContent = selected.name;
+  $("document-state").textContent = [selected.stateText(), selected.ended && selected.took ? duration(selected.took) : "", selected.edited ? word("edited") : ""].filter(Boolean).join(" · ");
+  const wanted = options();
+  $("again").hidden = Boolean(selected.job) || !selected.ended || JSON.stringify(wanted) === JSON.stringify(selected.options);
+  $("copy-document").hidden = pages < 2;
+}
+
+function drawPage(keep = false) {
+  const shown = page();
+  drawBar();
+  $("failure").replaceChildren();
+  $("pending").hidden = Boolean(shown) || !selected || selected.ended;
+  $("pending-text").textContent = selected ? `${selected.name}: ${selected.stateText()}` : "";
+  if (selected && selected.problem) $("failure").append(failureBox(selected));
+  else if (selected && selected.status === "partial") $("failure").append(make("p", { class: "note" }, word("partial", { failed: selected.failed, count: selected.pages.length })));
+  else if (selected && selected.status === "stopped" && !shown) $("failure").append(make("p", { class: "note" }, word("state_stopped"), " ", againButton(() => reading.add(selected, options()))));
+  if (!shown || (keep && result.page === shown)) return;
+  result.show(shown);
+  drawPicture();
+}
+
+async function drawPicture() {
+  const shown = page(), doc = selected;
+  await ensurePictures(doc).catch(() => {});
+  if (shown !== page()) return;
+  const [boxes, legend] = boxesOf(shown, result.view);
+  await viewer.show({ pictures: doc.pictures, index: shown.index, rotation: shown.rotation, width: shown.width, height: shown.height, pages: Math.max(doc.count, doc.pages.length), name: doc.name }, boxes, legend);
+}
+
+function drawBoxes() {
+  if (page() && viewer.page) viewer.boxes(...boxesOf(page(), result.view));
+}
+
+function failureBox(doc) {
+  const again = againButton(() => reading.add(doc, options()));
+  if (!["pdf_encrypted", "pdf_password_wrong"].includes(doc.problem.code)) return problemBox(doc.problem, doc.name, again);
+  const input = make("input", { type: "password", "aria-label": word("password"), placeholder: word("password"), autocomplete: "off" });
+  const form = make("form", { class: "row", onsubmit: (event) => { event.preventDefault(); reading.add(doc, { ...options(), password: input.value }); } }, input, make("button", { type: "submit", class: "primary" }, word("open")));
+  return problemBox(doc.problem, doc.name, form);
+}
+
+async function wholeText() {
+  if (result.view === "json") return JSON.stringify(selected.json(), null, 2);
+  const format = result.view === "text" ? "text" : "markdown";
+  return (await fileOf(selected, format)).content.text();
+}
+
+async function copy(button, textOf) {
+  try {
+    const text = await textOf();
+    confirmAt(button, word(!text ? "copy_nothing" : (await copyText(text)) ? "copied" : "copy_impossible"));
+  } catch (error) { fail(error); }
+}
+
+async function download(format, button) {
+  try {
+    const file = await fileOf(selected, format);
+    save(file.name, file.type, file.content);
+    announce(word("downloaded", { name: file.name }));
+    button.closest("details").open = false;
+  } catch (error) { fail(error); }
+}
+
+function fail(error) { $("failure").replaceChildren(problemBox(toldOf(error))); }
+
+// "n": the next doubtful word, also on the following pages. "j" and "k": pages.
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || $("read").hidden || !page() || document.querySelector("dialog[open]") || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (event.key === "j") go(at + 1);
+  else if (event.key === "k") go(at - 1);
+  else if (event.key === "n" || event.key === "N") nextDoubt();
+  else return;
+  event.preventDefault();
+}
+
+function nextDoubt() {
+  if (doubtsOf(page()).length && result.nextDoubt()) return;
+  for (let step = 1; step < selected.pages.length; step += 1) {
+    const next = (at + step) % selected.pages.length;
+    if (doubtsOf(selected.pages[next]).length) { go(next); result.nextDoubt(); return; }
+  }
+}

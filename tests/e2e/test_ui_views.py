@@ -1,0 +1,210 @@
+"""The web page's views "Extract", "Jobs" and "Live" in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from support.browser import drop, give, require_chromium, running_page, shoot, visit
+from support.pdf_writer import paragraph, text_at, text_pdf
+from support.server import Server
+
+BROKEN = Path(__file__).parents[2] / "tests" / "data" / "images" / "broken.png"
+HOSTILE = "Report <b>2026 & <script>.pdf"
+LONG = 400
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Runs one job at a time, so that others wait."""
+    require_chromium()
+    with running_page(INKGATE_JOBS__AT_ONCE="1", INKGATE_JOBS__POLL_S="0.2", INKGATE_JOBS__MAX_RETRIES="1") as started:
+        yield started
+
+
+def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser, server: Server) -> None:
+    with visit(browser, server) as page:
+        page.click("#tab-extract")
+        page.click("#extract-sample")
+        total = field(page, "Total")
+        expect(total.locator("input")).to_have_value("18.70")
+        expect(total.locator(".badge")).to_have_text("found 100%")
+        expect(page.locator("#extract-verdict")).to_have_text("Complete: nothing to look at.")
+        expect(page.locator("#checks")).to_contain_text("subtotal and tax add up to the total")
+        total.locator(".field-title").click()
+        box = page.locator("#field-viewer polygon.picked")
+        expect(box).to_have_attribute("data-id", total.get_attribute("data-id") or "")
+        shoot(page, "extract")
+        page.locator("#field-viewer polygon.field-found").first.click()
+        expect(field(page, "Merchant")).to_have_class(re.compile("picked"))
+        merchant = field(page, "Merchant").locator("input")
+        merchant.fill("Harbour Bakery Ltd")
+        merchant.press("Enter")
+        expect(field(page, "Merchant").locator(".badge")).to_have_text("corrected")
+        with page.expect_download() as download:
+            page.click("#fields-json")
+        saved = json.loads(download.value.path().read_text(encoding="utf-8"))
+        assert saved["data"]["merchant_name"] == "Harbour Bakery Ltd"
+        assert saved["fields"]["/merchant_name"]["status"] == "corrected"
+        with page.expect_download() as download:
+            page.click("#fields-csv")
+        rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
+        assert {row["field"]: row["value"] for row in rows}["/total"] == "18.70"
+
+        page.click("#way-names")
+        page.fill("#extract-names", " ")
+        page.click("#extract-again")
+        expect(page.locator("#extract-fault")).to_have_text("Write at least one field name.")
+        page.fill("#extract-names", "receipt, total")
+        page.click("#extract-again")
+        expect(page.locator("#fields-list .field")).to_have_count(2)
+        page.click("#way-schema")
+        page.fill("#extract-schema", "{")
+        page.click("#extract-again")
+        expect(page.locator("#extract-fault")).to_contain_text("This is not a JSON Schema")
+        page.fill("#extract-schema", '{"type": "object", "properties": {"total": {"type": "number"}}}')
+        page.click("#extract-again")
+        expect(page.locator("#fields-list .field")).to_have_count(1)
+        drop(page, BROKEN)
+        page.locator("#extract-files .file-name", has_text="broken.png").click()
+        expect(page.locator("#extract-failure .problem")).to_contain_text("The image is damaged")
+
+
+def field(page: Page, title: str) -> Locator:
+    return page.locator("#fields-list .field", has=page.get_by_text(re.compile(f"^{title}$", re.IGNORECASE)))
+
+
+def chapters(count: int) -> bytes:
+    return text_pdf(*(text_at(30, 380, f"Chapter {number + 1}", 24) + paragraph() for number in range(count)))
+
+
+def add(page: Page, *files: Path | tuple[str, bytes]) -> None:
+    give(page, *files, field="#jobs-input")
+    expect(page.locator("#jobs-status")).to_contain_text("Jobs added")
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator(".job", has=page.get_by_text(name, exact=True))
+
+
+def state(page: Page, name: str) -> Locator:
+    return row(page, name).locator(".badge")
+
+
+def press(page: Page, name: str, act: str) -> None:
+    row(page, name).locator(f"[data-act={act}]").click()
+
+
+def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Browser, server: Server) -> None:
+    with visit(browser, server, path="/ui/#jobs") as page:
+        expect(page.locator("#jobs-empty")).to_be_visible()
+        add(page, (HOSTILE, chapters(3)), BROKEN)
+        expect(state(page, HOSTILE)).to_have_text("done")
+        expect(state(page, "broken.png")).to_have_text("failed")
+        expect(row(page, "broken.png")).to_contain_text("The image is damaged")
+
+        page.click("#tab-read")
+        page.click("#options summary")
+        page.select_option("#pdf-text", "never")
+        page.click("#tab-jobs")
+        add(page, ("long.pdf", chapters(LONG)), ("waiting.pdf", chapters(1)))
+        expect(row(page, "long.pdf")).to_contain_text(re.compile(rf"[1-9]\d* of {LONG} pages"))
+        expect(row(page, "waiting.pdf")).to_contain_text("next in the queue")
+        shoot(page, "jobs")
+        press(page, "waiting.pdf", "cancel")
+        expect(state(page, "waiting.pdf")).to_have_text("cancelled")
+        press(page, "long.pdf", "cancel")
+        expect(state(page, "long.pdf")).to_have_text("cancelled")
+        press(page, "waiting.pdf", "retry")
+        expect(state(page, "waiting.pdf")).to_have_text("done")
+        page.select_option("#jobs-filter", "failed")
+        expect(row(page, "waiting.pdf")).to_have_count(0)
+        press(page, "broken.png", "remove")
+        press(page, "broken.png", "sure")
+        expect(row(page, "broken.png")).to_have_count(0)
+        page.select_option("#jobs-filter", "all")
+
+        show_result(page)
+        page.click("#tab-jobs")
+        page.route("**/v1/jobs**", lambda route: route.abort())
+        page.click("#jobs-refresh")
+        expect(page.locator("#jobs-problem")).to_contain_text("The service can't be reached")
+        page.unroute_all()
+        page.click("#jobs-refresh")
+        expect(page.locator("#jobs-problem")).to_be_empty()
+    show_narrow(browser, server)
+
+
+def show_result(page: Page) -> None:
+    """The pages of a job, with the picture of a file that was added in this tab."""
+    press(page, HOSTILE, "show")
+    expect(page.locator("#document-name")).to_have_text(HOSTILE)
+    expect(page.locator("#page-count")).to_have_text("of 3")
+    expect(page.locator("#viewer img.picture")).to_be_visible()
+    page.click("#after")
+    expect(page.locator("#result-preview")).to_contain_text("Chapter 2")
+    page.click(".menu summary")
+    with page.expect_download() as download:
+        page.click("[data-format=json]")
+    assert json.loads(download.value.path().read_text(encoding="utf-8"))["page_count"] == 3
+
+
+def show_narrow(browser: Browser, server: Server) -> None:
+    """The same jobs on a phone, dark and in Chinese, in another tab, which has no pictures."""
+    with visit(browser, server, width=390, height=844, locale="zh-CN", dark=True, path="/ui/#jobs") as page:
+        expect(state(page, "long.pdf")).to_have_text("已取消")
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+        press(page, HOSTILE, "show")
+        expect(page.locator("#result-preview")).to_contain_text("Chapter 1")
+        expect(page.locator(".missing").first).to_be_visible()
+
+
+def test_live_says_first_how_the_service_does_then_draws_charts(browser: Browser, server: Server) -> None:
+    with visit(browser, server) as page:
+        page.click("[data-sample='receipt.png']")
+        expect(page.locator("#files .file.done")).to_have_count(1)
+        page.click("#tab-live")
+        expect(page.locator("#verdict")).to_contain_text("Healthy")
+        expect(page.locator(".chart").first).to_be_visible()
+        assert page.locator(".chart").count() >= 8
+        expect(page.locator(".chart svg[role=img]").first).to_have_attribute("aria-label", re.compile("Requests"))
+        expect(page.locator("#recent-rows tr", has_text="receipt.png")).to_contain_text("done")
+        cases: dict[str, dict[str, object]] = {
+            "Overloaded: all requests": {"history": [{"refused": 2.0, "pages": 0.0}]},
+            "Overloaded, some requests": {"history": [{"refused": 2.0, "pages": 1.0}], "waiting": 7},
+            "Busy: 7 waiting": {"waiting": 7},
+            "can't read pages: no model": {"ready": False, "reasons": ["no model"]},
+        }
+        now = json.loads(page.evaluate("fetch('../state').then((answer) => answer.text())"))
+        for sentence, change in cases.items():
+            page.route("**/state", partial(_answer, json.dumps(_changed(now, change))))
+            expect(page.locator("#verdict")).to_contain_text(sentence)
+            page.unroute_all()
+
+
+def _answer(body: str, route: Route) -> None:
+    route.fulfill(body=body, content_type="application/json")
+
+
+def _changed(now: dict[str, object], change: dict[str, object]) -> dict[str, object]:
+    """The state with `waiting` work, and with points of now that have the values of `history`."""
+    told = json.loads(json.dumps(now))
+    told.update({name: value for name, value in change.items() if name in {"ready", "reasons"}})
+    for queue in told["queues"]:
+        queue["waiting"]["normal"] = change.get("waiting", 0)
+    steps = change.get("history", [])
+    if isinstance(steps, list):
+        calm = [{**point, "refused": 0.0} for point in told["history"] if point["at"] < told["at"] - 60]
+        last = {**told["history"][-1], "at": told["at"] - 1}
+        told["history"] = [*calm, *({**last, **step} for step in steps or [{"refused": 0.0}])]
+    return dict(told)
