@@ -115,13 +115,13 @@ def _page(layout: ET.Element, page: PageResult, placed: AreaPage) -> None:
 
 
 def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
-    """The area as an element: a figure without text is an illustration, anything else a text block."""
+    """The area as an element: a figure or a mark without text is an illustration, anything else a text block."""
     tags = [f"type_{area.type}"] + ([] if area.level is None else [f"level_{area.level}"])
     attributes = {"ID": f"block_{number}", "TAGREFS": " ".join(tags), **_place(area.box)}
     turn = _common_angle(area.rows)
     if turn:
         attributes["ROTATION"] = str(turn)
-    figure = (area.type is BlockType.FIGURE and not area.rows) or area.type in MARK_TYPES
+    figure = (area.type is BlockType.FIGURE or area.type in MARK_TYPES) and not area.rows
     return ET.SubElement(space, "Illustration" if figure else "TextBlock", attributes)
 
 
