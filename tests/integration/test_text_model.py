@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,14 +14,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from inkgate.caller import NO_CALLER
-from inkgate.errors import EngineFailed
+from inkgate.errors import EngineFailed, InputRejected
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.extraction.text_model import TEXT_MODEL, TextModelServer, parsed_object, parts_of
 from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import Extraction, FieldStatus
 from inkgate.settings import TextModelSettings, load_settings
-from inkgate.types import DocumentResult
+from inkgate.types import DocumentResult, Line, PageResult, Word
 from support.receipts import RECEIPT, page
 
 pytestmark = pytest.mark.anyio
@@ -74,6 +75,26 @@ async def test_what_it_finds_is_looked_up_and_what_it_makes_up_is_null() -> None
     assert request["model"] == "small"
     assert "ANCHOR" in request["messages"][1]["content"]
     assert request["response_format"]["json_schema"]["schema"]["required"] == ["cashier", "harbour"]
+
+
+async def test_terms_of_the_domain_correct_the_pages_and_are_told_to_the_model(tmp_path: Path) -> None:
+    terms = tmp_path / "terms.toml"
+    terms.write_text('[[terms]]\nterm = "Bollard hook"\n')
+    quad = ((0.0, 0.0), (90.0, 0.0), (90.0, 9.0), (0.0, 9.0))
+    words = (Word("Part:", quad, 1.0), Word("Bo11ard", quad, 0.6), Word("hook", quad, 1.0))
+    pages = (PageResult(0, lines=(Line("Part: Bo11ard hook", quad, 0.6, words),)),)
+    async with answering(lambda _: said({"part": "Bollard hook"})) as (url, asked):
+        fields = {"terms": [str(terms)], "text_model": {"url": url, "model": "small"}}
+        finder = field_finder(load_settings(None, fields=fields))
+        async with finder.running():
+            wanted = await finder.wanted(FieldRequest(names=("part",)))
+            result = DocumentResult("slip", "image/png", 1, 1, "fake", pages)
+            extraction = await finder.find(result, wanted, NO_CALLER)
+    assert "Bollard hook" in asked[0]["messages"][0]["content"]
+    source = extraction.fields["/part"].sources[0]
+    assert (extraction.data["part"], source.read_as) == ("Bollard hook", "Part: Bo11ard hook")
+    with pytest.raises(InputRejected, match="terms"):
+        field_finder(load_settings(None, fields={"terms": [str(tmp_path / "none.toml")]}))
 
 
 async def test_a_server_that_knows_no_schemas_is_asked_without() -> None:

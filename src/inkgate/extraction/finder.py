@@ -20,6 +20,7 @@ from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
+from inkgate.fields.terms import TermChange, Terms, TermsFileInvalid, with_read_as
 from inkgate.fields.values import Extraction, Proposal
 from inkgate.reader import ReadOptions
 from inkgate.settings import FieldsSettings, Settings
@@ -46,8 +47,10 @@ class FieldFinder:
         *,
         asks: bool = False,
         text_model: TextModelServer | None = None,
+        terms: Terms | None = None,
     ) -> None:
         """`asks`: the engine is a model that can be asked for fields."""
+        self._terms = terms or Terms(())
         self.types = types
         self._settings = settings
         self._asks = asks
@@ -70,18 +73,27 @@ class FieldFinder:
 
     async def find(self, result: DocumentResult, wanted: WantedFields, caller: Caller) -> Extraction:
         """The fields of a document that was read with `read_options`. A text model that fails costs its values only."""
-        schema = wanted.schema
+        schema, pages = wanted.schema, result.pages
+        changes: list[TermChange] = []
+        if self._terms.forms:
+            pages, changes = await self._threads.run(self._with_terms, pages)
         if schema is None:
-            schema = await self._threads.run(classify, result.pages, self.types)
+            schema = await self._threads.run(classify, pages, self.types)
         asked: Proposals = {}
         notes: tuple[str, ...] = ()
         if self._text_model is not None and wanted.given is None:
             try:
-                asked = await self._text_model.propose(result.pages, schema, caller)
+                asked = await self._text_model.propose(pages, schema, caller)
             except InkgateError as error:
                 log.warning("text_model_failed", code=error.code)
                 notes = (TEXT_MODEL_FAILED,)
-        return await self._threads.run(self._decided, result.pages, schema, wanted, asked, notes)
+        found = await self._threads.run(self._decided, pages, schema, wanted, asked, notes)
+        return with_read_as(found, changes)
+
+    def _with_terms(self, pages: Sequence[PageResult]) -> tuple[tuple[PageResult, ...], list[TermChange]]:
+        """Blocking."""
+        corrected = [self._terms.correct(page) for page in pages]
+        return tuple(page for page, _ in corrected), [change for _, changes in corrected for change in changes]
 
     def _decided(
         self,
@@ -108,6 +120,11 @@ def field_finder(settings: Settings) -> FieldFinder:
         types = DocumentTypes.load(map(Path, settings.fields.types))
     except TypeFileInvalid as error:
         raise InputRejected("feature_unavailable", f"`fields.types`: {error}") from error
+    try:
+        terms = Terms.load(map(Path, settings.fields.terms))
+    except TermsFileInvalid as error:
+        raise InputRejected("feature_unavailable", f"`fields.terms`: {error}") from error
     configured = settings.fields.text_model
-    text_model = TextModelServer(configured) if configured.url else None
-    return FieldFinder(types, settings.fields, asks=settings.engine.name != "ppocr", text_model=text_model)
+    text_model = TextModelServer(configured, terms.forms) if configured.url else None
+    asks = settings.engine.name != "ppocr"
+    return FieldFinder(types, settings.fields, asks=asks, text_model=text_model, terms=terms)

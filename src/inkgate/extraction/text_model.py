@@ -33,6 +33,8 @@ _MOST_PARTS: Final = 20
 """Of a document. What comes behind them is not sent."""
 _MOST_BYTES: Final = 1 << 20
 """Of an answer."""
+_MOST_OF_TERMS: Final = 2000
+"""Characters of terms that are sent with each call."""
 _TOKENS_A_FIELD: Final = 100
 _MOST_TOKENS: Final = 8000
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
@@ -47,8 +49,10 @@ _ORDER: Final = (
 class TextModelServer:
     """The server. Entered once, before its first use."""
 
-    def __init__(self, settings: TextModelSettings) -> None:
+    def __init__(self, settings: TextModelSettings, terms: Sequence[str] = ()) -> None:
+        """`terms`: of the domain; as many as fit are told to the model."""
         self._settings = settings
+        self._order = _ORDER + _hint(terms)
         self._calls = anyio.Semaphore(settings.concurrent)
         self._breaker = Breaker("text_model")
         self._constrained = True
@@ -129,7 +133,7 @@ class TextModelServer:
             "temperature": 0,
             "max_tokens": min(_MOST_TOKENS, 200 + _TOKENS_A_FIELD * len(questions)),
             "messages": [
-                {"role": "system", "content": _ORDER},
+                {"role": "system", "content": self._order},
                 {"role": "user", "content": f"Keys: {json.dumps(list(questions), ensure_ascii=False)}\n\n{text}"},
             ],
         }
@@ -144,6 +148,18 @@ class TextModelServer:
             wanted = {"name": "fields", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return body
+
+
+def _hint(terms: Sequence[str]) -> str:
+    """Terms of the domain, for the model."""
+    told: list[str] = []
+    room = _MOST_OF_TERMS
+    for term in terms:
+        room -= len(term) + 2
+        if room < 0:
+            break
+        told.append(term)
+    return f" Terms that the document may have: {', '.join(told)}." if told else ""
 
 
 def parts_of(pages: Sequence[PageResult], most: int) -> Iterator[str]:

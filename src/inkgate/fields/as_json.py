@@ -73,6 +73,7 @@ def _source(source: Source) -> Json:
         "match": source.match.value,
         "confidence": round(source.confidence, 4),
         "label": encodable(source.label) or None,
+        **({"read_as": encodable(source.read_as)} if source.read_as else {}),
     }
 
 

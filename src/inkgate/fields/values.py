@@ -40,6 +40,7 @@ class Source:
         text: as printed.
         confidence: the least of its lines' or words'.
         label: the text beside or above it that names it; empty if there is none.
+        read_as: the text as it was read, where a word of it became a domain term; else empty.
     """
 
     page: int
@@ -49,6 +50,7 @@ class Source:
     match: Match
     confidence: float
     label: str = ""
+    read_as: str = ""
 
 
 class FieldStatus(StrEnum):
