@@ -84,7 +84,7 @@ async def test_terms_of_the_domain_correct_the_pages_and_are_told_to_the_model(t
     words = (Word("Part:", quad, 1.0), Word("Bo11ard", quad, 0.6), Word("hook", quad, 1.0))
     pages = (PageResult(0, lines=(Line("Part: Bo11ard hook", quad, 0.6, words),)),)
     async with answering(lambda _: said({"part": "Bollard hook"})) as (url, asked):
-        fields = {"terms": [str(terms)], "text_model": {"url": url, "model": "small"}}
+        fields: Json = {"terms": [str(terms)], "text_model": {"url": url, "model": "small"}}
         finder = field_finder(load_settings(None, fields=fields))
         async with finder.running():
             wanted = await finder.wanted(FieldRequest(names=("part",)))
