@@ -74,7 +74,12 @@ INPUT_CODES: dict[str, Code] = {
     "media_type_unsupported": Code(
         "The Content-Type is not accepted here", "Send application/json or multipart/form-data."
     ),
-    "not_acceptable": Code("The format asked for does not exist", "Ask for text, markdown, json, hocr or alto."),
+    "not_acceptable": Code(
+        "The format asked for does not exist", "Ask for text, markdown, json, hocr, alto, csv, pdf, docx or xlsx."
+    ),
+    "format_unavailable": Code(
+        "The format asked for can't be written here", "Install inkgate[files] there, or ask for another format."
+    ),
     "url_forbidden": Code("The URL may not be fetched", "Send the file itself, or allow its host in `fetch`."),
     "url_unreachable": Code("The URL could not be fetched", "Check that the URL answers 200 with the file itself."),
     "upstream_rejected": Code(
@@ -159,7 +164,7 @@ ENGINE_CODES: dict[str, Code] = {
     ),
     "page_timeout": Code(
         "The page took too long to render",
-        "Try again. If it happens again, simplify the page, or raise `pdf.page_timeout_s`.",
+        "Try again. If it happens again, simplify the page, or raise `pdf.page_timeout_s` or `pdf.write_timeout_s`.",
     ),
     "engine_output_invalid": Code(
         "The model's answer could not be parsed", "Try again. If it happens again, choose another task or engine."

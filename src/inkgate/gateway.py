@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from inkgate.caller import Caller, Priority
+from inkgate.documents.files.write import FileOrder
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.reader import Reader, Reading, ReadOptions
 from inkgate.serving.limiter import Arrival, Limiter, Permit, WaitingRoom, WorkOutcome, outcome_of
@@ -71,6 +72,10 @@ class Admitted:
     async def picture(self, document: Document, page: int, longest_side: int) -> Pixels:
         """The pixels of page number `page`; see Reader.picture."""
         return await self._gateway.reader.picture(document, page, longest_side, self.caller)
+
+    async def file(self, order: FileOrder) -> bytes:
+        """The file of a document that was read; see Reader.file."""
+        return await self._gateway.reader.file(order, self.caller)
 
     def send(self, upstream: Upstream, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
         """The answer of `upstream` to a request that is relayed to it; see Upstream.send."""

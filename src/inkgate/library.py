@@ -23,7 +23,6 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import partial
-from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import Protocol, Self, TypedDict, TypeVar, Unpack
@@ -37,27 +36,24 @@ from inkgate.client.files import File, load
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads, single_error
 from inkgate.coordinates import Coordinates
+from inkgate.documents.files import FileFormat
+from inkgate.documents.files.write import FileOrder
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
-from inkgate.documents.pages import PageSelection, select
-from inkgate.errors import InputRejected
+from inkgate.documents.pages import PageSelection
 from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.values import Extraction
+from inkgate.library_options import SettingsSource, read_options, settings_of, without_server
 from inkgate.reader import Reading, ReadOptions
-from inkgate.settings import DegradationSettings, LimitSettings, PdfText, Settings, config_file, load_settings
+from inkgate.settings import PdfText
 from inkgate.telemetry.logs import log_as_library
-from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
+from inkgate.types import Document, DocumentResult, PageResult, Task
 
 T = TypeVar("T")
 
 Source = File | Document
 """A path, the bytes, a file open in binary mode, or a Document, which is bytes with a name."""
-SettingsSource = Settings | Mapping[str, Mapping[str, object]] | str | os.PathLike[str] | None
-"""Settings, changes such as `{"engine": {"name": "hunyuanocr"}}`, or a TOML file. Without a file, the one that
-INKGATE_CONFIG names applies. The environment (`INKGATE_...`) applies to all but Settings.
-"""
 
-_NO_DEADLINE_S = 365 * 24 * 3600.0
 _NOT_OPEN = "This Ocr is not open: read inside its `with` block, where the models are loaded."
 _CLOSED = "The `with` block of this Ocr ended before the document was read."
 _FORKED = "This Ocr was opened by another process, and models do not survive a fork. Open one in this process."
@@ -106,7 +102,8 @@ class OcrResult(DocumentResult):
         *,
         marks: bool = False,
     ) -> bytes:
-        """The document as a file: `text`, `markdown`, `json`, `hocr` or `alto`. Raises ValueError for another.
+        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto` or `csv`. Raises ValueError for
+        another; `Ocr.file` makes binary files.
 
         `marks`: mark doubtful words and blocks in the Markdown.
         """
@@ -188,7 +185,7 @@ class AsyncOcr:
 
     def __init__(self, settings: SettingsSource = None) -> None:
         """Raises ValueError or OSError if the settings are wrong or their file can't be read."""
-        self._settings = without_server(_settings(settings))
+        self._settings = without_server(settings_of(settings))
         self._stack = AsyncExitStack()
         self._service: Service | None = None
         self._pid = 0
@@ -235,6 +232,33 @@ class AsyncOcr:
             if reading.failure is not None:
                 raise reading.failure
             return _ocr_result(result)
+
+    async def file(
+        self,
+        document: Source,
+        result: DocumentResult,
+        format: FileFormat | str,  # noqa: A002 - the term
+        *,
+        password: str = "",
+    ) -> bytes:
+        """The file of a `document` whose `result` was read: `pdf` (searchable), `docx` or `xlsx`. The last two show
+        tables and headings of results of the task `parse`. Needs `inkgate[files]`.
+
+        Raises:
+            OSError: the file can't be read.
+            InputRejected: the document can't be written, or "format_unavailable": `inkgate[files]` is not installed.
+            ValueError: there is no such format.
+        """
+        _check_open(self._pid if self._service else 0)
+        kind = FileFormat(format)
+        with self._cancelled_at_close():
+            async with self._slots:
+                loaded = await self._threads.run(_loaded, document)
+                if (service := self._service) is None:
+                    raise RuntimeError(_CLOSED)
+                order = FileOrder(loaded, result, kind, password)
+                return await service.gateway.reader.file(order, NO_CALLER)
+        raise RuntimeError(_CLOSED)
 
     @asynccontextmanager
     async def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> AsyncIterator[Reading]:
@@ -386,6 +410,18 @@ class Ocr:
         portal, loaded = self._open_portal(), _loaded(document)
         return _call(portal, partial(self._ocr.read, loaded, **arguments))
 
+    def file(
+        self,
+        document: Source,
+        result: DocumentResult,
+        format: FileFormat | str,  # noqa: A002 - the term
+        *,
+        password: str = "",
+    ) -> bytes:
+        """See AsyncOcr.file."""
+        portal, loaded = self._open_portal(), _loaded(document)
+        return _call(portal, partial(self._ocr.file, loaded, result, format, password=password))
+
     def extract(
         self, document: Source, *, data: Mapping[str, object] | str | None = None, **wanted: Unpack[ExtractArguments]
     ) -> DocumentFields:
@@ -410,48 +446,6 @@ class Ocr:
         _refuse_event_loop()
         assert self._portal is not None  # noqa: S101 - checked above
         return self._portal
-
-
-def without_server(settings: Settings) -> Settings:
-    """The settings for documents of one program, where no other client waits: unless these settings differ from their
-    defaults, there is no time limit, and quality is not lowered under load.
-    """
-    # Not by model_fields_set: changing one setting of a branch marks all of them.
-    limits, serving = settings.limits, settings.serving
-    if limits.time_s == LimitSettings().time_s:
-        limits = limits.model_copy(update={"time_s": _NO_DEADLINE_S})
-    if serving.degradation == DegradationSettings():
-        degradation = DegradationSettings(enabled=False)
-        serving = serving.model_copy(update={"degradation": degradation})
-    return settings.model_copy(update={"limits": limits, "serving": serving})
-
-
-def read_options(
-    task: Task | str = TaskKind.PARSE,
-    pages: PageSelection | str | int | Sequence[int] | None = None,
-    pdf_text: PdfText | str | None = None,
-    password: str = "",
-) -> ReadOptions:
-    """The options for the Reader; see ReadArguments.
-
-    Raises:
-        InputRejected: "options_invalid" or "pages_invalid".
-    """
-    try:
-        task = task if isinstance(task, Task) else Task(TaskKind(task))
-        pdf_text = None if pdf_text is None else PdfText(pdf_text)
-    except ValueError as error:
-        raise InputRejected("options_invalid", f"{error}.") from error
-    chosen = pages if isinstance(pages, PageSelection) else select(pages, first=1)
-    return ReadOptions(task, chosen, pdf_text, password)
-
-
-def _settings(source: SettingsSource) -> Settings:
-    if isinstance(source, Settings):
-        return source
-    if isinstance(source, Mapping):
-        return load_settings(config_file(), **{branch: dict(values) for branch, values in source.items()})
-    return load_settings(config_file() if source is None else Path(source))
 
 
 def _loaded(source: Source) -> Document:

@@ -15,6 +15,8 @@ from anyio.abc import TaskGroup
 
 from inkgate.caller import Caller, with_default_priority
 from inkgate.concurrency import Threads, single_error
+from inkgate.documents.files import FileFormat
+from inkgate.documents.files.write import FileOrder, office_file
 from inkgate.documents.open import OpenDocument, Opener
 from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
@@ -241,6 +243,7 @@ class Reader:
         self._after_page = after_page
         self._observer = observer
         self._finishing = Threads("documents", 1)
+        self._files = Threads("files", 2)
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions, caller: Caller) -> AsyncIterator[Reading]:
@@ -284,6 +287,23 @@ class Reader:
         async with self._opener.open(document, PdfText.NEVER, rank=caller.priority.rank) as opened:
             (index,) = parse_page_list([page], first=1).indexes(opened.page_count)
             return await (await opened.page(index, caller.priority.rank)).pixels(longest_side)
+
+    async def file(self, order: FileOrder, caller: Caller) -> bytes:
+        """The file that `order` describes. PDFs are written in a worker process, others in a thread.
+
+        Raises:
+            InputRejected: "format_unavailable"; or the document can't be written: see SearchablePdfs.make.
+            EngineFailed: writing takes too long.
+        """
+        begun = perf_counter()
+        with anyio.CancelScope(deadline=caller.deadline):
+            if order.format is FileFormat.PDF:
+                made = await self._opener.searchable_pdf(order.document, order.result.pages, order.password)
+            else:
+                made = await self._files.run(office_file, order)
+            self._observer.stage("assemble", perf_counter() - begun)
+            return made
+        raise caller.timeout_error("The document's time limit passed before its file was written.")
 
     def _select(self, page_count: int, options: ReadOptions) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if options.pages is None else options.pages.indexes(page_count)

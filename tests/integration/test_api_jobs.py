@@ -35,7 +35,7 @@ async def test_an_upload_is_accepted_read_and_shown_in_every_format(tmp_path: Pa
         assert (done["position"], done["eta_s"], done["error"]) == (None, None, None)
         assert {task.kind for task in api.engine.tasks} == {TaskKind.PARSE}
         at_once = {"files": {"file": ("scan.tiff", tiff(45))}, "data": {"task": "parse", "pages": "1-44"}}
-        for format_ in ("json", "text", "markdown", "hocr", "alto"):
+        for format_ in ("json", "text", "markdown", "hocr", "alto", "csv", "pdf"):
             found = await api.client.get(job["links"]["result"], params={"format": format_})
             expected = await api.client.post("/ocr", params={"format": format_}, **at_once)  # type: ignore[arg-type]
             assert found.headers["content-type"] == expected.headers["content-type"]

@@ -22,7 +22,7 @@ from PIL import Image
 import inkgate
 from inkgate.caller import Caller
 from inkgate.cli.configure import configured
-from inkgate.library import without_server
+from inkgate.library_options import without_server
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Page, PageResult, Task
 from support.api_client import tiff

@@ -59,7 +59,7 @@ MISUSES: list[tuple[list[str], str]] = [
     ),
     (["read", "page.png", "--engine", "tesseract"], "Name one of them with --engine"),
     (["read", "page.png", "-o", "out", "--overwrite", "--skip-existing"], "contradict each other"),
-    (["read", "page.png", "-f", "docx"], "'docx' is not a format"),
+    (["read", "page.png", "-f", "odt"], "'odt' is not a format"),
     (["read", "page.png", "-f", "text,json"], "-o DIR"),
     (["read", "page.png", "--pages", "3-1"], "'3-1'"),
     (["read", "page.png", "--pages", "0"], "'0'"),

@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 
 from inkgate import __version__
+from inkgate.documents.files import excel, word
+from inkgate.documents.files.glyphless import CharacterCodes
+from inkgate.documents.files.text_content import page_content
 from inkgate.documents.formats import Format, render
 from inkgate.types import DocumentResult, PageError, PageResult, TaskKind
 from support import sample_results as sample
@@ -21,22 +24,27 @@ def document(*pages: PageResult) -> DocumentResult:
 
 def test_each_format_has_its_own_suffix_and_a_media_type() -> None:
     suffixes = {kind.suffix for kind in Format}
-    assert suffixes == {".txt", ".md", ".json", ".hocr", ".alto.xml"}
+    assert suffixes == {".txt", ".md", ".json", ".hocr", ".alto.xml", ".csv"}
     assert all("/" in kind.media_type for kind in Format)
 
 
-def test_only_markdown_asks_for_layout() -> None:
-    assert [kind for kind in Format if kind.task_kind is TaskKind.PARSE] == [Format.MARKDOWN]
+def test_formats_that_show_blocks_ask_for_layout() -> None:
+    assert [kind for kind in Format if kind.task_kind is TaskKind.PARSE] == [Format.MARKDOWN, Format.CSV]
 
 
 @strategies.examples
 @given(strategies.documents())
 def test_every_result_has_every_format(result: DocumentResult) -> None:
+    may_be_empty = {Format.TEXT, Format.MARKDOWN, Format.CSV}
     for kind in Format:
-        assert render(result, kind).decode("utf-8").endswith("\n") or kind in {Format.TEXT, Format.MARKDOWN}
+        assert render(result, kind).decode("utf-8").endswith("\n") or kind in may_be_empty
+    codes = CharacterCodes()
+    assert all(page_content(page, codes) is None or page.width for page in result.pages if not page.lines)
+    assert word.render(result).startswith(b"PK")
+    assert excel.render(result).startswith(b"PK")
 
 
-@pytest.mark.parametrize("kind", Format)
+@pytest.mark.parametrize("kind", [kind for kind in Format if kind is not Format.CSV])  # shows tables only
 def test_a_failed_page_is_told_in_every_format(kind: Format) -> None:
     rendered = render(sample.DOCUMENT, kind).decode()
     assert "its content stream ends -- early" in rendered

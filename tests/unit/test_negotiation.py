@@ -30,7 +30,7 @@ def test_format_wins_then_the_best_of_accept() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(("name", "accept"), [("form", None), ("docx", "*/*"), (None, "image/png"), (None, "*/*;q=0")])
+@pytest.mark.parametrize(("name", "accept"), [("form", None), ("odt", "*/*"), (None, "image/png"), (None, "*/*;q=0")])
 def test_what_nobody_can_make_is_not_acceptable(name: str | None, accept: str | None) -> None:
     with pytest.raises(InputRejected) as rejected:
         choose(name, accept)

@@ -22,6 +22,7 @@ from inkgate.api.paddlex import ERROR_SCHEMA, Paddlex, success_schema
 from inkgate.api.rapidocr import RapidOcrForm
 from inkgate.codec import document_to_dict
 from inkgate.coordinates import Coordinates
+from inkgate.documents.files import names_of_formats
 from inkgate.documents.formats import Format, render
 from inkgate.errors import InputRejected
 from inkgate.types import Document, DocumentResult
@@ -82,7 +83,7 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
     "pages": ("Pages from 1, such as `1-3,7` or `5-`.", _PAGES),
     "format": (
         "The response's format; overrides the Accept header. `json` is the document as in the published schema.",
-        {"type": "string", "enum": [*(member.value for member in Format), "ndjson"]},
+        {"type": "string", "enum": [*names_of_formats(), "ndjson"]},
     ),
     "task": ("`text`: lines. `parse`: blocks and Markdown as well.", {"type": "string", "enum": ["text", "parse"]}),
     "blocks": ("`true`: blocks and Markdown too; the same as `task=parse`.", {"type": "boolean"}),

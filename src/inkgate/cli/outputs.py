@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -15,9 +15,13 @@ import orjson
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse
 from inkgate.coordinates import Coordinates
+from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
 from inkgate.types import DocumentResult
+
+FileContents = Mapping[FileFormat, bytes]
+"""The binary files of one document, made before it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,13 @@ class ToFolder:
     """
 
     folder: Path
-    formats: tuple[Format, ...]
+    formats: tuple[AnyFormat, ...]
     places: dict[InputDocument, Path]
     keep: bool = False
     coordinates: Coordinates | None = None
     marks: bool = False
 
-    def write(self, source: InputDocument, result: DocumentResult) -> None:
+    def write(self, source: InputDocument, result: DocumentResult, files: FileContents | None = None) -> None:
         """Writes the files of one document. Replaces existing ones unless `keep` is set.
 
         Raises:
@@ -45,7 +49,7 @@ class ToFolder:
         result = marked_document(result) if self.marks else result
         for format, path in zip(self.formats, self.files(source), strict=True):  # noqa: A001 - the glossary's word
             if not (self.keep and path.exists()):
-                write_whole(path, render(result, format, self.coordinates))
+                write_whole(path, _content(result, format, files or {}, self.coordinates))
 
     def files(self, source: InputDocument) -> list[Path]:
         """The files of one document, one per format."""
@@ -57,14 +61,19 @@ class ToFolder:
 class ToStdout:
     """Prints documents one after another. `several`: print separators."""
 
-    format: Format
+    format: AnyFormat
     several: bool
     coordinates: Coordinates | None = None
     marks: bool = False
 
-    def write(self, source: InputDocument, result: DocumentResult) -> None:
+    def write(self, source: InputDocument, result: DocumentResult, files: FileContents | None = None) -> None:
         """Prints one document: several texts each below a line with its name, several JSON documents one per line."""
-        data = render(marked_document(result) if self.marks else result, self.format, self.coordinates)
+        result = marked_document(result) if self.marks else result
+        data = _content(result, self.format, files or {}, self.coordinates)
+        if isinstance(self.format, FileFormat):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            return
         if self.several and self.format is Format.JSON:
             data = orjson.dumps(orjson.loads(data))
         elif self.several:
@@ -73,6 +82,10 @@ class ToStdout:
             data += b"\n"
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+
+
+def _content(result: DocumentResult, wanted: AnyFormat, files: FileContents, coordinates: Coordinates | None) -> bytes:
+    return files[wanted] if isinstance(wanted, FileFormat) else render(result, wanted, coordinates)
 
 
 Output = ToFolder | ToStdout
@@ -88,7 +101,7 @@ class ExistingResults(StrEnum):
 
 def to_folder(
     folder: Path,
-    formats: tuple[Format, ...],
+    formats: tuple[AnyFormat, ...],
     sources: Sequence[InputDocument],
     existing: ExistingResults = ExistingResults.REFUSE,
 ) -> ToFolder:
@@ -111,6 +124,10 @@ def to_folder(
                 "Name their folder instead of the files, or read them in two runs.",
             )
     planned = ToFolder(folder, formats, places, keep=existing is ExistingResults.KEEP)
+    read = {source.path.resolve() for source in sources if source.path is not None}
+    for path in (path for source in sources for path in planned.files(source)):
+        if path.resolve() in read:
+            raise misuse(f"{path} would be replaced by its own result. Write to another folder.")
     if existing is ExistingResults.REFUSE:
         _refuse_existing([path for source in sources for path in planned.files(source) if path.exists()])
     return planned
@@ -130,7 +147,7 @@ def _named(relative: PurePath, short: Counter[PurePath]) -> PurePath:
     return bare if short[bare] == 1 else relative
 
 
-def to_stdout(formats: tuple[Format, ...], documents: int) -> ToStdout:
+def to_stdout(formats: tuple[AnyFormat, ...], documents: int) -> ToStdout:
     """Standard output for one format.
 
     Raises:
@@ -138,7 +155,9 @@ def to_stdout(formats: tuple[Format, ...], documents: int) -> ToStdout:
     """
     if len(formats) > 1:
         raise misuse("Several formats need files: add -o DIR.")
-    if documents > 1 and formats[0] in {Format.HOCR, Format.ALTO}:
+    if isinstance(formats[0], FileFormat) and sys.stdout.isatty():
+        raise misuse(f"{formats[0]} is a binary file, which a terminal can't show: add -o DIR, or redirect it.")
+    if documents > 1 and (isinstance(formats[0], FileFormat) or formats[0] in {Format.HOCR, Format.ALTO, Format.CSV}):
         raise misuse(f"Several documents as {formats[0]} need files: add -o DIR.")
     return ToStdout(formats[0], several=documents > 1)
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from inkgate.cli.inputs import InputDocument
     from inkgate.cli.outputs import ExistingResults, Output, ToFolder
     from inkgate.cli.reading import ReadCommand, ReadTally
-    from inkgate.documents.formats import Format
+    from inkgate.documents.files import AnyFormat
     from inkgate.documents.pages import PageSelection
 
-FORMATS = "text|markdown|json|hocr|alto"
+FORMATS = "text|markdown|json|hocr|alto|csv|pdf|docx|xlsx"
 SKIPPED_SHOWN = 10
 
 
@@ -42,7 +42,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             "--format",
             "-f",
             metavar=FORMATS,
-            help="Output formats, e.g. -f text,json. Default: text.",
+            help="Output formats, e.g. -f text,json. pdf is searchable. Default: text.",
             show_default=False,
         ),
     ] = None,
@@ -136,7 +136,7 @@ def _existing(*, overwrite: bool, skip_existing: bool) -> ExistingResults:
 
 
 def _into(
-    folder: Path, formats: tuple[Format, ...], sources: tuple[InputDocument, ...], existing: ExistingResults
+    folder: Path, formats: tuple[AnyFormat, ...], sources: tuple[InputDocument, ...], existing: ExistingResults
 ) -> tuple[ToFolder, tuple[InputDocument, ...]]:
     """The output, and the documents that need to be read for it."""
     from inkgate.cli.outputs import to_folder
@@ -189,20 +189,27 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
         raise typer.Exit(INTERRUPTED) from error
 
 
-def chosen_formats(given: list[str]) -> tuple[Format, ...]:
+def chosen_formats(given: list[str]) -> tuple[AnyFormat, ...]:
     """The requested formats, each once.
 
     Raises:
         typer.Exit: with status 2, if one is unknown.
     """
-    from inkgate.documents.formats import Format
+    from inkgate.documents.files import format_named, names_of_formats, require_writer
+    from inkgate.errors import InputRejected, install_extra
 
     names = dict.fromkeys(name.strip().lower() for part in given for name in part.split(","))
-    known = {kind.value: kind for kind in Format}
+    known = names_of_formats()
     for name in names:
         if name not in known:
             raise misuse(f"{name!r} is not a format. Choose from {', '.join(known)}.")
-    return tuple(known[name] for name in names)
+    formats = tuple(format_named(name) for name in names)
+    try:
+        for wanted in formats:
+            require_writer(wanted)
+    except InputRejected as error:
+        raise misuse(f"{error.detail} {install_extra('files')}.") from error
+    return formats
 
 
 def _selection(pages: str | None) -> PageSelection | None:

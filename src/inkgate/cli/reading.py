@@ -13,7 +13,7 @@ from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import remedy_here, say
 from inkgate.cli.outputs import Output
 from inkgate.codec import encodable
-from inkgate.documents.formats import Format
+from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.pages import PageSelection
 from inkgate.errors import CODES, InkgateError
 from inkgate.library import AsyncOcr, ReadArguments
@@ -27,7 +27,7 @@ class ReadCommand:
 
     sources: tuple[InputDocument, ...]
     to: Output
-    formats: tuple[Format, ...]
+    formats: tuple[AnyFormat, ...]
     pages: PageSelection | None
     pdf_text: PdfText | None
     password: str = field(default="", repr=False)
@@ -80,11 +80,14 @@ async def _read_one(ocr: AsyncOcr, order: ReadCommand, source: InputDocument, ti
     """Reads one document, writes its complete or partial results, and adds the outcome to `tally`."""
     problem = ""
     try:
-        result = await _result(ocr, Document(source.data(), encodable(source.name)), order.arguments, title)
+        document = Document(source.data(), encodable(source.name))
+        result = await _result(ocr, document, order.arguments, title)
         for note in result.notes:
             say(f"{source.name}: {note}")
         if result.status is not DocumentStatus.FAILED:
-            order.to.write(source, result)
+            binary = [wanted for wanted in order.formats if isinstance(wanted, FileFormat)]
+            files = {wanted: await ocr.file(document, result, wanted, password=order.password) for wanted in binary}
+            order.to.write(source, result, files)
     except InkgateError as error:
         problem = problem_line(source.name, error.as_page_error(), error.title)
     except BrokenPipeError:

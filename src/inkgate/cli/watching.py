@@ -17,7 +17,8 @@ from inkgate.cli.reading import problem_line
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
-from inkgate.documents.formats import Format, render
+from inkgate.documents.files import AnyFormat, FileFormat
+from inkgate.documents.formats import render
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.fields.as_json import document_fields_to_dict
 from inkgate.library import AsyncOcr, ExtractArguments, ReadArguments
@@ -44,7 +45,7 @@ class WatchCommand:
     """
 
     watched: WatchedFolder
-    formats: tuple[Format, ...]
+    formats: tuple[AnyFormat, ...]
     fields: ExtractArguments | None
     at_once: int
     poll_s: float
@@ -192,7 +193,10 @@ class FolderWatch:
             arguments: ReadArguments = {"task": TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT}
             result = await self._ocr.read(document, **arguments)
         for wanted in self._order.formats:
-            files[wanted.suffix] = await self._threads.run(render, result, wanted)
+            if isinstance(wanted, FileFormat):
+                files[wanted.suffix] = await self._ocr.file(document, result, wanted)
+            else:
+                files[wanted.suffix] = await self._threads.run(render, result, wanted)
         return files
 
 

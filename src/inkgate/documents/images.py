@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 from inkgate.concurrency import Threads
 from inkgate.documents.decode import FrameSource, Header, read_header, read_pixels
+from inkgate.documents.files.embedded_image import EmbeddedImage, embed
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import frame_offsets
 from inkgate.errors import InputRejected
@@ -90,6 +91,10 @@ class ImagePage:
         """
         threads = self._threads.fitting(self.size)
         return await threads.run(read_pixels, self._frame, self._header, longest_side)
+
+    async def embedded(self) -> EmbeddedImage:
+        """The image as a PDF embeds it. Raises InputRejected as `pixels` does."""
+        return await self._threads.fitting(self.size).run(embed, self._frame, self._header)
 
 
 class ImageDocument:

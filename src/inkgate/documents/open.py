@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
 from inkgate.concurrency import Threads
+from inkgate.documents.files.pdf_writers import PdfWriters
+from inkgate.documents.files.searchable_pdf import SearchablePdfs
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.pdf.pool import USUAL_RANK, PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.settings import LimitSettings, PdfSettings, PdfText
 from inkgate.supervision import Supervisor
-from inkgate.types import Document, Page
+from inkgate.types import Document, Page, PageResult
 
 _DECODE_THREADS = min(4, os.cpu_count() or 1)
 
@@ -54,7 +56,8 @@ class _OpenPdf:
 
 
 class Opener:
-    """Opens documents. Owns the threads that decode images and the worker processes that render PDFs.
+    """Opens documents, and makes searchable PDFs of them. Owns the threads that decode images and the worker processes
+    that render and write PDFs.
 
     Pages are not cached: each request decodes the page again.
     """
@@ -69,6 +72,8 @@ class Opener:
     async def __aenter__(self) -> Self:
         self._threads = DecodeThreads(Threads("decode", _DECODE_THREADS), Threads("decode-large", 1))
         self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, supervisor=self._supervisor))
+        writers = await self._stack.enter_async_context(PdfWriters(self._pdf, self._supervisor))
+        self._searchable = SearchablePdfs(writers, self._threads, self._limits.max_pixels)
         return self
 
     async def __aexit__(
@@ -110,3 +115,7 @@ class Opener:
                 yield _OpenPdf(opened)
         else:
             yield await open_image(document.data, file_type, self._limits.max_pixels, self._threads)
+
+    async def searchable_pdf(self, document: Document, pages: Sequence[PageResult], password: str = "") -> bytes:
+        """`document` as a PDF with the text of `pages`; see SearchablePdfs.make."""
+        return await self._searchable.make(document, pages, password)

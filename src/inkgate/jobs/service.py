@@ -17,7 +17,7 @@ from inkgate.jobs.store import JobStore
 from inkgate.layout.whole_document import finished_pages
 from inkgate.settings import JobSettings
 from inkgate.storage.uploads import Uploads
-from inkgate.types import DocumentResult, PageError, PageResult
+from inkgate.types import Document, DocumentResult, PageError, PageResult
 
 log = structlog.get_logger(__name__)
 
@@ -109,6 +109,10 @@ class JobService:
         return DocumentResult(
             job.name, known.mime_type, known.byte_count, known.page_count, known.engine, finished, known.notes
         )
+
+    async def source(self, job: Job) -> Document:
+        """What the job read, loaded again; see JobDocuments.load."""
+        return await self._documents.load(job)
 
     async def remove(self, job_id: str, tenant: str | None) -> None:
         """Removes an ended job and its pages; its upload goes with the next purge. Raises InputRejected as

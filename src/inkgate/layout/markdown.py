@@ -65,7 +65,7 @@ def page_markdown(blocks: Sequence[Block], left_out: Sequence[LeftOut] = ()) -> 
 
     A figure's own Markdown stands, whether or not the text inside it is left out.
     """
-    hidden = _hidden(blocks, left_out)
+    hidden = left_out_blocks(blocks, left_out)
     shown = [block for i, block in enumerate(blocks) if block.markdown and i not in hidden]
     known = NO_WORDS
     if any(block.markdown.endswith(HYPHENS) for block in shown):  # else there is no word to join, and this is slow
@@ -78,7 +78,7 @@ def running_text(blocks: Sequence[Block], kind: BlockType) -> str | None:
     return "\n".join(block.text for block in blocks if block.type is kind and block.text) or None
 
 
-def _hidden(blocks: Sequence[Block], left_out: Sequence[LeftOut]) -> set[int]:
+def left_out_blocks(blocks: Sequence[Block], left_out: Sequence[LeftOut]) -> set[int]:
     """Numbers of the blocks that are left out: by their lines, or by their text if the engine reports no lines, which
     are headers and footers only.
     """

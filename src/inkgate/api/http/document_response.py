@@ -23,7 +23,9 @@ from inkgate.api.http.uploads import UploadedBody
 from inkgate.caller import Caller
 from inkgate.codec import page_to_dict
 from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import render
+from inkgate.documents.files import FileFormat
+from inkgate.documents.files.write import FileOrder
+from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.gateway import Admitted
@@ -151,17 +153,21 @@ class DocumentResponse(Response):
             raise reading.failure
         if asked.find is not None:
             asked = replace(asked, show=await asked.find(result, admitted.caller), find=None)
-        begun = perf_counter()
-        content, media_type = await self._context.threads.run(_rendered, asked, result)
-        self._context.service.observer.stage("assemble", perf_counter() - begun)
+        if isinstance(asked.shape, FileFormat):
+            order = FileOrder(asked.document, result, asked.shape, asked.options.password)
+            content, media_type = await admitted.file(order), asked.shape.media_type
+        else:
+            begun = perf_counter()
+            content, media_type = await self._context.threads.run(_rendered, asked, asked.shape, result)
+            self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
 
 
-def _rendered(asked: ReadRequest, result: DocumentResult) -> tuple[bytes, str]:
+def _rendered(asked: ReadRequest, shape: Native | Format, result: DocumentResult) -> tuple[bytes, str]:
     result = marked_document(result) if asked.marks else result
-    if isinstance(asked.shape, Native):
+    if isinstance(shape, Native):
         return orjson.dumps(asked.show(result)), "application/json"
-    return render(result, asked.shape, asked.coordinates), asked.shape.media_type
+    return render(result, shape, asked.coordinates), shape.media_type
 
 
 async def stream_pages(

@@ -56,6 +56,7 @@ STATUSES: dict[str, int] = {
     "http_invalid": 400,
     "media_type_unsupported": 415,
     "not_acceptable": 406,
+    "format_unavailable": 406,
     "url_forbidden": 403,
     "url_unreachable": 422,
     "content_quarantined": 422,

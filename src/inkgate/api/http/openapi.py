@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from inkgate.api.http.auth import PUBLIC
 from inkgate.api.http.errors import PROBLEM_TYPE, STATUSES
+from inkgate.documents.files import FileFormat
 from inkgate.documents.formats.json import json_schema
 from inkgate.errors import CODES
 
@@ -69,6 +70,8 @@ def document_contents(own: Json, line: str) -> Json:
         "text/markdown": {"schema": {"type": "string"}},
         "text/html": {"schema": {"type": "string", "description": "hOCR"}},
         "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
+        "text/csv": {"schema": {"type": "string", "description": "The tables"}},
+        **{kind.media_type: {"schema": {"type": "string", "format": "binary"}} for kind in FileFormat},
     }
 
 

@@ -20,6 +20,7 @@ from pydantic import (
 
 from inkgate.api.http.errors import describe
 from inkgate.coordinates import Coordinates
+from inkgate.documents.files import AnyFormat, FileFormat, format_named, names_of_formats, require_writer
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
@@ -37,7 +38,7 @@ class Native(StrEnum):
     """One line of JSON per page, as soon as it is read."""
 
 
-Shape = Native | Format
+Shape = Native | AnyFormat
 
 _LONGEST_ACCEPT = 4000
 """In characters; clients send less than a tenth."""
@@ -57,6 +58,8 @@ _BY_MEDIA_TYPE: dict[str, Shape] = {
     "text/vnd.hocr+html": Format.HOCR,
     "application/vnd.hocr+html": Format.HOCR,
     "application/alto+xml": Format.ALTO,
+    "text/csv": Format.CSV,
+    **{kind.media_type: kind for kind in FileFormat},
 }
 _BY_PLAIN_TYPE: dict[str, Shape] = {"text/html": Format.HOCR, "application/xml": Format.ALTO}
 """Media types that select a format only without `*/*`. Browsers send them together with `*/*` and don't mean hOCR or
@@ -68,10 +71,15 @@ def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the
     """The response's format: `format` if given, else the best match for `accept`.
 
     Raises:
-        InputRejected: "not_acceptable".
+        InputRejected: "not_acceptable", or "format_unavailable".
     """
-    if format is not None:
-        return _named(format)
+    chosen = _by_accept(accept) if format is None else _named(format)
+    if isinstance(chosen, FileFormat):
+        require_writer(chosen)
+    return chosen
+
+
+def _by_accept(accept: str | None) -> Shape:
     if not accept or not accept.strip():
         return Native.FORM
     if len(accept) > _LONGEST_ACCEPT:
@@ -90,7 +98,7 @@ def _named(format: str) -> Shape:  # noqa: A002 - the option's name
     if name == Native.NDJSON:
         return Native.NDJSON
     try:
-        return Format(name)
+        return format_named(name)
     except ValueError:
         raise InputRejected("not_acceptable", "`format` does not name a known format.") from None
 
@@ -155,7 +163,7 @@ class OcrOptions(BaseModel):
         Field(repr=False, description="Password of an encrypted PDF. Only in the body, because URLs are logged."),
     ] = None
     format: Annotated[
-        Word | None, Field(description="text, markdown, json, hocr, alto or ndjson; overrides the Accept header.")
+        Word | None, Field(description=f"{', '.join(names_of_formats())} or ndjson; overrides the Accept header.")
     ] = None
     task: Annotated[
         Literal["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"] | None,
@@ -193,7 +201,7 @@ class OcrOptions(BaseModel):
     def task_kind(self, shape: Shape) -> TaskKind:
         """The task kind that yields what was requested and what `shape` shows."""
         kind = TaskKind(self.task) if self.task else TaskKind.TEXT
-        needed = shape.task_kind if isinstance(shape, Format) else TaskKind.TEXT
+        needed = TaskKind.TEXT if isinstance(shape, Native) else shape.task_kind
         if kind is TaskKind.TEXT and (self.blocks or needed is TaskKind.PARSE):
             return TaskKind.PARSE
         return kind

@@ -25,6 +25,8 @@ from inkgate.api.jobs.watches import BATCH_PAGES
 from inkgate.codec import document_to_dict, page_to_dict
 from inkgate.concurrency import Threads
 from inkgate.coordinates import Coordinates
+from inkgate.documents.files import FileFormat
+from inkgate.documents.files.write import FileOrder
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.markdown import page_mark, page_markdown
 from inkgate.documents.formats.marks import marked
@@ -33,7 +35,7 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate.jobs.job import Job, JobDocument
 from inkgate.jobs.service import JobService
 from inkgate.layout.whole_document import finished_pages
-from inkgate.types import DocumentResult, PageResult
+from inkgate.types import Document, DocumentResult, PageResult
 
 _UNKNOWN = JobDocument("application/octet-stream", 0, 0, "")
 FINISHED_PAGES = 200
@@ -193,7 +195,7 @@ def pagewise(job: Job, shape: Shape, coordinates: Coordinates | None, request_id
 def media_type_of(shape: Shape) -> str:
     if shape is Native.NDJSON:
         return NDJSON_TYPE
-    return shape.media_type if isinstance(shape, Format) else "application/json"
+    return "application/json" if isinstance(shape, Native) else shape.media_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,17 +299,25 @@ class JobResult(Response):
     async def _send_whole(self, send: Send) -> None:
         """Holds the document in memory, so it is admitted as a document that is read, and made one after another."""
         shape = self._form.shape
-        if not isinstance(shape, Format):
+        if isinstance(shape, Native):
             raise TypeError(f"{shape} is sent page by page")
         head = parse_head(self._call.request, self._context.settings)
         async with self._context.service.gateway.admit(head.caller) as admitted:
             async with self._call.watches.whole:
                 result = await self._call.jobs.document(self._job)
-                body = await self._context.threads.run(render, result, shape, self._form.coordinates)
+                if isinstance(shape, FileFormat):
+                    body = await admitted.file(await self._order(shape, result))
+                else:
+                    body = await self._context.threads.run(render, result, shape, self._form.coordinates)
                 del result
             admitted.holds(len(body))
             await self._start(send)
             await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _order(self, shape: FileFormat, result: DocumentResult) -> FileOrder:
+        """The file to write. A searchable PDF needs the document again, the others only what was read of it."""
+        read = Document(b"", self._job.name)
+        return FileOrder(await self._call.jobs.source(self._job) if shape is FileFormat.PDF else read, result, shape)
 
     async def _start(self, send: Send) -> None:
         headers = {

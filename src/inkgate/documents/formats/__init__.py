@@ -1,4 +1,4 @@
-"""Output formats of documents, and the function that renders them.
+"""Output formats of documents in text, and the function that renders them. Binary files are in documents/files.
 
 docs/reference/formats.md shows an example of each, how pages are separated, and how failed pages are marked.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import alto, hocr, json, markdown, text
+from inkgate.documents.formats import alto, csv, hocr, json, markdown, text
 from inkgate.types import DocumentResult, TaskKind
 
 __all__ = ["Format", "render"]
@@ -22,6 +22,7 @@ class Format(StrEnum):
     JSON = "json"
     HOCR = "hocr"
     ALTO = "alto"
+    CSV = "csv"
 
     @property
     def suffix(self) -> str:
@@ -36,7 +37,7 @@ class Format(StrEnum):
     @property
     def task_kind(self) -> TaskKind:
         """The task kind whose result has everything that the format shows."""
-        return TaskKind.PARSE if self is Format.MARKDOWN else TaskKind.TEXT
+        return TaskKind.PARSE if self in {Format.MARKDOWN, Format.CSV} else TaskKind.TEXT
 
 
 _SUFFIXES = {
@@ -45,6 +46,7 @@ _SUFFIXES = {
     Format.JSON: ".json",
     Format.HOCR: ".hocr",
     Format.ALTO: ".alto.xml",
+    Format.CSV: ".csv",
 }
 
 _MEDIA_TYPES = {
@@ -54,10 +56,11 @@ _MEDIA_TYPES = {
     # hOCR is XHTML, but browsers and hOCR tools expect HTML.
     Format.HOCR: "text/html; charset=utf-8",
     Format.ALTO: "application/xml",
+    Format.CSV: "text/csv; charset=utf-8",
 }
 
 _PLACED = {Format.JSON: json.render, Format.HOCR: hocr.render, Format.ALTO: alto.render}
-_PLAIN = {Format.TEXT: text.render, Format.MARKDOWN: markdown.render}
+_PLAIN = {Format.TEXT: text.render, Format.MARKDOWN: markdown.render, Format.CSV: csv.render}
 
 
 def render(

@@ -1,0 +1,109 @@
+"""Excel: a sheet for each table of a document, with its spans, numbers as numbers, and texts never as formulas."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from inkgate.documents.formats.tables import DocumentTable, tables_of
+from inkgate.documents.formats.text import printable
+from inkgate.documents.numbers import CellNumber, decimal_mark, number_of
+from inkgate.types import DocumentResult, TableCell
+
+if TYPE_CHECKING:
+    from xlsxwriter import Workbook
+    from xlsxwriter.format import Format as CellFormat
+    from xlsxwriter.worksheet import Worksheet
+
+_LONGEST_NAME = 31
+_NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\]|^'+|'+$")
+_LONGEST_TEXT = 32_767
+_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
+"""Limits of Excel."""
+_WIDEST = 60
+_LEAST_WIDTH = 8
+
+
+def render(result: DocumentResult) -> bytes:
+    """The workbook. A document without tables has one empty sheet. Blocking."""
+    from xlsxwriter import Workbook
+
+    tables = tables_of(result)
+    out = io.BytesIO()
+    # No text becomes a formula, a link or a number by itself.
+    options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    with Workbook(out, options) as book:
+        book.set_properties({"title": printable(result.name)[:255], "comments": "Read by inkgate"})
+        formats = _Formats(book)
+        for name, table in zip(_names(tables), tables, strict=True):
+            _fill(book.add_worksheet(name), table, formats)
+        if not tables:
+            book.add_worksheet("No tables")
+    return out.getvalue()
+
+
+class _Formats:
+    """The formats of cells, each made once."""
+
+    def __init__(self, book: Workbook) -> None:
+        self._book = book
+        self._made: dict[tuple[bool, str], CellFormat] = {}
+
+    def of(self, cell: TableCell, number: CellNumber | None) -> CellFormat:
+        shown = "" if number is None else _number_format(number)
+        key = (cell.header, shown)
+        if key not in self._made:
+            properties: dict[str, object] = {"text_wrap": True, "valign": "top", "bold": cell.header}
+            self._made[key] = self._book.add_format(properties | ({"num_format": shown} if shown else {}))
+        return self._made[key]
+
+
+def _number_format(number: CellNumber) -> str:
+    whole = "#,##0" if number.grouped else "0"
+    return f"{whole}{'.' + '0' * number.decimals if number.decimals else ''}{'%' if number.percent else ''}"
+
+
+def _fill(sheet: Worksheet, table: DocumentTable, formats: _Formats) -> None:
+    cells = [(row, cell, printable(cell.text).strip()) for row, cell in table.cells()]
+    mark = decimal_mark(text for _, cell, text in cells if not cell.header)
+    widths: dict[int, int] = {}
+    for row, cell, text in cells:
+        if row >= _MOST_ROWS or cell.column >= _MOST_COLUMNS:
+            continue
+        number = None if cell.header else number_of(text, mark)
+        style = formats.of(cell, number)
+        if cell.row_span > 1 or cell.column_span > 1:
+            last = (min(row + cell.row_span, _MOST_ROWS) - 1, min(cell.column + cell.column_span, _MOST_COLUMNS) - 1)
+            if last > (row, cell.column):
+                sheet.merge_range(row, cell.column, *last, "", style)
+        elif text:
+            widths[cell.column] = max(widths.get(cell.column, 0), *map(len, text.split("\n")))
+        if number is not None:
+            sheet.write_number(row, cell.column, number.value, style)
+        elif text:
+            sheet.write_string(row, cell.column, text[:_LONGEST_TEXT], style)
+    for column, width in widths.items():
+        sheet.set_column(column, column, min(max(width + 2, _LEAST_WIDTH), _WIDEST))
+    if head := _head_rows(table):
+        sheet.freeze_panes(head, 0)
+
+
+def _head_rows(table: DocumentTable) -> int:
+    """Number of leading rows in which all cells are headers."""
+    plain = [row for row, cell in table.cells() if not cell.header]
+    rows = min(plain, default=0)
+    return rows if rows < table.rows else 0
+
+
+def _names(tables: Sequence[DocumentTable]) -> Iterator[str]:
+    """Names of sheets, each different: the table's caption, or its number and page."""
+    taken: set[str] = set()
+    for number, table in enumerate(tables, 1):
+        name = f"Table {number}, page {table.page}"
+        caption = _NOT_IN_NAMES.sub(" ", printable(table.caption)).strip(" '")[:_LONGEST_NAME].strip(" '")
+        if caption and caption.lower() not in taken and caption.lower() != "history":
+            name = caption
+        taken.add(name.lower())
+        yield name

@@ -1,0 +1,72 @@
+"""Searchable PDFs: the pages of a document with its recognised text, invisible, on top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inkgate.concurrency import Threads
+from inkgate.documents.files import FileFormat, require_writer
+from inkgate.documents.files.embedded_image import EmbeddedImage
+from inkgate.documents.files.glyphless import CharacterCodes
+from inkgate.documents.files.pdf_wire import WritePlan
+from inkgate.documents.files.pdf_writers import PdfWriters
+from inkgate.documents.files.text_content import PageContent, page_content
+from inkgate.documents.images import DecodeThreads, open_image
+from inkgate.documents.sniff import FileType, sniff
+from inkgate.types import Document, PageResult
+
+
+class SearchablePdfs:
+    """Makes searchable PDFs. A PDF keeps its pages and their images byte by byte, and its other pages; images become
+    pages, with the file's own bytes where PDF has the format. Used from one event loop.
+    """
+
+    def __init__(self, writers: PdfWriters, decoding: DecodeThreads, max_pixels: int) -> None:
+        self._writers = writers
+        self._decoding = decoding
+        self._max_pixels = max_pixels
+        self._threads = Threads("searchable_pdf", 2)
+
+    async def make(self, document: Document, pages: Sequence[PageResult], password: str = "") -> bytes:
+        """`document` as a PDF with the text of `pages`. Pages that have a text layer of their own stay as they are.
+
+        Raises:
+            InputRejected: "format_unavailable"; or the document can't be opened or written: see PdfWriters.add_text.
+            EngineFailed: "page_timeout".
+        """
+        require_writer(FileFormat.PDF)
+        file_type = sniff(document.data)
+        codes = CharacterCodes()
+        contents = await self._threads.run(_contents, pages, codes)
+        if file_type is FileType.PDF:
+            if not contents:
+                return document.data
+            plan = await self._threads.run(_text_plan, contents, codes)
+            return await self._writers.add_text(document.data, plan, len(contents), password)
+        frames = await self._images(document.data, file_type)
+        plan = await self._threads.run(_image_plan, frames, contents, codes)
+        return await self._writers.new_pdf(plan, len(frames))
+
+    async def _images(self, data: bytes, file_type: FileType) -> list[EmbeddedImage]:
+        """All images of the file. One is decoded at a time."""
+        opened = await open_image(data, file_type, self._max_pixels, self._decoding)
+        return [await (await opened.page(index)).embedded() for index in range(opened.page_count)]
+
+
+def _contents(pages: Sequence[PageResult], codes: CharacterCodes) -> list[PageContent]:
+    return [content for page in pages if (content := page_content(page, codes)) is not None]
+
+
+def _text_plan(contents: Sequence[PageContent], codes: CharacterCodes) -> bytes:
+    plan = WritePlan(codes.to_unicode())
+    for content in contents:
+        plan.add(content)
+    return plan.encoded()
+
+
+def _image_plan(images: Sequence[EmbeddedImage], contents: Sequence[PageContent], codes: CharacterCodes) -> bytes:
+    plan = WritePlan(codes.to_unicode())
+    texts = {content.index: content for content in contents}
+    for index, image in enumerate(images):
+        plan.add(texts.get(index), image)
+    return plan.encoded()

@@ -1,0 +1,198 @@
+"""Word: headings, paragraphs, lists, tables with spans, and figures as placeholders or pictures."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from inkgate.documents.formats.markdown import content_of, failure_note
+from inkgate.documents.formats.text import printable
+from inkgate.layout.markdown import left_out_blocks
+from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
+
+if TYPE_CHECKING:
+    from docx.document import Document as WordDocument
+    from docx.text.paragraph import Paragraph
+
+Figures = Mapping[tuple[int, int], bytes]
+"""PNG files of figures, by the page's index and the block's number in `PageResult.blocks`."""
+
+_ITEM = re.compile(r"(?P<indent> *)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)", re.DOTALL)
+_HEADING = re.compile(r"#{1,6}\s+")
+_RUN = re.compile(r"(\*\*\*|\*\*|\*)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_TAG = re.compile(r"</?(?:mark|sub|sup|u|br)\s*/?>|<!--.*?-->", re.DOTALL)
+_INDENT = 2
+_DEEPEST = 3
+"""Levels of lists that Word's built-in styles have."""
+_WIDEST_INCHES = 6.0
+_MOST_COLUMNS = 63
+"""Limit of Word. Wider tables become lines of text."""
+
+
+def render(result: DocumentResult, figures: Figures | None = None) -> bytes:
+    """The document as a .docx file. Pages begin on new pages. Blocking, some 10 ms for each page."""
+    import docx
+    from docx.enum.text import WD_BREAK
+
+    document = docx.Document()
+    document.core_properties.title = printable(result.name)[:255]
+    document.core_properties.author = ""
+    document.core_properties.comments = "Read by inkgate"
+    for number, page in enumerate(result.pages):
+        if number:
+            document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
+        _add_page(document, page, figures or {})
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def _add_page(document: WordDocument, page: PageResult, figures: Figures) -> None:
+    blocks = page.blocks or ()
+    hidden = left_out_blocks(blocks, page.left_out)
+    for number, block in enumerate(blocks):
+        if number not in hidden:
+            _add_block(document, block, figures.get((page.index, number)))
+    if not blocks:
+        _add_paragraphs(document, content_of(page))
+    if page.error is not None:
+        document.add_paragraph(_plain(failure_note(page.index, page.error).removeprefix("> ")), "Intense Quote")
+
+
+def _add_block(document: WordDocument, block: Block, picture: bytes | None) -> None:
+    if picture is not None:
+        _add_picture(document, picture)
+    elif block.table is not None and block.table.columns <= _MOST_COLUMNS:
+        _add_table(document, block.table)
+    elif block.type is BlockType.TITLE:
+        text = _HEADING.sub("", block.markdown, count=1) or block.text
+        _add_runs(document.add_heading(level=block.level or 1), text)
+    elif block.type is BlockType.LIST:
+        _add_list(document, block.markdown or block.text)
+    elif block.type is BlockType.CAPTION:
+        _add_runs(document.add_paragraph(style="Caption"), block.markdown)
+    elif block.type is BlockType.FORMULA or block.table is not None:
+        document.add_paragraph(printable(block.text))
+    else:
+        _add_paragraphs(
+            document, block.markdown.removeprefix("> ") if block.type is BlockType.FIGURE else block.markdown
+        )
+
+
+def _add_paragraphs(document: WordDocument, markdown: str) -> None:
+    """Paragraphs, and the headings and lists of text that has no blocks."""
+    for part in printable(markdown).split("\n\n"):
+        if heading := _HEADING.match(part):
+            level = heading.group().count("#")
+            _add_runs(document.add_heading(level=level), part[heading.end() :])
+        elif _ITEM.match(part):
+            _add_list(document, part)
+        elif part.strip():
+            _add_runs(document.add_paragraph(), part)
+
+
+def _add_list(document: WordDocument, markdown: str) -> None:
+    items: list[tuple[int, str, str]] = []
+    for line in printable(markdown).split("\n"):
+        found = _ITEM.fullmatch(line)
+        if found is not None:
+            items.append((len(found["indent"]) // _INDENT, found["mark"], found["text"]))
+        elif line.strip() and items:
+            depth, mark, text = items[-1]
+            items[-1] = (depth, mark, f"{text}\n{line.strip()}")
+        elif line.strip():
+            items.append((0, "-", line.strip()))
+    for depth, mark, text in items:
+        level = min(depth + 1, _DEEPEST)
+        numbered = mark[0].isdigit()
+        # Numbers stay text: they are what is printed, and may begin anywhere.
+        style = ("List Continue" if numbered else "List Bullet") + (f" {level}" if level > 1 else "")
+        _add_runs(document.add_paragraph(style=style), f"{mark}\t{text}" if numbered else text)
+
+
+def _add_runs(paragraph: Paragraph, markdown: str) -> None:
+    """The text of a paragraph, with bold and italic runs."""
+    text = _TAG.sub("", printable(markdown))
+    at = 0
+    for found in _RUN.finditer(text):
+        if found.start() and text[found.start() - 1] == "\\":
+            continue
+        paragraph.add_run(_plain(text[at : found.start()]))
+        run = paragraph.add_run(_plain(found.group(2)))
+        run.bold, run.italic = len(found.group(1)) > 1, len(found.group(1)) != 2
+        at = found.end()
+    paragraph.add_run(_plain(text[at:]))
+
+
+def _plain(markdown: str) -> str:
+    """Markdown of running text without escapes; a line feed is a line break in Word."""
+    return _ESCAPE.sub(r"\1", printable(markdown).replace("  \n", "\n"))
+
+
+def _add_picture(document: WordDocument, picture: bytes) -> None:
+    from docx.shared import Inches
+
+    shape = document.add_picture(io.BytesIO(picture))
+    if shape.width > Inches(_WIDEST_INCHES):
+        shape.height = round(shape.height * Inches(_WIDEST_INCHES) / shape.width)
+        shape.width = Inches(_WIDEST_INCHES)
+
+
+def _add_table(document: WordDocument, table: Table) -> None:
+    """A table with its spans. Written as XML, because python-docx looks for a cell among all others."""
+    from docx.oxml import OxmlElement
+
+    element = OxmlElement("w:tbl")
+    properties = _child(element, "w:tblPr")
+    _child(properties, "w:tblStyle", val="TableGrid")
+    _child(properties, "w:tblW", type="auto", w="0")
+    grid = _child(element, "w:tblGrid")
+    for _ in range(table.columns):
+        _child(grid, "w:gridCol")
+    places = {(cell.row + down, cell.column): (cell, down) for cell in table.cells for down in range(cell.row_span)}
+    for row in range(table.rows):
+        _add_row(element, row, table.columns, places)
+    document.element.body.insert_element_before(element, "w:sectPr")
+    document.add_paragraph()  # or Word would join it with a table that follows
+
+
+def _add_row(element: Any, row: int, columns: int, places: Mapping[tuple[int, int], tuple[TableCell, int]]) -> None:  # noqa: ANN401 - lxml
+    line = _child(element, "w:tr")
+    cells = [places[row, column] for column in range(columns) if (row, column) in places]
+    if cells and all(cell.header for cell, _ in cells):
+        _child(_child(line, "w:trPr"), "w:tblHeader")
+    column = 0
+    while column < columns:
+        cell, down = places.get((row, column), (TableCell(row, column, ""), 0))
+        _add_cell(line, cell, first=down == 0)
+        column += cell.column_span
+
+
+def _add_cell(line: Any, cell: TableCell, *, first: bool) -> None:  # noqa: ANN401 - lxml
+    place = _child(line, "w:tc")
+    properties = _child(place, "w:tcPr")
+    if cell.column_span > 1:
+        _child(properties, "w:gridSpan", val=str(cell.column_span))
+    if cell.row_span > 1:
+        _child(properties, "w:vMerge", val="restart" if first else "continue")
+    texts: Sequence[str] = printable(cell.text).split("\n") if first else [""]
+    for text in texts:
+        run = _child(_child(place, "w:p"), "w:r")
+        if cell.header:
+            _child(_child(run, "w:rPr"), "w:b")
+        content = _child(run, "w:t")
+        content.text = text.strip()
+
+
+def _child(parent: Any, name: str, **attributes: str) -> Any:  # noqa: ANN401 - lxml
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+
+    child = OxmlElement(name)
+    for key, value in attributes.items():
+        child.set(qn(f"w:{key}"), value)
+    parent.append(child)
+    return child

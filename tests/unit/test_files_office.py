@@ -1,0 +1,169 @@
+"""Word, Excel and CSV of a document."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import docx
+import pytest
+
+from inkgate.documents.files import excel, word
+from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.tables import tables_of
+from inkgate.documents.numbers import decimal_mark, number_of
+from inkgate.types import Block, BlockType, DocumentResult, PageError, PageResult, Table, TableCell
+
+HOSTILE = "=cmd|' /C calc'!A0"
+TABLE = Table(
+    3,
+    3,
+    (
+        TableCell(0, 0, "Item", header=True),
+        TableCell(0, 1, "Price", column_span=2, header=True),
+        TableCell(1, 0, HOSTILE, row_span=2),
+        TableCell(1, 1, "1,234.50"),
+        TableCell(1, 2, "007"),
+        TableCell(2, 1, "-12.5%"),
+        TableCell(2, 2, "a\x00b"),
+    ),
+)
+MORE = Table(1, 3, (TableCell(0, 0, "+1"), TableCell(0, 1, "two"), TableCell(0, 2, "@three")), continues=True)
+
+
+def _block(kind: BlockType, markdown: str, **more: object) -> Block:
+    return Block(kind, (0, 0, 10, 10), (), markdown, markdown, **more)  # type: ignore[arg-type]
+
+
+DOCUMENT = DocumentResult(
+    "a.pdf",
+    "application/pdf",
+    1,
+    3,
+    "fake",
+    (
+        PageResult(
+            0,
+            100,
+            100,
+            blocks=(
+                _block(BlockType.TITLE, "## Ink \\* Gate", level=2),
+                _block(BlockType.TEXT, "A **bold** and *light* text  \nin two rows"),
+                _block(BlockType.LIST, "- one\n  - two\n3. three"),
+                _block(BlockType.CAPTION, "Prices: [1]"),
+                _block(BlockType.TABLE, "...", table=TABLE),
+            ),
+        ),
+        PageResult(1, 100, 100, blocks=(_block(BlockType.TABLE, "...", table=MORE),)),
+        PageResult(2, error=PageError("page_broken", "It ends early.", "")),
+    ),
+)
+
+
+def test_word_has_headings_runs_lists_tables_with_spans_and_notes_of_failed_pages() -> None:
+    document = docx.Document(io.BytesIO(word.render(DOCUMENT)))
+    texts = [(paragraph.style.name if paragraph.style else "", paragraph.text) for paragraph in document.paragraphs]
+    assert texts[:6] == [
+        ("Heading 2", "Ink * Gate"),
+        ("Normal", "A bold and light text\nin two rows"),
+        ("List Bullet", "one"),
+        ("List Bullet 2", "two"),
+        ("List Continue", "3.\tthree"),
+        ("Caption", "Prices: [1]"),
+    ]
+    runs = {run.text: (run.bold, run.italic) for run in document.paragraphs[1].runs}
+    assert runs["bold"] == (True, False)
+    assert runs["light"] == (False, True)
+    assert "Page 3 could not be read" in document.paragraphs[-1].text
+    table = document.tables[0]
+    assert table.cell(0, 1).text == table.cell(0, 2).text == "Price"
+    assert table.cell(1, 0).text == table.cell(2, 0).text == HOSTILE
+    assert table.cell(2, 2).text == "ab"
+
+
+def test_word_shows_markdown_of_pages_without_blocks_and_pictures_of_figures() -> None:
+    png = bytes.fromhex(
+        "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c63600000000200"
+        "01e221bc330000000049454e44ae426082"
+    )
+    plain = DocumentResult("a", "image/png", 1, 1, "f", (PageResult(0, text="x", markdown="# One\n\ntwo\n\n- three"),))
+    document = docx.Document(io.BytesIO(word.render(plain)))
+    assert [p.style.name for p in document.paragraphs if p.style] == ["Heading 1", "Normal", "List Bullet"]
+    figure = PageResult(0, 10, 10, blocks=(_block(BlockType.FIGURE, "> [Figure]"),))
+    pictured = DocumentResult("a", "image/png", 1, 1, "f", (figure,))
+    assert len(docx.Document(io.BytesIO(word.render(pictured, {(0, 0): png}))).inline_shapes) == 1
+
+
+def test_excel_has_numbers_as_numbers_and_no_formulas() -> None:
+    book = zipfile.ZipFile(io.BytesIO(excel.render(DOCUMENT)))
+    sheet = book.read("xl/worksheets/sheet1.xml").decode()
+    names = book.read("xl/workbook.xml").decode()
+    assert "<f>" not in sheet
+    assert "<v>1234.5</v>" in sheet
+    assert "<v>-0.125</v>" in sheet
+    assert 'ref="B1:C1"' in sheet
+    assert 'ref="A2:A3"' in sheet
+    strings = book.read("xl/sharedStrings.xml").decode()
+    assert "007" in strings
+    assert HOSTILE in strings
+    assert 'name="Prices   1"' in names  # characters that names may not have are spaces
+    assert names.count("<sheet ") == 1  # the table goes on on page 2
+    assert 'r="B4"' in sheet
+
+
+def test_excel_of_a_document_without_tables_can_be_opened() -> None:
+    empty = DocumentResult("a", "image/png", 1, 1, "f", (PageResult(0, text="x"),))
+    names = zipfile.ZipFile(io.BytesIO(excel.render(empty))).read("xl/workbook.xml").decode()
+    assert 'name="No tables"' in names
+
+
+def test_csv_has_all_tables_and_no_formulas() -> None:
+    text = render(DOCUMENT, Format.CSV).decode()
+    assert text == (f"Item,Price,\r\n'{HOSTILE},\"1,234.50\",007\r\n,-12.5%,ab\r\n+1,two,'@three\r\n")
+    assert render(DocumentResult("a", "image/png", 1, 1, "f", ()), Format.CSV) == b""
+
+
+def test_a_table_that_goes_on_is_one_table() -> None:
+    (table,) = tables_of(DOCUMENT)
+    assert (table.page, table.rows, table.columns, table.caption) == (1, 4, 3, "Prices: [1]")
+
+
+@pytest.mark.parametrize("mark", ["", ".", ","])
+def test_numbers(mark: str) -> None:
+    cases = {
+        "12": (12.0, 12.0, 12.0),
+        "1,234": (1234.0, 1234.0, 1.234),
+        "1.234": (None, 1.234, 1234.0),
+        "1.5": (1.5, 1.5, None),
+        "1,234.5": (1234.5, 1234.5, None),
+        "1.234,5": (1234.5, None, 1234.5),
+        "1 234,50": (1234.5, None, 1234.5),
+        "(45)": (-45.0, -45.0, -45.0),
+        "-3": (-3.0, -3.0, -3.0),
+        "\u22123": (-3.0, -3.0, -3.0),
+        "50 %": (0.5, 0.5, 0.5),
+        "007": (None, None, None),
+        "0.5": (0.5, 0.5, None),
+        "12345678901234567": (None, None, None),
+        "1,23,456": (None, None, None),
+        "12-34": (None, None, None),
+        "(3": (None, None, None),
+        "3)": (None, None, None),
+        "": (None, None, None),
+        "3 m": (None, None, None),
+    }
+    at = ["", ".", ","].index(mark)
+    found = {text: number_of(text, mark) for text in cases}
+    wrong = [
+        (text, mark, number, values[at])
+        for (text, values), number in zip(cases.items(), found.values(), strict=True)
+        if (None if number is None else number.value) != values[at]
+    ]
+    assert wrong == []
+
+
+def test_the_decimal_mark_is_that_of_the_tables_numbers() -> None:
+    assert decimal_mark(["1,234", "2.50"]) == "."
+    assert decimal_mark(["1.234", "2,5"]) == ","
+    assert decimal_mark(["1.234.567"]) == ","
+    assert decimal_mark(["1,234", "text"]) == ""
