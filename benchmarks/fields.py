@@ -46,6 +46,8 @@ NAMES = {
 }
 SETS = {"sroie": "receipt", "wildreceipt": "receipt", "inv2data": "invoice"}
 """Document types by the beginning of the file's name; others are asked for by the names of their truth."""
+BOXES = ("selected", "unselected")
+"""How the truth says whether a box is ticked."""
 BOUNDS = (0.0, 0.5, 0.7, 0.8, 0.9, SURE)
 MISSING = FieldValue("", "text", FieldStatus.NOT_FOUND)
 
@@ -92,6 +94,12 @@ class Judged:
             "by_confidence": {str(low): counts for low, counts in by_confidence.items()},
             "page_ms": [1000 * each for each in self.pages_s],
         }
+
+
+def wanted_of(truth: Mapping[str, Any]) -> FieldSchema:
+    """A schema of the truth's names: texts, and booleans for check boxes."""
+    types = {name: "boolean" if value in BOXES else "string" for name, value in list(truth.items())[:100]}
+    return FieldSchema.of({"properties": {name: {"type": [type_, "null"]} for name, type_ in types.items()}})
 
 
 def documents(manifest: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -174,7 +182,7 @@ def main() -> None:
         for file, truth in listed:
             name = file.name.split("_")[0]
             pages = parse_document(kept(file, asked.read).read_bytes()).pages
-            schema = TYPES.named(SETS[name]) if name in SETS else FieldSchema.of_names(list(truth)[:100])
+            schema = TYPES.named(SETS[name]) if name in SETS else wanted_of(truth)
             sets.setdefault(name, Judged(name)).add(pages, truth, schema)
     if asked.receipts is not None:
         read = list(receipts(asked.receipts))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from inkgate.errors import InputRejected
 from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.rules.form_fields import MARKS
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.values import Proposal
 
@@ -96,10 +97,12 @@ def _refuse(constant: str) -> object:
 
 
 def _text_at(data: Mapping[str, Any], leaf: Leaf) -> str:
-    """The value of a leaf as text; empty if it is missing, null or not a text or number."""
+    """The value of a leaf as text; empty if it is missing, null, or not a text, a number, or the boolean of a box."""
     value: object = data
     for name in leaf.names:
         value = value.get(name) if isinstance(value, Mapping) else None
     if isinstance(value, float):
         return f"{Decimal(repr(value)):f}" if isfinite(value) else repr(value)
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if isinstance(value, bool):
+        return MARKS[value] if leaf.kind == "boolean" else ""
+    return str(value) if isinstance(value, str | int) else ""

@@ -14,12 +14,13 @@ from inkgate.fields.checks import run_checks
 from inkgate.fields.codes.printed import MRZ_PRINTED
 from inkgate.fields.codes.propose import code_checks
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
-from inkgate.fields.ground import Effort, ground_text, ground_value
+from inkgate.fields.ground import Effort, ground_copied, ground_text, ground_value, own_place
 from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse, plain
 from inkgate.fields.lists import is_list, list_fields
 from inkgate.fields.schema import FieldSchema, Leaf
+from inkgate.fields.ticked import placed_marks, ticked
 from inkgate.fields.values import (
     CODE,
     Check,
@@ -46,11 +47,11 @@ _FAILED: Final = 0.5
 """Most confidence of a field whose check fails."""
 _CONTRADICTIONS: Final = frozenset({MRZ_PRINTED})
 """Checks of two places that say different things; either may be right."""
-_MOST_READ_ON, _MOST_COPIED = 3, 20
-"""Lines that one value may be on, and one text."""
+_MOST_READ_ON = 3
+"""Lines that one value may be on."""
 _NUMBERS: Final = frozenset({"money", "number"})
-_KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS}
-"""Kinds that make values of a JSON type; None: all. Booleans and free objects are not found yet."""
+_KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS, "boolean": frozenset({"boolean"})}
+"""Kinds that make values of a JSON type; None: all. Free objects are not found yet."""
 
 
 def answer(
@@ -67,6 +68,7 @@ def answer(
     """
     folded = [FoldedPage.of(page) for page in pages]
     leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
+    proposals = placed_marks(pages, leaves, proposals)
     effort = Effort()
     fields = {
         leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, least_confidence) for leaf in leaves
@@ -94,6 +96,8 @@ def _field(
     missing = FieldValue(leaf.path, leaf.kind, FieldStatus.NOT_FOUND)
     if not _is_supported(leaf):
         return replace(missing, status=FieldStatus.NOT_SUPPORTED)
+    if leaf.kind == "boolean":
+        return ticked(pages, leaf, proposals, least)
     texts = tuple(dict.fromkeys(each.text for each in proposals))
     for proposal in proposals:
         if not proposal.text.strip():
@@ -124,7 +128,7 @@ def _field(
 def _is_supported(leaf: Leaf) -> bool:
     """Whether values of the leaf's kind have the type that the schema wants."""
     kinds = _KINDS_OF_TYPE.get(leaf.json_type, frozenset())
-    return leaf.kind != "boolean" and (kinds is None or leaf.kind in kinds)
+    return kinds is None or leaf.kind in kinds
 
 
 def _is_clear(leaf: Leaf, value: ParsedValue, source: Source) -> bool:
@@ -133,22 +137,6 @@ def _is_clear(leaf: Leaf, value: ParsedValue, source: Source) -> bool:
     if printed is None or printed.readings[0] != value.readings[0]:
         return False
     return not (value.ambiguous and leaf.kind == "date")
-
-
-def _copied(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
-    """The proposal's own line, if the text is copied from it: 男 in 性别男, which is no word of its own elsewhere.
-    Or its own lines, which may not follow each other in rows.
-    """
-    page = next((page for page in pages if page.page == proposal.page), None)
-    if page is None or not 0 < len(proposal.lines) <= _MOST_COPIED:
-        return []
-    if len(proposal.lines) > 1:
-        wanted, joined = fold(proposal.text), "".join(page.folded[index] for index in proposal.lines)
-        return [_own(page, proposal, Match.EXACT)] if wanted and wanted in joined else []
-    line = page.lines[proposal.lines[0]]
-    if proposal.text not in line.text:
-        return []
-    return [Source(page.page, proposal.lines, line.box, proposal.text, Match.EXACT, line.confidence, proposal.label)]
 
 
 def _read_on(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
@@ -167,14 +155,7 @@ def _read_on(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
     end = at + len(wanted)
     if at < 0 or text[max(0, at - 1) : at].isdigit() or text[end : end + 1].isdigit():
         return []
-    return [_own(page, proposal, Match.VALUE)]
-
-
-def _own(page: FoldedPage, proposal: Proposal, match: Match) -> Source:
-    """The place of the proposal's own lines."""
-    lines = [page.lines[index] for index in proposal.lines]
-    confidence, box = min(line.confidence for line in lines), box_around([line.box for line in lines])
-    return Source(page.page, proposal.lines, box, proposal.text, match, confidence, proposal.label)
+    return [own_place(page, proposal, Match.VALUE)]
 
 
 def _of_code(
@@ -206,8 +187,10 @@ def _ground(
         value, number = None, parse(KINDS["number"], proposal.text)
         if number is not None and number.decimals:  # the letters and digits of 1.23 and 12.3 are the same
             sources = ground_value(pages, number, KINDS["number"], leaf.labels)
+        elif len(proposal.lines) > 1 and (copied := ground_copied(pages, proposal)):
+            sources = copied
         else:
-            sources = ground_text(pages, proposal.text, effort) or _copied(pages, proposal)
+            sources = ground_text(pages, proposal.text, effort) or ground_copied(pages, proposal)
     else:
         value = parse(kind, proposal.text)
         sources = [] if value is None else ground_value(pages, value, kind, leaf.labels)

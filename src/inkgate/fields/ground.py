@@ -21,9 +21,11 @@ from rapidfuzz.fuzz import partial_ratio_alignment
 from inkgate.fields.folded import FoldedPage, box_around, fold, parts_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
-from inkgate.fields.values import Match, Source
+from inkgate.fields.values import Match, Proposal, Source
 from inkgate.types import Line, Word, box_of_quad
 
+MOST_COPIED = 20
+"""Lines that one copied text may be on."""
 LEAST_SIMILAR = 90.0
 SHORT, SHORTEST = 8, 4
 """Text of fewer than SHORT letters and digits must be the same, and a word of its own where words have spaces: `male`
@@ -117,6 +119,29 @@ def ground_text(pages: Sequence[FoldedPage], text: str, effort: Effort | None = 
     effort = effort or Effort()
     found = [match for page in pages if (match := _similar(page, wanted, breaks, effort)) is not None]
     return [match.source for match in sorted(found, key=lambda match: -match.score)][:MOST_SOURCES]
+
+
+def ground_copied(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
+    """The proposal's own line, if the text is copied from it: 男 in 性别男, which is no word of its own elsewhere.
+    Or its own lines, which may not follow each other in rows.
+    """
+    page = next((page for page in pages if page.page == proposal.page), None)
+    if page is None or not 0 < len(proposal.lines) <= MOST_COPIED:
+        return []
+    if len(proposal.lines) > 1:
+        wanted, joined = fold(proposal.text), "".join(page.folded[index] for index in proposal.lines)
+        return [own_place(page, proposal, Match.EXACT)] if wanted and wanted in joined else []
+    line = page.lines[proposal.lines[0]]
+    if proposal.text not in line.text:
+        return []
+    return [Source(page.page, proposal.lines, line.box, proposal.text, Match.EXACT, line.confidence, proposal.label)]
+
+
+def own_place(page: FoldedPage, proposal: Proposal, match: Match) -> Source:
+    """The place of the proposal's own lines."""
+    lines = [page.lines[index] for index in proposal.lines]
+    confidence, box = min(line.confidence for line in lines), box_around([line.box for line in lines])
+    return Source(page.page, proposal.lines, box, proposal.text, match, confidence, proposal.label)
 
 
 def _same(page: FoldedPage, wanted: str, breaks: set[int]) -> Iterator[Source]:

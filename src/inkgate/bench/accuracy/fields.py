@@ -11,6 +11,8 @@ from inkgate.fields.values import FieldValue
 
 SURE = 0.95
 """Confidence from which fields are said to be right in at least 97 %."""
+_TICKED = {"selected": True, "unselected": False, "true": True, "false": False}
+"""How truths say whether a box is ticked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ def judge(name: str, field: FieldValue, truth: object) -> JudgedField:
 
 
 def _same(field: FieldValue, truth: str) -> bool:
+    if field.kind == "boolean":
+        return field.value is _TICKED.get(truth.strip().lower())
     kind = KINDS.get(field.kind)
     if kind is None or field.text is None:
         # Words may stand in another order in the truth, as of labels on two columns.

@@ -8,6 +8,7 @@ from typing import Final
 
 from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.candidates import FieldCandidate
+from inkgate.fields.rules.form_fields import FormReader
 from inkgate.fields.rules.labelled import LabelFinder
 from inkgate.fields.rules.receipts import read_receipt
 from inkgate.fields.rules.rows import PrintedPages
@@ -43,15 +44,25 @@ _UNLABELLED: Final = 0.75
 
 
 def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
-    """Proposals by path. Fields that stand behind their label, and those of receipts that need none."""
+    """Proposals by path: fields in the boxes of forms, behind their labels, and those of receipts that need none."""
     printed = PrintedPages.of(pages)
     finder = LabelFinder.of(printed, schema.leaves)
     if schema.name in RULES:
         return _of_type(schema, finder, RULES[schema.name](printed))
+    forms = FormReader.of(pages)
     known = read_receipt(pages)
     found: dict[str, list[Proposal]] = {}
     for leaf in schema.leaves:
         if leaf.in_array:
+            continue
+        if leaf.kind == "boolean":
+            mark = forms.mark(leaf)
+            found[leaf.path] = [] if mark is None else [_proposal(mark)]
+            continue
+        boxed = None if schema.name in _TYPES else forms.find(leaf)
+        if boxed is not None:
+            # A box with the field's label and nothing in it says that there is no value.
+            found[leaf.path] = [_proposal(boxed)] if boxed.text else []
             continue
         meant = _MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1]), "")
         special = known.get(meant)
