@@ -139,14 +139,14 @@ def counted() -> Iterator[Counter[str]]:
 async def statements_per_page(place: JobPlace, pages: int) -> dict[str, float]:
     """Statements and transactions a page of a worker in this process, its polling included."""
     from inkgate import bootstrap
-    from inkgate.bootstrap.jobs import running_jobs
+    from inkgate.bootstrap.jobs import JobSurroundings, running_jobs
 
     place.changes = {"poll_s": 1.0, "lease_s": 60.0}
     os.environ["JOB_NOTES"] = str(place.folder / "notes")
     settings = place.settings(engine={"name": "support.job_worker:NotingEngine"}, cache={"enabled": False})
     async with (
         bootstrap.running(settings) as service,
-        running_jobs(settings, service.gateway, service.supervisor, work=True) as jobs,
+        running_jobs(settings, JobSurroundings(service.gateway, service.fields), service.supervisor, work=True) as jobs,
     ):
         store = jobs.service.store
         await store.counts()  # the tables are there

@@ -115,6 +115,13 @@ INPUT_CODES: dict[str, Code] = {
     "job_ended": Code("The job has ended already", "Read its result; to read the document again, add a new job."),
     "job_cancelled": Code("The job was cancelled", "Add it again to read the document."),
     "job_expired": Code("The job's result is no longer kept", "Add the job again; `jobs.retention_days` is the time."),
+    "fields_missing": Code("The job has no fields", "Add a job with `extract`; fields are removed with its result."),
+    "fields_changed": Code(
+        "The fields were changed meanwhile", "Get the fields again, and send the correction with their new ETag."
+    ),
+    "version_missing": Code(
+        "The correction does not say what it is about", "Send the ETag of the fields as the header If-Match."
+    ),
     "key_reused": Code(
         "The idempotency key was used for another request", "Send a new key, or the same request as before."
     ),

@@ -25,13 +25,15 @@ from dataclasses import dataclass, fields
 from functools import partial
 from threading import Thread
 from types import TracebackType
-from typing import Protocol, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import anyio
 from anyio.from_thread import BlockingPortal
+from pydantic import BaseModel
 
 from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
+from inkgate.client.fields import instance_of
 from inkgate.client.files import File, load
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads, single_error
@@ -42,7 +44,7 @@ from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
 from inkgate.documents.pages import PageSelection
 from inkgate.extraction.wanted import FieldRequest
-from inkgate.fields.values import Extraction
+from inkgate.fields.values import Extraction, FieldValue
 from inkgate.library_options import SettingsSource, read_options, settings_of, without_server
 from inkgate.reader import Reading, ReadOptions
 from inkgate.settings import PdfText
@@ -125,38 +127,43 @@ class ExtractArguments(TypedDict, total=False):
     """
 
     type: str
-    schema: Mapping[str, object] | str | SchemaClass
+    schema: Mapping[str, object] | str | type[BaseModel]
     fields: Sequence[str]
     pages: PageSelection | str | int | Sequence[int] | None
     pdf_text: PdfText | str | None
     password: str
 
 
-class SchemaClass(Protocol):
-    """A pydantic model class."""
-
-    def model_json_schema(self) -> Mapping[str, object]:
-        """Its JSON Schema."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentFields:
-    """The fields of a document, and its pages as they were read."""
+    """The fields of a document, and its pages as they were read.
+
+    Attributes:
+        data: the values: an object of the pydantic class that was asked for, else as `values`. None if the values don't
+            fit the class, such as null for a text that must be there; `errors` says why.
+        errors: why there is no `data`: the place and what is wrong, without values.
+    """
 
     extraction: Extraction
     document: OcrResult
+    data: Any
+    errors: tuple[str, ...] = ()
 
     @property
-    def data(self) -> Mapping[str, object]:
-        """The values, as the schema has them."""
+    def values(self) -> Mapping[str, object]:
+        """The values, as the schema has them; null where nothing was found."""
         return self.extraction.data
+
+    @property
+    def fields(self) -> Mapping[str, FieldValue]:
+        """What is known of each field, by its path, such as `/total`."""
+        return self.extraction.fields
 
 
 def field_request(data: Mapping[str, object] | str | None, wanted: ExtractArguments) -> FieldRequest:
     """What is asked for."""
     schema = wanted.get("schema")
-    if schema is not None and not isinstance(schema, str | Mapping):
+    if isinstance(schema, type):
         schema = schema.model_json_schema()
     return FieldRequest(wanted.get("type", ""), schema, tuple(wanted.get("fields", ())), data)
 
@@ -295,7 +302,10 @@ class AsyncOcr:
             result = await reading.all()
             if reading.failure is not None:
                 raise reading.failure
-            return DocumentFields(await finder.find(result, asked, NO_CALLER), _ocr_result(result))
+            found = await finder.find(result, asked, NO_CALLER)
+            model = wanted.get("schema")
+            typed, errors = instance_of(model, found.data) if isinstance(model, type) else (found.data, ())
+            return DocumentFields(found, _ocr_result(result), typed, errors)
 
     @asynccontextmanager
     async def _reading(self, document: Source, options: ReadOptions) -> AsyncIterator[Reading]:

@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from inkgate.caller import Priority
 from inkgate.errors import InputRejected, Overloaded
-from inkgate.jobs.job import JobDocument, JobFailure, JobOptions, JobState
+from inkgate.jobs.job import JobDocument, JobFailure, JobFilter, JobOptions, JobState
 from inkgate.jobs.store import JobEnd, JobStore, LeaseLost, Release, queue
 from inkgate.jobs.store.database import database_url
 from inkgate.types import PageError, Task, TaskKind
@@ -286,7 +286,7 @@ async def test_listing(stores: Stores) -> None:
         names = [found.name for found in await store.list("a")]
         assert names == ["4", "3", "2", "1", "0"]
         assert [found.name for found in await store.list("a", after=ids[6], limit=2)] == ["2", "1"]
-        assert [found.name for found in await store.list("a", [JobState.CANCELLED])] == ["0"]
+        assert [found.name for found in await store.list("a", JobFilter([JobState.CANCELLED]))] == ["0"]
         assert len(await store.list(None)) == 10
 
 

@@ -14,10 +14,11 @@ import pytest
 from sqlalchemy import text
 
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.jobs.job import JobOptions, JobSource, JobState, NewJob
-from inkgate.jobs.store import Claim, JobStore
+from inkgate.jobs.job import JobDocument, JobFields, JobOptions, JobReview, JobSource, JobState, NewJob
+from inkgate.jobs.store import Claim, JobStore, Release
 from inkgate.jobs.store.database import database_url
 from inkgate.settings import PipelineSettings
+from inkgate.types import PageResult
 from support.job_plant import SETTINGS, WINDOW, Plant, job_plant, until
 
 pytestmark = pytest.mark.anyio
@@ -354,3 +355,16 @@ async def test_a_worker_s_memory_of_jobs_is_empty_at_the_end(plant: Plant) -> No
         assert worker.jobs_running == 0
     assert set(plant.engine.reads.values()) == {1}
     assert plant.store.database.transactions < 3 * len(ids)
+
+
+async def test_fields_are_found_again_without_reading_if_the_worker_died_before_the_end(plant: Plant) -> None:
+    job_id = await plant.add(3, fields=JobFields(names=("total",)))
+    (claim,) = await plant.store.claim(1)
+    pages = [PageResult(index, text=f"page {index}") for index in range(3)]
+    await plant.store.save(claim, pages, (JobDocument("image/tiff", 1, 3, "counting"), 3))
+    await plant.store.release(claim, Release())
+    async with plant.working():
+        job = await plant.state(job_id)
+    assert (job.state, job.review) == (JobState.SUCCEEDED, JobReview.NEEDS_REVIEW)
+    assert not plant.engine.reads
+    assert '"total":null' in (await plant.store.fields(job_id)).extraction

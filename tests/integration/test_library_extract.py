@@ -41,13 +41,23 @@ def ocr() -> Iterator[inkgate.Ocr]:
 
 def test_what_to_find_may_be_given_in_any_form(ocr: inkgate.Ocr, slip: Path) -> None:
     by_model = ocr.extract(slip, schema=Slip)
-    assert Slip.model_validate(by_model.data) == Slip(berth="14B", total=28.5)
+    assert by_model.data == Slip(berth="14B", total=28.5)
+    assert by_model.fields["/total"].sources[0].page == 0
     assert by_model.document.page_count == 1
     assert by_model.extraction.fields["/berth"].sources[0].page == 0
-    assert ocr.extract(slip, schema=Slip.model_json_schema()).data == by_model.data
+    assert ocr.extract(slip, schema=Slip.model_json_schema()).data == by_model.values
     assert ocr.extract(slip, fields=["berth"]).data == {"berth": "14B"}
     by_words = ocr.extract(slip)
     assert (by_words.extraction.document_type, by_words.data["total"]) == ("receipt", "28.50")
+
+
+def test_values_that_a_class_does_not_take_are_named_without_them(ocr: inkgate.Ocr, slip: Path) -> None:
+    class Ticket(BaseModel):
+        berth: int
+
+    found = ocr.extract(slip, schema=Ticket)
+    assert (found.data, found.values) == (None, {"berth": None})
+    assert found.errors == ("/berth: Input should be a valid integer",)
 
 
 def test_values_of_somebody_else_are_looked_up(ocr: inkgate.Ocr, slip: Path) -> None:

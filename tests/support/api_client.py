@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 
 from inkgate.api.app import create_app
 from inkgate.api.http.context import Context
-from inkgate.bootstrap.jobs import running_jobs
+from inkgate.bootstrap.jobs import JobSurroundings, running_jobs
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.vllm.upstream import Upstream
@@ -124,7 +124,8 @@ async def _with_jobs(service: FakeService, *, wanted: bool) -> AsyncIterator[Fak
         yield service
         return
     settings = service.settings
-    async with running_jobs(settings, service.gateway, service.supervisor, work=settings.jobs.work) as jobs:
+    surroundings = JobSurroundings(service.gateway, service.fields)
+    async with running_jobs(settings, surroundings, service.supervisor, work=settings.jobs.work) as jobs:
         yield replace(service, jobs=jobs.service)
 
 

@@ -16,12 +16,15 @@ from PIL import Image
 
 from inkgate.caller import Caller
 from inkgate.documents.open import Opener
+from inkgate.extraction.finder import FieldFinder
+from inkgate.fields.document_types import DocumentTypes
+from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.job import Job, JobSource, JobState, NewJob
 from inkgate.jobs.store import JobStore
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.worker import Worker
 from inkgate.reader import Reader
-from inkgate.settings import JobSettings, LimitSettings, PdfSettings, PipelineSettings
+from inkgate.settings import FieldsSettings, JobSettings, LimitSettings, PdfSettings, PipelineSettings
 from inkgate.types import Document, Page, PageResult, Task
 from support.gateways import gateway_to
 
@@ -100,7 +103,8 @@ class Plant:
 
     def worker(self) -> Worker:
         gateway = gateway_to(self.reader, self.max_in_flight)
-        return Worker(self.store, gateway, self.documents, self.settings, self.pipelines, WINDOW)
+        fields = JobFieldFinder(self.store, FieldFinder(DocumentTypes.load(), FieldsSettings()))
+        return Worker(self.store, gateway, self.documents, self.settings, self.pipelines, WINDOW, fields=fields)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[Worker]:

@@ -17,7 +17,7 @@ from inkgate.library import DocumentFields, OcrResult
 
 def found(**data: object) -> DocumentFields:
     extraction = Extraction("receipt", data, {}, (), ExtractionStatus.COMPLETE)
-    return DocumentFields(extraction, OcrResult("a", "image/png", 1, 1, "ppocr", ()))
+    return DocumentFields(extraction, OcrResult("a", "image/png", 1, 1, "ppocr", ()), data)
 
 
 def source(name: str) -> InputDocument:

@@ -22,6 +22,7 @@ def test_job_is_published_with_times_as_rfc_3339() -> None:
         "attempts": 0,
         "priority": "batch",
         "pipeline": "receipts",
+        "review": None,
         "source": {"upload": None, "url": "s3://scans/in/2026/receipt.png", "etag": "5d41402a", "version": None},
         "error": None,
     }

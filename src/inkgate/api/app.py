@@ -44,7 +44,9 @@ from inkgate.api.http.origins import BehindProxies, CheckOrigin, Cors, Origins, 
 from inkgate.api.http.ratelimit import LimitRate, RateLimiter, build_rate_limiter
 from inkgate.api.http.served import ServedModels
 from inkgate.api.http.sources import FileStore, Sources
+from inkgate.api.jobs import fields as job_fields
 from inkgate.api.jobs import route as jobs
+from inkgate.api.jobs.fields import CorrectionBody
 from inkgate.api.jobs.request import JobRequest
 from inkgate.api.jobs.watches import JobWatches, Pace
 from inkgate.api.layout_parsing import LayoutParsingRequest
@@ -72,6 +74,7 @@ ROUTES = (
     mistral,
     layout_parsing,
     jobs,
+    job_fields,
     events,
     mistral_batch,
     files,
@@ -92,6 +95,7 @@ REQUESTS = (
     LayoutParsingRequest,
     MistralRequest,
     JobRequest,
+    CorrectionBody,
     docling.DoclingRequest,
     MistralBatchRequest,
 )

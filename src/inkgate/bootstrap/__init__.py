@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from inkgate.bootstrap.jobs import running_jobs
+from inkgate.bootstrap.jobs import JobSurroundings, running_jobs
 from inkgate.bootstrap.stack import ServiceParts, build_parts
 from inkgate.bootstrap.state import StateReader
 from inkgate.concurrency import single_error
@@ -96,6 +96,10 @@ async def running(
             )
 
 
+def _job_surroundings(service: Service) -> JobSurroundings:
+    return JobSurroundings(service.gateway, service.fields)
+
+
 @asynccontextmanager
 async def _with_jobs(service: Service) -> AsyncIterator[Service]:
     """The service with jobs, if the settings enable them."""
@@ -103,7 +107,7 @@ async def _with_jobs(service: Service) -> AsyncIterator[Service]:
     if not settings.jobs.enabled:
         yield service
         return
-    async with running_jobs(settings, service.gateway, service.supervisor, work=settings.jobs.work) as jobs:
+    async with running_jobs(settings, _job_surroundings(service), service.supervisor, work=settings.jobs.work) as jobs:
         service.observatory.watch_jobs(jobs.watch.state)
         yield replace(service, jobs=jobs.service, intake=jobs.intake)
 
@@ -122,7 +126,7 @@ async def work(
 
     with tracer_of(settings.tracing), single_error():
         async with running(settings) as service:
-            jobs = running_jobs(settings, service.gateway, service.supervisor, work=True)
+            jobs = running_jobs(settings, _job_surroundings(service), service.supervisor, work=True)
             collectors = (service.metrics, StateCollector(service.observatory.state))
             keep_for_good()
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from inkgate.errors import InputRejected
+from inkgate.extraction.finder import FieldFinder
 from inkgate.gateway import Gateway
 from inkgate.jobs.documents import JobDocuments
+from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.intake.brokers import intake_tasks
 from inkgate.jobs.machine import jobs_folder
@@ -44,6 +46,14 @@ class RunningJobs:
     watch: JobsWatch
 
 
+@dataclass(frozen=True, slots=True)
+class JobSurroundings:
+    """What reads the documents of jobs, and what finds fields in them."""
+
+    gateway: Gateway
+    fields: FieldFinder
+
+
 def job_service(settings: Settings) -> tuple[JobService, JobDocuments, Objects]:
     """The service of jobs, whose store does not run yet, and what it is made of."""
     configured = settings.jobs
@@ -68,7 +78,7 @@ def job_service(settings: Settings) -> tuple[JobService, JobDocuments, Objects]:
 
 @asynccontextmanager
 async def running_jobs(
-    settings: Settings, gateway: Gateway, supervisor: Supervisor, *, work: bool
+    settings: Settings, parts: JobSurroundings, supervisor: Supervisor, *, work: bool
 ) -> AsyncIterator[RunningJobs]:
     """Jobs, running until the block is left. `work`: this process runs them and delivers their results.
 
@@ -82,7 +92,13 @@ async def running_jobs(
     relay: Relay | None = None
     if work:
         worker = Worker(
-            service.store, gateway, documents, settings.jobs, settings.pipelines, settings.limits.page_window
+            service.store,
+            parts.gateway,
+            documents,
+            settings.jobs,
+            settings.pipelines,
+            settings.limits.page_window,
+            fields=JobFieldFinder(service.store, parts.fields),
         )
         service.call_when_added(worker.wake)
         sinks = build_sinks(settings, objects, service.store.clock)

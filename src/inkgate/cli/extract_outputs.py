@@ -100,7 +100,7 @@ class FieldRows:
     def add(self, source: InputDocument, found: DocumentFields) -> None:
         """See FieldsOutput."""
         about = {"file": source.name, "document_type": found.extraction.document_type}
-        self.rows.append({**about, "status": found.extraction.status.value, **_flat(found.data)})
+        self.rows.append({**about, "status": found.extraction.status.value, **_flat(found.values)})
 
     def end(self) -> None:
         """See FieldsOutput."""

@@ -63,7 +63,7 @@ def ls(  # noqa: PLR0913  # one parameter for each option of the command
 ) -> None:
     """List jobs, the newest first."""
     from inkgate.cli.jobs_shown import as_row, print_jobs
-    from inkgate.jobs.job import JobState
+    from inkgate.jobs.job import JobFilter, JobState
 
     names = {each.value: each for each in JobState}
     if unknown := sorted(set(state or ()) - names.keys()):
@@ -76,7 +76,7 @@ def ls(  # noqa: PLR0913  # one parameter for each option of the command
         return
 
     async def listed(service: JobService) -> None:
-        found = await service.store.list(tenant, states, after, limit)
+        found = await service.store.list(tenant, JobFilter(states), after, limit)
         if json:
             _print_json({"jobs": [as_row(job) for job in found]})
         else:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any, overload
 
 import httpx
 
 from inkgate.client import jobs, requests
 from inkgate.client.blocking_calls import Calls
 from inkgate.client.errors import ServiceError, service_errors
+from inkgate.client.fields import ModelT
 from inkgate.client.files import File
+from inkgate.client.job_fields import JobFieldsFound, correction, job_fields_parser, job_fields_request
 from inkgate.client.jobs import AS_JOB, LONGEST_WAIT_S, JobAs, JobListPage, JobStatus, JobUnfinished, Patience
 from inkgate.client.pauses import pause
 from inkgate.client.requests import TEXT, ClientRequest, ReadAs
@@ -127,6 +130,34 @@ class JobHandle:
         finally:
             found.close()
 
+    @overload
+    def fields(self, schema: type[ModelT]) -> JobFieldsFound[ModelT | None]: ...
+
+    @overload
+    def fields(self, schema: None = None) -> JobFieldsFound[dict[str, Any]]: ...
+
+    def fields(self, schema: Any = None) -> JobFieldsFound[Any]:
+        """The fields of a job with `JobAs.extract`, once it has ended, with corrections. `schema`: a pydantic class
+        that `data` is to be of.
+
+        Raises:
+            ServiceError: it has not ended ("job_not_ended"), or has no fields ("fields_missing").
+        """
+        return self._calls.parsed(job_fields_parser(schema), job_fields_request(self.id))
+
+    def correct(
+        self, values: Mapping[str, object], version: int | None, by: str = "", *, reviewed: bool = True
+    ) -> JobFieldsFound[dict[str, Any]]:
+        """Corrects fields: values by path, such as `{"/total": "30.20"}`; None: the document has no such value.
+        `version`: of the fields that were seen; None: any. `by`: who. `reviewed`: everything was looked at, and the
+        job leaves the review queue.
+
+        Raises:
+            ServiceError: somebody else has changed them meanwhile ("fields_changed"), or the schema doesn't allow it.
+        """
+        ask = correction(self.id, values, version, by, reviewed=reviewed)
+        return self._calls.parsed(job_fields_parser(None), ask)
+
     def cancel(self) -> JobStatus:
         """Cancels the job. Pages that were read are kept. Raises ServiceError("job_ended") if it has ended."""
         return self._ask("POST", "/cancel")
@@ -171,6 +202,13 @@ class Jobs:
     def list(self, states: Sequence[str] = (), after: str = "", limit: int = 100) -> JobListPage:
         """Your jobs, latest first. `states`: only these. `after`: `next` of the page before. Raises ServiceError."""
         return self._calls.parsed(jobs.parse_jobs, jobs.list_request(states, after, limit))
+
+    def to_review(self, after: str = "", limit: int = 100) -> JobListPage:
+        """Your jobs whose fields a person should look at, the oldest first. `after`: `next` of the page before. Raises
+        ServiceError.
+        """
+        ask = jobs.list_request((), after, limit, ("needs_review",), oldest_first=True)
+        return self._calls.parsed(jobs.parse_jobs, ask)
 
     def _handle(self, ask: ClientRequest) -> JobHandle:
         return JobHandle(self._calls, self._calls.parsed(jobs.parse_job, ask))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter
@@ -166,7 +166,7 @@ class _ExtractAnswer:
     data: dict[str, Any]
     fields: dict[str, _FieldAnswer]
     checks: tuple[_CheckAnswer, ...]
-    page_errors: dict[int, str]
+    page_errors: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
+from typing import Any
 
 import httpx
 import orjson
 from pydantic import TypeAdapter
 
 from inkgate.client.errors import ServiceError, StreamBroken
-from inkgate.client.requests import READ_S, ClientRequest, ReadAs, options_of
+from inkgate.client.fields import FieldsAsked
+from inkgate.client.job_fields import extract_option
+from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, options_of
 
 LONGEST_WAIT_S = 30.0
 """Of one request; proxies close connections that are silent for a minute."""
@@ -50,6 +53,7 @@ class JobStatus:
         deadline: after it, no page is begun.
         position: queued jobs before it; None in lists, and unless queued.
         eta_s: seconds until its end, if known; None in lists.
+        review: of its fields: `waiting`, `complete`, `needs_review` or `reviewed`; None without fields.
     """
 
     id: str
@@ -66,6 +70,7 @@ class JobStatus:
     error: JobProblem | None
     position: int | None
     eta_s: float | None
+    review: str | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -88,11 +93,13 @@ class JobAs:
         key: idempotency key: of two jobs with one key, one is added.
         pipeline: one of the service's settings whose tenant you are.
         webhook: URL that is told of the end.
+        extract: fields to find in the whole document.
     """
 
     key: str = ""
     pipeline: str = ""
     webhook: str = field(default="", repr=False)
+    extract: FieldsAsked | None = None
 
 
 AS_JOB = JobAs()
@@ -113,7 +120,12 @@ def submission(read_as: ReadAs, job_as: JobAs, file: tuple[str, bytes] | None, u
         options["priority"] = read_as.priority
     if read_as.timeout_s is not None:
         options["timeout_s"] = str(read_as.timeout_s)
-    given = {option: value for option, value in options.items() if value}
+    given: dict[str, Any] = {option: value for option, value in options.items() if value}
+    if job_as.extract is not None:
+        if read_as.task == TEXT.task:
+            given.pop("task", None)  # fields need the pages' blocks, too
+        wanted = extract_option(job_as.extract)
+        given["extract"] = wanted if file is None else orjson.dumps(wanted).decode()
     headers = {"Idempotency-Key": job_as.key} if job_as.key else {}
     if file is not None:
         return ClientRequest("POST", _PATH, headers=headers, data=given, file=file, wait_s=READ_S)
@@ -138,9 +150,15 @@ def pages_request(job_id: str, after: int) -> ClientRequest:
     return ClientRequest("GET", f"{_PATH}/{job_id}/pages", params={"after": after}, wait_s=READ_S)
 
 
-def list_request(states: Sequence[str], after: str, limit: int) -> ClientRequest:
-    """The request for jobs in these states; none: in all."""
+def list_request(
+    states: Sequence[str], after: str, limit: int, reviews: Sequence[str] = (), *, oldest_first: bool = False
+) -> ClientRequest:
+    """The request for jobs in these states and with these reviews; none: in all."""
     params: dict[str, str | int | Sequence[str]] = {"limit": limit}
+    if reviews:
+        params["review"] = list(reviews)
+    if oldest_first:
+        params["order"] = "oldest"
     if states:
         params["state"] = list(states)
     if after:

@@ -71,6 +71,10 @@ class FieldFinder:
         # Papers of persons are not cached.
         return replace(options, task=Task(kind=TaskKind.PARSE, fields=names), private=wanted.private)
 
+    async def schema_of(self, pages: Sequence[PageResult]) -> FieldSchema:
+        """The schema of the type that the pages are of; one without fields if they are of none."""
+        return await self._threads.run(classify, pages, self.types)
+
     async def find(self, result: DocumentResult, wanted: WantedFields, caller: Caller) -> Extraction:
         """The fields of a document that was read with `read_options`. A text model that fails costs its values only."""
         schema, pages = wanted.schema, result.pages
@@ -78,7 +82,7 @@ class FieldFinder:
         if self._terms.forms:
             pages, changes = await self._threads.run(self._with_terms, pages)
         if schema is None:
-            schema = await self._threads.run(classify, pages, self.types)
+            schema = await self.schema_of(pages)
         asked: Proposals = {}
         notes: tuple[str, ...] = ()
         if self._text_model is not None and wanted.given is None:

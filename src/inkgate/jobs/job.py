@@ -5,7 +5,7 @@ Times are Unix times in seconds. Pages count from 0.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -64,6 +64,30 @@ class JobOptions:
     form: str = ""
 
 
+class JobReview(StrEnum):
+    """What became of the fields of a job that asks for some.
+
+    `waiting`: they are found at the job's end. `complete`: nothing to look at. `needs_review`: a person should look.
+    `reviewed`: a person has looked, and corrected what was wrong.
+    """
+
+    WAITING = "waiting"
+    COMPLETE = "complete"
+    NEEDS_REVIEW = "needs_review"
+    REVIEWED = "reviewed"
+
+
+@dataclass(frozen=True, slots=True)
+class JobFields:
+    """The fields that a job finds: at most one of `type`, `schema` (JSON text) and `names`; none: the document's type
+    is found by its words.
+    """
+
+    type: str = ""
+    schema: str = field(default="", repr=False)
+    names: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job to add.
@@ -75,6 +99,7 @@ class NewJob:
         webhook: URL that is told of the end; empty: none.
         deadline: Unix time after which no page is begun; None: no deadline.
         key: idempotency key within the tenant: of two jobs with one key, one is added. Empty: none.
+        fields: to find in the whole document at the job's end; None: none.
     """
 
     tenant: str
@@ -86,6 +111,7 @@ class NewJob:
     webhook: str = field(default="", repr=False)
     deadline: float | None = None
     key: str = ""
+    fields: JobFields | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +151,7 @@ class Job:
         attempts: processes that died at it, without a page saved since.
         document: None until it was opened.
         not_before: when it is tried again, if it waits for that.
+        review: of its fields; None for a job that finds none, and once they are no longer kept.
     """
 
     id: str
@@ -147,6 +174,19 @@ class Job:
     attempts: int
     document: JobDocument | None
     failure: JobFailure | None
+    review: JobReview | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs to list: those in one of the states and with one of the reviews; empty: all. Newest first."""
+
+    states: Collection[JobState] = ()
+    reviews: Collection[JobReview] = ()
+    oldest_first: bool = False
+
+
+ALL_JOBS = JobFilter()
 
 
 @dataclass(frozen=True, slots=True)

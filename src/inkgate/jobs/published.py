@@ -25,6 +25,7 @@ def job_to_dict(job: Job) -> Json:
         "attempts": job.attempts,
         "priority": job.priority.value,
         "pipeline": job.pipeline or None,
+        "review": None if job.review is None else job.review.value,
         "source": _source(job.source),
         "error": None if job.failure is None else _failure(job.failure),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from inkgate.codec import encodable
+from inkgate.extraction.wanted import WantedFields
 from inkgate.jobs.job import JobDocument, JobFailure, JobState
 from inkgate.jobs.store import Claim
 from inkgate.types import PageError, PageResult
@@ -28,6 +29,7 @@ class JobRun:
         errors: of pages read in this run; `partial`: one of these has a result all the same.
         careful: the last worker died at it, so it runs alone, page by page.
         yields: it goes back to the queue, as another job has to run alone.
+        wanted: the fields that it finds; None: none, or it is not known yet.
     """
 
     claim: Claim
@@ -44,11 +46,17 @@ class JobRun:
     partial: bool = False
     careful: bool = False
     yields: bool = False
+    wanted: WantedFields | None = None
 
     @property
     def has_results(self) -> bool:
         """Whether a page has a result."""
         return self.partial or self.claim.job.failed + len(self.errors) < len(self.done)
+
+    @property
+    def all_read(self) -> bool:
+        """Whether every page was read before, by another worker."""
+        return self.claim.job.pages is not None and len(self.done) >= self.claim.job.pages
 
     @property
     def without_all(self) -> JobState:

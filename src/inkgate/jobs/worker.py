@@ -24,9 +24,10 @@ from inkgate.concurrency import loop_time, single_error
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import OVERLOAD_CODES, InkgateError, InputRejected, Overloaded, from_page_error
 from inkgate.gateway import Admitted, Gateway
+from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.job import Job, JobDocument, JobFailure, JobState
 from inkgate.jobs.run import JobRun
-from inkgate.jobs.store import Claim, JobEnd, JobStore, LeaseLost, Release
+from inkgate.jobs.store import Claim, FoundFields, JobEnd, JobStore, LeaseLost, Release
 from inkgate.reader import Reading, ReadOptions
 from inkgate.settings import JobSettings, PipelineSettings
 from inkgate.types import Document, PageResult, ReviewReason
@@ -105,7 +106,7 @@ class Worker:
         wake: looks for jobs at once instead of after `jobs.poll_s`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its parts
         self,
         store: JobStore,
         gateway: Gateway,
@@ -113,6 +114,8 @@ class Worker:
         settings: JobSettings,
         pipelines: Mapping[str, PipelineSettings],
         page_window: int,
+        *,
+        fields: JobFieldFinder,
     ) -> None:
         """`page_window`: pages of a document that are read at once."""
         self.counts = WorkCounts()
@@ -122,6 +125,7 @@ class Worker:
         self._settings = settings
         self._pipelines = pipelines
         self._window = page_window
+        self._fields = fields
         self._runs: dict[str, JobRun] = {}
         self._changed = anyio.Event()
         self._alone_since: float | None = None
@@ -289,13 +293,15 @@ class Worker:
                 await self._end(run, JobState.QUARANTINED, failure)
                 return
             await self._skip_deadly_page(run)
+            run.wanted = await self._fields.wanted(run.claim.job)
             with anyio.CancelScope(deadline=self._deadline(run.claim.job)) as scope:
-                await self._read(run)
+                if run.wanted is None or not run.all_read:
+                    await self._read(run)
             if scope.cancelled_caught:
                 late = "The job's deadline passed before all pages were read."
-                await self._end(run, run.without_all, JobFailure("deadline_exceeded", late))
+                await self._finish(run, run.without_all, JobFailure("deadline_exceeded", late))
             else:
-                await self._end(run, *run.outcome)
+                await self._finish(run, *run.outcome)
         except _GiveBack as back:
             await self._put_back(run, back.how)
         except InkgateError as error:
@@ -360,6 +366,8 @@ class Worker:
         selection = parse_pages(options.pages) if options.pages else None
         window = 1 if careful else None
         how = ReadOptions(options.task, selection, options.pdf_text, options.password, window, self._settings.max_pages)
+        if run.wanted is not None:
+            how = self._fields.read_options(run.wanted, how)
         async with admitted.read(document, how) as reading:
             await self._opened(run, reading)
             reading.only(sorted(set(reading.selected) - run.done))
@@ -432,8 +440,22 @@ class Worker:
             except Overloaded as error:
                 await anyio.sleep(min(error.retry_after_s, _DATABASE_RETRY_S))
 
-    async def _end(self, run: JobRun, state: JobState, failure: JobFailure | None = None) -> None:
-        await self._write(run, JobEnd(state, failure, self._sinks(run.claim.job)))
+    async def _finish(self, run: JobRun, state: JobState, failure: JobFailure | None) -> None:
+        """Ends the job, after its fields were found in the pages that have a result. If this process dies before, the
+        next one finds them again.
+        """
+        fields: FoundFields | None = None
+        if run.wanted is not None and state in (JobState.SUCCEEDED, JobState.PARTIAL):
+            await self._write(run)
+            job = run.claim.job
+            caller = Caller(job.tenant, job.priority, flow=job.id, priority_given=True)
+            fields = await self._fields.find(job, run.wanted, caller, whole=state is JobState.SUCCEEDED)
+        await self._end(run, state, failure, fields)
+
+    async def _end(
+        self, run: JobRun, state: JobState, failure: JobFailure | None = None, fields: FoundFields | None = None
+    ) -> None:
+        await self._write(run, JobEnd(state, failure, self._sinks(run.claim.job), fields))
 
     def _sinks(self, job: Job) -> tuple[str, ...]:
         """The names of those that are told of the job's end."""

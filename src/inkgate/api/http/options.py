@@ -121,8 +121,8 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MOST_FIELDS = 100
 LONGEST_PASSWORD = 500
-BODY_ONLY = frozenset({"password"})
-"""Options that the query may not have."""
+BODY_ONLY = frozenset({"password", "extract"})
+"""Options that the query may not have: proxies log URLs."""
 LONGEST_FIELD = 200
 """In characters. The names become part of the prompt."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictStr
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
 from starlette.requests import Request
 
 from inkgate.api.http.context import Context
 from inkgate.api.http.head import PRIORITY_HEADER, RequestHead
-from inkgate.api.http.options import OcrOptions, choose, parse
+from inkgate.api.http.options import OcrOptions, StopAtFirst, choose, parse
 from inkgate.api.http.sources import LONGEST_URL
 from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.caller import Priority
@@ -21,10 +22,11 @@ from inkgate.documents.pages import PageSelection
 from inkgate.documents.sniff import sniff
 from inkgate.errors import InputRejected
 from inkgate.jobs.documents import prefix_of
-from inkgate.jobs.job import JobOptions, JobSource, NewJob
+from inkgate.jobs.finding import field_request_of
+from inkgate.jobs.job import JobFields, JobOptions, JobSource, NewJob
 from inkgate.jobs.sinks.webhook import check_webhook
 from inkgate.settings import Settings
-from inkgate.types import Document, Task
+from inkgate.types import Document, Task, TaskKind
 
 KEY_HEADER = "Idempotency-Key"
 _LONGEST_KEY = 255
@@ -45,10 +47,49 @@ class JobSourceRequest(BaseModel):
     file_id: Annotated[StrictStr, Field(min_length=1, max_length=64)] | None = None
 
 
+class ExtractRequest(BaseModel):
+    """The fields to find: one of `type`, `schema` and `fields`. Without any, the document's type is found."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    type: Annotated[StrictStr, Field(max_length=100)] | None = None
+    json_schema: Annotated[StrictStr | dict[str, Any] | None, Field(alias="schema", repr=False)] = None
+    fields: StrictStr | Annotated[list[StrictStr], StopAtFirst()] | None = None
+
+    def wanted(self) -> JobFields:
+        """Raises InputRejected."""
+        names = OcrOptions(fields=self.fields).field_names()
+        schema = self.json_schema
+        if isinstance(schema, dict):
+            try:
+                schema = json.dumps(schema, ensure_ascii=False, allow_nan=False)
+            except (ValueError, RecursionError) as error:
+                raise InputRejected("schema_invalid", "The schema can't be used: it is not JSON.") from error
+        return JobFields(self.type or "", encodable(schema or ""), names)
+
+
+def _of_text(value: object) -> object:
+    """An option that forms have as JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+
+
 class JobRequest(OcrOptions):
     """A job: the options of `/ocr`, and those of jobs. Null and the empty string mean: not given."""
 
     source: Annotated[JobSourceRequest | None, Field(description="Not in forms, which have the part `file`.")] = None
+    extract: Annotated[
+        Annotated[ExtractRequest, BeforeValidator(_of_text)] | None,
+        Field(
+            repr=False,
+            description="Fields to find in the whole document: an object with `type`, `schema` or `fields`. Only in "
+            "the body; in forms as JSON.",
+        ),
+    ] = None
     name: Annotated[
         Annotated[StrictStr, Field(max_length=LONGEST_URL)] | None,
         Field(description="The document's name, for people. Default: the file's."),
@@ -170,8 +211,20 @@ async def parse_job(received: ReceivedJob) -> JobDraft:
         webhook=asked.webhook or "",
         deadline=_deadline(asked),
         key=received.key,
+        fields=await _fields(asked, received),
     )
     return JobDraft(job, data)
+
+
+async def _fields(asked: JobRequest, received: ReceivedJob) -> JobFields | None:
+    """The fields to find, checked. Raises InputRejected."""
+    if asked.extract is None:
+        return None
+    if asked.task not in (None, TaskKind.TEXT, TaskKind.PARSE):
+        raise InputRejected("options_invalid", "task: with `extract`, it must be `parse` or missing.")
+    wanted = asked.extract.wanted()
+    await received.context.service.fields.wanted(field_request_of(wanted))
+    return wanted
 
 
 async def _source(asked: JobRequest, received: ReceivedJob, name: str) -> tuple[JobSource, bytes | None, str]:

@@ -22,7 +22,7 @@ from inkgate.api.jobs.streams import job_summary
 from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import expired_error, status_of
 from inkgate.api.jobs.watches import BATCH_PAGES
-from inkgate.codec import document_to_dict, page_to_dict
+from inkgate.codec import Json, document_to_dict, page_to_dict
 from inkgate.concurrency import Threads
 from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
@@ -33,6 +33,7 @@ from inkgate.documents.formats.marks import marked
 from inkgate.documents.formats.text import PAGE_SEPARATOR, page_text
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.jobs.job import Job, JobDocument
+from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
 from inkgate.layout.whole_document import finished_pages
 from inkgate.types import Document, DocumentResult, PageResult
@@ -64,9 +65,11 @@ class PagewiseJson:
 
     is_document = True
 
-    def __init__(self, job: Job, coordinates: Coordinates | None) -> None:
+    def __init__(self, job: Job, coordinates: Coordinates | None, fields: Json | None = None) -> None:
+        """`fields`: of the document, as published."""
         self._job = job
         self._coordinates = coordinates or Coordinates.UPRIGHT
+        self._fields = fields
         self._begun = False
         self._to_review: list[int] = []
 
@@ -81,7 +84,8 @@ class PagewiseJson:
         return comma + orjson.dumps(page_to_dict(page, self._coordinates))
 
     def end(self) -> bytes:
-        return b'],"needs_review":' + orjson.dumps(self._to_review) + b"}\n"
+        fields = b"" if self._fields is None else b',"extraction":' + orjson.dumps(self._fields)
+        return b'],"needs_review":' + orjson.dumps(self._to_review) + fields + b"}\n"
 
 
 class PagewiseText:
@@ -181,12 +185,14 @@ def document_of(job: Job, pages: Sequence[PageResult]) -> DocumentResult:
     )
 
 
-def pagewise(job: Job, shape: Shape, coordinates: Coordinates | None, request_id: str) -> PagewiseFormat | None:
-    """The page by page renderer of `shape`; None if it has none."""
+def pagewise(
+    job: Job, shape: Shape, coordinates: Coordinates | None, request_id: str, fields: Json | None = None
+) -> PagewiseFormat | None:
+    """The page by page renderer of `shape`; None if it has none. `fields`: for JSON."""
     if shape is Native.NDJSON:
         return PagewiseNdjson(job, coordinates, request_id)
     if shape is Native.FORM or shape is Format.JSON:
-        return PagewiseJson(job, coordinates)
+        return PagewiseJson(job, coordinates, fields)
     if shape is Format.TEXT:
         return PagewiseText()
     return PagewiseMarkdown(several=job.saved > 1) if shape is Format.MARKDOWN else None
@@ -276,14 +282,26 @@ class JobResult(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._call.watches.stream(self._call.tenant):
             async with cancelled_when_left(receive):
-                renderer = self._renderer(str(scope["state"].get("request_id", "")))
+                fields = await self._fields()
+                renderer = self._renderer(str(scope["state"].get("request_id", "")), fields)
                 if renderer is None:
                     await self._send_whole(send)
                 else:
                     await self._send_pagewise(renderer, send)
 
-    def _renderer(self, request_id: str) -> PagewiseFormat | None:
-        found = pagewise(self._job, self._form.shape, self._form.coordinates, request_id)
+    async def _fields(self) -> Json | None:
+        """The fields of the document, where JSON shows them; None if there are none."""
+        if self._job.review is None or self._form.shape not in (Native.FORM, Format.JSON):
+            return None
+        try:
+            return await JobReviews(self._call.jobs.store, self._context.service.fields.types).show(self._job)
+        except InputRejected as error:
+            if error.code != "fields_missing":
+                raise
+            return None
+
+    def _renderer(self, request_id: str, fields: Json | None = None) -> PagewiseFormat | None:
+        found = pagewise(self._job, self._form.shape, self._form.coordinates, request_id, fields)
         return MarkedPages(found) if found is not None and self._form.marks else found
 
     async def _send_pagewise(self, renderer: PagewiseFormat, send: Send) -> None:

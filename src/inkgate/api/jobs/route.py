@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query
 from starlette.requests import Request
@@ -28,7 +28,7 @@ from inkgate.api.jobs.views import (
     root_of,
 )
 from inkgate.coordinates import Coordinates
-from inkgate.jobs.job import Job, JobState
+from inkgate.jobs.job import Job, JobFilter, JobReview, JobState
 
 Json = dict[str, Any]
 
@@ -122,12 +122,19 @@ async def create(
 async def list_jobs(
     request: Request,
     state: Annotated[list[JobState], Query(description="Only jobs in these states; may be repeated.")] = [],  # noqa: B006 - FastAPI copies it
+    review: Annotated[
+        list[JobReview], Query(description="Only jobs whose fields are so, such as `needs_review`; may be repeated.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+    order: Annotated[Literal["newest", "oldest"], Query(description="Which come first: `oldest` for a queue.")] = (
+        "newest"
+    ),
     after: Annotated[str, Query(pattern="^[A-Za-z0-9_-]{0,64}$", description="`next` of the response before.")] = "",
     limit: Annotated[int, Query(ge=1, le=_MOST_LISTED)] = 100,
 ) -> Response:
     """The caller's jobs, latest first."""
     call = job_call(request)
-    found = await call.jobs.store.list(call.tenant, state, after, limit)
+    which = JobFilter(state, review, oldest_first=order == "oldest")
+    found = await call.jobs.store.list(call.tenant, which, after, limit)
     following = found[-1].id if len(found) == limit else None
     return json_response({"jobs": [job_view(job, None, root_of(request)) for job in found], "next": following})
 

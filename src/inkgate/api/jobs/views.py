@@ -54,6 +54,7 @@ class JobLinks(BaseModel):
     result: str
     pages: str
     events: str
+    fields: str
 
 
 class JobAnswer(BaseModel):
@@ -70,6 +71,9 @@ class JobAnswer(BaseModel):
     attempts: int = Field(description="Processes that died at it, without a page saved since.")
     priority: Literal["interactive", "normal", "batch"]
     pipeline: str | None
+    review: Literal["waiting", "complete", "needs_review", "reviewed"] | None = Field(
+        description="Of the fields; null for a job without `extract`, and once they are no longer kept."
+    )
     source: JobSourceAnswer
     error: JobErrorAnswer | None
     position: int | None = Field(description="Queued jobs before it, at most 10,000. Null in lists, and unless queued.")
@@ -87,7 +91,7 @@ class JobListAnswer(BaseModel):
 def job_view(job: Job, forecast: JobForecast | None, root: str) -> dict[str, Any]:
     """The JSON of a job, as JobAnswer says. `root`: root path of the service."""
     path = f"{root}{JOBS_PATH}/{job.id}"
-    links = {"self": path} | {part: f"{path}/{part}" for part in ("result", "pages", "events")}
+    links = {"self": path} | {part: f"{path}/{part}" for part in ("result", "pages", "events", "fields")}
     queued = forecast is not None and job.state is JobState.QUEUED
     eta_s = None if forecast is None or forecast.eta_s is None else round(forecast.eta_s, 1)
     return job_to_dict(job) | {

@@ -13,15 +13,38 @@ from sqlalchemy.engine import URL
 
 from inkgate.concurrency import Threads, loop_time
 from inkgate.errors import Overloaded
-from inkgate.jobs.job import AddedJob, Job, JobCounts, JobDocument, JobForecast, JobState, NewJob
-from inkgate.jobs.store import deliveries, queue, views
+from inkgate.jobs.job import (
+    ALL_JOBS,
+    AddedJob,
+    Job,
+    JobCounts,
+    JobDocument,
+    JobFilter,
+    JobForecast,
+    JobState,
+    NewJob,
+)
+from inkgate.jobs.store import deliveries, fields, queue, views
 from inkgate.jobs.store.database import Clock, Database
 from inkgate.jobs.store.deliveries import Due, StoredDelivery
+from inkgate.jobs.store.fields import FieldCorrection, FoundFields, StoredFields
 from inkgate.jobs.store.queue import Claim, JobEnd, LeaseLost, Progress, Release
 from inkgate.jobs.store.records import JobIds, job_of, pack, unpack
 from inkgate.types import PageResult
 
-__all__ = ["Claim", "Due", "JobEnd", "JobStore", "LeaseLost", "Progress", "Release", "StoredDelivery"]
+__all__ = [
+    "Claim",
+    "Due",
+    "FieldCorrection",
+    "FoundFields",
+    "JobEnd",
+    "JobStore",
+    "LeaseLost",
+    "Progress",
+    "Release",
+    "StoredDelivery",
+    "StoredFields",
+]
 
 T = TypeVar("T")
 _FRESH_S = 2.0
@@ -96,10 +119,22 @@ class JobStore:
         return await self.database.read(lambda connection: job_of(views.row_of(connection, job_id, tenant)))
 
     async def list(
-        self, tenant: str | None, states: Collection[JobState] = (), after: str = "", limit: int = 100
+        self, tenant: str | None, which: JobFilter = ALL_JOBS, after: str = "", limit: int = 100
     ) -> Sequence[Job]:
-        """Jobs, the newest first. `after`: ID of the last one seen."""
-        return await self.database.read(lambda connection: views.listed(connection, tenant, states, after, limit))
+        """Jobs in the filter's order. `after`: ID of the last one seen."""
+        return await self.database.read(lambda connection: views.listed(connection, tenant, which, after, limit))
+
+    async def fields(self, job_id: str) -> StoredFields:
+        """The job's fields. Raises InputRejected("fields_missing")."""
+        return await self.database.read(lambda connection: fields.fields_of(connection, job_id))
+
+    async def correct(
+        self, job_id: str, version: int | None, correction: FieldCorrection, *, reviewed: bool
+    ) -> StoredFields:
+        """Keeps a correction of the job's fields. Raises InputRejected as fields.correct does."""
+        return await self.database.write(
+            lambda connection: fields.correct(connection, job_id, version, correction, reviewed=reviewed)
+        )
 
     async def forecast(self, job: Job) -> JobForecast:
         """When the job may end."""

@@ -22,6 +22,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import AddedJob, Job, JobDocument, JobFailure, JobState, NewJob
+from inkgate.jobs.store.fields import FoundFields, keep_found, request_fields
 from inkgate.jobs.store.records import PackedPage, clean, document_json, job_of, new_row
 from inkgate.jobs.store.tables import jobs, outbox, pages, shares
 
@@ -63,11 +64,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """How a job ends, and the sinks that are told; those of a cancelled job are not."""
+    """How a job ends, and the sinks that are told; those of a cancelled job are not. `fields`: what was found; None for
+    a job that finds none, or failed.
+    """
 
     state: JobState
     failure: JobFailure | None = None
     sinks: tuple[str, ...] = ()
+    fields: FoundFields | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,9 @@ def add(connection: Connection, new: Sequence[tuple[str, NewJob]], now: Now) -> 
         connection.execute(statement.values(created=now, not_before=now), wanted)
     keyed = [row for row in rows if row["key"] is not None]
     known = _known(connection, keyed) if keyed else {}
+    # Another process may have added a job with the same key meanwhile.
+    there = {row["id"] for row in wanted if row["key"] is None or known[row["tenant"], row["key"]][0] == row["id"]}
+    request_fields(connection, insert(connection), [each for each in new if each[0] in there])
     return [_added(row, known) for row in rows]
 
 
@@ -281,6 +288,8 @@ def save(connection: Connection, held: Claim, progress: Progress, now: Now, leas
         _charge(connection, held.job, progress.opened[1] - 1)
     if progress.end is not None and row.state != JobState.CANCELLED.value:
         add_deliveries(connection, held.job.id, progress.end.sinks, now)
+    if progress.end is not None and progress.end.fields is not None:
+        keep_found(connection, held.job.id, progress.end.fields)
     return JobState(row.state)
 
 

@@ -14,13 +14,24 @@ from sqlalchemy import Row
 
 from inkgate.caller import Priority
 from inkgate.codec import dump_page, load_page
-from inkgate.jobs.job import Job, JobDocument, JobFailure, JobOptions, JobSource, JobState, NewJob
+from inkgate.jobs.job import (
+    Job,
+    JobDocument,
+    JobFailure,
+    JobFields,
+    JobOptions,
+    JobReview,
+    JobSource,
+    JobState,
+    NewJob,
+)
 from inkgate.types import PageResult
 
 _PRIORITIES = {priority.rank: priority for priority in Priority}
 _SOURCE: TypeAdapter[JobSource] = TypeAdapter(JobSource)
 _OPTIONS: TypeAdapter[JobOptions] = TypeAdapter(JobOptions)
 _DOCUMENT: TypeAdapter[JobDocument] = TypeAdapter(JobDocument)
+FIELDS: TypeAdapter[JobFields] = TypeAdapter(JobFields)
 
 
 class JobIds:
@@ -56,6 +67,7 @@ def new_row(job: NewJob, job_id: str) -> dict[str, Any]:
         "key": key_hash(job.key) if job.key else None,
         "fingerprint": _fingerprint(job, source, options),
         "deadline": job.deadline,
+        "review": None if job.fields is None else JobReview.WAITING.value,
     }
 
 
@@ -71,7 +83,9 @@ def clean(text: str) -> str:
 
 def _fingerprint(job: NewJob, source: str, options: str) -> str:
     """Equal for equal requests."""
-    parts = (source, options, job.options.password, job.priority.value, job.pipeline, job.webhook)
+    parts: tuple[str, ...] = (source, options, job.options.password, job.priority.value, job.pipeline, job.webhook)
+    if job.fields is not None:  # the fingerprints of other jobs stay what they were in earlier versions
+        parts = (*parts, FIELDS.dump_json(job.fields).decode())
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -100,6 +114,7 @@ def job_of(row: Row[Any]) -> Job:
         attempts=row.attempts,
         document=None if row.document is None else _DOCUMENT.validate_json(row.document),
         failure=failure,
+        review=None if row.review is None else JobReview(row.review),
     )
 
 

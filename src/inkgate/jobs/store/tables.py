@@ -63,11 +63,23 @@ jobs = Table(
     Column("error_code", String(64)),
     Column("error_detail", Text),
     Column("expired", Boolean, nullable=False, default=False),  # its pages are no longer kept
+    Column("review", String(12)),  # JobReview, of a job that finds fields
     UniqueConstraint("tenant", "key", name="inkgate_jobs_key"),
     Index("inkgate_jobs_queue", "state", "rank", "turn", "id"),
     Index("inkgate_jobs_tenant", "tenant", "id"),
     Index("inkgate_jobs_ended", "expired", "ended"),
     Index("inkgate_jobs_upload", "upload"),
+    Index("inkgate_jobs_review", "tenant", "review", "id"),
+)
+
+fields = Table(
+    "inkgate_fields",
+    metadata,
+    Column("job", String(32), primary_key=True),
+    Column("wanted", Text, nullable=False),  # JSON of JobFields
+    Column("extraction", Text),  # JSON as published, once it was found
+    Column("corrections", Text, nullable=False),  # JSON array of Correction
+    Column("version", Integer, nullable=False),  # incremented by each change
 )
 
 pages = Table(
@@ -106,9 +118,18 @@ outbox = Table(
 
 schema = Table("inkgate_schema", metadata, Column("version", Integer, primary_key=True, autoincrement=False))
 
-VERSION = 1
+VERSION = 2
 """Incremented with each change of the tables, and a step in `_STEPS` that makes it."""
-_STEPS: dict[int, tuple[str, ...]] = {}
+_STEPS: dict[int, tuple[str, ...]] = {
+    2: (
+        "ALTER TABLE inkgate_jobs ADD COLUMN review VARCHAR(12)",
+        "CREATE INDEX inkgate_jobs_review ON inkgate_jobs (tenant, review, id)",
+        (
+            "CREATE TABLE inkgate_fields (job VARCHAR(32) NOT NULL, wanted TEXT NOT NULL, extraction TEXT, "
+            "corrections TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (job))"
+        ),
+    ),
+}
 """By version, the SQL that changes the tables of the version before. A step only adds, so that processes of the
 version before can go on during an update."""
 _LOCK = 7860_0001

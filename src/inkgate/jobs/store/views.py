@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
 
 from inkgate.errors import InputRejected
-from inkgate.jobs.job import Job, JobCounts, JobState
+from inkgate.jobs.job import Job, JobCounts, JobFilter, JobReview, JobState
 from inkgate.jobs.store.queue import Now, lock_turns, queue_order, take_turns
 from inkgate.jobs.store.records import job_of
-from inkgate.jobs.store.tables import jobs, outbox, pages, shares
+from inkgate.jobs.store.tables import fields, jobs, outbox, pages, shares
 
 _ENDED = [state.value for state in JobState if state.ended]
 _LEASED = (JobState.RUNNING.value, JobState.CANCELLING.value)
@@ -41,17 +41,18 @@ def row_of(connection: Connection, job_id: str, tenant: str | None, *, lock: boo
     return row
 
 
-def listed(
-    connection: Connection, tenant: str | None, states: Collection[JobState], after: str, limit: int
-) -> list[Job]:
-    """Jobs, the newest first. `after`: the last ID that was seen."""
-    chosen = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
+def listed(connection: Connection, tenant: str | None, which: JobFilter, after: str, limit: int) -> list[Job]:
+    """Jobs in the filter's order. `after`: the last ID that was seen."""
+    order = jobs.c.id if which.oldest_first else jobs.c.id.desc()
+    chosen = select(jobs).order_by(order).limit(limit)
     if tenant is not None:
         chosen = chosen.where(jobs.c.tenant == tenant)
-    if states:
-        chosen = chosen.where(jobs.c.state.in_([state.value for state in states]))
+    if which.states:
+        chosen = chosen.where(jobs.c.state.in_([state.value for state in which.states]))
+    if which.reviews:
+        chosen = chosen.where(jobs.c.review.in_([review.value for review in which.reviews]))
     if after:
-        chosen = chosen.where(jobs.c.id < after)
+        chosen = chosen.where(jobs.c.id > after if which.oldest_first else jobs.c.id < after)
     return [job_of(row) for row in connection.execute(chosen)]
 
 
@@ -144,19 +145,22 @@ def retry(connection: Connection, job_id: str, tenant: str | None, now: Now) -> 
     """Queues an ended job for its pages that failed or were not read; the others are kept.
 
     Raises:
-        InputRejected: "job_unknown", "job_not_ended", "job_expired", or "job_ended": every page was read.
+        InputRejected: "job_unknown", "job_not_ended", "job_expired", or "job_ended": every page was read, and the
+            fields were found.
     """
     row = row_of(connection, job_id, tenant, lock=True)
     if row.state not in _ENDED:
         raise InputRejected("job_not_ended", f"The job is {row.state}.")
     if row.expired:
         raise InputRejected("job_expired", "The upload and the result are no longer kept.")
-    if row.state == JobState.SUCCEEDED.value:
+    if row.state == JobState.SUCCEEDED.value and row.review != JobReview.WAITING.value:
         raise InputRejected("job_ended", "Every page was read.")
     gone = connection.execute(delete(pages).where(pages.c.job == job_id, pages.c.failed.is_(True))).rowcount
     changed = update(jobs).where(jobs.c.id == job_id)
     fresh = {"state": JobState.QUEUED.value, "not_before": now, "ended": None, "lease": None, "failed": 0}
     fresh |= {"attempts": 0, "retries": 0, "suspect": None, "suspect_deaths": 0, "error_code": None}
+    if row.review is not None:
+        fresh["review"] = JobReview.WAITING.value
     fresh |= {"error_detail": None, "deadline": None, "turn": take_turns(connection, row.rank, row.tenant, 1)}
     return job_of(connection.execute(changed.values(saved=jobs.c.saved - gone, **fresh).returning(jobs)).one())
 
@@ -175,7 +179,8 @@ def expire(connection: Connection, before: Now, limit: int) -> int:
         ids.append(job_id)
     if ids:
         connection.execute(delete(pages).where(pages.c.job.in_(ids)))
-        connection.execute(update(jobs).where(jobs.c.id.in_(ids)).values(expired=True))
+        connection.execute(delete(fields).where(fields.c.job.in_(ids)))
+        connection.execute(update(jobs).where(jobs.c.id.in_(ids)).values(expired=True, review=None))
     return len(ids)
 
 
@@ -208,6 +213,7 @@ def remove(connection: Connection, job_id: str, tenant: str | None) -> None:
 def _forget(connection: Connection, ids: Sequence[str]) -> None:
     if ids:
         connection.execute(delete(outbox).where(outbox.c.job.in_(ids)))
+        connection.execute(delete(fields).where(fields.c.job.in_(ids)))
         connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
 
 

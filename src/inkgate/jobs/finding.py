@@ -1,0 +1,92 @@
+"""Finds the fields of a job's document once its pages are saved: a part at a time, so that a document of 10,000 pages
+needs the memory of a hundred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from inkgate.caller import Caller
+from inkgate.concurrency import Threads
+from inkgate.errors import EngineFailed, InkgateError
+from inkgate.extraction.finder import FieldFinder
+from inkgate.extraction.wanted import FieldRequest, WantedFields
+from inkgate.fields.as_json import extraction_to_dict
+from inkgate.fields.merged import merged
+from inkgate.fields.schema import FieldSchema
+from inkgate.fields.values import Extraction, ExtractionStatus
+from inkgate.jobs.job import Job, JobFields
+from inkgate.jobs.store import FoundFields, JobStore
+from inkgate.layout.whole_document import finished_pages
+from inkgate.reader import ReadOptions
+from inkgate.types import DocumentResult
+
+PART_PAGES: Final = 100
+
+
+def field_request_of(fields: JobFields) -> FieldRequest:
+    """What a job asks for."""
+    return FieldRequest(fields.type, fields.schema or None, fields.names)
+
+
+class JobFieldFinder:
+    """Finds fields for a worker."""
+
+    def __init__(self, store: JobStore, finder: FieldFinder) -> None:
+        self._store = store
+        self._finder = finder
+        self._threads = Threads("jobs_fields", 1)
+
+    async def wanted(self, job: Job) -> WantedFields | None:
+        """What the job asks for; None: no fields.
+
+        Raises:
+            InputRejected: "type_unknown", if this process has other document types than the one that added the job.
+        """
+        if job.review is None:
+            return None
+        stored = await self._store.fields(job.id)
+        return await self._finder.wanted(field_request_of(stored.wanted))
+
+    def read_options(self, wanted: WantedFields, options: ReadOptions) -> ReadOptions:
+        """`options`, for a document whose fields are wanted."""
+        return self._finder.read_options(wanted, options)
+
+    async def find(self, job: Job, wanted: WantedFields, caller: Caller, *, whole: bool) -> FoundFields:
+        """The fields, by the saved pages. `whole`: all pages were read; else a person has to look.
+
+        Raises:
+            EngineFailed: "internal": the fields can't be found, for a reason that nobody expected.
+        """
+        try:
+            extraction = await self._found(job, wanted, caller)
+        except InkgateError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one document must not end the worker
+            # Its text may have values of the document, which the log must not have.
+            kind = type(error).__name__
+            raise EngineFailed("internal", f"The fields could not be found ({kind}).") from None
+        if not whole:
+            extraction = replace(extraction, status=ExtractionStatus.NEEDS_REVIEW)
+        review = extraction.status is ExtractionStatus.NEEDS_REVIEW
+        return FoundFields(orjson.dumps(extraction_to_dict(extraction)).decode(), review)
+
+    async def _found(self, job: Job, wanted: WantedFields, caller: Caller) -> Extraction:
+        parts: list[Extraction] = []
+        schema: FieldSchema | None = wanted.schema
+        after = -1
+        while (pages := await self._store.pages(job.id, after, PART_PAGES)) or not parts:
+            if schema is None:
+                schema = await self._finder.schema_of(pages)
+            finished = await self._threads.run(finished_pages, pages)
+            document = DocumentResult(job.name, "", 0, len(finished), "", finished)
+            parts.append(await self._finder.find(document, replace(wanted, schema=schema), caller))
+            if not pages:
+                break
+            after = pages[-1].index
+        if schema is None:
+            raise TypeError("a document without parts")
+        return merged(parts, schema)

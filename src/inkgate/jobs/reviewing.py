@@ -1,0 +1,116 @@
+"""Fields of jobs as people see and correct them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from inkgate.codec import Json, encodable
+from inkgate.concurrency import Threads
+from inkgate.errors import InputRejected
+from inkgate.extraction.wanted import wanted_fields
+from inkgate.fields.corrections import check_corrections, with_corrections
+from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.schema import FieldSchema
+from inkgate.jobs.finding import field_request_of
+from inkgate.jobs.job import Job
+from inkgate.jobs.published import rfc3339
+from inkgate.jobs.store import FieldCorrection, JobStore, StoredFields
+
+_NO_FIELDS: Final = FieldSchema("", (), {})
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionRequest:
+    """What a person changes.
+
+    Attributes:
+        values: by JSON Pointer into `data`.
+        by: who, as they say.
+        reviewed: the job leaves the review queue.
+        version: of the fields that the person saw; None: any.
+    """
+
+    values: Mapping[str, object]
+    by: str = ""
+    reviewed: bool = True
+    version: int | None = None
+
+
+class JobReviews:
+    """Shows and corrects the fields of jobs. Used from one event loop."""
+
+    def __init__(self, store: JobStore, types: DocumentTypes) -> None:
+        self._store = store
+        self._types = types
+        self._threads = Threads("jobs_reviews", 1)
+
+    async def show(self, job: Job) -> Json:
+        """The fields as published.
+
+        Raises:
+            InputRejected: "job_not_ended", or "fields_missing".
+        """
+        stored = await self._found(job)
+        return await self._threads.run(published_fields, job, stored)
+
+    async def correct(self, job: Job, asked: CorrectionRequest, now: float) -> None:
+        """Keeps the correction. `now`: Unix time.
+
+        Raises:
+            InputRejected: "options_invalid": the schema doesn't allow a value; "fields_changed": somebody else was
+                faster; "job_not_ended", "fields_missing", "type_unknown".
+        """
+        stored = await self._found(job)
+        if asked.version is not None and asked.version != stored.version:
+            raise InputRejected("fields_changed", f"The fields have version {stored.version}.")
+        correction = await self._threads.run(self._checked, stored, asked, now)
+        # Between the check and this, rows can only have been added; the version says whether that matters.
+        await self._store.correct(job.id, asked.version, correction, reviewed=asked.reviewed)
+
+    async def _found(self, job: Job) -> StoredFields:
+        if not job.state.ended:
+            raise InputRejected("job_not_ended", f"The job is {job.state.value}.")
+        stored = await self._store.fields(job.id)
+        if not stored.extraction:
+            raise InputRejected("fields_missing", "The job ended before its fields were found.")
+        return stored
+
+    def _checked(self, stored: StoredFields, asked: CorrectionRequest, now: float) -> FieldCorrection:
+        """Blocking."""
+        found = orjson.loads(stored.extraction)
+        values = check_corrections(self._schema(stored, found), asked.values) if asked.values else {}
+        with_corrections(found["data"], {**stored.corrected, **values})
+        return FieldCorrection(values, asked.by, now)
+
+    def _schema(self, stored: StoredFields, found: Mapping[str, object]) -> FieldSchema:
+        schema = wanted_fields(field_request_of(stored.wanted), self._types).schema
+        if schema is not None:
+            return schema
+        name = found.get("document_type")
+        return self._types.named(name) if isinstance(name, str) else _NO_FIELDS
+
+
+def published_fields(job: Job, stored: StoredFields) -> Json:
+    """The extraction as /extract answers it, with the corrections in `data`. `fields` stay as they were found.
+    Blocking.
+    """
+    found = orjson.loads(stored.extraction)
+    corrections = [
+        {
+            "fields": {encodable(path): value for path, value in each.values.items()},
+            "by": encodable(each.by) or None,
+            "at": rfc3339(each.at),
+        }
+        for each in stored.corrections
+    ]
+    return {
+        **found,
+        "data": with_corrections(found["data"], stored.corrected) if stored.corrections else found["data"],
+        "review": None if job.review is None else job.review.value,
+        "version": stored.version,
+        "corrections": corrections,
+    }
