@@ -9,7 +9,7 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
-from inkgate.fields.kinds.chinese import id_holds
+from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
 from inkgate.fields.paper_checks import PAPER_CHECKS
 from inkgate.fields.values import Check, FieldValue
 
@@ -41,7 +41,7 @@ def _sum_of_items(fields: Fields) -> Check | None:
     """The amounts of all items make the subtotal or the total. Says nothing against these: a row may be missing."""
     paths = tuple(path for path in fields if _AMOUNT.fullmatch(path))
     amounts = [_number(fields[path]) for path in paths]
-    sums = [number for path in ("/subtotal", "/total") if (number := _number(fields.get(path))) is not None]
+    sums = [number for path in ("/subtotal", "/amount", "/total") if (number := _number(fields.get(path))) is not None]
     if not amounts or not sums or None in amounts:
         return None
     found = sum((each for each in amounts if each is not None), Decimal(0))
@@ -104,6 +104,24 @@ def _id_sex(fields: Fields) -> Check | None:
     return Check("id_sex", fits, (found[0], "/sex"), "they fit" if fits else "they differ")
 
 
+def _amount_plus_tax(fields: Fields) -> Check | None:
+    """Amount and tax make the total, to the cent."""
+    paths = ("/amount", "/tax", "/total")
+    amount, tax, total = (_number(fields.get(path)) for path in paths)
+    if amount is None or tax is None or total is None:
+        return None
+    return Check("amount_plus_tax", amount + tax == total, paths, f"{amount} + {tax} and {total}")
+
+
+def _tax_number_check_digits(fields: Fields) -> Check | None:
+    found = {path: field.value for path, field in fields.items() if field.kind == "cn_tax_number"}
+    numbers = {path: value for path, value in found.items() if isinstance(value, str)}
+    wrong = tuple(path for path, value in numbers.items() if not tax_number_holds(value))
+    if not numbers:
+        return None
+    return Check("tax_number_check_digits", not wrong, wrong or tuple(numbers), "GB 32100")
+
+
 def _amount_in_words(fields: Fields) -> Check | None:
     """The amount in words is the one in digits."""
     for amount in ("/total", "/amount"):
@@ -128,6 +146,8 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "id_check_digit": _id_check_digit,
     "id_birth_date": _id_birth_date,
     "id_sex": _id_sex,
+    "amount_plus_tax": _amount_plus_tax,
+    "tax_number_check_digits": _tax_number_check_digits,
     "amount_in_words": _amount_in_words,
     "due_before_issued": _due_before_issued,
     **PAPER_CHECKS,

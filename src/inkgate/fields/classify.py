@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from inkgate.fields.codes.barcodes import INVOICE_CODE, has_code
 from inkgate.fields.codes.mrz import find_mrz
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.kinds import KINDS
@@ -23,13 +24,15 @@ _LEAST: Final = 2.0
 
 
 def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
-    """A passport or identity card by its machine-readable zone, if that is valid; else the type with the most points
-    for its words (`x-recognise`: word to points) and for the values it has (`x-recognise-kinds`). Without enough
-    points: a type without a name and fields.
+    """A passport or identity card by its machine-readable zone, if that is valid; a Chinese VAT invoice by
+    its QR code; else the type with the most points for its words (`x-recognise`: word to points) and for the values it
+    has (`x-recognise-kinds`). Without enough points: a type without a name and fields.
     """
     zone = find_mrz(pages)
     if zone is not None and zone.valid and (name := _OF_ZONE[zone.layout]) in types.schemas:
         return types.schemas[name]
+    if INVOICE_CODE in types.schemas and has_code(pages, INVOICE_CODE):
+        return types.schemas[INVOICE_CODE]
     read = "\n".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
     text = " ".join(_WORDS.findall(plain(read[:_MOST_CHARACTERS]).casefold()))
     kinds = _kinds_in(read[:_MOST_CHARACTERS], types)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.checks import run_checks
+from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
 from inkgate.fields.codes.printed import MRZ_PRINTED
 from inkgate.fields.codes.propose import code_checks
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
@@ -45,7 +46,7 @@ _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.5
 """Most confidence of a field whose check fails."""
-_CONTRADICTIONS: Final = frozenset({MRZ_PRINTED})
+_CONTRADICTIONS: Final = frozenset({MRZ_PRINTED, CODE_MISMATCH})
 """Checks of two places that say different things; either may be right."""
 _MOST_READ_ON = 3
 """Lines that one value may be on."""
@@ -77,7 +78,8 @@ def answer(
     fields |= dict(_item_fields(schema, items, least_confidence))
     for leaf in (each for each in schema.leaves if find_items and is_list(each)):
         fields |= dict(list_fields(folded, leaf, fields, least_confidence))
-    checks = (*run_checks(fields, schema.checks), *(code_checks(pages, schema) if find_items else ()))
+    of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if find_items else ()
+    checks = (*run_checks(fields, schema.checks), *of_codes)
     fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
     return Extraction(
         document_type=schema.name,
@@ -164,14 +166,14 @@ def _of_code(
     """As `_ground`, for a value of a code, whose place is the code's; None for other values."""
     page = next((page for page in pages if page.page == proposal.page), None)
     lines = [page.lines[index] for index in proposal.lines] if page is not None else []
-    if proposal.origin != CODE or not lines:
+    if proposal.origin != CODE or not (lines or proposal.box):
         return None
     kind = KINDS.get(leaf.kind)
     value = None if kind is None else parse(kind, proposal.text)
     if kind is not None and value is None:
         return None
-    box = box_around([line.box for line in lines])
-    confidence = min(line.confidence for line in lines)
+    box = proposal.box or box_around([line.box for line in lines])
+    confidence = min((line.confidence for line in lines), default=1.0)
     source = Source(
         page.page if page else 0, proposal.lines, box, proposal.text, Match.CODE, confidence, proposal.label
     )

@@ -74,7 +74,8 @@ class FieldStatus(StrEnum):
 class Proposal:
     """What an extractor takes for a field's value: text as printed, where it read it, and how sure it is, from 0 to 1.
 
-    `page` is None for an extractor that knows no place, such as a model; `origin` names the extractor.
+    `page` is None for an extractor that knows no place, such as a model; `origin` names the extractor; `box` is the
+    place of a QR code or bar code, which is in no line.
     """
 
     text: str
@@ -83,6 +84,7 @@ class Proposal:
     page: int | None = None
     lines: tuple[int, ...] = ()
     label: str = ""
+    box: Box | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inkgate.fields.kinds.amounts import Amounts
 from inkgate.fields.kinds.base import ValueKind
-from inkgate.fields.kinds.chinese import ChineseAmounts, ChineseIds, MaskedIds
+from inkgate.fields.kinds.chinese import ChineseAmounts, ChineseIds, ChineseTaxNumbers, MaskedIds
 from inkgate.fields.kinds.dates import Dates
 from inkgate.fields.kinds.identifiers import CardNumbers, ContainerNumbers, MailAddresses, PhoneNumbers, WebAddresses
 from inkgate.fields.kinds.measures import Measures, Months
@@ -22,6 +22,7 @@ KINDS: dict[str, ValueKind] = {
         Measures("volume"),
         ChineseIds(),
         MaskedIds(),
+        ChineseTaxNumbers(),
         ChineseAmounts(),
         CardNumbers(),
         ContainerNumbers(),

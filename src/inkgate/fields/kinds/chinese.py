@@ -1,4 +1,4 @@
-"""What Chinese papers print: numbers of identity cards (GB 11643), and amounts in words (大写金额)."""
+"""What Chinese papers print: numbers of identity cards (GB 11643) and of taxpayers (GB 32100), and 大写金额."""
 
 from __future__ import annotations
 
@@ -49,6 +49,48 @@ def whole_mask(text: str) -> str:
     first, last = text.partition("*")[0], text.rpartition("*")[2]
     missing = LENGTH - len(first) - len(last)
     return f"{first}{'*' * missing}{last}" if len(first) >= _LEAST_FIRST and missing > 0 else text
+
+
+_TAX_NUMBER = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Z]{18}|[0-9]{15}|[0-9A-Z]{20}|[0-9A-Z]{17})(?![0-9A-Za-z])")
+_NO_SUCH_LETTERS: Final = str.maketrans("IOSZ", "1052")
+"""GB 32100 leaves out these letters (and V), because they are confused with digits."""
+_TAX_CHARACTERS: Final = "0123456789ABCDEFGHJKLMNPQRTUWXY"
+
+
+class ChineseTaxNumbers:
+    """A taxpayer's number: the unified social credit code of 18 characters (GB 32100), or one of the older numbers of
+    15, 17 or 20. Its check character need not hold: `tax_number_holds` tells.
+    """
+
+    name = "cn_tax_number"
+
+    def find(self, text: str) -> list[ParsedValue]:
+        """As ValueKind.find. Letters that no such number has are read as the digits that they resemble."""
+        found = _TAX_NUMBER.finditer(plain(text))
+        numbers = ((match, match[0].translate(_NO_SUCH_LETTERS)) for match in found)
+        return [
+            ParsedValue((number,), match.start(), match.end())
+            for match, number in numbers
+            if sum(map(str.isdigit, number)) >= _LEAST_DIGITS
+        ]
+
+    def json(self, value: ParsedValue) -> JsonValue:
+        """The number."""
+        return cast("str", value.readings[0])
+
+
+_LEAST_DIGITS: Final = 8
+"""The six digits of a place and two more: words of capitals are no numbers."""
+
+
+def tax_number_holds(number: str) -> bool:
+    """Whether the check character of a unified social credit code is right; older numbers have none."""
+    if len(number) != 18:
+        return True
+    if any(character not in _TAX_CHARACTERS for character in number):
+        return False
+    total = sum(_TAX_CHARACTERS.index(character) * pow(3, at, 31) for at, character in enumerate(number[:17]))
+    return _TAX_CHARACTERS[-total % 31] == number[17]
 
 
 def id_holds(number: str) -> bool:

@@ -12,11 +12,13 @@ from inkgate.fields.rules.contracts import read_contract
 from inkgate.fields.rules.obituaries import read_obituary
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.rules.tickets import read_train_ticket
+from inkgate.fields.rules.vat_invoice import read_vat_invoice
 
 RULES: Final[Mapping[str, Callable[[PrintedPages], Mapping[str, Sequence[FieldCandidate]]]]] = {
     "bank_card": read_bank_card,
     "business_card": read_business_card,
     "train_ticket": read_train_ticket,
+    "cn_vat_invoice": read_vat_invoice,
     "contract": read_contract,
     "bill_of_lading": read_bill_of_lading,
     "obituary": read_obituary,

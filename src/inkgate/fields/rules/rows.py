@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import Final
 
 from inkgate.fields.folded import rows_of
-from inkgate.types import Box, PageResult
+from inkgate.types import Box, Line, PageResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,23 @@ class PrintedRow:
 
 @dataclass(frozen=True, slots=True)
 class PrintedPages:
-    """All rows of a document. `unit`: median height of its lines in pixels, at least 1."""
+    """All rows of a document.
+
+    Attributes:
+        unit: median height of its lines in pixels, at least 1.
+        slopes: by page, by how much its lines fall for each pixel to the right: photographs are not level.
+    """
 
     rows: tuple[PrintedRow, ...]
     unit: float
+    slopes: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pages: Sequence[PageResult]) -> PrintedPages:
         """The rows of the pages, top to bottom."""
         rows: list[PrintedRow] = []
         heights: list[float] = []
+        slopes = {page.index: slope_of(page.lines) for page in pages}
         for page in pages:
             for indexes in rows_of(page.lines):
                 lines = [page.lines[i] for i in indexes]
@@ -58,4 +66,47 @@ class PrintedPages:
                     RowCell(i, line.text, line.box, line.confidence) for i, line in zip(indexes, lines, strict=True)
                 )
                 rows.append(PrintedRow(page.index, len(rows), tuple(cells)))
-        return cls(tuple(rows), max(1.0, median(heights)) if heights else 1.0)
+        return cls(tuple(rows), max(1.0, median(heights)) if heights else 1.0, slopes)
+
+    def levelled(self, page: int) -> PrintedPages:
+        """The rows of a page as they are once it is level. Boxes move up or down by that."""
+        slope = self.slopes.get(page, 0.0)
+        cells = [_levelled(cell, slope) for row in self.rows if row.page == page for cell in row.cells]
+        rows: list[list[RowCell]] = []
+        for cell in sorted(cells, key=lambda cell: (cell.box[1] + cell.box[3], cell.box[0])):
+            if rows and _is_beside(rows[-1][0].box, cell.box):
+                rows[-1].append(cell)
+            else:
+                rows.append([cell])
+        in_order = (tuple(sorted(row, key=lambda cell: cell.box[0])) for row in rows)
+        return PrintedPages(tuple(PrintedRow(page, at, row) for at, row in enumerate(in_order)), self.unit)
+
+
+_LONG: Final = 4
+"""Widths of a line, in heights, from which its slope can be told."""
+_STEEP: Final = 0.2
+"""Lines that fall or rise more are turned on purpose."""
+
+
+def slope_of(lines: Sequence[Line]) -> float:
+    """The median slope of the long lines of a page; 0 without any."""
+    slopes = []
+    for line in lines:
+        (left, top), (right, other), _, (_, bottom) = line.quad
+        if right - left > _LONG * max(1.0, bottom - top):
+            slopes.append((other - top) / (right - left))
+    level = [slope for slope in slopes if abs(slope) < _STEEP]
+    return median(level) if level else 0.0
+
+
+def _levelled(cell: RowCell, slope: float) -> RowCell:
+    """The cell once the page is level: with the height of its text, not of the box around slanted text."""
+    left, top, right, bottom = cell.box
+    shift, slant = slope * (left + right) / 2, abs(slope) * (right - left) / 2
+    slant = min(slant, (bottom - top) / 3)
+    return replace(cell, box=(left, top - shift + slant, right, bottom - shift - slant))
+
+
+def _is_beside(first: Box, other: Box) -> bool:
+    apart = abs((first[1] + first[3]) - (other[1] + other[3])) / 2
+    return apart < 0.5 * min(first[3] - first[1], other[3] - other[1])
