@@ -193,7 +193,14 @@ async def test_pages_are_streamed_in_their_own_shape() -> None:
 
 
 WRONG_OPTIONS: list[tuple[dict[str, object], int, str]] = [
-    ({"document_annotation_format": {"type": "json_schema"}}, 501, "feature_unavailable"),
+    ({"document_annotation_format": {"type": "json_schema"}}, 422, "options_invalid"),
+    ({"document_annotation_format": {"type": "json_object"}}, 422, "options_invalid"),
+    ({"document_annotation_format": "schema"}, 422, "options_invalid"),
+    (
+        {"document_annotation_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}},
+        422,
+        "schema_invalid",
+    ),
     ({"bbox_annotation_format": {}}, 501, "feature_unavailable"),
     ({"document_annotation_prompt": "Total?"}, 501, "feature_unavailable"),
     ({"model": "gpt-4o"}, 404, "engine_unknown"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,16 +16,19 @@ from inkgate.api.http.decoding import parse_json
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, pages_pattern, problems
-from inkgate.api.http.options import choose, flag, parse
+from inkgate.api.http.options import Native, choose, flag, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.mistral_response import DocumentSource, MistralAnswer, MistralOptions, MistralRequest
+from inkgate.caller import Caller
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
+from inkgate.extraction.wanted import FieldRequest
+from inkgate.fields.as_json import extraction_to_dict
 from inkgate.reader import ReadOptions
-from inkgate.types import Document, Task, TaskKind
+from inkgate.types import Document, DocumentResult, Task, TaskKind
 
-_LISTS = frozenset({"pages", "document"})
+_LISTS = frozenset({"pages", "document", "document_annotation_format"})
 """Fields that forms send as JSON text."""
 _FLAGS = frozenset({"include_image_base64", "extract_header", "extract_footer", "include_blocks"})
 _DIGITS = 10
@@ -44,7 +50,9 @@ class Mistral:
             found = await _get(parse(MistralRequest, received.body.fields).document, received)
         asked = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=select(options.pages, first=0))
         answer = MistralAnswer(options)
-        return ReadRequest(found, asked, shape, answer.document, answer.page)
+        request = ReadRequest(found, asked, shape, answer.document, answer.page)
+        schema = options.annotation_schema()
+        return await _annotated(request, schema, answer, received) if schema else request
 
     async def _from_form(self, received: ReceivedRequest) -> tuple[MistralOptions, Document]:
         fields = {key: await _decoded(key, value, received) for key, value in received.body.fields.items()}
@@ -58,6 +66,22 @@ class Mistral:
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
+
+
+async def _annotated(
+    request: ReadRequest, schema: str, answer: MistralAnswer, received: ReceivedRequest
+) -> ReadRequest:
+    """The request, with the fields of a schema in `document_annotation`. Raises InputRejected."""
+    if request.shape is not Native.FORM:
+        raise InputRejected("not_acceptable", "Annotations are answered in Mistral's JSON only.")
+    finder = received.context.service.fields
+    wanted = await finder.wanted(FieldRequest(schema=schema))
+
+    async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
+        extraction = await finder.find(result, wanted, caller)
+        return partial(answer.annotated, extraction_to_dict(extraction)["data"])
+
+    return replace(request, options=finder.read_options(wanted, request.options), find=find)
 
 
 async def _names(received: ReceivedRequest) -> tuple[str, ...]:
@@ -134,6 +158,7 @@ _REQUEST: Json = {
                     "extract_footer": {"type": "boolean"},
                     "include_blocks": {"type": "boolean"},
                     "confidence_scores_granularity": {"type": "string", "enum": ["word", "page"]},
+                    "document_annotation_format": {"type": "string", "description": "As JSON."},
                 },
             }
         },
@@ -182,7 +207,7 @@ _ANSWER: Json = {
             "type": "object",
             "properties": {"pages_processed": {"type": "integer"}, "doc_size_bytes": {"type": "integer"}},
         },
-        "document_annotation": {"type": "null"},
+        "document_annotation": {**_STRING_OR_NULL, "description": "The fields of the schema, as JSON in a string."},
         "status": {"enum": ["complete", "partial"], "description": "An inkgate extension."},
     },
 }
@@ -190,8 +215,8 @@ _ANSWER: Json = {
 MISTRAL_OPERATION: Json = {
     "summary": "Mistral OCR",
     "operation_id": "read_mistral",
-    "description": "`document_annotation_format`, `document_annotation_prompt` and "
-    "`bbox_annotation_format` return 501 unless they are null.",
+    "description": "`document_annotation_format` with a JSON Schema finds fields, as `/extract` does. "
+    "`document_annotation_prompt` and `bbox_annotation_format` return 501 unless they are null.",
     "responses": {
         200: {
             "description": "The document. The Accept header can choose the other formats of `/ocr`.",

@@ -7,10 +7,12 @@ located, not cut out), and `dpi` is 72 if a page's resolution is unknown, becaus
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict, JsonValue
 
@@ -76,14 +78,38 @@ class MistralOptions(BaseModel):
         """Rejects unsupported options. `names`: the engine's name first, then its models'.
 
         Raises:
-            InputRejected: "feature_unavailable" for annotations, "engine_unknown" for an unknown model.
+            InputRejected: "feature_unavailable" for annotations by a prompt and of figures, "engine_unknown" for an
+                unknown model.
         """
-        for name in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
-            if getattr(self, name) is not None:
-                raise InputRejected("feature_unavailable", f"`{name}` is not supported yet.")
+        if self.document_annotation_prompt is not None:
+            why = "`document_annotation_prompt` is not supported: fields are found by the schema's names and titles."
+            raise InputRejected("feature_unavailable", why)
+        if self.bbox_annotation_format is not None:
+            raise InputRejected(
+                "feature_unavailable", "`bbox_annotation_format` is not supported: figures are located."
+            )
         if self.model is None or self.model in names or self.model.startswith(_MODELS):
             return
         raise InputRejected("engine_unknown", f"No model has this name. This service has `{names[0]}`.")
+
+    def annotation_schema(self) -> str:
+        """The JSON Schema of `document_annotation_format` as text; empty if no annotation is asked for.
+
+        Raises:
+            InputRejected: "options_invalid": it is of another type than `json_schema`, or has no schema.
+        """
+        wanted = self.document_annotation_format
+        if wanted is None or (isinstance(wanted, dict) and wanted.get("type") == "text"):
+            return ""
+        named = wanted.get("json_schema") if isinstance(wanted, dict) else None
+        schema = named.get("schema") if isinstance(named, dict) else None
+        if not isinstance(schema, dict) or wanted.get("type") != "json_schema":
+            why = "document_annotation_format: it must have the type `json_schema`, and `json_schema` with a `schema`."
+            raise InputRejected("options_invalid", why)
+        try:
+            return encodable(json.dumps(schema, ensure_ascii=False, allow_nan=False))
+        except (ValueError, RecursionError) as error:
+            raise InputRejected("schema_invalid", "The schema can't be used: it is not JSON.") from error
 
 
 class MistralRequest(MistralOptions):
@@ -112,6 +138,10 @@ class MistralAnswer:
     """Converts documents as `options` say."""
 
     options: MistralOptions
+
+    def annotated(self, data: Mapping[str, object], result: DocumentResult) -> dict[str, Any]:
+        """The whole response with the fields that were found."""
+        return self.document(result) | {"document_annotation": orjson.dumps(data).decode()}
 
     def document(self, result: DocumentResult) -> dict[str, Any]:
         """The whole response."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import orjson
@@ -16,6 +17,8 @@ from inkgate.api.mistral_batch.lines import BatchHead, LineForm, line_form
 from inkgate.api.mistral_response import MistralAnswer, MistralOptions
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.jobs.job import Job, JobState
+from inkgate.jobs.reviewing import JobReviews
+from inkgate.types import DocumentResult
 
 TIME_DIGITS = 12
 TOKEN_DIGITS = 20
@@ -145,7 +148,8 @@ async def batch_of(call: JobCall, batch_id: str) -> BatchJobs:
 
 async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) -> AsyncIterator[bytes]:
     """Lines of the batch's files: the responses, or the `errors`; None: both."""
-    threads = context_of(call.request).threads
+    context = context_of(call.request)
+    threads = context.threads
     for form, job in batch.lines:
         error = error_of(job)
         if errors is not None and errors is not (error is not None):
@@ -156,7 +160,11 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
                 async with call.watches.whole:
                     result = await call.jobs.document(job)
                     answer = MistralAnswer(MistralOptions.model_validate(form.options))
-                    body = await threads.run(answer.document, result)
+                    show: Callable[[DocumentResult], dict[str, Any]] = answer.document
+                    if job.review is not None:
+                        fields = await JobReviews(call.jobs.store, context.service.fields.types).show(job)
+                        show = partial(answer.annotated, fields["data"])
+                    body = await threads.run(show, result)
                     del result
             except InkgateError as failure:  # such as one that is no longer kept
                 error = failure

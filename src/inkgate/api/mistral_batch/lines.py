@@ -17,7 +17,8 @@ from inkgate.api.mistral_response import DocumentSource, MistralOptions, Mistral
 from inkgate.codec import encodable
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
-from inkgate.jobs.job import Job, JobOptions, JobSource, NewJob
+from inkgate.extraction.wanted import FieldRequest
+from inkgate.jobs.job import Job, JobFields, JobOptions, JobSource, NewJob
 from inkgate.jobs.service import JobService
 from inkgate.types import Task, TaskKind
 
@@ -120,7 +121,10 @@ async def job_of(
         options = parse(MistralOptions, line.body)
         options.refuse_what_is_missing((context.service.engine.name, *await context.served.known()))
         source = parse(MistralRequest, line.body).document
-        shown = options.model_dump(exclude_none=True, exclude={"model"})
+        schema = options.annotation_schema()
+        if schema:
+            await context.service.fields.wanted(FieldRequest(schema=schema))
+        shown = options.model_dump(exclude_none=True, exclude={"model", "document_annotation_format"})
         head = BatchHead(tuple(asked.input_files or ()), asked.metadata, asked.model) if form.line == 0 else None
         form = replace(form, custom_id=line.custom_id, options=shown, head=head)
         name = clean_name(encodable(source.document_name or "")) or "document"
@@ -137,6 +141,7 @@ async def job_of(
             priority=received.priority(),
             deadline=datetime.now(UTC).timestamp() + asked.timeout_hours * _HOUR_S,
             key=f"batch {form.line} {received.key}" if received.key else "",
+            fields=JobFields(schema=schema) if schema else None,
         )
         return await jobs.keep(job, data)
     except InputRejected as error:
