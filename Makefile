@@ -5,12 +5,14 @@ export VENV
 BIN = $(VENV)/bin
 ARGS ?=
 FOLDER ?= examples
+CONTAINERS ?= docker
 MANIFEST ?=
 PROCESSES ?= auto
+EXTRAS ?= ui,redis,postgres
 export PROCESSES
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo-vllm receipts-demo test test-real test-all test-long test-servers check format docs site bench bench-pdf wheel clean distclean setup-serve setup-dev
+.PHONY: help serve demo-vllm receipts-demo test test-real test-all test-long test-servers check format docs site bench bench-pdf wheel wheelhouse image clean distclean setup-serve setup-dev
 
 help: ## say what there is
 	@echo 'usage: make TARGET [ARGS="..."]'
@@ -78,6 +80,17 @@ bench-pdf: setup-dev ## measure a long PDF made of the images in FOLDER (minutes
 wheel: site ## build the wheel, with the documentation in it, into dist/
 	@rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
+wheelhouse: wheel ## write dist/wheelhouse.tar: all packages with the EXTRAS, to install without a network
+	@rm -rf dist/wheelhouse && mkdir -p dist/wheelhouse
+	@wheel=$$(ls dist/*.whl) && $(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: \
+		--dest dist/wheelhouse --constraint constraints.txt "$$wheel[$(EXTRAS)]"
+	@cp constraints.txt dist/wheelhouse/
+	@tar -cf dist/wheelhouse.tar -C dist wheelhouse
+	@du -h dist/wheelhouse.tar
+
+image: site ## build the container image of the CPU engine (docker or podman; CONTAINERS names the command)
+	$(CONTAINERS) build -f deploy/docker/Dockerfile -t inkgate .
 
 clean: ## remove caches and build results
 	rm -rf build dist src/inkgate/guide .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis
