@@ -1,9 +1,10 @@
 // The view "Extract": fields of a document beside its page, with confidence, checks, alternatives and corrections.
 import { $, make, icon, tabs, sizeOf, save, stem, announce } from "./dom.js";
 import { word, known, percent, onLanguage } from "./words.js";
-import { againButton, get, problemBox, request, toldOf } from "./api.js";
+import { againButton, get, linesOf, Problem, problemBox, request, toldOf, upload } from "./api.js";
 import { Viewer } from "./viewer.js";
-import { Doc, ensurePictures, Reading } from "./documents.js";
+import { Doc, ensurePictures, Reading, service, tooLarge } from "./documents.js";
+import { blobOf, keepBlob } from "./jobs.js";
 import { fill, takeSample } from "./read.js";
 import { csvOf } from "./tables.js";
 
@@ -32,8 +33,20 @@ class Extracting extends Reading {
   async readJob(doc, signal) {
     doc.status = "reading";
     this.onChange(doc);
-    take(doc, await get(`v1/jobs/${doc.job}/fields`, { signal }));
+    const found = await request("GET", `v1/jobs/${doc.job}/fields`, { signal });
+    const pages = [];
+    for await (const line of linesOf(await request("GET", `v1/jobs/${doc.job}/pages`, { signal }))) {
+      if ("index" in line) pages.push({ index: line.index, width: line.width, height: line.height, rotation: line.rotation });
+    }
+    takeOfJob(doc, found, { ...await found.json(), pages });
   }
+}
+
+// The fields of a job, with the corrections that were kept. Its ETag goes back with a correction, so that none of another person is lost.
+function takeOfJob(doc, response, answer) {
+  take(doc, answer);
+  doc.etag = response.headers.get("etag") || "*";
+  for (const correction of answer.corrections) for (const [path, value] of Object.entries(correction.fields)) if (path in answer.fields) doc.corrected.set(path, value);
 }
 
 function take(doc, answer) {
@@ -81,6 +94,7 @@ function faultOf({ fields, schema }) {
 }
 
 export function takeForFields(list) {
+  if ($("extract-later").checked && service.jobs) { addFieldJobs(list); return; }
   const fresh = [...list].filter((file) => file.size > 0 || file.type).map((file) => new Doc(file, file.name || "image.png"));
   if (!fresh.length) return;
   docs.push(...fresh);
@@ -95,10 +109,45 @@ function run(doc) {
   else if (doc.status === "queued") { doc.status = "stopped"; changed(doc); }
 }
 
-// Opens a job's fields for review.
-export function reviewJob(job, blob) {
+// Adds a job for each file. Those whose fields are uncertain come to the review queue.
+async function addFieldJobs(list) {
+  const extract = wanted(), fault = faultOf(extract);
+  $("extract-fault").textContent = fault;
+  if (fault) return;
+  for (const file of [...list].filter((each) => each.size > 0 || each.type)) {
+    const doc = new Doc(file, file.name || "image.png");
+    try {
+      const large = tooLarge(doc);
+      if (large) throw new Problem(large);
+      const id = await upload(file, doc.name, { signal: new AbortController().signal, onPercent: () => {} });
+      const job = await (await request("POST", "v1/jobs", { json: { source: { file_id: id }, name: doc.name, task: "parse", extract } })).json();
+      keepBlob(job.id, file);
+      announce(word("jobs_added", { count: 1 }));
+      $("extract-fault").textContent = "";
+    } catch (error) { $("extract-failure").append(problemBox(toldOf(error), doc.name)); }
+  }
+  showReviews();
+}
+
+// The caller's jobs that wait for somebody to look at their fields, and those that are still read.
+export async function showReviews() {
+  clearTimeout(reviewsDue);
+  if (!service.jobs || $("extract").hidden) return;
+  const found = await get("v1/jobs?limit=50&review=needs_review&review=waiting").catch(() => ({ jobs: [] }));
+  const jobs = found.jobs.filter((job) => job.review === "needs_review" || job.review === "waiting");
+  $("review-queue").hidden = !jobs.length;
+  $("extract").classList.toggle("empty", !docs.length && !jobs.length);
+  $("review-jobs").replaceChildren(...jobs.map((job) => make("li", { class: "file " + (job.review === "waiting" ? "" : "partial") },
+    make("button", { type: "button", class: "file-name", title: job.name, disabled: job.review === "waiting", onclick: () => reviewJob(job) },
+      make("span", { class: "name" }, job.name), make("span", { class: "state small" }, word(job.review === "waiting" ? "job_" + job.state : "extraction_needs_review"))))));
+  if (jobs.some((job) => job.review === "waiting")) reviewsDue = setTimeout(showReviews, 2000);
+}
+let reviewsDue = 0;
+
+// Opens a job's fields for review. Its picture is there if its file was added in this tab.
+export function reviewJob(job) {
   let doc = docs.find((each) => each.job === job.id);
-  if (!doc) { doc = Doc.ofJob(job, blob); docs.push(doc); }
+  if (!doc) { doc = Doc.ofJob(job, blobOf(job.id)); docs.push(doc); }
   if (!doc.answer) extracting.add(doc, {});
   select(doc);
 }
@@ -120,7 +169,7 @@ function select(doc) {
   drawAnswer();
 }
 
-const stateOf = (doc) => (doc.answer ? word("extraction_" + doc.answer.status) : doc.stateText());
+const stateOf = (doc) => (doc.answer ? word("extraction_" + (doc.answer.review === "reviewed" ? "reviewed" : doc.answer.status)) : doc.stateText());
 
 function drawDocs() {
   $("extract-files").replaceChildren(...docs.map((doc) => make("li", { class: "file " + (doc.answer && doc.answer.status === "needs_review" ? "partial" : doc.status) + (doc === selected ? " current" : "") },
@@ -148,7 +197,7 @@ function drawAnswer() {
   if (!answer) return;
   $("extract-name").textContent = doc.name;
   $("extract-verdict").textContent = verdictOf(answer, doc);
-  $("extract-verdict").className = "verdict " + (answer.status === "complete" ? "good" : "warn");
+  $("extract-verdict").className = "verdict " + (answer.status === "complete" || answer.review === "reviewed" ? "good" : "warn");
   $("fields-list").replaceChildren(...entries().map(([path, field], index) => fieldNode(path, field, index)));
   $("checks").replaceChildren(...answer.checks.map(checkNode));
   $("checks-title").hidden = !answer.checks.length;
@@ -157,10 +206,11 @@ function drawAnswer() {
 }
 
 function drawSave() {
-  $("fields-save").hidden = !selected.job || !selected.corrected.size;
+  $("fields-save").hidden = !selected.job;
 }
 
 function verdictOf(answer, doc) {
+  if (answer.review === "reviewed") return word("verdict_reviewed");
   const left = entries().filter(([path, field]) => needsLook(field) && !doc.corrected.has(path)).length;
   if (answer.status === "complete" || !left) return word(answer.status === "complete" ? "verdict_complete" : "verdict_reviewed");
   return word("verdict_review", { count: left });
@@ -270,9 +320,10 @@ function rowsOf(doc) {
 async function saveCorrections() {
   const doc = selected;
   try {
-    const answer = await request("PATCH", `v1/jobs/${doc.job}/fields`, { json: { fields: Object.fromEntries(doc.corrected) } });
-    take(doc, await answer.json());
+    const answer = await request("PATCH", `v1/jobs/${doc.job}/fields`, { json: { fields: Object.fromEntries(doc.corrected), reviewed: true }, headers: { "If-Match": doc.etag } });
+    takeOfJob(doc, answer, { ...await answer.json(), pages: doc.pages });
     announce(word("fields_saved"));
     changed(doc);
+    showReviews();
   } catch (error) { $("extract-failure").replaceChildren(problemBox(toldOf(error), doc.name)); }
 }

@@ -13,12 +13,14 @@ const STATES = { all: [], active: ["queued", "running", "cancelling"], done: ["s
 
 const blobs = new Map(); // files of jobs that were added in this tab, for their pictures
 let shown = false, limit = LISTED, jobs = [], asked = 0, sure = "";
-let open = () => {};
+let open = () => {}, review = () => {};
 
 export const blobOf = (id) => blobs.get(id) || null;
+export const keepBlob = (id, blob) => blobs.set(id, blob);
 
-export function startJobs(openJob) {
+export function startJobs(openJob, openReview) {
   open = openJob;
+  review = openReview;
   $("jobs-refresh").addEventListener("click", () => look());
   $("jobs-more").addEventListener("click", () => { limit += LISTED; look(); });
   $("jobs-filter").addEventListener("change", () => look());
@@ -70,12 +72,12 @@ function draw() {
 function row(job) {
   const error = job.error ? pageProblem(job.error) : null;
   const { total, saved, failed } = job.pages;
-  const bar = make("span", { class: "meter" + (ENDED.has(job.state) ? " over" : total ? "" : " unknown") });
+  const bar = make("span", { class: "meter" + (ENDED.has(job.state) || job.state === "queued" ? " over" : total ? "" : " unknown") });
   bar.style.setProperty("--share", (total ? 100 * saved / total : 0) + "%");
   const state = { succeeded: "good", partial: "warn", running: "info", failed: "bad", quarantined: "bad" }[job.state] || "";
   return make("tr", { class: "job", "data-id": job.id },
     make("td", { class: "job-document" }, make("div", { class: "name", title: job.name }, job.name), error ? make("div", { class: "small bad-text" }, [error.title, error.detail, error.remedy].filter(Boolean).join(" — ")) : null),
-    make("td", {}, make("span", { class: "badge " + state }, word("job_" + job.state)), make("div", { class: "small faint" }, waits(job))),
+    make("td", {}, make("span", { class: "badge " + state }, word("job_" + job.state)), job.review === "needs_review" ? make("span", { class: "badge warn" }, word("extraction_needs_review")) : null, make("div", { class: "small faint" }, waits(job))),
     make("td", {}, make("div", { class: "small" }, progress(job, total, saved, failed)), bar),
     make("td", { class: "small faint" }, times(job)),
     make("td", { class: "job-actions" }, actions(job)));
@@ -104,6 +106,7 @@ function actions(job) {
   const button = (act, run, name = "job_act_" + act) => make("button", { type: "button", class: act === "sure" ? "danger" : "second", "data-job": job.id, "data-act": act, "aria-label": word(name) + ": " + job.name, onclick: run }, word(name));
   const parts = [];
   if (job.pages.saved) parts.push(button("show", () => open(job, blobOf(job.id))));
+  if (job.review === "needs_review" || job.review === "reviewed") parts.push(button("review", () => review(job)));
   if (job.state === "queued" || job.state === "running") parts.push(button("cancel", () => change(job, "POST", "/cancel", "job_cancel_asked")));
   if (ENDED.has(job.state) && job.state !== "succeeded") parts.push(button("retry", () => change(job, "POST", "/retry", "job_retried")));
   if (ENDED.has(job.state)) {

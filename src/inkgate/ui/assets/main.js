@@ -4,7 +4,7 @@ import { loadWords } from "./words.js";
 import { startKeys } from "./api.js";
 import { drawOptions, options, startRead, take, openJob } from "./read.js";
 import { learn, service } from "./documents.js";
-import { learnTypes, startExtract, takeForFields } from "./extract.js";
+import { learnTypes, reviewJob, showReviews, startExtract, takeForFields } from "./extract.js";
 import { addJobs, showJobs, startJobs } from "./jobs.js";
 import { showLive, startLive } from "./live.js";
 import { startCode } from "./code.js";
@@ -58,11 +58,12 @@ async function start() {
     document.body.dataset.view = name;
     showJobs(name === "jobs");
     showLive(name === "live");
+    if (name === "extract") showReviews();
     history.replaceState(null, "", name === "read" ? location.pathname + location.search : "#" + name);
   });
   startRead();
   startExtract();
-  startJobs((job, blob) => { show("read"); openJob(job, blob); });
+  startJobs((job, blob) => { show("read"); openJob(job, blob); }, (job) => { show("extract"); reviewJob(job); });
   startLive();
   startCode(options);
   startDropping(show);
@@ -73,6 +74,7 @@ async function start() {
     await learn();
     drawOptions();
     $("tab-jobs").hidden = !service.jobs;
+    $("extract-later-row").hidden = !service.jobs;
     await learnTypes();
   } catch { /* each request says what is wrong */ }
 }
