@@ -71,6 +71,11 @@ def test_every_format_is_saved_and_copies_are_confirmed_at_the_button(browser: B
         assert set(saved) == {"report.txt", "report.md", "report.json", "report.hocr", "report.alto.xml"}
         assert all("Gaza" in content for content in saved.values())
         assert json.loads(saved["report.json"])["page_count"] == 1
+        for name, head in (("docx", b"PK"), ("xlsx", b"PK"), ("pdf", b"%PDF")):
+            page.click(".menu summary")
+            with page.expect_download() as download:
+                page.click(f"[data-format={name}]")
+            assert download.value.path().read_bytes().startswith(head)
         table = page.locator(".csv")
         table.click()
         expect(table).to_have_text("Copied")

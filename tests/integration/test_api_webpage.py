@@ -10,6 +10,7 @@ from PIL import Image
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from inkgate.documents.files import FileFormat
 from inkgate.ui.site import PageSite
 from support.api_client import png, running_api
 
@@ -102,7 +103,7 @@ async def test_a_document_that_was_read_is_converted_with_its_corrections() -> N
         text = await api.client.post("/ui/api/convert?format=text", json=document)
         assert "corrected by hand" in text.text
         found = {}
-        for name in ("markdown", "json", "hocr", "alto"):
+        for name in ("markdown", "json", "hocr", "alto", "csv", "docx", "xlsx"):
             answer = await api.client.post(f"/ui/api/convert?format={name}", json=document)
             found[name] = (answer.status_code, answer.headers["content-type"].partition(";")[0])
         assert found == {
@@ -110,6 +111,9 @@ async def test_a_document_that_was_read_is_converted_with_its_corrections() -> N
             "json": (200, "application/json"),
             "hocr": (200, "text/html"),
             "alto": (200, "application/xml"),
+            "csv": (200, "text/csv"),
+            "docx": (200, FileFormat.DOCX.media_type),
+            "xlsx": (200, FileFormat.XLSX.media_type),
         }
         wrong = await api.client.post("/ui/api/convert?format=text", json={"pages": "none"})
         assert (wrong.status_code, wrong.json()["code"]) == (422, "options_invalid")

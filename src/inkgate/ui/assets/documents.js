@@ -5,7 +5,7 @@ import { sizeOf, stem } from "./dom.js";
 import { word } from "./words.js";
 
 const AT_ONCE = 2;
-export const SUFFIXES = { text: ".txt", markdown: ".md", json: ".json", hocr: ".hocr", alto: ".alto.xml" };
+export const SUFFIXES = { markdown: ".md", docx: ".docx", xlsx: ".xlsx", csv: ".csv", text: ".txt", pdf: ".pdf", json: ".json", hocr: ".hocr", alto: ".alto.xml" };
 export const ENDED = new Set(["done", "partial", "failed", "stopped"]);
 
 // What the service is and may do; known after `learn`.
@@ -170,12 +170,14 @@ export async function ensurePictures(doc) {
   doc.pictures.fileId = await upload(doc.blob, doc.name, { signal: new AbortController().signal, onPercent: () => {} });
 }
 
-// The document as a file of a format: {name, type, content}.
-export async function fileOf(doc, format) {
+// The document as a file of a format: {name, type, content}. A searchable PDF is made of the file itself, by `reading`.
+export async function fileOf(doc, format, reading) {
   const json = doc.json();
   const name = stem(doc.name) + SUFFIXES[format];
   if (format === "json") return { name, type: "application/json", content: JSON.stringify(json) };
-  const answer = await request("POST", `ui/api/convert?format=${format}`, { json });
+  const signal = new AbortController().signal;
+  const answer = format !== "pdf" ? await request("POST", `ui/api/convert?format=${format}`, { json })
+    : doc.job ? await request("GET", `v1/jobs/${doc.job}/result?format=pdf`) : await reading.ask(doc, "ocr", { ...doc.options, format }, signal);
   return { name, type: answer.headers.get("content-type"), content: await answer.blob() };
 }
 

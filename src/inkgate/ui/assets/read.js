@@ -204,7 +204,7 @@ function failureBox(doc) {
 async function wholeText() {
   if (result.view === "json") return JSON.stringify(selected.json(), null, 2);
   const format = result.view === "text" ? "text" : "markdown";
-  return (await fileOf(selected, format)).content.text();
+  return (await fileOf(selected, format, reading)).content.text();
 }
 
 async function copy(button, textOf) {
@@ -215,12 +215,14 @@ async function copy(button, textOf) {
 }
 
 async function download(format, button) {
+  button.disabled = true;
   try {
-    const file = await fileOf(selected, format);
+    const file = await fileOf(selected, format, reading);
+    if (format === "pdf" && selected.edited) $("failure").replaceChildren(make("p", { class: "note" }, word("pdf_uncorrected")));
     save(file.name, file.type, file.content);
     announce(word("downloaded", { name: file.name }));
     button.closest("details").open = false;
-  } catch (error) { fail(error); }
+  } catch (error) { fail(error); } finally { button.disabled = false; }
 }
 
 function fail(error) { $("failure").replaceChildren(problemBox(toldOf(error))); }
