@@ -11,6 +11,7 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.identifiers import container_holds, luhn_holds
 from inkgate.fields.proposed import proposed
 from inkgate.fields.values import Extraction
+from inkgate.types import Line, PageResult
 from support.receipts import page
 
 TYPES = DocumentTypes.load()
@@ -294,3 +295,135 @@ def test_a_passport_whose_print_says_something_else() -> None:
     check = other.checks[-1]
     assert (check.passed, check.paths, other.status.value) == (False, ("/birth_date",), "needs_review")
     assert other.fields["/birth_date"].status.value == "conflict"
+
+
+VARIANTS: tuple[tuple[str, str, dict[str, object]], ...] = (
+    (
+        "bank_card",
+        "ICBC 中国工商银行|UnionPay\n4539|0160|0748|9030\nMONTH/YEAR 12/30\nZHANG SAN\n借记卡",
+        {"number": "4539016007489030", "name": "ZHANG SAN", "valid_thru": "2030-12", "bank": "ICBC 中国工商银行"},
+    ),
+    (
+        "bank_card",
+        "Deutsche Bank\nJOHN Q PUBLIC\n4539 0160 0748 9030\nVALID FROM 10/25|EXPIRES END 10/28\nMastercard",
+        {"name": "JOHN Q PUBLIC", "valid_thru": "2028-10"},
+    ),
+    (
+        "business_card",
+        (
+            "李 明\n高级工程师\n深圳市腾飞电子科技有限公司\nM: 138 0013 8000\nT: 0755-8888 6666-801\n"
+            "F: 0755-8888 6667\n"
+            "E: liming@tengfei.com\nA: 深圳市南山区科技园\n科苑路15号A座8楼"
+        ),
+        {
+            "name": "李明",
+            "phones": ["13800138000", "075588886666"],
+            "fax": "075588886667",
+            "address": "深圳市南山区科技园科苑路15号A座8楼",
+        },
+    ),
+    (
+        "business_card",
+        (
+            "ACME Industries Inc.\nJohn A. Smith, PhD\nSenior Software Engineer\n123 Main Street, Suite 400\n"
+            "San Francisco, CA 94105\nCell: (415) 555-0199\njohn.smith@acme.com | www.acme.com"
+        ),
+        {"name": "John A. Smith", "address": "123 Main Street, Suite 400, San Francisco, CA 94105"},
+    ),
+    (
+        "business_card",
+        (
+            "王伟 总经理\nWang Wei General Manager\n北京华源贸易有限公司\n电话/Tel: 010-88889999\n"
+            "邮箱/Email: ww@huayuan.cn\n"
+            "地址/Add: 北京市海淀区中关村大街1号"
+        ),
+        {"name": "王伟", "title": "总经理", "address": "北京市海淀区中关村大街1号"},
+    ),
+    (
+        "train_ticket",
+        (
+            "Z99K001234|售\n北京站|T109次|上海站\n2019年12月30日20:05开|12车008号中铺\n￥304.50元|新空调硬卧\n"
+            "仅供报销使用\n"
+            "110105198501011234 李小明"
+        ),
+        {"from_station": "北京站", "seat": "12车008号中铺", "seat_class": "新空调硬卧", "name": "李小明"},
+    ),
+    (
+        "train_ticket",
+        "电子发票（铁路电子客票）\n北京南|G3|上海\n2025年03月15日|08:00开|03车07A号|一等座\n票价：￥969.00",
+        {"from_station": "北京南", "to_station": "上海", "time": "08:00", "price": "969.00"},
+    ),
+    (
+        "contract",
+        (
+            "劳动合同书\n编号：LD2024-001\n甲 方|北京天和科技有限公司\n法定代表人：王强\n乙 方|李明\n"
+            "本合同于2024年3月1日生效，至2027年2月28日终止。\n签订日期：2024 年 2 月 28 日"
+        ),
+        {"party_a": "北京天和科技有限公司", "party_b": "李明", "end_date": "2027-02-28", "date": "2024-02-28"},
+    ),
+    (
+        "contract",
+        (
+            "LEASE AGREEMENT\n"
+            'This Lease Agreement ("Agreement") is entered into as of the 1st day of June 2024,\nby and between:\n'
+            "Landlord: Oakfield Homes LLC\nTenant: Maria Rossi\n"
+            "The term of this lease begins on June 1, 2024 and ends on May 31, 2025.\nMonthly rent: $1,850.00"
+        ),
+        {"party_a": "Oakfield Homes LLC", "party_b": "Maria Rossi", "date": "2024-06-01", "end_date": "2025-05-31"},
+    ),
+    (
+        "bill_of_lading",
+        (
+            "提单 BILL OF LADING\n托运人 Shipper|提单号 B/L NO.:COSU6001234560\n宁波远航贸易有限公司\n"
+            "船名 Vessel|航次 Voyage\n"
+            "COSCO STAR|045E\n装货港 Port of loading|卸货港 Port of discharge\nNINGBO|ROTTERDAM"
+        ),
+        {"shipper": "宁波远航贸易有限公司", "bl_number": "COSU6001234560", "vessel": "COSCO STAR", "voyage": "045E"},
+    ),
+    (
+        "bill_of_lading",
+        (
+            "BILL OF LADING\n2. Consignee (Complete Name and Address)\nBETA IMPORT GMBH\nHAMBURG\n"
+            "Vessel and Voyage No.|Port of Loading\n"
+            "MSC OSCAR V.123W|NINGBO\nPlace and Date of Issue: NINGBO 12 MAR 2024"
+        ),
+        {"consignee": "BETA IMPORT GMBH HAMBURG", "vessel": "MSC OSCAR", "voyage": "123W", "issue_place": "NINGBO"},
+    ),
+    (
+        "obituary",
+        (
+            "讣告\n我们敬爱的父亲张建国同志，因病于2023年12月5日凌晨3时在家中去世，终年88岁。\n"
+            "遗体告别仪式定于2023年12月8日上午9点在八宝山殡仪馆举行。"
+        ),
+        {
+            "name": "张建国",
+            "death_date": "2023-12-05",
+            "age": 88,
+            "service_time": "09:00",
+            "service_place": "八宝山殡仪馆",
+        },
+    ),
+)
+
+
+def test_papers_that_look_different() -> None:
+    wrong = []
+    for name, text, wanted in VARIANTS:
+        data = found(text, name).data
+        if got := {key: data[key] for key, value in wanted.items() if data[key] != value}:
+            wrong.append((name, got))
+        if classify([page(text)], TYPES).name != name:
+            wrong.append((name, {"type": classify([page(text)], TYPES).name}))
+    assert not wrong
+
+
+def test_a_station_on_the_left_is_the_first_though_it_stands_lower() -> None:
+    """In a picture that was turned, the right one is a row above."""
+    lines = (
+        Line("上海虹桥站", ((500, 80), (700, 80), (700, 120), (500, 120)), 1.0),
+        Line("北京南站", ((90, 110), (250, 110), (250, 150), (90, 150)), 1.0),
+        Line("G123", ((300, 96), (400, 96), (400, 136), (300, 136)), 1.0),
+    )
+    pages, schema = [PageResult(0, lines=lines)], TYPES.named("train_ticket")
+    data = answer(pages, schema, proposed(pages, schema)).data
+    assert (data["from_station"], data["to_station"]) == ("北京南站", "上海虹桥站")

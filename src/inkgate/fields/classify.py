@@ -19,6 +19,8 @@ _MOST_CHARACTERS: Final = 20_000
 _OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
 """Types by the layout of their machine-readable zone."""
 _WORDS: Final = re.compile(r"[^\W_]+")
+_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff])[ \t]+(?=[\u4e00-\u9fff])")
+"""Spaces between the characters of a word: 甲 方."""
 _LEAST: Final = 2.0
 """Points that a type needs: a strong word, or two weak ones."""
 
@@ -34,7 +36,8 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
     if INVOICE_CODE in types.schemas and has_code(pages, INVOICE_CODE):
         return types.schemas[INVOICE_CODE]
     read = "\n".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
-    text = " ".join(_WORDS.findall(plain(read[:_MOST_CHARACTERS]).casefold()))
+    joined = _IN_CHINESE.sub("", plain(read[:_MOST_CHARACTERS]))
+    text = " ".join(_WORDS.findall(joined.casefold()))
     kinds = _kinds_in(read[:_MOST_CHARACTERS], types)
     lines = sum(len(page.lines) for page in pages)
     points = {

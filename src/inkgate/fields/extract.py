@@ -48,7 +48,7 @@ _FAILED: Final = 0.5
 """Most confidence of a field whose check fails."""
 _CONTRADICTIONS: Final = frozenset({MRZ_PRINTED, CODE_MISMATCH})
 """Checks of two places that say different things; either may be right."""
-_MOST_READ_ON = 3
+_MOST_READ_ON = 6
 """Lines that one value may be on."""
 _NUMBERS: Final = frozenset({"money", "number"})
 _KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS, "boolean": frozenset({"boolean"})}

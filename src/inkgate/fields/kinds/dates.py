@@ -34,6 +34,7 @@ _WRITTEN = (
     rf"{_DAY}(?:st|nd|rd|th|\.)?\s?[-/.,]?\s?(?P<name>{_MONTH})\.?\s?[-/.,']?\s?{_YEAR}",
     # Between day and year stands a mark or a space: "Mar 2018" is not the 20th of March 2018.
     rf"(?P<name>{_MONTH})\.?\s?[-/.]?\s?{_DAY}(?:st|nd|rd|th)?(?:\s?[-/.,']\s?|\s){_YEAR}",
+    rf"{_DAY}(?:st|nd|rd|th)\s?day\s?of\s?(?P<name>{_MONTH})\.?,?\s?{_FULL_YEAR}",
     rf"{_DAY}\s?de\s?(?P<name>{_MONTH})\s?(?:de|del)?\s?{_FULL_YEAR}",
 )
 _PATTERNS = (

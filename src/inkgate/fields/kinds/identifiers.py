@@ -8,7 +8,7 @@ from typing import Final, cast
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
 from inkgate.fields.kinds.dates import Dates
 
-_CARD = re.compile(r"(?<!\w)\d(?:[ -]?\d){11,18}(?!\w)")
+_CARD = re.compile(r"(?<!\w)\d(?:(?:  ?|-)?\d){11,18}(?!\w)")
 _CONTAINER = re.compile(r"(?<![A-Z0-9])([A-Z0158]{3}[UJZ])[ -]?([0-9OIQSBZ]{6})[ /-]?([0-9OIQSBZ])(?![A-Z0-9])")
 _OWNER: Final = str.maketrans("0158", "OISB")
 _SERIAL: Final = str.maketrans("OQISBZ", "001582")
@@ -18,13 +18,18 @@ _CONTAINER_LETTERS: Final = "0123456789A?BCDEFGHIJK?LMNOPQRSTU?VWXYZ"
 """ISO 6346: values of letters leave out the multiples of 11."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}\s?@\s?[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,5}", re.ASCII)
 _WEB = re.compile(
-    r"(?<![\w@.-])(?:https?://(?:www\.)?|www\.)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}(?:/[\w./%~-]{0,200})?",
+    r"(?<![\w@.-])(?:(?:https?://(?:www\.)?|www\.)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}"
+    r"|(?:[a-z0-9-]{2,63}\.){1,3}(?:com|cn|net|org|de|eu|io|fr|nl|es|it|ch|at|uk|jp|info|biz|edu|gov)(?![\w@]|\.\w))"
+    r"(?:/[\w./%~-]{0,200})?",
     re.IGNORECASE | re.ASCII,
 )
 _PHONE = re.compile(
     r"(?<![\w.@/-])\+?\(?\d{1,12}\)?(?:(?:[ .-]{1,2}|(?<=\)))\(?\d{1,9}\)?){0,6}(?![\w@/])",
 )
 _TRUNK_PREFIX = re.compile(r"(?<=\d)\s?\(0\)")
+_EXTENSION = re.compile(r"-(\d{1,4})$")
+_LONGEST_WITH_TRUNK: Final = 12
+"""Digits of a national number; what follows behind a hyphen is an extension."""
 _LEAST_PHONE, _MOST_PHONE = 7, 15
 """Digits of a telephone number (E.164: 15 at most)."""
 
@@ -98,7 +103,7 @@ class MailAddresses:
 
 
 class WebAddresses:
-    """The address of a website, in lower case, with `http` or `www` at its beginning."""
+    """The address of a website, in lower case, with `http`, `www` or a usual domain."""
 
     name = "web"
 
@@ -124,6 +129,12 @@ class PhoneNumbers:
         found = []
         for match in _PHONE.finditer(text):
             number = re.sub(r"[^\d+]", "", _TRUNK_PREFIX.sub("", match[0]))
+            if (
+                not number.startswith("+")
+                and len(number) > _LONGEST_WITH_TRUNK
+                and (own := _EXTENSION.search(match[0]))
+            ):
+                number = number[: -len(own[1])]
             is_day = any(start < match.end() and match.start() < end for start, end in days)
             if not is_day and _LEAST_PHONE <= len(number.lstrip("+")) <= _MOST_PHONE:
                 found.append(ParsedValue((number,), match.start(), match.end()))

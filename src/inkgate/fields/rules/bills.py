@@ -20,7 +20,7 @@ _LABELS: Final = {
     "port_of_loading": r"port of loading|loading port|装货港|起运港",
     "port_of_discharge": r"port of discharge|discharge port|discharging port|卸货港|目的港",
     "place_of_delivery": r"(?:final )?place of delivery|final destination|交货地点?",
-    "issue_place": r"place of (?:b ?/? ?l )?issue|签发地点?",
+    "issue_place": r"place (?:and date )?of (?:b ?/? ?l )?issue|签发地点?",
     "issue_date": r"date of (?:b ?/? ?l )?issue|issue date|签发日期",
     "gross_weight": r"gross weight|g\. ?w|毛重",
     "measurement": r"measurement|volume|尺码|体积",
@@ -32,7 +32,9 @@ _OTHERS: Final = (
 )
 _TAIL = r"s?\.?(?: ?[（(][^）)]{0,40}[）)])?"
 _PATTERNS: Final = {
-    name: re.compile(rf"^\W*(?:\d{{1,2}}\W{{1,2}})?(?:{label}){_TAIL}(?![a-z])", re.IGNORECASE)
+    name: re.compile(
+        rf"^\W*(?:\d{{1,2}}\W{{1,2}})?(?:{label})(?:[\s/|]{{0,3}}(?:{label}))?{_TAIL}(?![a-z])", re.IGNORECASE
+    )
     for name, label in _LABELS.items()
 }
 _ANY = re.compile(rf"^\W*(?:\d{{1,2}}\W{{1,2}})?(?:{'|'.join((*_LABELS.values(), _OTHERS))})(?![a-z])", re.IGNORECASE)
@@ -83,6 +85,9 @@ def _fitting(name: str, block: FieldCandidate) -> FieldCandidate | None:
     if kind is not None:
         values = KINDS[kind].find(block.text)
         return _replaced(block, block.text[values[0].start : values[0].end]) if values else None
+    if name == "issue_place":
+        days = KINDS["date"].find(block.text)
+        return _replaced(block, block.text[: days[0].start].rstrip(" ,") if days else block.text)
     return block if name not in {"bl_number", "voyage"} or any(map(str.isdigit, block.text)) else None
 
 
@@ -106,7 +111,7 @@ def _block(
 ) -> FieldCandidate | None:
     """The text behind the label in its cell, and the lines below it in the same box."""
     rest = cell.text[match.end() :].lstrip(" :：.")
-    parts = [] if not rest or rest.startswith(("/", "(", "&")) else [(cell, rest)]
+    parts = [] if not rest or rest.startswith(("/", "(", "&", "and ")) else [(cell, rest)]
     last = cell
     for below in _below(pages, row, cell):
         gap = below.box[1] - last.box[3]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from inkgate.fields.folded import glue
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.identifiers import luhn_holds
 from inkgate.fields.rules.candidates import FieldCandidate
@@ -64,7 +65,6 @@ _CARD_WORDS: Final = frozenset(
     ]
 )
 _PERSON = re.compile(r"[A-Z][A-Z.'’-]*(?:[ /][A-Z][A-Z.'’-]*){1,3}")
-_FROM = re.compile(r"from|起", re.IGNORECASE)
 _COMPANY = re.compile(
     r"(?:公司|集团|事务所|研究院|研究所|工作室|大学|学院|医院|银行|中心|协会|基金会|厂|店)$"
     r"|\b(?:ltd|limited|inc|llc|llp|plc|gmbh|ag|kg|co|corp|corporation|company|group|partners|holdings?|university|"
@@ -78,10 +78,13 @@ _TITLE = re.compile(
     r"|\b(?:manager|engineer|director|officer|president|counsel|consultant|developer|designer|analyst|assistant|"
     r"secretary|professor|lecturer|attorney|lawyer|accountant|architect|partner|founder|owner|head|lead|chief|ceo|cto|"
     r"cfo|coo|vp|executive|representative|specialist|coordinator|administrator|supervisor|editor|agent|advisor|adviser|"
-    r"scientist|researcher|physician|technician|chairman|chairwoman|treasurer|geschäftsführer|leiter|directeur)\b",
+    r"scientist|researcher|physician|technician|chairman|chairwoman|treasurer|geschäftsführer(?:in)?|leiter(?:in)?|directeur|directrice)\b",
     re.IGNORECASE,
 )
-_ADDRESS_LABEL = re.compile(r"^\s*(?:公司地址|办公地址|地\s*址|address|addr?|adresse)\s*[:：.]?\s*", re.IGNORECASE)
+_ADDRESS_LABEL = re.compile(
+    r"^\s*(?:公司地址|办公地址|地\s*址|address|addr?|adresse|a(?=\s*[:：]))(?:\s*[/|]\s*[a-z]{1,10})?\s*[:：.]?\s*",
+    re.IGNORECASE,
+)
 _ADDRESS = re.compile(
     r"[省市区县路街道巷弄].{0,30}\d+\s?[号號层楼室]"
     r"|\d.{0,40}\b(?:street|st|road|rd|avenue|ave|lane|ln|square|drive|dr|boulevard|blvd|way|place|court|quay|floor|"
@@ -92,6 +95,8 @@ _FAX = re.compile(r"\bfax\b|传真|傳真|^\s*f\s*[:：.]", re.IGNORECASE)
 _CHINESE_NAME = re.compile(r"[\u4e00-\u9fff](?:[ ·]?[\u4e00-\u9fff]){1,3}")
 _LATIN_NAME = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){1,3}")
 _NAME_AND_TITLE = re.compile(r"([\u4e00-\u9fff]{2,4}|[\u4e00-\u9fff](?: [\u4e00-\u9fff]){1,2})[ 　|/]+(\S.*)")
+_DEGREE = re.compile(r",? (?:Ph\.?D|MBA|M\.?D|M\.?Sc|B\.?Sc|LL\.?M|CPA|PMP|P\.?E|Esq)\.?$")
+_GOES_ON = re.compile(r"\d{4,6}\b|\d ?[号號层楼室座]|[省市区县路街道园]|\b[A-Z]{2} \d{5}\b")
 _LABELLED = re.compile(r"^[^\d:：@]{1,14}[:：]")
 _IN_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff])")
 _UNSURE: Final = 0.85
@@ -119,27 +124,24 @@ _Add = Callable[[str, _CardCell, str], None]
 
 
 def read_bank_card(pages: PrintedPages) -> Mapping[str, Sequence[FieldCandidate]]:
-    """Number, bank, the last month on it, and the holder."""
+    """Number, bank, the latest month on it, and the holder, who mostly stands below the number."""
     flow = TextFlow.of(pages)
     numbers = [
         flow.candidate(each.start, each.end, score=1.0 if luhn_holds(str(each.readings[0])) else 0.9)
         for each in flow.values(KINDS["bank_card"])
     ]
     numbers.sort(key=lambda each: (-each.score, -len(each.text)))
-    months = [
-        flow.candidate(each.start, each.end, flow.text[max(0, each.start - 30) : each.start])
-        for each in flow.values(KINDS["month"])
-    ]
-    months.sort(key=lambda each: (bool(_FROM.search(each.label)) and "thru" not in each.label.lower(), -each.row))
+    latest = sorted(flow.values(KINDS["month"]), key=lambda each: str(KINDS["month"].json(each)), reverse=True)
+    months = [flow.candidate(each.start, each.end, flow.text[max(0, each.start - 30) : each.start]) for each in latest]
     bank = next((each for each in _cells(pages) if _BANK.search(each.cell.text)), None)
     row = numbers[0].row if numbers else -1
-    people = [
-        each.candidate(each.cell.text, _UNSURE) for each in _cells(pages) if each.row.number > row and _is_holder(each)
-    ]
+    holders = [each for each in _cells(pages) if _is_holder(each)]
+    holders.sort(key=lambda each: (each.row.number < row, -each.row.number))
+    people = [each.candidate(each.cell.text, _UNSURE) for each in holders]
     found: dict[str, Sequence[FieldCandidate]] = {
         "number": numbers[:3],
         "valid_thru": months[:3],
-        "name": people[::-1][:3],
+        "name": people[:3],
     }
     return found | named({"bank": None if bank is None else bank.candidate(bank.cell.text)})
 
@@ -167,8 +169,27 @@ def read_business_card(pages: PrintedPages) -> Mapping[str, Sequence[FieldCandid
                 else:
                     chinese = bool(_CHINESE_NAME.fullmatch(part))
                     people.append((not chinese, -each.height, each.candidate(_IN_CHINESE.sub("", part), _UNSURE)))
+    if address := found.get("address"):
+        found["address"] = [_whole_address(pages, each) for each in address]
     people.sort(key=lambda person: person[:2])
     return {**found, "name": [person[2] for person in people][:3]}
+
+
+def _whole_address(pages: PrintedPages, first: FieldCandidate) -> FieldCandidate:
+    """The address with a second line directly below it."""
+    row = pages.rows[first.row]
+    cell = next(cell for cell in row.cells if cell.line in first.lines)
+    for other in pages.rows[row.number + 1 : row.number + 2]:
+        for below in other.cells:
+            near = other.page == row.page and below.box[1] - cell.box[3] < pages.unit
+            overlaps = below.box[0] < cell.box[2] and cell.box[0] < below.box[2]
+            typed = any(KINDS[kind].find(below.text) for kind in ("email", "web", "phone_number"))
+            if near and overlaps and not typed and _GOES_ON.search(below.text) and not _LABELLED.match(below.text):
+                text = first.text + (glue(first.text, below.text) or "") + below.text.strip()
+                if glue(first.text, below.text) == " " and not first.text.endswith(","):
+                    text = f"{first.text}, {below.text.strip()}"
+                return replace(first, text=text, lines=(*first.lines, below.line))
+    return first
 
 
 def _sort_typed(each: _CardCell, text: str, add: _Add) -> bool:
@@ -180,7 +201,8 @@ def _sort_typed(each: _CardCell, text: str, add: _Add) -> bool:
             add(name, each, text[value.start : value.end])
     label = _ADDRESS_LABEL.match(text)
     rest = text[label.end() :] if label else text
-    if not mails and not sites and (_ADDRESS.search(rest) or (label and label[0].strip()[-1:] in {":", "："})):
+    labelled = label is not None and label[0].strip()[-1:] in {":", "："}
+    if not mails and not sites and (labelled or (not phones and _ADDRESS.search(rest))):
         add("address", each, rest)
         return True
     fax = _FAX.search(text)
@@ -193,6 +215,7 @@ def _sort_typed(each: _CardCell, text: str, add: _Add) -> bool:
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """The parts of a line, and what they are."""
+    text = _DEGREE.sub("", text)
     both = _NAME_AND_TITLE.fullmatch(text)
     if both and _TITLE.search(both[2]) and not _TITLE.search(both[1]):
         yield both[1], "name"

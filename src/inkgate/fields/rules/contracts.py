@@ -34,7 +34,7 @@ _BETWEEN = re.compile(
 )
 _ENGLISH_SIDES = {
     name: re.compile(
-        rf"\b(?:{roles})\s?: ?(?P<name>[^:_\n]{{3,80}}?)"
+        rf"(?<!for )\b(?:{roles})\s?: ?(?!for )(?P<name>[^:_\n]{{3,80}}?)"
         r"(?=\s(?:party|buyer|tenant|contractor|address|date)\b|\s\s|\n|$)",
         re.IGNORECASE,
     )
@@ -51,11 +51,15 @@ _SIGNED = re.compile(
 )
 _PLACE = re.compile(
     r"(?:签订|签约|签署|履行)地点? ?: ?(?P<place>[\u4e00-\u9fff]{2,20}?)(?=$|\s|[,，。;]|根据|甲|乙|签订|合同|鉴于|为)"
-    r"|\b(?:place|signed at) ?: ?(?P<english>[A-Z][\w .'-]{2,40}?)(?=$|[,;]|\s(?:between|date)\b)"
+    r"|\b(?:place(?: of (?:signing|signature|contract))?|signed at) ?: ?"
+    r"(?P<english>[A-Z][\w .'-]{2,40}?)(?=$|[,;]|\s(?:between|date)\b)"
     r"|\b(?:made|entered into|executed)\b.{0,40}?\d{4},? (?:in"
     r"|at) (?P<made>[A-Z][\w.'-]{1,30}(?: [A-Z][\w.'-]{1,30}){0,3}),? (?=between|by)",
 )
-_TERM = re.compile(r"自(?P<start>.{4,24}?)起?至(?P<end>.{4,24}?)止")
+_TERM = re.compile(
+    r"自(?P<start>.{4,24}?)起?至(?P<end>.{4,24}?)止"
+    r"|[自从于](?P<first>.{4,24}?)(?:起|生效|开始)[^。]{0,8}?至(?P<last>.{4,24}?)(?:止|终止|届满|结束)"
+)
 _STARTS = re.compile(
     r"\b(?:commenc\w+|begin\w*|start\w*|effective|from)\b.{0,30}?\b(?:on|from|as of|date)\s|\bfrom\s", re.IGNORECASE
 )
@@ -120,10 +124,10 @@ def _parties(flow: TextFlow) -> dict[str, FieldCandidate | None]:
     found: dict[str, FieldCandidate | None] = {}
     for name, roles in _SIDES.items():
         found[name] = _of_role(flow, roles)
-        if found[name] is None and between is not None:
-            found[name] = flow.candidate(*between.span(name), "between")
         if found[name] is None:
             found[name] = flow.search(_ENGLISH_SIDES[name], "name")
+        if found[name] is None and between is not None:
+            found[name] = flow.candidate(*between.span(name), "between")
     return found
 
 
@@ -154,8 +158,8 @@ def _signed(flow: TextFlow, start: FieldCandidate | None) -> FieldCandidate | No
 def _term(flow: TextFlow) -> tuple[FieldCandidate | None, FieldCandidate | None, FieldCandidate | None]:
     """First and last day, and the term in words."""
     for match in _TERM.finditer(flow.text):
-        start = flow.first(_DAY, *match.span("start"))
-        end = flow.first(_DAY, *match.span("end"))
+        start = flow.first(_DAY, *match.span("start" if match["start"] else "first"))
+        end = flow.first(_DAY, *match.span("end" if match["start"] else "last"))
         if start and end:
             return start, end, flow.candidate(*match.span())
     start = _behind(flow, _STARTS, 0)

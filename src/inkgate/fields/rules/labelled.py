@@ -166,6 +166,9 @@ class LabelFinder:
         text = cell.text[:LONGEST_LABEL].strip()
         if text.endswith((":", "：")) or fold(text) in self.labels:
             return True
+        parts = text.split("/")  # 国籍/Nationality
+        if len(parts) == 2 and any(fold(part) in self.labels for part in parts):
+            return True
         return bool(_NUMBERED.match(text) and _NUMBERED.match(beside.text[:LONGEST_LABEL]))
 
 

@@ -32,6 +32,7 @@ _CHINESE_NAME = re.compile(
     r"(?P<name>[\u4e00-\u9fff]{2,4}?)(?:先生|女士|夫人|同志|老人|老先生|教授|老师|院士)(?=因|于|，|,|逝|生|在|不幸"
     r"|同志)"
 )
+_NAME_BEHIND_FAMILY = re.compile(rf"(?:父亲|母亲|祖父|祖母|岳父|岳母|慈父|慈母|敬爱的|亲爱的){_CHINESE_NAME.pattern}")
 _FAMILY = re.compile(r"^(?:我们?(?:敬爱|亲爱)的|慈父|慈母|家父|家母|先父|先母|父亲|母亲|祖父|祖母|原|敬爱的|亲爱的)+")
 _AGE = re.compile(
     r"(?:享年|终年|享寿|年仅) ?(?P<age>1?\d\d?) ?岁|\b(?:at the age of|aged?|at age) (?P<english>1?\d\d?)\b",
@@ -70,7 +71,7 @@ def read_obituary(pages: PrintedPages) -> Mapping[str, Sequence[FieldCandidate]]
 
 
 def _name(flow: TextFlow, with_age: re.Match[str] | None) -> FieldCandidate | None:
-    chinese = _CHINESE_NAME.search(flow.text)
+    chinese = _NAME_BEHIND_FAMILY.search(flow.text) or _CHINESE_NAME.search(flow.text)
     if chinese is not None:
         start, end = chinese.span("name")
         family = _FAMILY.match(flow.text[start:end])
@@ -123,5 +124,6 @@ def _place(flow: TextFlow, start: int, end: int) -> FieldCandidate | None:
     for match in _PLACE.finditer(flow.text, start, end):
         group = "place" if match["place"] else "english"
         if not _DAY.find(match[group]) and not match[group].split()[0].isdigit():
-            return flow.candidate(*match.span(group))
+            start_, end_ = match.span(group)
+            return flow.candidate(start_, start_ + len(flow.text[start_:end_].rstrip(".,;")))
     return None

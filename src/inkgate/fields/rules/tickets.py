@@ -10,6 +10,7 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.types import Box
 
 _STATION = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{1,8} ?站(?![\u4e00-\u9fff])")
 _TRAIN = re.compile(r"(?<![A-Z0-9])[GDCZTKYLS]\d{1,4}(?![\dA-Z])")
@@ -22,7 +23,14 @@ _PAPER_NUMBER = re.compile(r"(?<![A-Z0-9])[A-Z]\d{6,9}(?![A-Z0-9])")
 _ELECTRONIC_NUMBER = re.compile(r"电子客票号 ?: ?(?P<number>[A-Z0-9]{10,24})")
 _INVOICE_NUMBER = re.compile(r"发票号码 ?: ?(?P<number>\d{8,20})")
 _NAME = re.compile(r"\s{0,4}(?P<name>[\u4e00-\u9fff·]{2,12})")
-_DEPARTURE = re.compile(r"(?P<date>20\d\d ?年 ?\d{1,2} ?月 ?\d{1,2} ?日) ?(?P<time>\d{1,2} ?: ?\d\d)?(?P<leaves> ?开)?")
+_DEPARTURE = re.compile(
+    r"(?P<date>20\d\d ?年 ?\d{1,2} ?月 ?\d{1,2} ?日)\s{0,3}(?P<time>\d{1,2} ?: ?\d\d)?(?P<leaves> ?开)?"
+)
+_BESIDE_TRAIN = re.compile(
+    r"(?<![\u4e00-\u9fff])(?P<left>[\u4e00-\u9fff]{2,6})\s{1,3}[GDCZTKYLS]?\d{1,4}次?\s{1,3}(?P<right>[\u4e00-\u9fff]{2,6})(?![\u4e00-\u9fff])"
+)
+_SLOPE: Final = 1.5
+"""Line heights by which two stations beside each other may differ, in a picture that was turned."""
 _ISSUED: Final = "开票"
 
 
@@ -52,11 +60,21 @@ def read_train_ticket(pages: PrintedPages) -> Mapping[str, Sequence[FieldCandida
 
 
 def _stations(flow: TextFlow) -> tuple[FieldCandidate | None, FieldCandidate | None]:
-    """The first two: a train leaves from the left one."""
+    """The first two; of two beside each other, a train leaves from the left one. Without 站: beside the train."""
     found = list(flow.matches(_STATION))[:2]
     if len(found) < 2:
-        return None, None
-    return found[0], found[1]
+        beside = _BESIDE_TRAIN.search(flow.text)
+        if beside is None:
+            return None, None
+        return flow.candidate(*beside.span("left")), flow.candidate(*beside.span("right"))
+    first, second = (_box(flow, each) for each in found)
+    high = max(first[3] - first[1], second[3] - second[1])
+    swapped = abs(first[1] - second[1]) < _SLOPE * high and second[2] <= first[0]
+    return (found[1], found[0]) if swapped else (found[0], found[1])
+
+
+def _box(flow: TextFlow, candidate: FieldCandidate) -> Box:
+    return next(cell.box for cell in flow.pages.rows[candidate.row].cells if cell.line in candidate.lines)
 
 
 def _departure(flow: TextFlow) -> tuple[FieldCandidate | None, FieldCandidate | None]:
