@@ -43,6 +43,8 @@ NAMES = {
     "tel": "phone",
     "amount": "total",
     "amount_untaxed": "subtotal",
+    "vat": "vat_id",
+    "date_due": "due_date",
 }
 SETS = {"sroie": "receipt", "wildreceipt": "receipt", "inv2data": "invoice"}
 """Document types by the beginning of the file's name; others are asked for by the names of their truth."""

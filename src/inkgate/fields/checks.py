@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
 from inkgate.fields.paper_checks import PAPER_CHECKS
@@ -73,6 +74,23 @@ def _due_before_issued(fields: Fields) -> Check | None:
     if issued is None or due is None:
         return None
     return Check("due_before_issued", due >= issued, ("/date", "/due_date"), f"issued {issued}, due {due}")
+
+
+def _iban_check_digits(fields: Fields) -> Check | None:
+    return _digits_check(fields, "iban", "iban_check_digits", iban_holds)
+
+
+def _vat_id_check_digits(fields: Fields) -> Check | None:
+    return _digits_check(fields, "vat_id", "vat_id_check_digits", vat_id_holds)
+
+
+def _digits_check(fields: Fields, kind: str, code: str, holds: Callable[[str], bool | None]) -> Check | None:
+    """The check of the first field of a kind with a value."""
+    for path, field in fields.items():
+        if field.kind == kind and isinstance(field.value, str):
+            held = holds(field.value)
+            return None if held is None else Check(code, held, (path,), "they hold" if held else "they don't hold")
+    return None
 
 
 def _id_number(fields: Fields) -> tuple[str, str] | None:
@@ -150,6 +168,8 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "tax_number_check_digits": _tax_number_check_digits,
     "amount_in_words": _amount_in_words,
     "due_before_issued": _due_before_issued,
+    "iban_check_digits": _iban_check_digits,
+    "vat_id_check_digits": _vat_id_check_digits,
     **PAPER_CHECKS,
 }
 """By code. A failing check makes its fields `invalid`; one without its fields says nothing."""

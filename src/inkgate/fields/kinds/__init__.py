@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inkgate.fields.kinds.accounts import Ibans, VatIds
 from inkgate.fields.kinds.amounts import Amounts
 from inkgate.fields.kinds.base import ValueKind
 from inkgate.fields.kinds.chinese import ChineseAmounts, ChineseIds, ChineseTaxNumbers, MaskedIds
@@ -29,8 +30,10 @@ KINDS: dict[str, ValueKind] = {
         PhoneNumbers(),
         MailAddresses(),
         WebAddresses(),
+        Ibans(),
+        VatIds(),
     )
 }
 """Kinds whose values are compared as values. Text is compared by its characters; see ground."""
-LISTED = frozenset({"cn_id", "bank_card", "container", "phone_number", "email", "web"})
+LISTED = frozenset({"cn_id", "bank_card", "container", "phone_number", "email", "web", "iban", "vat_id"})
 """Kinds that need no label: an array of them has all that stand on the pages."""

@@ -17,6 +17,7 @@ _SUBTOTAL: Final = tuple(
     for pattern, weight in (
         (r"sub[- ]?\s?tot|subtl|zwischensumme|小计|subtotaal|sous[- ]total", 4.0),
         (r"(?:net|amount|total|sales?)\b.*(?:excl|before|w/o|without)", 3.0),
+        (r"\b(?:excl\w{0,8}|hors|ohne|zzgl|before|without)\b.{0,12}\b(?:tax|vat|gst|btw|tva|mwst|ust|iva)\b", 5.0),
         (r"taxable|untaxed|netto", 2.0),
         (r"tax\b(?!able)|gst|vat", -1.0),
         (r"disc|change|cash|qty|item", -3.0),
@@ -34,11 +35,18 @@ _TAX: Final = tuple(
 )
 
 
-def find_subtotal(amounts: Sequence[FieldCandidate], total: FieldCandidate | None) -> FieldCandidate | None:
-    """The best labelled amount that is at most the total."""
+def find_subtotal(
+    amounts: Sequence[FieldCandidate], total: FieldCandidate | None, tax: FieldCandidate | None = None
+) -> FieldCandidate | None:
+    """The best labelled amount that is at most the total; with a tax, one that makes the total with it, if there is."""
     most = None if total is None else number_of(total)
     fitting = [each for each in amounts if most is None or 0 < number_of(each) <= most]
-    return _best(fitting, _SUBTOTAL)
+    best = _best(fitting, _SUBTOTAL)
+    if best is not None and most is not None and tax is not None and number_of(tax) > 0 and number_of(best) == most:
+        # "Subtotal" of amounts that include the tax.
+        adding = [each for each in fitting if number_of(each) + number_of(tax) == most]
+        return _best(adding, _SUBTOTAL) or best
+    return best
 
 
 def find_tax(amounts: Sequence[FieldCandidate], total: FieldCandidate | None) -> FieldCandidate | None:

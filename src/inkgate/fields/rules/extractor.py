@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.by_type import RULES
-from inkgate.fields.rules.candidates import FieldCandidate
+from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
 from inkgate.fields.rules.form_fields import FormReader
+from inkgate.fields.rules.invoices import read_invoice_head
 from inkgate.fields.rules.labelled import LabelFinder
 from inkgate.fields.rules.receipts import read_receipt
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.fields.schema import FieldSchema, words_of
+from inkgate.fields.schema import FieldSchema, Leaf, words_of
 from inkgate.fields.values import Proposal
 from inkgate.types import PageResult
 
@@ -34,6 +36,9 @@ _MEANT: Final = {
 """Names of other schemas for the same fields."""
 _SUMS: Final = frozenset({"total", "subtotal", "tax"})
 """Their labels alone don't tell: a summary by tax rate has totals too."""
+_INVOICE: Final = "invoice"
+_SELF_EVIDENT: Final = frozenset({"iban", "vat_id"})
+"""Kinds whose values need no label."""
 _BY_PLACE: Final = frozenset({"merchant_name", "merchant_address"})
 _OF_PLACE: Final = 0.9
 """Fields that stand without a label, and how sure they are: of names and addresses in receipts, one in ten is wrong."""
@@ -51,6 +56,7 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         return _of_type(schema, finder, RULES[schema.name](printed))
     forms = FormReader.of(pages)
     known = read_receipt(pages)
+    head = read_invoice_head(printed)
     found: dict[str, list[Proposal]] = {}
     for leaf in schema.leaves:
         if leaf.in_array:
@@ -69,15 +75,28 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         if special is not None and (meant in _SUMS or schema.name in _TYPES):
             proposal = _proposal(special)
             by_place = meant in _BY_PLACE
+            if meant == "date" and schema.name == _INVOICE and "date" in head and not _is_named(finder, leaf):
+                found[leaf.path] = [_proposal(head["date"]), proposal]
+                continue
             if meant == "date" and (labelled := finder.find(leaf)) and labelled[0].score >= _NAMED:
                 found[leaf.path] = [_proposal(labelled[0]), proposal]
                 continue
             found[leaf.path] = [replace(proposal, score=proposal.score * _OF_PLACE) if by_place else proposal]
             continue
         found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
+        name = leaf.path.removeprefix("/")
+        if not found[leaf.path] and name == "invoice_number" and name in head:
+            found[leaf.path] = [_proposal(head[name])]
+        elif not found[leaf.path] and leaf.kind in _SELF_EVIDENT:
+            found[leaf.path] = [_proposal(each) for each in candidates_of(printed, KINDS[leaf.kind])[:1]]
         if special is not None and not found[leaf.path]:
             found[leaf.path] = [replace(_proposal(special), score=_UNLABELLED)]
     return found
+
+
+def _is_named(finder: LabelFinder, leaf: Leaf) -> bool:
+    labelled = finder.find(leaf)
+    return bool(labelled) and labelled[0].score >= _NAMED
 
 
 def _of_type(

@@ -1,0 +1,96 @@
+"""IBANs, VAT numbers, and what invoices say in one row. The numbers are published examples or made up."""
+
+from __future__ import annotations
+
+from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.extract import answer
+from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
+from inkgate.fields.proposed import proposed
+from inkgate.fields.values import Extraction, FieldStatus
+from support.receipts import page
+
+INVOICE = DocumentTypes.load().named("invoice")
+
+
+def found(kind: str, text: str) -> list[object]:
+    return [value.readings[0] for value in KINDS[kind].find(text)]
+
+
+def read(text: str) -> Extraction:
+    pages = [page(text)]
+    return answer(pages, INVOICE, proposed(pages, INVOICE), 0.8)
+
+
+def test_ibans_end_where_their_country_says_and_check_digits_tell() -> None:
+    texts = {
+        "IBAN DE89 3704 0044 0532 0130 00 BIC COBADEFFXXX": ["DE89370400440532013000"],
+        "GB82WEST12345698765432": ["GB82WEST12345698765432"],
+        "NL91ABNA0417164300, FR1420041010050500013M02606": ["NL91ABNA0417164300", "FR1420041010050500013M02606"],
+        "DE89 3704 0044 0532 0130 0": [],
+        "IN22ABCDE1234567890": [],  # of no country with IBANs
+        "order AB12345678901234567": [],
+    }
+    assert {text: found("iban", text) for text in texts} == texts
+    number = "DE89370400440532013000"
+    assert iban_holds(number)
+    wrong = [at for at in range(4, 22) if iban_holds(f"{number[:at]}{(int(number[at]) + 1) % 10}{number[at + 1 :]}")]
+    assert wrong == []
+
+
+def test_vat_numbers_are_found_with_spaces_and_checked() -> None:
+    texts = {
+        "N° de TVA: FR 404 833 030 46 RCS": ["FR40483303046"],
+        "BTW NL123456782B90.": ["NL123456782B90"],
+        "USt-IdNr. DE 136695976 Tel 5": ["DE136695976"],
+        "DEPARTMENT 123456789": [],
+        "DE12": [],
+    }
+    assert {text: found("vat_id", text) for text in texts} == texts
+    right = [
+        "FR40303265045",
+        "DE136695976",
+        "IT00743110157",
+        "BE0202239951",
+        "PL8567346215",
+        "PT501964843",
+        "LU15027442",
+    ]
+    assert [number for number in right if vat_id_holds(number) is not True] == []
+    assert [number for number in right if vat_id_holds(number[:-1] + str((int(number[-1]) + 1) % 10))] == []
+    assert vat_id_holds("ATU13585627") is None
+
+
+def test_a_french_head_names_number_and_date_and_a_row_of_sums_the_tax() -> None:
+    invoice = read("""
+Martin SARL|
+Facture n°562044 du 02 Juillet 2015|
+Date limite de paiement le 05 Juillet 2015|29.99 € TTC
+|Montant EUR HT|Montant TVA|Montant EUR TTC
+Total facture|24.99|5.00|29.99
+N° de TVA: FR 403 032 650 45|
+""")
+    assert {
+        name: invoice.data[name] for name in ("invoice_number", "date", "due_date", "subtotal", "tax", "total")
+    } == {
+        "invoice_number": "562044",
+        "date": "2015-07-02",
+        "due_date": "2015-07-05",
+        "subtotal": "24.99",
+        "tax": "5.00",
+        "total": "29.99",
+    }
+    assert invoice.data["vat_id"] == "FR40303265045"
+    assert {check.code: check.passed for check in invoice.checks}["vat_id_check_digits"]
+
+
+def test_a_subtotal_with_the_tax_in_it_gives_way_to_the_amount_without() -> None:
+    invoice = read("""
+Factuurnummer: 7|
+Exclusief BTW|€ 593,36|Subtotaal|€ 717,97
+BTW 21%|€ 124,61|
+Totaal|€ 717,97|
+IBAN NL50INGB0683251308|
+""")
+    assert (invoice.data["subtotal"], invoice.data["tax"], invoice.data["total"]) == ("593.36", "124.61", "717.97")
+    assert invoice.fields["/iban"].status is FieldStatus.INVALID
