@@ -18,6 +18,7 @@ from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server
 
 BROKEN = Path(__file__).parents[2] / "tests" / "data" / "images" / "broken.png"
+SLIP = Path(__file__).parents[2] / "src" / "inkgate" / "ui" / "assets" / "samples" / "receipt.png"
 HOSTILE = "Report <b>2026 & <script>.pdf"
 LONG = 400
 
@@ -78,6 +79,38 @@ def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser
         drop(page, BROKEN)
         page.locator("#extract-files .file-name", has_text="broken.png").click()
         expect(page.locator("#extract-failure .problem")).to_contain_text("The image is damaged")
+
+
+def test_uncertain_fields_of_jobs_wait_in_a_queue_until_somebody_has_reviewed_them(
+    browser: Browser, server: Server
+) -> None:
+    with visit(browser, server, path="/ui/#extract") as page:
+        page.check("#extract-later")
+        page.click("#extract-sample")
+        page.click("#way-names")
+        page.fill("#extract-names", "colour of the shop")
+        drop(page, ("nothing-found.png", SLIP.read_bytes()))
+        waiting = page.locator("#review-jobs .partial .file-name")
+        expect(waiting).to_have_text(re.compile("nothing-found.png.*needs review", re.DOTALL))
+        waiting.click()
+        expect(page.locator("#extract-verdict")).to_contain_text("Needs review")
+        expect(page.locator("#field-viewer .picture")).to_be_visible()
+        shoot(page, "review")
+        value = page.locator("#fields-list .field input")
+        value.fill("blue")
+        value.press("Enter")
+        with visit(browser, server, path="/ui/#jobs") as other:
+            press(other, "nothing-found.png", "review")
+            other.locator("#fields-list .field input").fill("green")
+            other.locator("#fields-list .field input").press("Enter")
+            other.click("#fields-save")
+            expect(other.locator("#extract-verdict")).to_have_text("Reviewed.")
+            expect(other.locator("#review-queue")).to_be_hidden()
+        page.click("#fields-save")
+        expect(page.locator("#extract-failure")).to_contain_text("The fields were changed meanwhile")
+        page.click("#extract-reload")
+        expect(value).to_have_value("green")
+        expect(page.locator("#review-queue")).to_be_hidden()
 
 
 def field(page: Page, title: str) -> Locator:

@@ -212,8 +212,9 @@ function drawSave() {
 function verdictOf(answer, doc) {
   if (answer.review === "reviewed") return word("verdict_reviewed");
   const left = entries().filter(([path, field]) => needsLook(field) && !doc.corrected.has(path)).length;
-  if (answer.status === "complete" || !left) return word(answer.status === "complete" ? "verdict_complete" : "verdict_reviewed");
-  return word("verdict_review", { count: left });
+  if (answer.status === "complete") return word("verdict_complete");
+  if (left) return word("verdict_review", { count: left });
+  return word(doc.corrected.size ? "verdict_corrected" : "verdict_review_all");
 }
 
 const needsLook = (field) => field.status !== "found" && field.status !== "not_found";
@@ -325,5 +326,8 @@ async function saveCorrections() {
     announce(word("fields_saved"));
     changed(doc);
     showReviews();
-  } catch (error) { $("extract-failure").replaceChildren(problemBox(toldOf(error), doc.name)); }
+  } catch (error) {
+    const reload = make("button", { type: "button", class: "second", id: "extract-reload", onclick: () => { extracting.add(doc, {}); showReviews(); } }, icon("again"), word("fields_reload"));
+    $("extract-failure").replaceChildren(problemBox(toldOf(error), doc.name, reload));
+  }
 }
