@@ -1,13 +1,16 @@
 """Objects become jobs of the pipeline with the longest prefix, once for each version of an object."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.caller import Priority
-from inkgate.errors import Overloaded
+from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.intake.arrivals import Intake, IntakeOutcome
 from inkgate.jobs.intake.base import ObjectCreated
+from inkgate.jobs.job import JobFields
 from inkgate.settings import PipelineSettings
 from inkgate.types import TaskKind
 from support.adder import MemoryAdder
@@ -131,3 +134,29 @@ async def test_only_urls_below_a_prefix_make_jobs(url: str, prefix: str) -> None
         assert job.source.url.startswith(("s3://scans/in/", "gs://receipts/", "https://shop.example/in/"))
         assert ".." not in job.source.url.split("/")
         assert job.name
+
+
+async def test_jobs_of_a_pipeline_find_its_fields(tmp_path: Path) -> None:
+    schema = tmp_path / "slip.json"
+    schema.write_text('{"type": "object", "properties": {"ward": {"type": "string"}}}')
+    wanted: dict[str, tuple[dict[str, object], JobFields | None]] = {
+        "typed": ({"extract_type": "receipt"}, JobFields("receipt")),
+        "auto": ({"extract_type": "auto"}, JobFields()),
+        "named": ({"extract_fields": ("a",)}, JobFields(names=("a",))),
+        "schema": ({"extract_schema": str(schema)}, JobFields(schema=schema.read_text())),
+        "plain": ({}, None),
+    }
+    pipelines = {
+        name: PipelineSettings.model_validate({"sources": [f"s3://{name}/"], **settings})
+        for name, (settings, _) in wanted.items()
+    }
+    adder = MemoryAdder()
+    intake = Intake(adder, pipelines)
+    await intake.take([ObjectCreated(f"s3://{name}/a.png") for name in wanted])
+    assert [job.fields for job in adder.jobs.values()] == [fields for _, fields in wanted.values()]
+    for bad in ("{", '{"type": "object"}'):
+        schema.write_text(bad)
+        with pytest.raises(InputRejected, match="schema_invalid"):
+            Intake(MemoryAdder(), {"a": pipelines["schema"]})
+    with pytest.raises(InputRejected, match="feature_unavailable"):
+        Intake(MemoryAdder(), {"a": pipelines["schema"].model_copy(update={"extract_schema": str(tmp_path / "none")})})

@@ -29,7 +29,7 @@ async def test_event_is_a_cloud_event() -> None:
         "time": "2027-01-15T08:00:03.250Z",
         "datacontenttype": "application/json",
     }
-    assert data == {**job_to_dict(job()), "document": None}
+    assert data == {**job_to_dict(job()), "document": None, "extraction": None}
 
 
 @pytest.mark.parametrize("state", [state for state in JobState if state.ended])

@@ -36,6 +36,24 @@ def test_settings_know_the_same_paths() -> None:
             settings(a="job.id", b=path)
 
 
+def test_fields_of_the_whole_document_go_before_those_of_pages() -> None:
+    data = {"total": "9.00", "seller": {"name": "A"}, "a.b": 1, "items": [{"amount": "1"}]}
+    extraction = {"data": data, "review": "complete", "document_type": None}
+    for source in row_sources(job(), document(*PAGES), extraction, by_page=True):
+        assert value_at("fields.total", source) == "9.00"
+    paths = {
+        "fields": data,
+        "fields.seller.name": "A",
+        "fields.a.b": 1,
+        "fields.none.name": None,
+        "fields.items.0": None,
+    }
+    paths |= {"extraction.review": "complete", "extraction.document_type": None}
+    assert {path: value_at(path, source) for path in paths} == paths
+    (plain,) = row_sources(job(), document(*PAGES), by_page=False)
+    assert value_at("extraction.review", plain) is None
+
+
 def test_settings_need_the_values_of_the_key_and_pages_for_values_of_pages() -> None:
     with pytest.raises(ValidationError, match="column `a`"):
         settings(b="job.id")

@@ -15,6 +15,7 @@ from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.intake.brokers import intake_tasks
 from inkgate.jobs.machine import jobs_folder
+from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
 from inkgate.jobs.sinks.build import build_sinks
 from inkgate.jobs.sinks.relay import Relay, RelaySettings
@@ -102,7 +103,14 @@ async def running_jobs(
         )
         service.call_when_added(worker.wake)
         sinks = build_sinks(settings, objects, service.store.clock)
-        relay = Relay(service.store, sinks, service.document, RelaySettings(poll_s=settings.jobs.poll_s))
+        reviews = JobReviews(service.store, parts.fields.types)
+        relay = Relay(
+            service.store,
+            sinks,
+            service.document,
+            RelaySettings(poll_s=settings.jobs.poll_s),
+            load_fields=reviews.published,
+        )
         tasks += [BackgroundTask("jobs_worker", worker.run), BackgroundTask("jobs_relay", relay.run)]
     watch = JobsWatch(service.store, settings, JobParts(worker, relay, intake))
     tasks.append(BackgroundTask("jobs_watch", watch.run))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from inkgate.caller import Priority
 from inkgate.settings import PdfText
@@ -216,6 +217,10 @@ class JobCounts:
     outbox_oldest_s: float = 0.0
 
 
+async def _no_fields() -> None:
+    """Of a job that finds none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """A result to deliver to one sink. Made in the transaction that ends the job, delivered at least once.
@@ -225,6 +230,7 @@ class Delivery:
         sink: name of a sink of the settings; `webhook` for the job's own URL.
         attempt: from 1.
         load: the document; not called by sinks that don't need it. Raises LookupError if no page has a result.
+        fields: what was found in the document, with corrections, as published; None: no fields.
     """
 
     id: str
@@ -232,3 +238,4 @@ class Delivery:
     job: Job
     attempt: int
     load: Callable[[], Awaitable[DocumentResult]]
+    fields: Callable[[], Awaitable[Mapping[str, Any] | None]] = _no_fields

@@ -57,6 +57,17 @@ class JobReviews:
         stored = await self._found(job)
         return await self._threads.run(published_fields, job, stored)
 
+    async def published(self, job: Job) -> Json | None:
+        """As `show`, but None for a job without fields."""
+        if job.review is None:
+            return None
+        try:
+            return await self.show(job)
+        except InputRejected as error:
+            if error.code != "fields_missing":
+                raise
+            return None
+
     async def correct(self, job: Job, asked: CorrectionRequest, now: float) -> None:
         """Keeps the correction. `now`: Unix time.
 

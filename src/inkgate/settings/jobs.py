@@ -17,6 +17,7 @@ _PATH = re.compile(
     r"|job\.(id|name|tenant|state|pipeline|priority|created|started|ended|pages|saved|failed|attempts)"
     r"|document\.(text|markdown|name|mime_type|byte_count|page_count|engine|status)"
     r"|page\.(text|markdown|index|number|engine|confidence|rotation|error)"
+    r"|extraction\.(document_type|status|review|version)"
     r"|source\.(url|name|etag|version|upload)"
 )
 _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,}={0,2}")
@@ -147,6 +148,14 @@ class PipelineSettings(Branch):
     sources: tuple[FolderUrl, ...] = Field((), description="Places of its objects. The longest prefix decides.")
     task: Literal["text", "parse", "extract"] = Field("parse", description="What to read.")
     fields: tuple[str, ...] = Field((), description="Names of the fields for `extract`.")
+    extract_type: str = Field(
+        "",
+        max_length=100,
+        description="Find fields in the whole document (docs/guides/jobs.md): those of this document type, such as "
+        "`receipt`. `auto`: of the type that its words tell.",
+    )
+    extract_schema: str = Field("", description="The same by a JSON Schema: its file.")
+    extract_fields: tuple[str, ...] = Field((), max_length=100, description="The same by the fields' names.")
     pages: str = Field("", description="Pages to read, such as `1-3`. Empty: all.")
     priority: Literal["interactive", "normal", "batch"] = Field("batch", description="Class of its jobs.")
     tenant: str = Field("", description="Tenant of its jobs, such as `key:0123456789ab`. Empty: the pipeline's name.")
@@ -156,6 +165,11 @@ class PipelineSettings(Branch):
     def _has_fields(self) -> PipelineSettings:
         if (self.task == "extract") != bool(self.fields):
             raise ValueError("`fields` are needed for `task = 'extract'`, and only for it")
+        wanted = sum([bool(self.extract_type), bool(self.extract_schema), bool(self.extract_fields)])
+        if wanted > 1:
+            raise ValueError("give only one of `extract_type`, `extract_schema` and `extract_fields`")
+        if wanted and self.task == "extract":
+            raise ValueError("`extract_type` and its like need `task = 'parse'`")
         return self
 
 

@@ -291,14 +291,9 @@ class JobResult(Response):
 
     async def _fields(self) -> Json | None:
         """The fields of the document, where JSON shows them; None if there are none."""
-        if self._job.review is None or self._form.shape not in (Native.FORM, Format.JSON):
+        if self._form.shape not in (Native.FORM, Format.JSON):
             return None
-        try:
-            return await JobReviews(self._call.jobs.store, self._context.service.fields.types).show(self._job)
-        except InputRejected as error:
-            if error.code != "fields_missing":
-                raise
-            return None
+        return await JobReviews(self._call.jobs.store, self._context.service.fields.types).published(self._job)
 
     def _renderer(self, request_id: str, fields: Json | None = None) -> PagewiseFormat | None:
         found = pagewise(self._job, self._form.shape, self._form.coordinates, request_id, fields)

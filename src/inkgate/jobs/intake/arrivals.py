@@ -8,17 +8,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from inkgate.caller import Priority
 from inkgate.errors import InputRejected
+from inkgate.extraction.wanted import FieldRequest, wanted_fields
+from inkgate.fields.document_types import DocumentTypes
 from inkgate.jobs.documents import prefix_of
 from inkgate.jobs.intake.base import JobAdder, ObjectCreated
-from inkgate.jobs.job import AddedJob, JobOptions, JobSource, NewJob
+from inkgate.jobs.job import AddedJob, JobFields, JobOptions, JobSource, NewJob
 from inkgate.settings import PipelineSettings
 from inkgate.types import Task, TaskKind
 
 HTTP = "http"
 """The source, in counts, of events that `POST /v1/events` receives; others are names of `intake.NAME`."""
+_AUTO = "auto"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_NAME = 200
 
@@ -68,6 +72,7 @@ class Intake:
         self._adder = adder
         self._pipelines = pipelines
         self._sources = {source: name for name, pipeline in pipelines.items() for source in pipeline.sources}
+        self._fields = {name: fields for name, one in pipelines.items() if (fields := _fields(one)) is not None}
         self.counts: Counter[tuple[str, IntakeOutcome]] = Counter()
         self.paused: set[str] = set()
 
@@ -125,7 +130,23 @@ class Intake:
             priority=Priority(pipeline.priority),
             pipeline=name,
             key=_key(found, name),
+            fields=self._fields.get(name),
         )
+
+
+def _fields(pipeline: PipelineSettings) -> JobFields | None:
+    """What the pipeline's jobs find. Blocking: reads the schema. Raises InputRejected("feature_unavailable")."""
+    if not (pipeline.extract_type or pipeline.extract_schema or pipeline.extract_fields):
+        return None
+    try:
+        schema = Path(pipeline.extract_schema).read_text("utf-8") if pipeline.extract_schema else ""
+        named = "" if pipeline.extract_type == _AUTO else pipeline.extract_type
+        fields = JobFields(named, schema, pipeline.extract_fields)
+        if schema:
+            wanted_fields(FieldRequest(schema=schema), DocumentTypes({}))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputRejected("feature_unavailable", f"`extract_schema`: {error}") from error
+    return fields
 
 
 def _key(found: ObjectCreated, pipeline: str) -> str:

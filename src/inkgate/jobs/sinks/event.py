@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
@@ -25,13 +27,14 @@ def event_type(job: Job) -> str:
 
 
 async def event_body(delivery: Delivery, threads: Threads, *, with_result: bool) -> bytes:
-    """The event in JSON. It is the same for all attempts of a delivery.
+    """The event in JSON. It is the same for all attempts of a delivery, unless somebody corrects the fields meanwhile.
 
     `data` is the published job; its `document` is the published document, or null if it is not wanted, has more than
-    1 MB, or no page has a result.
+    1 MB, or no page has a result. Its `extraction` has the fields, or null if there are none or they have more than
+    1 MB.
     """
     document = await _document(delivery) if with_result else None
-    return await threads.run(_body, delivery, document)
+    return await threads.run(_body, delivery, document, await delivery.fields())
 
 
 async def _document(delivery: Delivery) -> DocumentResult | None:
@@ -43,7 +46,7 @@ async def _document(delivery: Delivery) -> DocumentResult | None:
         return None
 
 
-def _body(delivery: Delivery, document: DocumentResult | None) -> bytes:
+def _body(delivery: Delivery, document: DocumentResult | None, fields: Mapping[str, Any] | None) -> bytes:
     job = delivery.job
     published = None if document is None else _dumped(document)
     if published is not None and len(published) > MAX_DOCUMENT_BYTES:
@@ -56,9 +59,18 @@ def _body(delivery: Delivery, document: DocumentResult | None) -> bytes:
         "subject": job.id,
         "time": rfc3339(job.created if job.ended is None else job.ended),
         "datacontenttype": "application/json",
-        "data": {**job_to_dict(job), "document": None if published is None else orjson.Fragment(published)},
+        "data": {
+            **job_to_dict(job),
+            "document": None if published is None else orjson.Fragment(published),
+            "extraction": _small(fields),
+        },
     }
     return orjson.dumps(event)
+
+
+def _small(fields: Mapping[str, Any] | None) -> orjson.Fragment | None:
+    dumped = None if fields is None else orjson.dumps(fields)
+    return None if dumped is None or len(dumped) > MAX_DOCUMENT_BYTES else orjson.Fragment(dumped)
 
 
 def _dumped(document: DocumentResult) -> bytes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import structlog
 
@@ -78,14 +79,22 @@ class ObjectsSink:
             log.info("sink_no_result", sink=self._name, job=delivery.job.id)
             return
         name = self._names.name_of(delivery.job)
+        fields = await delivery.fields()
         for kind in self._formats:
             data = await self._threads.run(render, document, kind)
+            if kind is Format.JSON and fields is not None:
+                data = await self._threads.run(_with_fields, data, fields)
             try:
                 await self._objects.put(f"{self._url}{name}{kind.suffix}", data, kind.media_type)
             except (EngineFailed, Overloaded) as error:
                 raise DeliverLater(error.detail) from error
             except InputRejected as error:
                 raise DeliverNever(error.detail) from error
+
+
+def _with_fields(document: bytes, fields: Mapping[str, Any]) -> bytes:
+    """The document in JSON, with its fields as the result over HTTP has them. Blocking."""
+    return json.dumps({**json.loads(document), "extraction": fields}, ensure_ascii=False).encode() + b"\n"
 
 
 def _place(prefix: str) -> str:

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
 import anyio
@@ -100,8 +100,12 @@ class Relay:
         load: Callable[[Job], Awaitable[DocumentResult]],
         settings: RelaySettings | None = None,
         jitter: Callable[[], float] = random.random,
+        load_fields: Callable[[Job], Awaitable[Mapping[str, Any] | None]] | None = None,
     ) -> None:
-        """`load`: the document of an ended job. `jitter`: random numbers in [0, 1)."""
+        """`load`: the document of an ended job. `load_fields`: its fields as published, if it has some. `jitter`:
+        random numbers in [0, 1).
+        """
+        self._load_fields = load_fields
         self.outcomes: Counter[tuple[str, DeliveryOutcome]] = Counter()
         self._outbox = outbox
         self._sinks = sinks
@@ -208,6 +212,8 @@ class Relay:
         if not due.job.state.ended:
             raise DeliverLater("the job was retried meanwhile and has not ended yet")
         delivery = Delivery(due.id, due.sink, due.job, due.attempt, partial(self._document, due.job))
+        if self._load_fields is not None:
+            delivery = replace(delivery, fields=partial(self._load_fields, due.job))
         never: DeliverNever | None = None
         try:
             async with self._endpoints.use(due):
@@ -249,7 +255,8 @@ class Relay:
     async def _dead(self, due: Due, reason: str) -> None:
         await self._outbox.dead(due, _storable(reason))
         self._count(due, DeliveryOutcome.DEAD)
-        log.error("delivery_dead", sink=due.sink, delivery=due.id, job=due.job.id, why=reason)
+        # Not why: a table's reason quotes the value that does not fit. `inkgate jobs show` has it.
+        log.error("delivery_dead", sink=due.sink, delivery=due.id, job=due.job.id)
 
     def _count(self, due: Due, outcome: DeliveryOutcome) -> None:
         self.outcomes[due.sink, outcome] += 1

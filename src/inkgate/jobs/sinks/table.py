@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -99,12 +99,12 @@ class TableSink:
         except LookupError:
             log.info("sink_no_result", sink=self._name, job=delivery.job.id)
             return
-        await self._threads.run(self._write, delivery.job, document)
+        await self._threads.run(self._write, delivery.job, document, await delivery.fields())
 
-    def _write(self, job: Job, document: DocumentResult) -> None:
+    def _write(self, job: Job, document: DocumentResult, fields: Mapping[str, Any] | None) -> None:
         try:
             target = self._prepare()
-            sources = row_sources(job, document, by_page=self._settings.rows == "page")
+            sources = row_sources(job, document, fields, by_page=self._settings.rows == "page")
             rows, misfits = self._rows(target, sources)
             misfits += self._upsert(target, rows)
         except TableMisfit as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from inkgate.documents.formats import Format, render
 from inkgate.jobs.job import Job
@@ -14,11 +15,14 @@ from inkgate.types import DocumentResult, PageResult
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """Of what a row is made. `page`: None for a row of the whole document."""
+    """Of what a row is made. `page`: None for a row of the whole document. `extraction`: the fields of the document, as
+    published; None: the job finds none.
+    """
 
     job: Job
     document: DocumentResult
     page: PageResult | None
+    extraction: Mapping[str, Any] | None = None
 
     @property
     def label(self) -> str:
@@ -26,11 +30,13 @@ class RowSource:
         return "" if self.page is None else f"page {self.page.index + 1}: "
 
 
-def row_sources(job: Job, document: DocumentResult, *, by_page: bool) -> list[RowSource]:
+def row_sources(
+    job: Job, document: DocumentResult, extraction: Mapping[str, Any] | None = None, *, by_page: bool
+) -> list[RowSource]:
     """The rows to make. A page without any result has none."""
     if not by_page:
-        return [RowSource(job, document, None)]
-    return [RowSource(job, document, page) for page in document.pages if not page.lost]
+        return [RowSource(job, document, None, extraction)]
+    return [RowSource(job, document, page, extraction) for page in document.pages if not page.lost]
 
 
 def value_at(path: str, source: RowSource) -> object:
@@ -44,6 +50,8 @@ def value_at(path: str, source: RowSource) -> object:
     group, _, name = path.partition(".")
     if group == "job":
         return _JOB[name](source.job)
+    if group == "extraction":
+        return None if source.extraction is None else source.extraction.get(name)
     if group == "document":
         return _DOCUMENT[name](source.document)
     if group == "source":
@@ -52,13 +60,27 @@ def value_at(path: str, source: RowSource) -> object:
 
 
 def _field(name: str, source: RowSource) -> object:
-    """A field's value, or all fields if `name` is empty: of the page, or of the only page that has it."""
+    """A field's value, or all fields if `name` is empty: of the document, if its fields were found; else of the page,
+    or of the only page that has it.
+    """
+    if source.extraction is not None:
+        return _found(name, source.extraction["data"])
     if source.page is not None:
         fields = source.page.fields
         return fields if not name or fields is None else fields.get(name)
     names = {key: None for page in source.document.pages for key in page.fields or ()}
     merged = {key: _only(key, source.document) for key in names if not name or key == name}
     return merged.get(name) if name else merged or None
+
+
+def _found(name: str, data: Mapping[str, Any]) -> object:
+    """The value with this name, or at this path: `seller.name`."""
+    if not name or name in data:
+        return data[name] if name else data
+    value: object = data
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _only(name: str, document: DocumentResult) -> object:
@@ -128,5 +150,5 @@ PATHS = frozenset(
     f"{group}.{name}"
     for group, names in (("job", _JOB), ("document", _DOCUMENT), ("page", _PAGE), ("source", _SOURCE))
     for name in names
-)
+) | {"extraction.document_type", "extraction.status", "extraction.review", "extraction.version"}
 """All, but for `fields` and `fields.NAME`."""

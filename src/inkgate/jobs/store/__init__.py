@@ -131,10 +131,16 @@ class JobStore:
     async def correct(
         self, job_id: str, version: int | None, correction: FieldCorrection, *, reviewed: bool
     ) -> StoredFields:
-        """Keeps a correction of the job's fields. Raises InputRejected as fields.correct does."""
-        return await self.database.write(
-            lambda connection: fields.correct(connection, job_id, version, correction, reviewed=reviewed)
-        )
+        """Keeps a correction of the job's fields, which is delivered to the sinks that have had the result. Raises
+        InputRejected as fields.correct does.
+        """
+
+        def write(connection: Connection) -> StoredFields:
+            changed = fields.correct(connection, job_id, version, correction, reviewed=reviewed)
+            deliveries.deliver_again(connection, job_id, self.database.now())
+            return changed
+
+        return await self.database.write(write)
 
     async def forecast(self, job: Job) -> JobForecast:
         """When the job may end."""

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
 from inkgate.jobs.job import Job
-from inkgate.jobs.store.queue import Now
+from inkgate.jobs.store.queue import Now, add_deliveries
 from inkgate.jobs.store.records import clean, job_of
 from inkgate.jobs.store.tables import jobs, outbox
 
@@ -66,6 +66,15 @@ def settle(connection: Connection, due: Due, **values: Any) -> None:  # noqa: AN
     if values.get("error"):
         values["error"] = clean(values["error"])
     connection.execute(update(outbox).where(outbox.c.id == due.id, outbox.c.token == due.token).values(**values))
+
+
+def deliver_again(connection: Connection, job_id: str, now: Now) -> None:
+    """Adds a delivery to each sink that has had the job's result. A delivery that waits will have what has changed."""
+    each = select(outbox.c.sink, outbox.c.state).where(outbox.c.job == job_id)
+    states: dict[str, set[str]] = {}
+    for sink, state in connection.execute(each):
+        states.setdefault(sink, set()).add(state)
+    add_deliveries(connection, job_id, [sink for sink, found in states.items() if "waiting" not in found], now)
 
 
 def redeliver(connection: Connection, job_id: str | None, now: Now) -> int:
