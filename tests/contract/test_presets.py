@@ -202,10 +202,10 @@ def test_mineru_finds_blocks_by_itself_and_tells_how_they_are_turned() -> None:
 
 def hostile() -> list[str]:
     """Outputs that no page has: every piece repeated, and one beside another."""
-    repeated = [piece * (60_000 // len(piece)) for piece in _PIECES]
+    repeated = [piece * (20_000 // len(piece)) for piece in _PIECES]
     nested = ['{"a": [' * 8000, "<otsl><caption>" * 4000, "<|ref|>a<|/ref|><|det|>" * 3000, "<list_item>x" * 5000]
     pairs = [f"{a}{b}x{a}{b}" for a in _PIECES[::2] for b in _PIECES[1::2]]
-    return [*repeated, *nested, *pairs, "", " \n", DOTS * 300, DEEPSEEK * 300, DOCTAGS * 300]
+    return [*repeated, *nested, *pairs, "", " \n", DOTS * 200, DEEPSEEK * 200, DOCTAGS * 200]
 
 
 def test_no_output_breaks_a_parser_or_makes_markup_active() -> None:
