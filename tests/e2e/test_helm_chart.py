@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +13,7 @@ import yaml
 
 from inkgate.settings import load_settings
 from support.kubernetes import CHART, MODES, ROOT, Manifest, helm, named, problems, rendered
+from support.monitoring import program
 
 pytestmark = pytest.mark.real
 
@@ -110,6 +112,57 @@ def test_the_engine_scales_to_zero_by_load_and_back(manifests: dict[str, list[Ma
     assert "replicas" not in named(manifests["engine"], "StatefulSet", "ocr-inkgate-engine")["spec"]
     workers = named(manifests["all"], "ScaledObject", "ocr-inkgate-worker")["spec"]
     assert "inkgate_jobs_backlog_pages" in workers["triggers"][0]["metadata"]["query"]
+
+
+def test_the_queries_that_scale_count_what_they_should(manifests: dict[str, list[Manifest]], tmp_path: Path) -> None:
+    triggers = named(manifests["engine"], "ScaledObject", "ocr-inkgate-engine")["spec"]["triggers"]
+    triggers += named(manifests["all"], "ScaledObject", "ocr-inkgate-worker")["spec"]["triggers"]
+    load, any_work, backlog = (trigger["metadata"]["query"] for trigger in triggers)
+
+    def case(series: dict[str, str], **expected: float | None) -> dict[str, object]:
+        queries = {"load": load, "any_work": any_work, "backlog": backlog}
+        return {
+            "interval": "15s",
+            "input_series": [{"series": name, "values": values} for name, values in series.items()],
+            "promql_expr_test": [
+                {
+                    "expr": queries[name],
+                    "eval_time": "6m",
+                    "exp_samples": [] if value is None else [{"labels": "{}", "value": value}],
+                }
+                for name, value in expected.items()
+            ],
+        }
+
+    own, other = 'namespace="reading"', 'namespace="other"'
+    cases = [
+        case({}, load=0, any_work=0, backlog=None),
+        case(
+            {
+                f'inkgate_load_servers{{{own},pod="a"}}': "1.5x40",
+                f'inkgate_load_servers{{{own},pod="b"}}': "0.75x40",
+                f"inkgate_load_servers{{{other}}}": "9x40",
+            },
+            load=2.25,
+        ),
+        case(
+            {f'inkgate_pages_total{{{own},outcome="ok"}}': "7x40", f"inkgate_pages_total{{{other}}}": "0+1x40"},
+            any_work=0,
+        ),
+        case({f'inkgate_pages_total{{{own},outcome="ok"}}': "7x20 8x20"}, any_work=1),
+        case({f'inkgate_refusals_total{{{own},reason="starting"}}': "0+3x40"}, any_work=1),
+        case(
+            {
+                f'inkgate_jobs_backlog_pages{{{own},pod="a"}}': "900x40",
+                f'inkgate_jobs_backlog_pages{{{own},pod="b"}}': "905x40",
+            },
+            backlog=905,
+        ),
+    ]
+    file = tmp_path / "queries.yml"
+    file.write_text(yaml.safe_dump({"evaluation_interval": "15s", "tests": cases}), encoding="utf-8")
+    done = subprocess.run([program("promtool"), "test", "rules", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_rules_and_dashboards_are_those_of_deploy_monitoring(manifests: dict[str, list[Manifest]]) -> None:
