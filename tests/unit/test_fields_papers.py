@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from inkgate.fields.classify import classify
@@ -427,3 +429,30 @@ def test_a_station_on_the_left_is_the_first_though_it_stands_lower() -> None:
     pages, schema = [PageResult(0, lines=lines)], TYPES.named("train_ticket")
     data = answer(pages, schema, proposed(pages, schema)).data
     assert (data["from_station"], data["to_station"]) == ("北京南站", "上海虹桥站")
+
+
+def test_scrambled_papers_are_no_error() -> None:
+    """Parts of papers in any order and of any type: no value that is not printed, and no exception."""
+    random = Random(11)
+    papers = (BANK_CARD, BUSINESS_CARD, TICKET, CONTRACT, AGREEMENT, BILL, OBITUARY, CHINESE_OBITUARY)
+    parts = [part for paper in papers for row in paper.splitlines() for part in row.split("|") if part]
+    for _ in range(60):
+        rows = [
+            "|".join(_cut(random, random.choice(parts)) for _ in range(random.choice((1, 1, 2, 3)))) for _ in range(15)
+        ]
+        name = random.choice(sorted(TYPES.schemas))
+        extraction = found("\n".join(rows), name)
+        assert classify([page("\n".join(rows))], TYPES).name in {*TYPES.schemas, ""}
+        assert all(field.sources for field in extraction.fields.values() if field.value is not None)
+
+
+def _cut(random: Random, text: str) -> str:
+    start = random.randrange(len(text))
+    return text[start : start + random.randrange(1, 60)] if random.random() < 0.5 else text
+
+
+def test_hostile_texts_are_no_error() -> None:
+    """Beginnings of patterns, again and again."""
+    for unit in ("between a and ", "born on ", "自从于", "ABCU", "A, 12 ", "*1 ", "a@a.", "1 ", "甲方:", "张三先生"):
+        for name in ("bank_card", "business_card", "train_ticket", "contract", "bill_of_lading", "obituary"):
+            found((unit * 5000)[:5_000], name)

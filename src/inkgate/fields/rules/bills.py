@@ -54,6 +54,8 @@ _PARTIES: Final = frozenset({"shipper", "consignee", "notify_party"})
 _TYPED: Final = {"issue_date": "date", "gross_weight": "weight", "measurement": "volume"}
 _MOST_LINES: Final = 6
 """Of a party's name and address."""
+_LONGEST_CELL: Final = 500
+"""Characters of a line in which packages are looked for."""
 _GAP: Final = 1.6
 """A box's next line is at most this many line heights below the last."""
 _NEAR: Final = 3.0
@@ -151,6 +153,6 @@ def _first_value(pages: PrintedPages, kind: str) -> FieldCandidate | None:
 def _first_match(pages: PrintedPages, pattern: re.Pattern[str]) -> FieldCandidate | None:
     for row in pages.rows:
         for cell in row.cells:
-            if match := pattern.search(cell.text):
+            if match := pattern.search(cell.text[:_LONGEST_CELL]):
                 return FieldCandidate(match[0], row.page, row.number, (cell.line,), "", None, 0.95)
     return None

@@ -99,6 +99,8 @@ _DEGREE = re.compile(r",? (?:Ph\.?D|MBA|M\.?D|M\.?Sc|B\.?Sc|LL\.?M|CPA|PMP|P\.?E
 _GOES_ON = re.compile(r"\d{4,6}\b|\d ?[号號层楼室座]|[省市区县路街道园]|\b[A-Z]{2} \d{5}\b")
 _LABELLED = re.compile(r"^[^\d:：@]{1,14}[:：]")
 _IN_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff])")
+_LONGEST_CELL: Final = 300
+"""Characters of a line of a card."""
 _UNSURE: Final = 0.85
 """How sure a person's name is that only its place and form tell."""
 
@@ -161,7 +163,7 @@ def read_business_card(pages: PrintedPages) -> Mapping[str, Sequence[FieldCandid
         found.setdefault(name, []).append(each.candidate(_IN_CHINESE.sub("", text)))
 
     for each in _cells(pages):
-        text = each.cell.text.strip()
+        text = each.cell.text.strip()[:_LONGEST_CELL]
         if not _sort_typed(each, text, add):
             for part, of in _parts(text):
                 if of != "name":

@@ -15,6 +15,8 @@ from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 
 _MOST_CHARACTERS: Final = 30_000
 """Of the document's beginning. Patterns are bounded, so their time grows with the length alone."""
+_LONGEST_CELL: Final = 5000
+"""Characters of a cell that are looked at."""
 _SAME_HEIGHT: Final = 1.4
 """Lines whose heights differ by more are of different paragraphs."""
 _LINE_GAP, _INDENT = 1.6, 5.0
@@ -50,7 +52,7 @@ class TextFlow:
                 text += ("  " if at else glue(text, cell.text) if goes_on else "\n") if text else ""
                 starts.append(len(text))
                 cells.append((row.number, at))
-                text += plain(cell.text)
+                text += plain(cell.text[:_LONGEST_CELL])
         return cls(pages, text, tuple(starts), tuple(cells))
 
     def search(self, pattern: re.Pattern[str], group: str = "", score: float = 1.0) -> FieldCandidate | None:

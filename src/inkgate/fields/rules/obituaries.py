@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from inkgate.fields.kinds import KINDS
@@ -23,7 +24,7 @@ _SERVICE = re.compile(
     r"|mass of christian burial|celebration of life)\b",
     re.IGNORECASE,
 )
-_PERSON = r"[A-Z][\w.'’-]*(?: (?:\"[^\"]{1,20}\"|\([^)]{1,20}\)|[A-Z][\w.'’-]*)){1,5}"
+_PERSON = r"(?<!\w)[A-Z][\w.'’-]{0,30}(?: (?:\"[^\"]{1,20}\"|\([^)]{1,20}\)|[A-Z][\w.'’-]{0,30})){1,5}"
 _NAME_AND_AGE = re.compile(
     rf"(?P<name>{_PERSON}),? (?:aged? |age of )?(?P<age>1?\d\d)(?= years|,(?! ?(?:18|19|20)\d\d)|\.|;)"
 )
@@ -48,6 +49,8 @@ _HEADING: Final = frozenset(
 _NEAR: Final = 160
 """Characters of a sentence around the word that tells what it is about."""
 _HEAD_ROWS: Final = 5
+_MOST_EVENTS: Final = 50
+"""Words for an event whose sentences are looked at."""
 _SENTENCE = re.compile(r"(?<!\b[A-Z])(?<!St)(?<!Mr)(?<!Dr)(?<!Mrs)\.\s(?=[A-Z])|。")
 _DAY = KINDS["date"]
 
@@ -87,7 +90,7 @@ def _name(flow: TextFlow, with_age: re.Match[str] | None) -> FieldCandidate | No
 
 def _day_of(flow: TextFlow, event: re.Pattern[str], *, behind: bool) -> FieldCandidate | None:
     """The date in the event's sentence: the first behind its word, or the nearest one; Chinese has it before."""
-    for match in event.finditer(flow.text):
+    for match in islice(event.finditer(flow.text), _MOST_EVENTS):
         start, end = _sentence(flow.text, match.start(), match.end())
         after = flow.first(_DAY, match.end(), end)
         before = flow.values(_DAY, start, match.start())
@@ -110,7 +113,7 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _service(flow: TextFlow) -> dict[str, FieldCandidate | None]:
     """Date, time and place in the first sentence about a service that has a date."""
-    for match in _SERVICE.finditer(flow.text):
+    for match in islice(_SERVICE.finditer(flow.text), _MOST_EVENTS):
         start, end = _sentence(flow.text, match.start(), match.end())
         date = flow.first(_DAY, start, end)
         if date is None:
