@@ -91,4 +91,6 @@ def _clean(value: object) -> Any:  # noqa: ANN401 - JSON of any schema
         return encodable(value)
     if isinstance(value, dict):
         return {encodable(str(name)): _clean(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_clean(inner) for inner in value]
     return value
