@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from inkgate.extraction.finder import FieldFinder
+from inkgate.extraction.wanted import WantedFields
 from inkgate.fields.classify import classify
 from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.values import ExtractionStatus
+from inkgate.settings import FieldsSettings
 from inkgate.types import PageResult
 from support.receipts import RECEIPT, page
 
@@ -31,3 +35,18 @@ def test_a_type_shows_in_its_words(text: str, name: str) -> None:
 
 def test_a_page_without_lines_shows_it_in_its_text() -> None:
     assert classify([PageResult(0, text="Invoice number 7. Due date: May 1")], TYPES).name == "invoice"
+
+
+def test_papers_that_are_none_of_the_type_asked_for_have_no_values() -> None:
+    texts = {"blank": "", "photo": "STOP|\nMain Street|\nCafe Roma|open|", "receipt": RECEIPT}
+    alike = {("receipt", "receipt"), ("invoice", "receipt"), ("receipt", "photo"), ("invoice", "photo")}
+    finder = FieldFinder(TYPES, FieldsSettings())
+    wrong = {}
+    for text, printed in texts.items():
+        pages = [page(printed)] if printed else [PageResult(0)]
+        for name, schema in TYPES.schemas.items():
+            found = finder.decide(pages, schema, WantedFields(schema))
+            values = {path: value for path, value in found.data.items() if value not in (None, [])}
+            if (name, text) not in alike and (values or found.status is not ExtractionStatus.NEEDS_REVIEW):
+                wrong[name, text] = values
+    assert wrong == {}

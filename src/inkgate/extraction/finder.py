@@ -15,7 +15,7 @@ from inkgate.concurrency import Threads
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.extraction.text_model import TextModelServer
 from inkgate.extraction.wanted import FieldRequest, WantedFields, wanted_fields
-from inkgate.fields.classify import classify
+from inkgate.fields.classify import classify, may_be
 from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import model_proposals, proposed
@@ -31,6 +31,8 @@ log = structlog.get_logger(__name__)
 Proposals = Mapping[str, Sequence[Proposal]]
 TEXT_MODEL_FAILED: Final = "text_model_failed"
 """In `Extraction.notes`: the text model could not be asked."""
+TYPE_UNLIKELY: Final = "type_unlikely"
+"""In `Extraction.notes`: nothing on the pages tells of the type that was asked for, so nothing was looked for."""
 
 
 class FieldFinder:
@@ -91,7 +93,7 @@ class FieldFinder:
             except InkgateError as error:
                 log.warning("text_model_failed", code=error.code)
                 notes = (TEXT_MODEL_FAILED,)
-        found = await self._threads.run(self._decided, pages, schema, wanted, asked, notes)
+        found = await self._threads.run(self.decide, pages, schema, wanted, asked, notes)
         return with_read_as(found, changes)
 
     def _with_terms(self, pages: Sequence[PageResult]) -> tuple[tuple[PageResult, ...], list[TermChange]]:
@@ -99,18 +101,20 @@ class FieldFinder:
         corrected = [self._terms.correct(page) for page in pages]
         return tuple(page for page, _ in corrected), [change for _, changes in corrected for change in changes]
 
-    def _decided(
+    def decide(
         self,
         pages: Sequence[PageResult],
         schema: FieldSchema,
         wanted: WantedFields,
-        asked: Proposals,
-        notes: tuple[str, ...],
+        asked: Proposals | None = None,
+        notes: tuple[str, ...] = (),
     ) -> Extraction:
-        """Blocking."""
+        """The fields of pages. `asked`: what a text model said. Blocking."""
         proposals, find = wanted.given, wanted.given is None
-        if proposals is None:
-            proposals = proposed(pages, schema, [model_proposals(pages, schema), asked])
+        if find and not may_be(pages, schema, self.types):
+            proposals, find, notes = {}, False, (*notes, TYPE_UNLIKELY)
+        elif proposals is None:
+            proposals = proposed(pages, schema, [model_proposals(pages, schema), asked or {}])
         return answer(pages, schema, proposals, self._settings.least_confidence, notes, find_items=find)
 
 

@@ -21,6 +21,8 @@ _OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
 _WORDS: Final = re.compile(r"[^\W_]+")
 _IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff])[ \t]+(?=[\u4e00-\u9fff])")
 """Spaces between the characters of a word: 甲 方."""
+_BY_WORDS: Final = frozenset({"obituary", "contract"})
+"""Types of prose: every one has words that tell of it."""
 _LEAST: Final = 2.0
 """Points that a type needs: a strong word, or two weak ones."""
 
@@ -35,20 +37,39 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
         return types.schemas[name]
     if INVOICE_CODE in types.schemas and has_code(pages, INVOICE_CODE):
         return types.schemas[INVOICE_CODE]
+    points = _points_by_type(pages, types)
+    best = max(points, key=lambda name: points[name], default="")
+    if not best or points[best] < _LEAST:
+        return FieldSchema("", (), {})
+    return types.schemas[best]
+
+
+def may_be(pages: Sequence[PageResult], schema: FieldSchema, types: DocumentTypes) -> bool:
+    """Whether the pages may be a document of this type, for somebody who says so.
+
+    They are none of a type with values that stand without labels if nothing on them tells of it, nor of any type if
+    they are clearly of another one and nothing tells of this one.
+    """
+    if types.schemas.get(schema.name) is not schema or not (schema.recognise or schema.recognise_kinds):
+        return True
+    if _points_by_type(pages, types).get(schema.name, 0.0) > 0:
+        return True
+    other = classify(pages, types).name
+    return not schema.most_lines and schema.name not in _BY_WORDS and other in {"", schema.name}
+
+
+def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[str, float]:
+    """The points of each type; types with fewer lines than the document has are left out."""
     read = "\n".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
     joined = _IN_CHINESE.sub("", plain(read[:_MOST_CHARACTERS]))
     text = " ".join(_WORDS.findall(joined.casefold()))
     kinds = _kinds_in(read[:_MOST_CHARACTERS], types)
     lines = sum(len(page.lines) for page in pages)
-    points = {
+    return {
         name: _points(f" {text} ", schema) + sum(schema.recognise_kinds.get(kind, 0.0) for kind in kinds)
         for name, schema in sorted(types.schemas.items())
         if not 0 < schema.most_lines < lines
     }
-    best = max(points, key=lambda name: points[name], default="")
-    if not best or points[best] < _LEAST:
-        return FieldSchema("", (), {})
-    return types.schemas[best]
 
 
 def _kinds_in(text: str, types: DocumentTypes) -> list[str]:
