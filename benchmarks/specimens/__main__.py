@@ -37,6 +37,7 @@ KINDS: dict[str, Callable[[Random], Specimen]] = {
     "cn_id_back": identity.cn_id_back,
     "passport": identity.passport,
     "td1_card": identity.td1_card,
+    "td2_card": identity.td2_card,
     "bank_card": cards.bank_card,
     "business_card_zh": cards.business_card_zh,
     "business_card_en": cards.business_card_en,

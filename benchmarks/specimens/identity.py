@@ -244,6 +244,30 @@ def td1_card(random: Random) -> Specimen:
     )
 
 
+def td2_card(random: Random) -> Specimen:
+    state, surname, given = _names(random)
+    number, sex = _number(random), random.choice("MF")
+    born, expiry = made_up.day(random, 1950, 2008), made_up.day(random, 2026, 2035)
+    holder = Holder(state, surname, given, number, born, expiry, sex)
+    printed_number, birth, until = _zone_digits(number, born, expiry)
+    optional = "<" * 7
+    composite = mrz_digit(printed_number + birth + until + optional)
+    values = {
+        **holder.printed(),
+        "zone1": f"I<{state}{surname}<<{given.replace(' ', '<')}".ljust(36, "<")[:36],
+        "zone2": f"{printed_number}{state}{birth}{sex}{until}{optional}{composite}",
+    }
+    seed = random.random()
+    return Specimen(
+        "td2_card",
+        "id_card",
+        values,
+        holder.truth(),
+        lambda printed: _draw_td1(printed, Random(seed)),
+        ("zone2", "number"),
+    )
+
+
 def _draw_td1(values: Values, random: Random) -> Image.Image:
     canvas = Canvas(1012, 638, (240, 244, 238))
     canvas.waves(random, (226, 234, 222))
@@ -257,5 +281,6 @@ def _draw_td1(values: Values, random: Random) -> Image.Image:
         canvas.text((680, 90 + 88 * at), label, 20, "sans", (90, 90, 110))
         canvas.text((680, 116 + 88 * at), values[name], 30)
     canvas.mark((60, 350))
-    _draw_zone(canvas, [values["zone1"], values["zone2"], values["zone3"]], 440, 30)
+    zone = [values[name] for name in ("zone1", "zone2", "zone3") if name in values]
+    _draw_zone(canvas, zone, 440, len(zone[0]))
     return canvas.image

@@ -62,6 +62,7 @@ _SOURCE: Json = {
         "match": {"enum": [each.value for each in Match]},
         "confidence": {"type": "number"},
         "label": _TEXT,
+        "read_as": {"type": "string", "description": "As it was read, where a word became a term of `fields.terms`."},
     },
 }
 _FIELD: Json = {
