@@ -150,6 +150,7 @@ def test_the_queries_that_scale_count_what_they_should(manifests: dict[str, list
             any_work=0,
         ),
         case({f'inkgate_pages_total{{{own},outcome="ok"}}': "7x20 8x20"}, any_work=1),
+        case({f'inkgate_pages_total{{{own},outcome="degraded"}}': "_x20 1x20"}, any_work=1),  # the first page ever
         case({f'inkgate_refusals_total{{{own},reason="starting"}}': "0+3x40"}, any_work=1),
         case(
             {

@@ -197,9 +197,14 @@ storageClassName: {{ . }}
 resources: {requests: {storage: {{ .Values.engine.cache.size }}}}
 {{- end }}
 
+{{/* A series begins with the first page or refusal of its kind, which `increase` does not count. */}}
 {{- define "inkgate.anyWork" -}}
-{{- $in := printf "{namespace=\"%s\"}[5m]" .Release.Namespace -}}
-clamp_max(ceil((sum(increase(inkgate_pages_total{{ $in }})) or vector(0)) + (sum(increase(inkgate_refusals_total{{ $in }})) or vector(0))), 1)
+{{- $counted := list -}}
+{{- range list "inkgate_pages_total" "inkgate_refusals_total" -}}
+{{- $series := printf "%s{namespace=\"%s\"}" . $.Release.Namespace -}}
+{{- $counted = append $counted (printf "(sum(increase(%s[5m])) or vector(0)) + (count(%s unless %s offset 5m) or vector(0))" $series $series $series) -}}
+{{- end -}}
+clamp_max(ceil({{ join " + " $counted }}), 1)
 {{- end }}
 
 {{- define "inkgate.spread" -}}
