@@ -32,7 +32,7 @@ def compose(name: str) -> dict[str, Any]:
     return found
 
 
-COMPOSE_FILES = {path.name: compose(path.name) for path in sorted(DOCKER.glob("compose*.yaml"))}
+COMPOSE_FILES = {path.name: compose(path.name) for path in sorted(DOCKER.glob("*.yaml"))}
 
 
 def test_hadolint_finds_nothing() -> None:
