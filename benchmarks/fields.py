@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 
-from inkgate.bench.accuracy.fields import SURE, JudgedField, curve, judge, scores
+from inkgate.bench.accuracy.fields import SAME_NAMES, SURE, JudgedField, curve, judge_fields, scores
 from inkgate.codec import document_to_dict, parse_document
 from inkgate.extraction.wanted import GIVEN
 from inkgate.fields.document_types import DocumentTypes
@@ -29,29 +29,16 @@ from inkgate.fields.extract import answer
 from inkgate.fields.folded import fold
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import FieldStatus, FieldValue, Proposal
+from inkgate.fields.values import Proposal
 from inkgate.library import Ocr
 from inkgate.types import Line, PageResult
 
 TYPES = DocumentTypes.load()
-NAMES = {
-    "company": "merchant_name",
-    "store_name": "merchant_name",
-    "issuer": "merchant_name",
-    "address": "merchant_address",
-    "store_addr": "merchant_address",
-    "tel": "phone",
-    "amount": "total",
-    "amount_untaxed": "subtotal",
-    "vat": "vat_id",
-    "date_due": "due_date",
-}
 SETS = {"sroie": "receipt", "wildreceipt": "receipt", "inv2data": "invoice"}
 """Document types by the beginning of the file's name; others are asked for by the names of their truth."""
 BOXES = ("selected", "unselected")
 """How the truth says whether a box is ticked."""
 BOUNDS = (0.0, 0.5, 0.7, 0.8, 0.9, SURE)
-MISSING = FieldValue("", "text", FieldStatus.NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +54,7 @@ class Judged:
         begun = process_time()
         found = answer(pages, schema, proposed(pages, schema))
         self.pages_s.append((process_time() - begun) / max(1, len(pages)))
-        for name, wanted in truth.items():
-            value = found.fields.get(f"/{NAMES.get(name, name) if schema.name else name}")
-            if value is not None or not schema.name:
-                self.fields.append(judge(name, value or MISSING, wanted))
+        self.fields.extend(judge_fields(found.fields, truth, schema))
 
     def show(self) -> dict[str, Any]:
         """Prints the set; returns it for JSON."""
@@ -152,7 +136,7 @@ def verified(read: Sequence[tuple[PageResult, dict[str, str]]], seed: int = 7) -
     for at, (page, truth) in enumerate(read):
         other = read[(at + random.randrange(1, len(read))) % len(read)][1]
         for name, text in truth.items():
-            path = f"/{NAMES.get(name, name)}"
+            path = f"/{SAME_NAMES.get(name, name)}"
             if not text:
                 continue
             count("true values kept", page, path, text)

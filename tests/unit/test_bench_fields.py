@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.bench.accuracy.fields import curve, judge, scores
+from inkgate.bench.accuracy.fields import curve, field_figures, judge, judge_fields, schema_for, scores
+from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.values import FieldStatus, FieldValue
 
 
@@ -49,3 +50,23 @@ def test_missing_wrong_and_unwanted_values_count_against_the_score() -> None:
 def test_the_curve_counts_fields_by_confidence() -> None:
     judged = [judge("x", field("money", "1.00", confidence), truth) for confidence, truth in ((0.99, "1"), (0.96, "2"))]
     assert curve(judged, (0.0, 0.95)) == {0.0: (0, 0), 0.95: (2, 1)}
+
+
+def test_a_truth_s_names_tell_the_type_and_an_unread_document_has_nothing_right() -> None:
+    types = DocumentTypes.load()
+    truth = {"company": "A", "date": "2018-04-13", "total": "8.20", "prod/item": ["x"]}
+    schema = schema_for(truth, types)
+    assert schema.name == "receipt"
+    assert schema_for({"ward": "3", "berth": "4", "date": "x"}, types).name == ""
+    assert schema_for({"ward": "3"}, types, "invoice").name == "invoice"
+    total = FieldValue("/total", "money", FieldStatus.FOUND, value="8.20", text="8.20", confidence=0.9)
+    judged = judge_fields({"/total": total}, truth, schema)
+    assert [(each.name, each.right) for each in judged] == [("company", False), ("date", False), ("total", True)]
+    figures = field_figures(judged)
+    assert figures["by_name"][-1]["f1"] == 50.0
+    assert figures["calibration"]["error"] == pytest.approx(0.1)
+    assert figures["ungrounded"] == 0.0
+    assert not any(each.found for each in judge_fields(None, truth, schema))
+    assert field_figures([])["ungrounded"] is None
+    named = schema_for({"a/b": "x"}, types)
+    assert [each.wanted for each in judge_fields(None, {"a/b": "x"}, named)] == [True]

@@ -66,7 +66,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings file in TOML.")] = None,
 ) -> None:
-    """Measure accuracy: characters, words, reading order, tables, lines lost, unit tests, confidence, pages per second.
+    """Measure accuracy: characters, words, reading order, tables, fields, lines lost, unit tests, confidence, speed.
 
     The documents in MANIFEST are read as `inkgate read` and the server read them. The page "Accuracy" of the
     documentation describes manifests and figures. The exit status is 0 if everything could be measured. Needs the
@@ -159,7 +159,12 @@ async def _measure(settings: Settings, plan: _EvaluationPlan) -> Evaluation:
     with _progress() as bars:
         async with running(settings) as service:
             own = OwnReader(
-                service.engine.name, service.gateway, plan.pdf_text, plan.parallel, structure=plan.structure
+                service.engine.name,
+                service.gateway,
+                plan.pdf_text,
+                plan.parallel,
+                structure=plan.structure,
+                finder=service.fields,
             )
             advance = _Bars(bars, plan.entries, [own.name, *(peer.name for peer in plan.peers)])
             scores = [await score(own, plan.entries, advance)]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import anyio
 
 import inkgate
-from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.fields import JudgedField, judge_fields, schema_for
+from inkgate.bench.accuracy.manifest import Entry, load_fields
 from inkgate.bench.accuracy.metrics import ReadLine
 from inkgate.caller import NO_CALLER
 from inkgate.coordinates import as_sent
+from inkgate.extraction.finder import FieldFinder
+from inkgate.extraction.wanted import WantedFields
 from inkgate.gateway import Gateway
 from inkgate.reader import ReadOptions
 from inkgate.settings import PdfText
@@ -60,6 +63,7 @@ class Transcript:
         sources: how each page was read (`ocr`, `text_layer`).
         failures: one for each page that was not read.
         read_pages: page by page; empty where the candidate gives only a text.
+        fields: compared with the document's, where the candidate finds some.
     """
 
     text: str
@@ -69,6 +73,7 @@ class Transcript:
     sources: tuple[str, ...] = ()
     failures: tuple[PageFailure, ...] = ()
     read_pages: tuple[TranscriptPage, ...] = ()
+    fields: tuple[JudgedField, ...] = ()
 
 
 class Candidate(Protocol):
@@ -93,7 +98,8 @@ class Candidate(Protocol):
 class OwnReader:
     """inkgate's Gateway, with the settings in use.
 
-    `structure`: read every document with PARSE, for its Markdown; else only those with tests, the others with TEXT.
+    `structure`: read every document with PARSE, for its Markdown; else only those with tests or fields, the others with
+    TEXT. `finder`: finds the fields of documents whose truth has some.
     """
 
     version = inkgate.__version__
@@ -106,21 +112,38 @@ class OwnReader:
         parallel: int = 1,
         *,
         structure: bool = False,
+        finder: FieldFinder | None = None,
     ) -> None:
         self.name = name
         self.parallel = parallel
         self._gateway = gateway
         self._pdf_text = pdf_text
         self._structure = structure
+        self._finder = finder
 
     async def read(self, entry: Entry) -> Transcript:
         """Read once: with PARSE where Markdown is needed, else with TEXT. Raises InkgateError."""
         task = Task(kind=TaskKind.PARSE if self._structure or entry.tests else TaskKind.TEXT)
         document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
         options = ReadOptions(task=task, pdf_text=self._pdf_text)
+        asked: tuple[dict[str, Any], WantedFields] | None = None
+        if self._finder is not None and entry.fields is not None:
+            truth = load_fields(entry.fields)
+            asked = truth, WantedFields(schema_for(truth, self._finder.types, entry.document_type))
+            options = self._finder.read_options(asked[1], options)
         admission = self._gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
         async with admission as admitted, admitted.read(document, options) as reading:
-            return transcript(await reading.all())
+            result = await reading.all()
+        return replace(transcript(result), fields=await self._fields(result, asked))
+
+    async def _fields(
+        self, result: DocumentResult, asked: tuple[dict[str, Any], WantedFields] | None
+    ) -> tuple[JudgedField, ...]:
+        if self._finder is None or asked is None or asked[1].schema is None:
+            return ()
+        truth, wanted = asked
+        found = await self._finder.find(result, wanted, NO_CALLER)
+        return judge_fields(found.fields, truth, asked[1].schema)
 
 
 def transcript(result: DocumentResult) -> Transcript:

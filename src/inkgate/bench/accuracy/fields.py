@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
+from inkgate.bench.accuracy.calibration import JudgedPart, calibration_curve
+from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.values import FieldValue
+from inkgate.fields.schema import FieldSchema
+from inkgate.fields.values import FieldStatus, FieldValue
 
 SURE = 0.95
 """Confidence from which fields are said to be right in at least 97 %."""
 _TICKED = {"selected": True, "unselected": False, "true": True, "false": False}
 """How truths say whether a box is ticked."""
+
+
+SAME_NAMES: Final = {
+    "company": "merchant_name",
+    "store_name": "merchant_name",
+    "issuer": "merchant_name",
+    "address": "merchant_address",
+    "store_addr": "merchant_address",
+    "tel": "phone",
+    "amount": "total",
+    "amount_untaxed": "subtotal",
+}
+"""Names of fields in ground truths of others, and those of the shipped document types."""
+MISSING: Final = FieldValue("", "text", FieldStatus.NOT_FOUND)
+MOST_NAMES: Final = 100
+_LEAST_COVERED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +77,65 @@ class FieldScore:
     @property
     def exact_f1(self) -> float:
         return _f1(self.exact, self.wanted, self.found)
+
+
+def schema_for(truth: Mapping[str, object], types: DocumentTypes, named: str = "") -> FieldSchema:
+    """What is asked of a document: the type that is `named`, else the one that has most of the truth's names, if these
+    are half of them (of two types, the one with fewer fields); else the names.
+    """
+    if named:
+        return types.named(named)
+    covered = {name: _covered(truth, schema) for name, schema in sorted(types.schemas.items())}
+    best = max(covered, key=lambda name: (covered[name], -len(types.schemas[name].leaves)), default="")
+    if truth and best and covered[best] >= _LEAST_COVERED * len(truth):
+        return types.schemas[best]
+    return FieldSchema.of_names(list(truth)[:MOST_NAMES])
+
+
+def _covered(truth: Mapping[str, object], schema: FieldSchema) -> int:
+    paths = {leaf.path for leaf in schema.leaves if not leaf.in_array}
+    return sum(_path(name) in paths or _path(SAME_NAMES.get(name, name)) in paths for name in truth)
+
+
+def _path(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def judge_fields(
+    found: Mapping[str, FieldValue] | None, truth: Mapping[str, object], schema: FieldSchema
+) -> tuple[JudgedField, ...]:
+    """The fields of a document that the truth has and the schema asks for. `found`: by path; None: it was not read.
+    Fields that a type does not have are not judged, nor are lists of items.
+    """
+    paths = {leaf.path for leaf in schema.leaves if not leaf.in_array}
+    judged = []
+    for name, wanted in truth.items():
+        path = _path(name)
+        if path not in paths and schema.name:
+            path = _path(SAME_NAMES.get(name, name))
+        if path in paths:
+            judged.append(judge(name, (found or {}).get(path, MISSING), wanted))
+    return tuple(judged)
+
+
+def ungrounded_share(judged: Iterable[JudgedField]) -> float | None:
+    """Of the fields, the share for which only values were proposed that are not in the document; None: no fields."""
+    every = list(judged)
+    return sum(each.ungrounded for each in every) / len(every) if every else None
+
+
+def field_figures(judged: Sequence[JudgedField]) -> dict[str, Any]:
+    """The figures for JSON: F1 in percent by name and of all, calibration, and the share ungrounded."""
+    parts = [
+        JudgedPart(each.confidence, each.right, each.right)
+        for each in judged
+        if each.confidence is not None and each.wanted
+    ]
+    return {
+        "by_name": [{**asdict(score), "f1": score.f1, "exact_f1": score.exact_f1} for score in scores(judged)],
+        "calibration": asdict(calibration_curve(parts)),
+        "ungrounded": ungrounded_share(judged),
+    }
 
 
 def judge(name: str, field: FieldValue, truth: object) -> JudgedField:

@@ -32,7 +32,8 @@ class Entry:
     Attributes:
         path: as the manifest has it, relative to the manifest.
         file: where the document lies.
-        text, lines, tests, tables: where its ground truths lie; None where there is none.
+        text, lines, tests, tables, fields: where its ground truths lie; None where there is none.
+        document_type: by which its fields are found; empty: by the one that has most of them, or by their names.
         order_free: the order of the truth is not the page's, such as line by line across columns: no CER, no order.
         opens: False where the manifest says that the file can't be opened: a clean refusal is then right.
     """
@@ -46,13 +47,15 @@ class Entry:
     lines: Path | None = None
     tests: Path | None = None
     tables: Path | None = None
+    fields: Path | None = None
+    document_type: str = ""
     order_free: bool = False
     opens: bool = True
 
     @property
     def scored(self) -> bool:
         """Whether there is anything to compare the reading with."""
-        return any(truth is not None for truth in (self.text, self.lines, self.tests, self.tables))
+        return any(truth is not None for truth in (self.text, self.lines, self.tests, self.tables, self.fields))
 
 
 def load_manifest(manifest: Path, overlay: Path | None = None) -> tuple[Entry, ...]:
@@ -123,6 +126,8 @@ def _entry(manifest: Path, number: int, item: object) -> Entry:
         lines=truth("lines"),
         tests=truth("tests.jsonl") or _beside(root / path),
         tables=truth("table.html"),
+        fields=truth("fields"),
+        document_type=str(item.get("document_type") or ""),
         order_free=bool(item.get("order_free", False)),
         opens=all(_opens(item.get(key)) for key in ("pillow", "pdf")),
     )
@@ -150,6 +155,16 @@ def load_lines(path: Path) -> tuple[TruthLine, ...]:
     """Ground truth lines: `[{"text": ..., "box": [[x, y] x 4]}, ...]`. Raises ManifestInvalid."""
     listed = _parse(path, path.name)
     return _checked(path, lambda: _lines(listed))
+
+
+def load_fields(path: Path) -> dict[str, Any]:
+    """Ground truth fields: an object of names and texts, or lists of texts of which any may be meant. Raises
+    ManifestInvalid.
+    """
+    found = _parse(path, path.name)
+    if not isinstance(found, dict):
+        raise ManifestInvalid(f"{path.name} is not of the form of docs/guides/accuracy.md: fields are an object.")
+    return found
 
 
 def load_tests(path: Path) -> tuple[dict[str, Any], ...]:

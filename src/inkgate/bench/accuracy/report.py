@@ -14,6 +14,7 @@ from rich.text import Text
 
 import inkgate
 from inkgate.bench.accuracy.calibration import calibration_curve
+from inkgate.bench.accuracy.fields import JudgedField, field_figures
 from inkgate.bench.accuracy.line_accounts import LineTotals
 from inkgate.bench.accuracy.results import FORMAT
 from inkgate.bench.accuracy.scores import CandidateScores, FileScore, UnscoredDocument
@@ -81,10 +82,25 @@ def _structure(candidate: CandidateScores, evaluation: Evaluation) -> list[Rende
         for part, curve in calibrations(candidate).items()
         if curve["count"]
     ]
+    if judged := [each for score in candidate.files for each in score.fields]:
+        parts.append(_fields(candidate.name, judged))
     suspects = order_suspects(candidate)
     if suspects:
         parts.append(Text(f"{candidate.name}: another order than the truth's, see `order_free`: {', '.join(suspects)}"))
     return parts
+
+
+def _fields(name: str, judged: Sequence[JudgedField]) -> Table:
+    figures = field_figures(judged)
+    error, ungrounded = _percent(figures["calibration"]["error"]), _percent(figures["ungrounded"])
+    title = f"{name}: fields (calibration error {error}, ungrounded {ungrounded})"
+    table = Table(title=title, title_justify="left")
+    for column in ("field", "wanted", "found", "right", "F1", "exact F1"):
+        table.add_column(column, justify="left" if column == "field" else "right")
+    for each in figures["by_name"]:
+        counts = map(str, (each["wanted"], each["found"], each["right"]))
+        table.add_row(Text(each["name"]), *counts, f"{each['f1']:.1f}", f"{each['exact_f1']:.1f}")
+    return table
 
 
 def _worst(worst: Sequence[dict[str, Any]]) -> Table:
@@ -263,6 +279,7 @@ def _candidate(candidate: CandidateScores, evaluation: Evaluation) -> dict[str, 
         "calibration": calibrations(candidate),
         "line_accounts": line_accounts(candidate, evaluation),
         "order_suspects": order_suspects(candidate),
+        "fields": field_figures([each for score in candidate.files for each in score.fields]),
         "files": [_file(score) for score in candidate.files],
     }
 
@@ -291,6 +308,7 @@ def _file(score: FileScore) -> dict[str, Any]:
         "column_order": score.column_order,
         "teds": score.tables.teds if score.tables else None,
         "teds_structure": score.tables.structure if score.tables else None,
+        "fields": [asdict(each) for each in score.fields],
         **_totals(score.lines),
         "tests": [asdict(outcome) for outcome in score.tests],
         "pages": score.pages,

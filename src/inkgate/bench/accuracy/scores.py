@@ -10,15 +10,17 @@ import anyio
 
 from inkgate.bench.accuracy.bench_tests import PageTestResult, run_tests
 from inkgate.bench.accuracy.calibration import JudgedPart
-from inkgate.bench.accuracy.candidates import Candidate, Transcript
+from inkgate.bench.accuracy.candidates import Candidate, OwnReader, Transcript
+from inkgate.bench.accuracy.fields import JudgedField, judge_fields, schema_for
 from inkgate.bench.accuracy.line_accounts import LineTotals
-from inkgate.bench.accuracy.manifest import Entry, ManifestInvalid, load_lines, load_tests, load_text
+from inkgate.bench.accuracy.manifest import Entry, ManifestInvalid, load_fields, load_lines, load_tests, load_text
 from inkgate.bench.accuracy.metrics import CharacterErrors, Token, character_errors, f1, line_recall, token_of
 from inkgate.bench.accuracy.reading_order import OrderScore
 from inkgate.bench.accuracy.structure import account_pages, judge_parts, page_orders, score_columns, score_tables
 from inkgate.bench.accuracy.table_similarity import TableSimilarity, table_similarity
 from inkgate.concurrency import Threads, single_error
 from inkgate.errors import INPUT_CODES, InkgateError, InputRejected
+from inkgate.fields.document_types import DocumentTypes
 
 Progress = Callable[[str, Entry], None]
 """Called with a candidate's name and each document that it has finished."""
@@ -37,6 +39,7 @@ class FileScore:
         tables: TEDS; 0 if the document was not read, None for candidates without Markdown.
         lines: recognised lines in its Markdown; None without Markdown.
         pages_judged, blocks_judged: with their confidences; of order-free documents none.
+        fields: of inkgate; all missing if the document was not read.
         error: why the document, or a page of it, was not read.
     """
 
@@ -57,6 +60,7 @@ class FileScore:
     lines: LineTotals | None = None
     pages_judged: tuple[JudgedPart, ...] = ()
     blocks_judged: tuple[JudgedPart, ...] = ()
+    fields: tuple[JudgedField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ def check_truths(entries: Sequence[Entry]) -> None:
             load_lines(entry.lines)
         if entry.tests:
             run_tests(load_tests(entry.tests), "")
+        if entry.fields:
+            load_fields(entry.fields)
         if entry.tables and table_similarity(load_text(entry.tables), "") is None:
             raise ManifestInvalid(f"{entry.tables.name} has no table.")
 
@@ -128,7 +134,8 @@ async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progre
     attempts = await _attempts(candidate, scored, progress)
     seconds = perf_counter() - started
     threads = Threads("compare", 1)
-    files = [await threads.run(_compare, entry, attempt) for entry, attempt in zip(scored, attempts, strict=True)]
+    own = isinstance(candidate, OwnReader)
+    files = [await threads.run(_compare, entry, attempt, own) for entry, attempt in zip(scored, attempts, strict=True)]
     return CandidateScores(candidate.name, candidate.version, tuple(files), seconds, candidate.parallel)
 
 
@@ -172,7 +179,7 @@ async def _attempt(candidate: Candidate, entry: Entry) -> _Attempt:
     return _Attempt(transcript, seconds, "; ".join(map(str, failures)) or None, refused)
 
 
-def _compare(entry: Entry, attempt: _Attempt) -> FileScore:
+def _compare(entry: Entry, attempt: _Attempt, finds_fields: bool) -> FileScore:
     truth = load_text(entry.text) if entry.text else None
     read = attempt.transcript
     text = read.text if read else ""
@@ -195,7 +202,15 @@ def _compare(entry: Entry, attempt: _Attempt) -> FileScore:
         lines=None if read is None else account_pages(read),
         pages_judged=pages_judged,
         blocks_judged=blocks_judged,
+        fields=read.fields if read else _missing_fields(entry) if finds_fields else (),
     )
+
+
+def _missing_fields(entry: Entry) -> tuple[JudgedField, ...]:
+    if entry.fields is None:
+        return ()
+    truth = load_fields(entry.fields)
+    return judge_fields(None, truth, schema_for(truth, DocumentTypes.load(), entry.document_type))
 
 
 def _line_recall(entry: Entry, read: Transcript | None) -> float | None:
