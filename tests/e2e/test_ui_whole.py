@@ -28,10 +28,13 @@ def done(page: Page, count: int = 1) -> None:
     expect(page.locator("#files .file.done")).to_have_count(count)
 
 
-def test_with_keys_the_page_asks_for_one_and_nothing_of_it_is_open(browser: Browser) -> None:
+def test_with_keys_and_below_a_sub_path_the_page_asks_for_a_key_and_calls_nothing_else(browser: Browser) -> None:
     digest = hashlib.sha256(KEY.encode()).hexdigest()
-    with running_page(INKGATE_AUTH__KEY_HASHES=f'["{digest}"]') as server:
-        with visit(browser, server) as page:
+    with running_page(INKGATE_AUTH__KEY_HASHES=f'["{digest}"]', INKGATE_SERVER__ROOT_PATH="/tools/ocr") as server:
+        with visit(browser, server, path="/tools/ocr/") as page:
+            assert page.url == f"{server.url}/tools/ocr/ui/"
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
             expect(page.locator("#key-dialog")).to_be_visible()
             shoot(page, "key")
             page.fill("#key-input", "not-a-key")
@@ -47,6 +50,7 @@ def test_with_keys_the_page_asks_for_one_and_nothing_of_it_is_open(browser: Brow
             expect(page.locator("#viewer img.picture")).to_be_visible()
             page.click("#code-button")
             expect(page.locator("#code-text")).to_contain_text("Authorization: Bearer YOUR_KEY")
+            expect(page.locator("#code-text")).to_contain_text(f"{server.url}/tools/ocr/ocr")
             page.click("#code-close")
             page.click("#tab-live")
             expect(page.locator(".chart").first).to_be_visible()
@@ -58,6 +62,7 @@ def test_with_keys_the_page_asks_for_one_and_nothing_of_it_is_open(browser: Brow
             expect(page.locator("#key-dialog")).to_be_visible()
             page.click("#key-cancel")
             expect(page.locator("#files .file.failed .state")).to_contain_text("API key")
+            assert [url for url in asked if not url.startswith((f"{server.url}/tools/ocr/", "blob:"))] == []
         assert KEY not in server.log_text()
 
 
@@ -92,25 +97,6 @@ def test_a_narrow_screen_shows_the_result_and_nothing_overflows(browser: Browser
             assert page.evaluate(OVERFLOW) <= 0, view
         page.click("#look")
         assert page.get_attribute("html", "data-look") == "light"
-
-
-def test_below_a_sub_path_everything_works(browser: Browser) -> None:
-    with (
-        running_page(INKGATE_SERVER__ROOT_PATH="/tools/ocr") as server,
-        visit(browser, server, path="/tools/ocr/") as page,
-    ):
-        assert page.url == f"{server.url}/tools/ocr/ui/"
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.click("[data-sample='letter.pdf']")
-        done(page)
-        expect(page.locator("#viewer img.picture")).to_be_visible()
-        page.click("#code-button")
-        expect(page.locator("#code-text")).to_contain_text(f"{server.url}/tools/ocr/ocr")
-        page.click("#code-close")
-        page.click("#tab-live")
-        expect(page.locator("#verdict")).to_contain_text("Healthy")
-        assert [url for url in asked if not url.startswith((f"{server.url}/tools/ocr/", "blob:"))] == []
 
 
 def test_the_keyboard_reaches_everything_that_reading_needs(browser: Browser, page_server: Server) -> None:
