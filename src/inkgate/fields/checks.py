@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
+from inkgate.fields.invoice_checks import INVOICE_CHECKS
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import parse
@@ -171,6 +172,7 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "iban_check_digits": _iban_check_digits,
     "vat_id_check_digits": _vat_id_check_digits,
     **PAPER_CHECKS,
+    **INVOICE_CHECKS,
 }
 """By code. A failing check makes its fields `invalid`; one without its fields says nothing."""
 

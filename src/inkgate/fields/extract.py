@@ -16,6 +16,7 @@ from inkgate.fields.codes.printed import MRZ_PRINTED
 from inkgate.fields.codes.propose import code_checks
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
 from inkgate.fields.ground import Effort, ground_copied, ground_text, ground_value, own_place
+from inkgate.fields.invoice_checks import REQUIRED_MISSING, required_missing
 from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse, plain
@@ -80,6 +81,8 @@ def answer(
         fields |= dict(list_fields(folded, leaf, fields, least_confidence))
     of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if find_items else ()
     checks = (*run_checks(fields, schema.checks), *of_codes)
+    if REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)) is not None:
+        checks = (*checks, missing)
     fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
     return Extraction(
         document_type=schema.name,

@@ -98,6 +98,13 @@ class FieldSchema:
     most_lines: int = 0
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """Paths of the properties that the schema requires at its top."""
+        listed = self.source.get("required")
+        names = {each for each in listed if isinstance(each, str)} if isinstance(listed, list) else set()
+        return tuple(leaf.path for leaf in self.leaves if len(leaf.names) == 1 and leaf.names[0] in names)
+
+    @property
     def questions(self) -> dict[str, str]:
         """What a model is asked for, and the paths of the answers. Arrays are not asked for."""
         found: dict[str, str] = {}

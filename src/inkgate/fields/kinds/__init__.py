@@ -6,6 +6,7 @@ from inkgate.fields.kinds.accounts import Ibans, VatIds
 from inkgate.fields.kinds.amounts import Amounts
 from inkgate.fields.kinds.base import ValueKind
 from inkgate.fields.kinds.chinese import ChineseAmounts, ChineseIds, ChineseTaxNumbers, MaskedIds
+from inkgate.fields.kinds.currencies import Currencies
 from inkgate.fields.kinds.dates import Dates
 from inkgate.fields.kinds.identifiers import CardNumbers, ContainerNumbers, MailAddresses, PhoneNumbers, WebAddresses
 from inkgate.fields.kinds.measures import Measures, Months
@@ -32,6 +33,7 @@ KINDS: dict[str, ValueKind] = {
         WebAddresses(),
         Ibans(),
         VatIds(),
+        Currencies(),
     )
 }
 """Kinds whose values are compared as values. Text is compared by its characters; see ground."""

@@ -10,11 +10,12 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
 from inkgate.fields.rules.form_fields import FormReader
+from inkgate.fields.rules.invoice_fields import OF_IMPRINT, read_invoice
 from inkgate.fields.rules.invoices import read_invoice_head
 from inkgate.fields.rules.labelled import LabelFinder
 from inkgate.fields.rules.receipts import read_receipt
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.fields.schema import FieldSchema, Leaf, words_of
+from inkgate.fields.schema import FieldSchema, words_of
 from inkgate.fields.values import Proposal
 from inkgate.types import PageResult
 
@@ -55,8 +56,9 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
     if schema.name in RULES:
         return _of_type(schema, finder, RULES[schema.name](printed))
     forms = FormReader.of(pages)
-    known = read_receipt(pages)
+    known = read_receipt(printed)
     head = read_invoice_head(printed)
+    own = _of_invoice(printed, known) if schema.name == _INVOICE else {}
     found: dict[str, list[Proposal]] = {}
     for leaf in schema.leaves:
         if leaf.in_array:
@@ -72,12 +74,13 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
             continue
         meant = _MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1]), "")
         special = known.get(meant)
+        if (best := own.get(leaf.path.removeprefix("/"))) is not None:
+            others = [] if meant in _BY_PLACE | _SUMS else finder.find(leaf)
+            found[leaf.path] = [_proposal(each) for each in (best, *others)]
+            continue
         if special is not None and (meant in _SUMS or schema.name in _TYPES):
             proposal = _proposal(special)
             by_place = meant in _BY_PLACE
-            if meant == "date" and schema.name == _INVOICE and "date" in head and not _is_named(finder, leaf):
-                found[leaf.path] = [_proposal(head["date"]), proposal]
-                continue
             if meant == "date" and (labelled := finder.find(leaf)) and labelled[0].score >= _NAMED:
                 found[leaf.path] = [_proposal(labelled[0]), proposal]
                 continue
@@ -94,9 +97,13 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
     return found
 
 
-def _is_named(finder: LabelFinder, leaf: Leaf) -> bool:
-    labelled = finder.find(leaf)
-    return bool(labelled) and labelled[0].score >= _NAMED
+def _of_invoice(printed: PrintedPages, known: Mapping[str, FieldCandidate]) -> dict[str, FieldCandidate]:
+    """What an invoice has by rules of its own. A company at the head of the page comes before that of its foot."""
+    found = read_invoice(printed, known.get("total"))
+    name = known.get("merchant_name")
+    if name is not None and name.score >= 1 and found.get("merchant_name", name).score <= OF_IMPRINT:
+        found.pop("merchant_name", None)
+    return found
 
 
 def _of_type(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -12,152 +11,30 @@ from rapidfuzz.fuzz import ratio
 
 from inkgate.fields.schema import words_of
 
-LABEL_WORDS: Final = frozenset(
-    [
-        "name",
-        "names",
-        "address",
-        "street",
-        "city",
-        "town",
-        "state",
-        "province",
-        "country",
-        "zip",
-        "postal",
-        "postcode",
-        "code",
-        "phone",
-        "telephone",
-        "mobile",
-        "fax",
-        "email",
-        "account",
-        "number",
-        "no",
-        "date",
-        "signature",
-        "title",
-        "occupation",
-        "employer",
-        "amount",
-        "total",
-        "tax",
-        "income",
-        "telephone",
-        "nationality",
-        "birth",
-        "sex",
-        "gender",
-        "id",
-        "tin",
-        "ssn",
-        "ein",
-        "adresse",
-        "anschrift",
-        "straße",
-        "strasse",
-        "ort",
-        "plz",
-        "telefon",
-        "datum",
-        "name",
-        "vorname",
-        "nachname",
-        "unterschrift",
-        "nom",
-        "prénom",
-        "prenom",
-        "rue",
-        "ville",
-        "téléphone",
-        "telephone",
-        "date",
-        "signature",
-        "nombre",
-        "apellido",
-        "apellidos",
-        "dirección",
-        "ciudad",
-        "teléfono",
-        "fecha",
-        "firma",
-        "naam",
-        "adres",
-        "plaats",
-    ]
+
+def _set(words: str) -> frozenset[str]:
+    """The words between spaces."""
+    return frozenset(words.split())
+
+
+LABEL_WORDS: Final = _set(
+    """name names address street city town state province country zip postal postcode code phone telephone mobile fax
+    email account number no date signature title occupation employer amount total tax income nationality birth sex
+    gender id tin ssn ein adresse anschrift straße strasse ort plz telefon datum vorname nachname unterschrift nom
+    prénom prenom rue ville téléphone nombre apellido apellidos dirección ciudad teléfono fecha firma naam adres
+    plaats"""
 )
 """Words that labels of forms have, and values without a digit seldom do."""
-ADDRESS: Final = frozenset(
-    ["address", "addr", "adresse", "anschrift", "dirección", "indirizzo", "adres", "endereço", "地址", "住址"]
+ADDRESS: Final = _set("address addr adresse anschrift dirección indirizzo adres endereço 地址 住址")
+ADDRESS_PARTS: Final = _set(
+    """street city town state province country zip postal postcode straße strasse ort plz rue ville calle ciudad
+    provincia via città straat plaats woonplaats"""
 )
-ADDRESS_PARTS: Final = frozenset(
-    [
-        "street",
-        "city",
-        "town",
-        "state",
-        "province",
-        "country",
-        "zip",
-        "postal",
-        "postcode",
-        "straße",
-        "strasse",
-        "ort",
-        "plz",
-        "rue",
-        "ville",
-        "calle",
-        "ciudad",
-        "provincia",
-        "via",
-        "città",
-        "straat",
-        "plaats",
-        "woonplaats",
-    ]
+NAME: Final = _set("name names nom nombre naam nome 姓名 名称")
+_STOP: Final = _set(
+    """a an and the of to for or in on at by from your s is if de du des la le les der die das und von für el los y"""
 )
-NAME: Final = frozenset(["name", "names", "nom", "nombre", "naam", "nome", "姓名", "名称"])
-_STOP: Final = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "the",
-        "of",
-        "to",
-        "for",
-        "or",
-        "in",
-        "on",
-        "at",
-        "by",
-        "from",
-        "your",
-        "s",
-        "is",
-        "if",
-        "de",
-        "du",
-        "des",
-        "la",
-        "le",
-        "les",
-        "der",
-        "die",
-        "das",
-        "und",
-        "von",
-        "für",
-        "el",
-        "los",
-        "y",
-    ]
-)
-_TYPE_WORDS: Final = frozenset(
-    ["amount", "amt", "number", "no", "nr", "num", "value", "code", "flag", "field", "box", "text"]
-)
+_TYPE_WORDS: Final = _set("amount amt number no nr num value code flag field box text")
 """Words that names of fields have and labels may lack."""
 _ASIDE: Final = re.compile(r"\([^)]{0,200}\)")
 _IN_NUMBER: Final = re.compile(r"(?<=\d)[,.](?=\d{3})")
@@ -208,7 +85,7 @@ def fit(wanted: str, label: frozenset[str], of: frozenset[str] = frozenset()) ->
         return 0.0
     missing = sum(word not in needed for word in words) - sum(word in used for word in words if word not in needed)
     share = len(used) / len(label)
-    return math.pow(share, 0.25) * math.pow(0.85, borrowed) * math.pow(0.95, max(0, missing))
+    return float(share**0.25 * 0.85**borrowed * 0.95 ** max(0, missing))
 
 
 def _match(word: str, among: Iterable[str]) -> str | None:

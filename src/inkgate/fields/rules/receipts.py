@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from inkgate.fields.rules.amounts import find_subtotal, find_tax
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.dates import find_date, find_time
@@ -11,12 +9,10 @@ from inkgate.fields.rules.invoices import subtotal_and_tax
 from inkgate.fields.rules.parties import find_address, find_name, find_phone
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.rules.totals import amounts_of, find_total
-from inkgate.types import PageResult
 
 
-def read_receipt(pages: Sequence[PageResult]) -> dict[str, FieldCandidate]:
+def read_receipt(printed: PrintedPages) -> dict[str, FieldCandidate]:
     """The fields that were found, by name."""
-    printed = PrintedPages.of(pages)
     date = find_date(printed)
     amounts = amounts_of(printed)
     total = find_total(printed, amounts)

@@ -46,11 +46,13 @@ class PrintedPages:
     Attributes:
         unit: median height of its lines in pixels, at least 1.
         slopes: by page, by how much its lines fall for each pixel to the right: photographs are not level.
+        candidates: what was found until now, by the names of kinds; see `candidates_of`.
     """
 
     rows: tuple[PrintedRow, ...]
     unit: float
     slopes: Mapping[int, float] = field(default_factory=dict)
+    candidates: dict[str, Sequence[object]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
     def of(cls, pages: Sequence[PageResult]) -> PrintedPages:

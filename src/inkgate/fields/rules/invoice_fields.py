@@ -1,0 +1,243 @@
+"""The fields of an invoice: number, dates, net amount and tax that make the total, accounts, currency, its issuer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final, cast
+
+from inkgate.fields.folded import fold
+from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
+from inkgate.fields.kinds.base import ParsedValue
+from inkgate.fields.rules.candidates import FieldCandidate, LabelWeight, candidates_of, weigh
+from inkgate.fields.rules.rows import PrintedPages, PrintedRow
+from inkgate.fields.rules.totals import amounts_of, number_of
+
+_INVOICE: Final = r"(?:invoice|facture|rechnung|factuur|fattura|factura|fatura|faktura|bill)"
+_TITLE: Final = re.compile(rf"^\W*(.{{3,60}}?)\W+(?:tax\s+)?{_INVOICE}\W*$", re.IGNORECASE)
+"""A row with a name and the word for an invoice, and nothing else."""
+_NUMBER: Final = re.compile(
+    rf"\b{_INVOICE}s?\s?-?\s?(?:number|num\b|no\b|nr\b|n[°ºo]|id\b|ref\w*|nummer|num[eé]ro|n[uú]mero|#)"
+    r"[\s.:#°º]{0,6}(?P<value>[A-Z0-9][\w/.-]{2,40})",
+    re.IGNORECASE,
+)
+_DIGIT: Final = re.compile(r"\d")
+_LONGEST_ROW: Final = 300
+"""In characters. Longer rows are paragraphs."""
+_DATE: Final = tuple(
+    LabelWeight.of(pattern, weight)
+    for pattern, weight in (
+        (rf"{_INVOICE}.{{0,20}}(?:dat[eu]|fecha|\bdu\b|\bvom\b|\bdel\b)|(?:dat[eu]m?|fecha).{{0,12}}{_INVOICE}", 4.0),
+        (rf"{_INVOICE}|issued?|émission|ausgestellt", 1.5),
+        (r"dat[eu]|datum|fecha|\bdu\b|\bvom\b|日期", 1.0),
+        (
+            r"order|bestel|commande|pedido|auftrag|liefer|deliver|livraison|ship|versand|print|birth|period|leistung",
+            -3.0,
+        ),
+        (r"\bdue\b|limite|échéance|fällig|verval|scadenza|vencimiento|pay|until|bis\b|jusqu|expir|valid", -4.0),
+    )
+)
+_DUE: Final = re.compile(
+    r"\bdue\b|pay(?:able|ment)?\s+(?:by|before|until)|limite de paiement|échéance|fällig|zahlbar bis|vervaldatum"
+    r"|uiterlijk|scadenza|vencimiento|到期",
+    re.IGNORECASE,
+)
+_NET: Final = re.compile(
+    r"sub[- ]?\s?tota|zwischensumme|exclu|excl?\b|\bex\b|zonder|hors\s+tax|\bHT\b|\bH\.T\.|nett?o|\bnet\b"
+    r"|ohne\s+(?:mwst|ust)|untaxed|before\s+(?:tax|vat)|base\s+imponible|imponibile|sous[- ]total|taxable|不含税|小计",
+    re.IGNORECASE,
+)
+_TAX: Final = re.compile(
+    r"\b(?:tax|vat|gst|btw|tva|iva|mwst|ust|moms|mva|umsatzsteuer|mehrwertsteuer)\b|税额|税金", re.IGNORECASE
+)
+_TOTAL: Final = re.compile(r"\btotal|totaal|gesamt|summe|amount due|payer|betalen|合计", re.IGNORECASE)
+_RATES: Final = tuple(map(Decimal, (3, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27)))
+"""Usual rates of a tax, in percent."""
+_CENTS: Final = Decimal("0.02")
+_MOST_AMOUNTS: Final = 300
+"""Of an invoice that are combined: pairs with the total only, in linear time."""
+_BUYER: Final = re.compile(
+    r"bill(?:ing|ed)?\s+(?:to|address)|ship(?:ping|ped)?\s+(?:to|address)|sold\s+to|customer|client|kunde|klant|buyer|attn",
+    re.IGNORECASE,
+)
+_SELLER: Final = re.compile(
+    r"^\W*(?:sold\s+by|seller|supplier|vendor|issued\s+by|service\s+provider|from|verkäufer|verkoper|vendeur|fournisseur"
+    r"|销售方|供应商)\s*[:：]\s*(?P<value>[^:：]{3,80})$",
+    re.IGNORECASE,
+)
+_FORM: Final = (
+    r"(?:gmbh|ag|kg|ug|ltd\.?|limited|llc|inc\.?|corp\.?|plc|b\.?v\.?|n\.?v\.?|s\.?a\.?(?:s|rl)?\.?|s\.?r\.?l\.?|s\.?p\.?a\.?"
+    r"|s\.?l\.?|oy|ab|a/s|aps|as)"
+)
+_IMPRINT: Final = re.compile(
+    rf"(?P<name>[^\W\d_][\w&.' -]{{1,50}}?)\s+(?P<form>{_FORM})(?=$|\s*[,·|–−-]|\s+au\s+capital|\s*\()", re.IGNORECASE
+)
+"""The name of a company with its legal form, as it stands in a footer."""
+_DOMAIN: Final = re.compile(
+    r"(?:www\.|https?://(?:www\.)?|@|(?<=\s))([a-z0-9-]{3,40})\.(?:[a-z]{2,3}\.)?[a-z]{2,4}\b", re.IGNORECASE
+)
+"""A website or the domain of a mail address: its name."""
+_HEAD_ROWS: Final = 12
+_FOOT_ROWS: Final = 12
+OF_IMPRINT: Final = 0.8
+"""How sure the company of a foot is."""
+_WITH_CHECK, _WITHOUT_CHECK, _LABELLED, _SUMMED = 1.0, 0.85, 0.9, 0.96
+
+
+def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str, FieldCandidate]:
+    """The fields that were found, by name. `total`: of the document, if it is known."""
+    subtotal, tax = _parts_of(amounts_of(pages)[:_MOST_AMOUNTS], total)
+    dates = candidates_of(pages, KINDS["date"])
+    found = {
+        "invoice_number": _number(pages),
+        "date": _best_date(dates),
+        "due_date": _due_date(dates),
+        "subtotal": subtotal,
+        "tax": tax,
+        "iban": _account(pages),
+        "vat_id": _vat_id(pages),
+        "currency": _currency(pages),
+        "merchant_name": _issuer(pages),
+    }
+    return {name: candidate for name, candidate in found.items() if candidate is not None}
+
+
+def _short(pages: PrintedPages) -> list[PrintedRow]:
+    return [row for row in pages.rows if len(row.text) <= _LONGEST_ROW]
+
+
+def _in_row(row: PrintedRow, text: str, score: float, label: str = "") -> FieldCandidate:
+    """A text of a row, with the lines that have a part of it."""
+    whole = fold(text)
+    lines = tuple(cell.line for cell in row.cells if (part := fold(cell.text)) and (part in whole or whole in part))
+    return FieldCandidate(text, row.page, row.number, lines or row.lines, label, None, score)
+
+
+def _number(pages: PrintedPages) -> FieldCandidate | None:
+    """What stands behind `Invoice no`, with a digit in it; of several the first."""
+    for row in _short(pages):
+        match = _NUMBER.search(row.text)
+        if match and _DIGIT.search(match["value"]) and not KINDS["date"].find(match["value"]):
+            return _in_row(row, match["value"].rstrip(".-"), _SUMMED, row.text[: match.start("value")].strip())
+    return None
+
+
+def _best_date(dates: Sequence[FieldCandidate]) -> FieldCandidate | None:
+    """The best labelled date; without a label that speaks for it, none."""
+    scored = [replace(each, score=weigh(each.label[-60:], _DATE)) for each in dates]
+    best = max(scored, key=lambda each: (each.score, -each.row), default=None)
+    return None if best is None or best.score < 1.0 else replace(best, score=0.97 if best.score >= 4 else _LABELLED)
+
+
+def _due_date(dates: Sequence[FieldCandidate]) -> FieldCandidate | None:
+    due = next((each for each in dates if _DUE.search(each.label[-60:])), None)
+    return None if due is None else replace(due, score=_LABELLED)
+
+
+def _parts_of(
+    amounts: Sequence[FieldCandidate], total: FieldCandidate | None
+) -> tuple[FieldCandidate | None, FieldCandidate | None]:
+    """Net amount and tax that make the total, by labels, row and rate; else a net amount that is labelled."""
+    printed = [each for each in amounts if each.value is not None and each.value.unit != "%"]
+    whole = Decimal(0) if total is None else number_of(total)
+    by_number: dict[Decimal, list[FieldCandidate]] = {}
+    for each in printed:
+        by_number.setdefault(number_of(each), []).append(each)
+    best: tuple[float, FieldCandidate, FieldCandidate] | None = None
+    for tax in printed:
+        amount = number_of(tax)
+        for net in by_number.get(whole - amount, ())[:_FOOT_ROWS] if 0 < amount <= whole / 2 else ():
+            score = _fit(net, tax)
+            if score >= 2 and (best is None or score > best[0]):
+                best = (score, net, tax)
+    if best is not None:
+        return replace(best[1], score=_SUMMED), replace(best[2], score=_SUMMED)
+    labelled = next((each for each in printed if _NET.search(each.label) and 0 < number_of(each) <= whole), None)
+    if labelled is not None:
+        return replace(labelled, score=_LABELLED), None
+    return _untaxed(printed, whole), None
+
+
+def _fit(net: FieldCandidate, tax: FieldCandidate) -> float:
+    """How much speaks for a net amount and a tax, other than their sum."""
+    base, amount = number_of(net), number_of(tax)
+    usual = base > 0 and any(abs(base * rate / 100 - amount) <= _CENTS for rate in _RATES)
+    score = 2.0 * bool(_TAX.search(tax.label)) + 2.0 * bool(_NET.search(net.label))
+    return score + 1.5 * usual + 1.0 * (net.row == tax.row)
+
+
+def _untaxed(printed: Sequence[FieldCandidate], whole: Decimal) -> FieldCandidate | None:
+    """If the only taxes are of zero, the amount above them that is the total, under another name."""
+    taxes = [each for each in printed if _TAX.search(each.label)]
+    if not taxes or any(number_of(each) for each in taxes) or whole <= 0:
+        return None
+    same = [each for each in printed if number_of(each) == whole and not _TOTAL.search(each.label)]
+    return replace(same[-1], score=_LABELLED) if same else None
+
+
+def _account(pages: PrintedPages) -> FieldCandidate | None:
+    """The first IBAN whose check digits hold."""
+    found = _by_row(pages, "iban")
+    good = [each for each in found if iban_holds(_reading(each))]
+    return replace(good[0], score=_WITH_CHECK) if good else replace(found[0], score=_WITHOUT_CHECK) if found else None
+
+
+def _vat_id(pages: PrintedPages) -> FieldCandidate | None:
+    """The first VAT number whose check digits hold and that is not the buyer's; else the first that may be one."""
+    found = [each for each in _by_row(pages, "vat_id") if not _BUYER.search(each.label)]
+    good = [each for each in found if vat_id_holds(_reading(each))]
+    unknown = [each for each in found if vat_id_holds(_reading(each)) is None and _TAX.search(each.label)]
+    best = next(iter(good or unknown), None)
+    return None if best is None else replace(best, score=_WITH_CHECK if good else _WITHOUT_CHECK)
+
+
+def _by_row(pages: PrintedPages, kind: str) -> list[FieldCandidate]:
+    return [each for each in candidates_of(pages, KINDS[kind]) if each.value is not None]
+
+
+def _reading(candidate: FieldCandidate) -> str:
+    return cast("str", cast("ParsedValue", candidate.value).readings[0])
+
+
+def _currency(pages: PrintedPages) -> FieldCandidate | None:
+    """The currency that is printed most often; a code or a name before a sign that several currencies have."""
+    found = _by_row(pages, "currency")
+    if not found:
+        return None
+    counts = Counter(_reading(each) for each in found)
+    most = counts.most_common(1)[0][0]
+    clear = [each for each in found if _reading(each) == most and not cast("ParsedValue", each.value).ambiguous]
+    signs = [each for each in found if _reading(each) == most]
+    return replace(clear[0], score=_SUMMED) if clear else replace(signs[0], score=_WITHOUT_CHECK)
+
+
+def _issuer(pages: PrintedPages) -> FieldCandidate | None:
+    """Who is named as the seller; a name before the word for an invoice; or the company of the imprint."""
+    rows = _short(pages)
+    for row in rows:
+        for cell in row.cells:
+            match = _SELLER.match(cell.text[:_LONGEST_ROW])
+            if match:
+                return _in_row(row, match["value"].strip(" ,.;"), _WITHOUT_CHECK, cell.text[: match.start("value")])
+    everything = fold(" ".join(row.text for row in rows))
+    for row in rows[:_HEAD_ROWS]:
+        for cell in row.cells:
+            match = _TITLE.match(cell.text[:_LONGEST_ROW])
+            if match and not _DIGIT.search(match[1]) and everything.count(fold(match[1])) > 1:
+                return _in_row(row, match[1], _WITHOUT_CHECK)
+    return _of_imprint(pages, rows)
+
+
+def _of_imprint(pages: PrintedPages, rows: Sequence[PrintedRow]) -> FieldCandidate | None:
+    """The company that the foot of a page names first; without its legal form if the website is called so."""
+    domains = {fold(match[1]) for row in rows for match in _DOMAIN.finditer(row.text)}
+    last = {row.page: row.number for row in pages.rows}
+    for row in pages.rows:
+        if last[row.page] - row.number < _FOOT_ROWS and (match := _IMPRINT.match(row.text[:120].lstrip(" •·*"))):
+            brand = fold(match["name"]) in domains
+            return _in_row(row, match["name"] if brand else f"{match['name']} {match['form']}", OF_IMPRINT)
+    return None
