@@ -16,7 +16,7 @@ from inkgate.fields.codes.printed import MRZ_PRINTED
 from inkgate.fields.codes.propose import code_checks
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
 from inkgate.fields.ground import Effort, ground_copied, ground_text, ground_value, own_place
-from inkgate.fields.invoice_checks import REQUIRED_MISSING, required_missing
+from inkgate.fields.invoice_checks import PASSED_BY_MOST, REQUIRED_MISSING, required_missing
 from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse, plain
@@ -240,7 +240,8 @@ def _checked(field: FieldValue, checks: Sequence[Check], least: float) -> FieldV
         return field
     codes = tuple(check.code for check in mine)
     if all(check.passed for check in mine):
-        confidence = 1 - _BY_CHECK * (1 - field.confidence)
+        tells = any(check.code not in PASSED_BY_MOST for check in mine)
+        confidence = 1 - _BY_CHECK * (1 - field.confidence) if tells else field.confidence
         found = field.status is FieldStatus.UNCERTAIN and confidence >= least and field.kind != "date"
         return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if found else field.status)
     contradicted = all(check.passed or check.code in _CONTRADICTIONS for check in mine)

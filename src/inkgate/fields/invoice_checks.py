@@ -11,6 +11,8 @@ from inkgate.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
 REQUIRED_MISSING: Final = "required_missing"
+PASSED_BY_MOST: Final = frozenset({"date_in_future", "currency_consistent", REQUIRED_MISSING})
+"""Checks that wrong values pass, too: they don't raise the confidence."""
 _TIME_ZONES: Final = timedelta(days=1)
 """It may already be tomorrow where the document was written."""
 
