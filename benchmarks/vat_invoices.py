@@ -175,7 +175,7 @@ def drawn(invoice: VatInvoice, values: Values | None = None) -> Image.Image:
     (_digital if invoice.digital else _printed)(paper, values)
     paper.qr(invoice.code, 60, 30)
     if invoice.stamp:
-        paper.stamp(1180, 760 if not invoice.digital else 20, values["seller_name"])
+        paper.stamp(700 if invoice.digital else 1180, 10 if invoice.digital else 760, values["seller_name"])
     paper.text(1450, 1010, "样本 SPECIMEN", 18, (120, 120, 120))
     return paper.image
 

@@ -13,7 +13,7 @@ from inkgate.caller import Caller, Priority
 from inkgate.concurrency import Threads
 from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import lines as text_lines
-from inkgate.engines.ppocr import orientation, second_reading
+from inkgate.engines.ppocr import orientation, second_reading, stamps
 from inkgate.engines.ppocr.characters import settle
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
 from inkgate.engines.ppocr.lines import LineCrop
@@ -24,10 +24,11 @@ from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
+from inkgate.layout.stamps import StampArea, find_stamps
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import PpocrSettings
-from inkgate.types import Line, Page, PageResult, RgbArray, Size, Task, TaskKind
+from inkgate.types import Block, Line, Page, PageResult, RgbArray, Size, Task, TaskKind
 
 Number = TypeVar("Number", int, float)
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
@@ -61,8 +62,8 @@ class PageRead:
         with self.stages.of("render"):
             pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
         view = await self._find(pixels.rgb)
-        view, lines = await self._recognize(view, pixels.scale)
         parse = self.task.kind is TaskKind.PARSE
+        view, lines, areas = await self._recognize(view, pixels.scale)
         evidence = await self.threads.run(partial(self.analysis.look, parse=parse), view.rgb, pixels.scale, lines)
         sideways = view.degrees in {90, 270}
         size = Size(page.size.height, page.size.width) if sideways else page.size
@@ -77,7 +78,12 @@ class PageRead:
             engine="ppocr",
             timings_ms={**self.stages.spent_ms, **evidence.timings_ms},
         )
-        return arranged.put_into(result, parse=parse)
+        result = arranged.put_into(result, parse=parse)
+        found = await self._read_stamps(view.rgb, areas, pixels.scale)
+        if not found:
+            return result
+        timings = {**result.timings_ms, **self.stages.spent_ms}
+        return replace(result, blocks=(*(result.blocks or ()), *found), timings_ms=timings)
 
     async def _find(self, rgb: RgbArray) -> _RotatedImage:
         """The page, rotated upright if that is certain, and its boxes."""
@@ -124,8 +130,10 @@ class PageRead:
     async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
         return await self.models.recognizer.predict([item.pixels for item in found], self.priority)
 
-    async def _recognize(self, view: _RotatedImage, scale: float) -> tuple[_RotatedImage, list[Line]]:
-        """The page, upright according to its lines; and its legible lines, in page pixels, in no particular order."""
+    async def _recognize(self, view: _RotatedImage, scale: float) -> tuple[_RotatedImage, list[Line], list[StampArea]]:
+        """The page, upright according to its lines; its legible lines, in page pixels, in no particular order; and its
+        stamps if blocks are wanted, in pixels of the image.
+        """
         with self.stages.of("recognize"):
             found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
             read = list(zip(found, await self._read(found), strict=True))
@@ -136,7 +144,31 @@ class PageRead:
                 await self._read_again(view.rgb, read, least)
             if self.task.detect_rotation:
                 view, read = await self.threads.run(_set_upright, view, read)
-            return view, await self.threads.run(self._lines_of, read, scale, least)
+            areas = await self._stamps(view.rgb, read)
+            return view, await self.threads.run(self._lines_of, read, scale, least), areas
+
+    async def _stamps(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> list[StampArea]:
+        """The stamps of the page. What they cover is read again without their ink."""
+        if self.task.kind is not TaskKind.PARSE or self.task.image_scale < 1:
+            return []
+        areas = await self.threads.run(find_stamps, rgb)
+        doubtful = stamps.lines_under(read, areas)
+        if doubtful:
+            clean = await self.threads.run(stamps.without_ink, rgb, areas)
+            crops = await self.threads.run(stamps.crops_of, clean, [read[at][0].quad for at in doubtful])
+            again = await self.models.recognizer.predict(crops, self.priority)
+            second_reading.replace_worse(read, doubtful, again)
+        return areas
+
+    async def _read_stamps(self, rgb: RgbArray, areas: Sequence[StampArea], scale: float) -> list[Block]:
+        """A block for each stamp, with its text."""
+        blocks = []
+        with self.stages.of("stamps"):
+            for area in areas:
+                parts = await self.threads.run(stamps.parts_of, rgb, area)
+                read = await self.models.recognizer.predict(parts.images, self.priority)
+                blocks.append(stamps.block_of(parts, read, scale))
+        return blocks
 
     def _lines_of(self, read: list[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
         """The legible lines, in page pixels, with doubtful characters decided."""

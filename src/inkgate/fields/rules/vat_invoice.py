@@ -31,6 +31,7 @@ _CODE = re.compile(r"(?<!\d)(\d{12}|\d{10})(?!\d)")
 _LABELLED: Final = {
     "code": re.compile(r"发\s?票\s?代\s?码\s{0,3}[:：]?\s{0,3}(\d{12}|\d{10})(?!\d)"),
     "number": re.compile(r"发\s?票\s?号\s?码\s{0,3}[:：]?\s{0,3}(\d{20}|\d{8})(?!\d)"),
+    "date": re.compile(r"开\s?票\s?日\s?期\s{0,3}[:：]?\s{0,3}(20\d\d\s?[年.-]\s?\d{1,2}\s?[月.-]\s?\d{1,2}\s?日?)"),
     "check_code": re.compile(r"校\s?验\s?码\s{0,3}[:：]?\s{0,3}(\d{5}\s?\d{5}\s?\d{5}\s?\d{5}|\d{6})(?!\d)"),
 }
 _TOP: Final = 0.3
@@ -113,7 +114,7 @@ def _behind_all(printed: PrintedPages, label: re.Pattern[str], *, number: bool) 
             for match in label.finditer(cell.text):
                 behind = cell.text[match.end() :]
                 cut = _NEXT_LABEL.search(behind)
-                text, of = (behind[: cut.start()] if cut else behind).strip(" :：;；"), cell
+                text, of = (behind[: cut.start()] if cut else behind).strip(" :：;；_-.·"), cell
                 if not text and not cut and at + 1 < len(row.cells) and not label.search(row.cells[at + 1].text):
                     of = row.cells[at + 1]
                     text = of.text.strip(" :：;；")
