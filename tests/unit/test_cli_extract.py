@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path, PurePath
+from typing import cast
 
+import anyio
 import pytest
 import typer
 
+from inkgate.cli import extract
 from inkgate.cli.extract_outputs import FieldRows, WrittenFields
 from inkgate.cli.inputs import InputDocument
+from inkgate.errors import InputRejected
 from inkgate.fields.values import Extraction, ExtractionStatus
-from inkgate.library import DocumentFields, OcrResult
+from inkgate.library import AsyncOcr, DocumentFields, OcrResult
+from inkgate.types import Document
 
 
 def found(**data: object) -> DocumentFields:
@@ -46,3 +51,38 @@ def test_documents_of_one_name_get_files_of_their_own_and_results_are_kept(tmp_p
     with pytest.raises(typer.Exit):
         WrittenFields.into(tmp_path, sources, overwrite=False)
     WrittenFields.into(tmp_path, sources, overwrite=True)
+
+
+@pytest.mark.anyio
+async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp_path: Path) -> None:
+    names = [f"{n}.png" for n in range(6)]
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+    (tmp_path / names[3]).unlink()
+    reading, most = 0, 0
+
+    class SlowFirst:
+        """Finishes the first document after the second."""
+
+        second = anyio.Event()
+
+        async def extract(self, document: Document, **_: object) -> DocumentFields:
+            nonlocal reading, most
+            reading += 1
+            most = max(most, reading)
+            if document.name.endswith("0.png"):
+                await self.second.wait()
+            elif document.name.endswith("1.png"):
+                self.second.set()
+            reading -= 1
+            if document.name.endswith("4.png"):
+                raise InputRejected("image_corrupt", "It is no image.")
+            return found(name=document.name)
+
+    rows = FieldRows(None)
+    sources = [InputDocument(tmp_path / name, PurePath(name)) for name in names]
+    ocr = cast("AsyncOcr", SlowFirst())
+    outcome = await extract._extracted(ocr, sources, extract._Order({}, at_once=2), rows)
+    assert [row["/name"] for row in rows.rows] == [sources[n].name for n in (0, 1, 2, 5)]
+    assert len(outcome.problems) == 2
+    assert most == 2

@@ -17,7 +17,7 @@ from inkgate.settings import Settings
 if TYPE_CHECKING:
     from inkgate.cli.extract_outputs import FieldsOutput
     from inkgate.cli.inputs import InputDocument
-    from inkgate.library import AsyncOcr, ExtractArguments
+    from inkgate.library import AsyncOcr, DocumentFields, ExtractArguments
 
 NEEDS_REVIEW = 3
 FORMATS = ("json", "csv")
@@ -59,6 +59,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="With -o: replace existing results.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with status 3 if a document needs review.")] = False,
+    jobs: Annotated[int, typer.Option("-j", min=1, max=64, help="How many documents to read at once.")] = 2,
     pages: PagesOption = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
@@ -92,7 +93,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
         to = WrittenFields.into(output, inputs.sources, overwrite=overwrite)
     else:
         to = PrintedFields(2 if len(inputs.sources) == 1 else None)
-    outcome = _run(settings, inputs.sources, wanted, to)
+    outcome = _run(settings, inputs.sources, _Order(wanted, at_once=jobs), to)
     say_skipped(inputs.skipped)
     outcome.end(strict=strict)
 
@@ -123,7 +124,7 @@ def verify(  # noqa: PLR0913 - one parameter for each option of the command
     sources = collect([path]).sources
     if len(sources) != 1:
         raise misuse(f"{path} names {len(sources)} documents. Values belong to one.")
-    _run(settings, sources, wanted, PrintedFields(2), _text(data)).end(strict=True)
+    _run(settings, sources, _Order(wanted, _text(data)), PrintedFields(2)).end(strict=True)
 
 
 def types(
@@ -164,12 +165,30 @@ def _text(path: Path) -> str:
         raise misuse(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8'}.") from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What to find in each document. `data`: values to look up instead. `at_once`: documents that are read at once."""
+
+    wanted: ExtractArguments
+    data: str | None = None
+    at_once: int = 1
+
+
 @dataclass(slots=True)
 class _Outcome:
     """What became of the documents: names of those that need review, and a line for each that could not be read."""
 
     to_review: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    def take(self, source: InputDocument, found: DocumentFields | str, to: FieldsOutput) -> None:
+        """Writes the fields of a document, or notes why there are none. Raises OSError."""
+        if isinstance(found, str):
+            self.problems.append(found)
+            return
+        to.add(source, found)
+        if found.extraction.status.value == "needs_review":
+            self.to_review.append(source.name)
 
     def end(self, *, strict: bool) -> None:
         """Raises typer.Exit with the status of the command."""
@@ -182,13 +201,7 @@ class _Outcome:
             raise typer.Exit(NEEDS_REVIEW)
 
 
-def _run(
-    settings: Settings,
-    sources: Sequence[InputDocument],
-    wanted: ExtractArguments,
-    to: FieldsOutput,
-    data: str | None = None,
-) -> _Outcome:
+def _run(settings: Settings, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
     """Raises typer.Exit: an argument is wrong, the engine did not start, or Ctrl-C was pressed."""
     import anyio
 
@@ -202,11 +215,11 @@ def _run(
 
     def check() -> None:
         """Raises InputRejected before the models are loaded."""
-        wanted_fields(field_request(data, wanted), field_finder(settings).types)
+        wanted_fields(field_request(order.data, order.wanted), field_finder(settings).types)
 
     async def run() -> _Outcome:
         async with AsyncOcr(settings) as ocr:
-            return await _extracted(ocr, sources, wanted, to, data)
+            return await _extracted(ocr, sources, order, to)
 
     try:
         with start_errors():
@@ -222,28 +235,47 @@ def _run(
     return outcome
 
 
-async def _extracted(
-    ocr: AsyncOcr, sources: Sequence[InputDocument], wanted: ExtractArguments, to: FieldsOutput, data: str | None
-) -> _Outcome:
-    """Raises OSError: the output can't be written."""
+async def _extracted(ocr: AsyncOcr, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
+    """Reads several documents at once, and writes their fields in the order of `sources`. No more than `order.at_once`
+    are read or wait to be written. Raises OSError: the output can't be written.
+    """
+    import anyio
+
+    from inkgate.concurrency import single_error
+
+    outcome = _Outcome()
+    slots = anyio.Semaphore(order.at_once)
+    turns = [anyio.Event() for _ in range(len(sources) + 1)]
+    turns[0].set()
+
+    async def one(at: int) -> None:
+        found = await _found(ocr, sources[at], order)
+        await turns[at].wait()
+        outcome.take(sources[at], found, to)
+        turns[at + 1].set()
+        slots.release()
+
+    with single_error():
+        async with anyio.create_task_group() as tasks:
+            for at in range(len(sources)):
+                await slots.acquire()
+                tasks.start_soon(one, at)
+    return outcome
+
+
+async def _found(ocr: AsyncOcr, source: InputDocument, order: _Order) -> DocumentFields | str:
+    """The fields, or why there are none."""
     from inkgate.cli.reading import problem_line
     from inkgate.codec import encodable
+    from inkgate.concurrency import Threads
     from inkgate.errors import InkgateError
     from inkgate.types import Document
 
-    outcome = _Outcome()
-    for source in sources:
-        try:
-            content = source.data()
-        except OSError as error:
-            outcome.problems.append(f"{error.filename or source.name}: {error.strerror or error}.")
-            continue
-        try:
-            found = await ocr.extract(Document(content, encodable(source.name)), data=data, **wanted)
-        except InkgateError as error:
-            outcome.problems.append(problem_line(source.name, error.as_page_error(), error.title))
-            continue
-        to.add(source, found)
-        if found.extraction.status.value == "needs_review":
-            outcome.to_review.append(source.name)
-    return outcome
+    try:
+        content = await Threads("extract_files", 1).run(source.data)
+    except OSError as error:
+        return f"{error.filename or source.name}: {error.strerror or error}."
+    try:
+        return await ocr.extract(Document(content, encodable(source.name)), data=order.data, **order.wanted)
+    except InkgateError as error:
+        return problem_line(source.name, error.as_page_error(), error.title)
