@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from enum import EnumType
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
@@ -250,6 +250,12 @@ def _toml(value: object) -> str:
     return str(value).replace("_", "")
 
 
+def _defined(kind: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema that `kind` refers to, or itself."""
+    found: dict[str, Any] = schema["$defs"][kind["$ref"].rpartition("/")[2]] if "$ref" in kind else kind
+    return found
+
+
 def _allowed(field: FieldInfo) -> str:
     """The values that a setting may have."""
     if isinstance(field.annotation, EnumType):
@@ -260,7 +266,9 @@ def _allowed(field: FieldInfo) -> str:
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema["type"] == "array":
-        choices = ", ".join(f"`{value}`" for value in schema["items"].get("enum", ()))
+        # items of several enumerations, or of one: their members stand in the definitions
+        kinds = [_defined(kind, schema) for kind in schema["items"].get("anyOf", [schema["items"]])]
+        choices = ", ".join(f"`{value}`" for kind in kinds for value in kind.get("enum", ()))
         return f"list of {choices or _TYPES[schema['items']['type']] + 's'}"
     if schema["type"] == "object":
         return f"table of {_TYPES[schema['additionalProperties']['type']]}s"

@@ -16,13 +16,14 @@ import pytest
 from standardwebhooks import Webhook
 
 from inkgate.bootstrap.jobs import job_service
-from inkgate.jobs.job import JobDocument, JobSource, JobState, NewJob
+from inkgate.format_names import FileFormat
+from inkgate.jobs.job import Job, JobDocument, JobSource, JobState, NewJob
 from inkgate.jobs.service import JobService
 from inkgate.jobs.sinks.build import build_sinks
 from inkgate.jobs.sinks.relay import DeliveryOutcome, Relay, RelaySettings
 from inkgate.jobs.store import JobEnd
 from inkgate.settings import Settings
-from inkgate.types import PageResult
+from inkgate.types import DocumentResult, PageResult
 from support.receiver import running_receiver
 
 pytestmark = pytest.mark.anyio
@@ -54,11 +55,15 @@ def settings(folder: Path, receiver: str) -> Settings:
     return Settings.model_validate(given)
 
 
+async def no_file(job: Job, result: DocumentResult, kind: FileFormat) -> bytes:
+    raise AssertionError
+
+
 @asynccontextmanager
 async def relaying(given: Settings) -> AsyncIterator[tuple[JobService, Relay]]:
     service, _, objects = job_service(given)
     async with service.store.running():
-        sinks = build_sinks(given, objects, service.store.clock)
+        sinks = build_sinks(given, objects, service.store.clock, no_file)
         relay = Relay(service.store, sinks, service.document, RelaySettings(poll_s=0.01))
         async with relay, anyio.create_task_group() as group:
             group.start_soon(relay.run)

@@ -79,6 +79,22 @@ def test_text_without_positions_is_spread_over_its_page() -> None:
     assert re.findall(r"(\S+) Tm", operators) == ["30.00", "60.00", "90.00"]
 
 
+def test_tilted_words_are_marked_as_one_piece() -> None:
+    def tilted(left: float) -> Quad:
+        return (
+            (left, 50 - left / 20),
+            (left + 100, 45 - left / 20),
+            (left + 100, 85 - left / 20),
+            (left, 90 - left / 20),
+        )
+
+    words = (Word("Ink", tilted(0), 1.0), Word("gate", tilted(140), 1.0))
+    operators = _operators(_page(Line("Ink gate", ((0, 50), (240, 38), (240, 78), (0, 90)), 1.0, words)))
+    assert operators.count("BDC") == operators.count("EMC") == 2
+    assert f"/Span <</ActualText <feff{'Ink'.encode('utf-16-be').hex()}>>> BDC" in operators
+    assert "BDC" not in _operators(_page(TWO_WORDS))
+
+
 def test_pages_with_a_text_layer_or_without_text_get_none() -> None:
     page = _page(TWO_WORDS)
     assert page_content(replace(page, source="text_layer"), CharacterCodes()) is None

@@ -7,12 +7,13 @@ import json
 import pytest
 
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.jobs.job import JobSource
+from inkgate.format_names import FileFormat
+from inkgate.jobs.job import Job, JobSource
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.objects import ObjectNames, ObjectsSink
 from inkgate.settings import ObjectsSinkSettings, PipelineSettings, StorageSettings
 from inkgate.storage.objects import Objects
-from inkgate.types import PageResult
+from inkgate.types import DocumentResult, PageResult
 from support.jobs import delivery, document, job
 
 pytestmark = pytest.mark.anyio
@@ -34,9 +35,15 @@ class Written:
         return True
 
 
+async def made_file(job: Job, result: DocumentResult, kind: FileFormat) -> bytes:
+    if kind is FileFormat.PDF:
+        raise InputRejected("job_expired", "The document is no longer kept.")
+    return f"{kind} of {result.name}".encode()
+
+
 def sink(written: Written, *formats: str) -> ObjectsSink:
     settings = ObjectsSinkSettings.model_validate({"kind": "objects", "url": "s3://scans/out", "formats": formats})
-    return ObjectsSink("out", settings, ObjectNames("out", ONE), written)
+    return ObjectsSink("out", settings, ObjectNames("out", ONE), written, made_file)
 
 
 async def test_each_format_is_an_object_named_after_the_input() -> None:
@@ -48,6 +55,16 @@ async def test_each_format_is_an_object_named_after_the_input() -> None:
     data, media_type = written.objects["s3://scans/out/2026/receipt.png.json"]
     assert json.loads(data)["pages"][0]["text"] == "Total 3.50"
     assert media_type == "application/json"
+
+
+async def test_files_are_made_and_what_can_not_be_made_is_not_tried_again() -> None:
+    written = Written()
+    async with sink(written, "xlsx") as out:
+        await out.deliver(delivery(document(PAGE)))
+    assert [url.rpartition("/")[2] for url in written.objects] == ["receipt.png.xlsx"]
+    async with sink(written, "pdf") as out:
+        with pytest.raises(DeliverNever, match="no longer kept"):
+            await out.deliver(delivery(document(PAGE)))
 
 
 async def test_job_without_a_result_has_no_object() -> None:
@@ -70,7 +87,7 @@ async def test_store_that_is_away_is_tried_again_and_a_name_that_can_not_be_is_n
 async def test_name_of_an_upload_stays_in_the_folder(name: str) -> None:
     objects = Objects(StorageSettings())
     settings = ObjectsSinkSettings.model_validate({"kind": "objects", "url": "memory://out/"})
-    async with ObjectsSink("out", settings, ObjectNames("out", ONE), objects) as out:
+    async with ObjectsSink("out", settings, ObjectNames("out", ONE), objects, made_file) as out:
         await out.deliver(delivery(document(PAGE), name=name, source=JobSource(upload="0" * 64)))
     (found,) = [each.url async for each in objects.list("memory://out/")]
     assert found.startswith("memory://out/_jobs/job_01/")

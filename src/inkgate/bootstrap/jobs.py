@@ -11,6 +11,7 @@ from inkgate.errors import InputRejected
 from inkgate.extraction.finder import FieldFinder
 from inkgate.gateway import Gateway
 from inkgate.jobs.documents import JobDocuments
+from inkgate.jobs.files import JobFiles
 from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.intake.brokers import intake_tasks
@@ -102,7 +103,8 @@ async def running_jobs(
             fields=JobFieldFinder(service.store, parts.fields),
         )
         service.call_when_added(worker.wake)
-        sinks = build_sinks(settings, objects, service.store.clock)
+        files = JobFiles(service, parts.gateway)
+        sinks = build_sinks(settings, objects, service.store.clock, files.make)
         reviews = JobReviews(service.store, parts.fields.types)
         relay = Relay(
             service.store,

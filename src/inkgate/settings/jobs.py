@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
+from inkgate.format_names import AnyFormat, Format
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
 
 _FOLDER = re.compile(r"(?:(?:s3|gs|az|memory|https?)://[^\s?#/@]+|abfss?://[^\s?#/@]+@[^\s?#/@]+|file://)(/[^\s?#]*)?")
@@ -241,9 +242,7 @@ class ObjectsSinkSettings(Branch):
 
     kind: Literal["objects"]
     url: StoreFolderUrl = Field(description="Where, such as `s3://scans/out/`.")
-    formats: tuple[Literal["text", "markdown", "json", "hocr", "alto"], ...] = Field(
-        ("json",), min_length=1, description="One object for each format."
-    )
+    formats: tuple[AnyFormat, ...] = Field((Format.JSON,), min_length=1, description="One object for each format.")
 
 
 SinkSettings = Annotated[

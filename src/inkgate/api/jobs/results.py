@@ -26,17 +26,17 @@ from inkgate.codec import Json, document_to_dict, page_to_dict
 from inkgate.concurrency import Threads
 from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
-from inkgate.documents.files.write import FileOrder
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.markdown import page_mark, page_markdown
 from inkgate.documents.formats.marks import marked
 from inkgate.documents.formats.text import PAGE_SEPARATOR, page_text
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.jobs.files import file_order
 from inkgate.jobs.job import Job, JobDocument
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
 from inkgate.layout.whole_document import finished_pages
-from inkgate.types import Document, DocumentResult, PageResult
+from inkgate.types import DocumentResult, PageResult
 
 _UNKNOWN = JobDocument("application/octet-stream", 0, 0, "")
 FINISHED_PAGES = 200
@@ -319,18 +319,13 @@ class JobResult(Response):
             async with self._call.watches.whole:
                 result = await self._call.jobs.document(self._job)
                 if isinstance(shape, FileFormat):
-                    body = await admitted.file(await self._order(shape, result))
+                    body = await admitted.file(await file_order(self._call.jobs, self._job, result, shape))
                 else:
                     body = await self._context.threads.run(render, result, shape, self._form.coordinates)
                 del result
             admitted.holds(len(body))
             await self._start(send)
             await send({"type": "http.response.body", "body": body, "more_body": False})
-
-    async def _order(self, shape: FileFormat, result: DocumentResult) -> FileOrder:
-        """The file to write. A searchable PDF needs the document again, the others only what was read of it."""
-        read = Document(b"", self._job.name)
-        return FileOrder(await self._call.jobs.source(self._job) if shape is FileFormat.PDF else read, result, shape)
 
     async def _start(self, send: Send) -> None:
         headers = {

@@ -25,6 +25,8 @@ _LEAST = 0.5
 """Minimum size of text and minimum width of a word in pixels."""
 _SPACE = 0.2
 """Minimum width of a space in ems: readers of PDFs ignore narrower ones."""
+_DRIFT = 1.0
+"""Pixels by which a word's baseline may leave the page's axis until poppler would cut the word into pieces."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 
 
@@ -121,8 +123,19 @@ def _row(row: LineArea, codes: CharacterCodes) -> str:
         following = extents[number + 1][0] if number + 1 < len(words) else None
         parts.append(f"{start - moved:.2f} 0 Td")
         moved = round(start, 2)
-        parts += _shown(word, (start, end), following, (line.size, codes))
+        shown = _shown(word, (start, end), following, (line.size, codes))
+        tilted = (end - start) * min(abs(ux), abs(uy)) > _DRIFT
+        parts += _as_one(word.text, shown) if tilted else shown
     return "\n".join(parts)
+
+
+def _as_one(text: str, operators: Iterator[str]) -> Iterator[str]:
+    """The word's operators, marked as one piece of text (ISO 32000-1, 14.9.4); a space follows it unmarked."""
+    yield f"/Span <</ActualText <feff{text.encode('utf-16-be').hex()}>>> BDC"
+    yield next(operators)
+    yield next(operators)
+    yield "EMC"
+    yield from operators
 
 
 def _shown(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from inkgate.concurrency import Threads
 from inkgate.jobs.machine import check_broker_package
 from inkgate.jobs.sinks.base import Sink
-from inkgate.jobs.sinks.objects import ObjectNames, ObjectsSink, ObjectWriter
+from inkgate.jobs.sinks.objects import MakeFile, ObjectNames, ObjectsSink, ObjectWriter
 from inkgate.jobs.sinks.table import TableSink
 from inkgate.jobs.sinks.topic import TopicSink
 from inkgate.jobs.sinks.webhook import WebhookOptions, WebhookSink
@@ -22,13 +22,16 @@ from inkgate.settings import (
 )
 
 
-def build_sinks(settings: Settings, objects: ObjectWriter, clock: Callable[[], float]) -> Mapping[str, Sink]:
-    """The sinks by name, with that of the jobs' own webhooks. `clock`: Unix time. Called on the event loop.
+def build_sinks(
+    settings: Settings, objects: ObjectWriter, clock: Callable[[], float], make_file: MakeFile
+) -> Mapping[str, Sink]:
+    """The sinks by name, with that of the jobs' own webhooks. `clock`: Unix time. `make_file`: for objects.
+    Called on the event loop.
 
     Raises:
         InputRejected: "feature_unavailable": a package that a sink needs is not installed.
     """
-    builder = _Builder(settings, objects, clock)
+    builder = _Builder(settings, objects, clock, make_file)
     webhooks = settings.webhooks
     own = WebhookOptions("", webhooks.secrets, webhooks.timeout_s, allow_hosts=webhooks.allow_hosts)
     sinks: dict[str, Sink] = {WEBHOOK: WebhookSink(own, builder.threads, clock)}
@@ -36,7 +39,10 @@ def build_sinks(settings: Settings, objects: ObjectWriter, clock: Callable[[], f
 
 
 class _Builder:
-    def __init__(self, settings: Settings, objects: ObjectWriter, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: Settings, objects: ObjectWriter, clock: Callable[[], float], make_file: MakeFile
+    ) -> None:
+        self._make_file = make_file
         self._settings = settings
         self._objects = objects
         self._clock = clock
@@ -51,7 +57,8 @@ class _Builder:
             case TopicSinkSettings():
                 return self._topic(name, settings)
             case ObjectsSinkSettings():
-                return ObjectsSink(name, settings, ObjectNames(name, self._settings.pipelines), self._objects)
+                names = ObjectNames(name, self._settings.pipelines)
+                return ObjectsSink(name, settings, names, self._objects, self._make_file)
 
     def _webhook(self, settings: WebhookSinkSettings) -> Sink:
         """The operator's own, which may be at a private address."""

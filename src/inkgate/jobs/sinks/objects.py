@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, Self
 
 import structlog
 
 from inkgate.concurrency import Threads
-from inkgate.documents.formats import Format, render
+from inkgate.documents.formats import render
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
+from inkgate.format_names import FileFormat, Format
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.published import public_url
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.settings import ObjectsSinkSettings, PipelineSettings
+from inkgate.types import DocumentResult
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +30,10 @@ class ObjectWriter(Protocol):
     """Writes objects: see Objects."""
 
     async def put(self, url: str, data: bytes, media_type: str = "") -> bool: ...
+
+
+MakeFile = Callable[[Job, DocumentResult, FileFormat], Awaitable[bytes]]
+"""Makes a binary file of a job's result. Raises InkgateError."""
 
 
 class ObjectNames:
@@ -56,11 +62,19 @@ class ObjectNames:
 class ObjectsSink:
     """Writes one object for each format. A job without any result has none."""
 
-    def __init__(self, name: str, settings: ObjectsSinkSettings, names: ObjectNames, objects: ObjectWriter) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: ObjectsSinkSettings,
+        names: ObjectNames,
+        objects: ObjectWriter,
+        make_file: MakeFile,
+    ) -> None:
         """Created on the event loop. `name`: for messages."""
+        self._make_file = make_file
         self._name = name
         self._url = settings.url
-        self._formats = tuple(Format(one) for one in settings.formats)
+        self._formats = settings.formats
         self._names = names
         self._objects = objects
         self._threads = Threads(f"sink {name}", 2)
@@ -81,10 +95,13 @@ class ObjectsSink:
         name = self._names.name_of(delivery.job)
         fields = await delivery.fields()
         for kind in self._formats:
-            data = await self._threads.run(render, document, kind)
-            if kind is Format.JSON and fields is not None:
-                data = await self._threads.run(_with_fields, data, fields)
             try:
+                if isinstance(kind, FileFormat):
+                    data = await self._make_file(delivery.job, document, kind)
+                else:
+                    data = await self._threads.run(render, document, kind)
+                if kind is Format.JSON and fields is not None:
+                    data = await self._threads.run(_with_fields, data, fields)
                 await self._objects.put(f"{self._url}{name}{kind.suffix}", data, kind.media_type)
             except (EngineFailed, Overloaded) as error:
                 raise DeliverLater(error.detail) from error

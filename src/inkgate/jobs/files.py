@@ -1,0 +1,35 @@
+"""Binary files of jobs' results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inkgate.caller import NO_CALLER
+from inkgate.documents.files.write import FileOrder
+from inkgate.format_names import FileFormat
+from inkgate.gateway import Gateway
+from inkgate.jobs.job import Job
+from inkgate.jobs.service import JobService
+from inkgate.types import Document, DocumentResult
+
+
+async def file_order(jobs: JobService, job: Job, result: DocumentResult, kind: FileFormat) -> FileOrder:
+    """The file to write. A searchable PDF needs the job's document again, the others only what was read of it.
+
+    Raises:
+        InkgateError: the document can't be loaded any more: see JobDocuments.load.
+    """
+    document = await jobs.source(job) if kind is FileFormat.PDF else Document(b"", job.name)
+    return FileOrder(document, result, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class JobFiles:
+    """Makes files for sinks, on nobody's behalf."""
+
+    jobs: JobService
+    gateway: Gateway
+
+    async def make(self, job: Job, result: DocumentResult, kind: FileFormat) -> bytes:
+        """The file. Raises InkgateError."""
+        return await self.gateway.reader.file(await file_order(self.jobs, job, result, kind), NO_CALLER)
