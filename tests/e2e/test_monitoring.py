@@ -187,6 +187,7 @@ def test_a_full_service_a_failing_engine_and_a_dead_one_raise_alerts(receiver: A
         "INKGATE_ENGINE__VLLM__READING": "page",
         "INKGATE_ENGINE__VLLM__CONCURRENT_PAGES": "1",
         "INKGATE_ENGINE__VLLM__RECOVER_S": "0.1",
+        "INKGATE_ENGINE__VLLM__FALLBACK": "false",
     }
     with running_stub(model, (MODEL,)) as model_server:
         for server in gateway(model_server, **one_at_a_time):
