@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -13,8 +14,6 @@ from inkgate.cli.configure import ConfigOption, configured
 from inkgate.cli.messages import FAILED, failure, misuse, say
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from inkgate.cli.jobs_remote import JobsService
     from inkgate.client.jobs import JobStatus
     from inkgate.jobs.job import Job
@@ -173,6 +172,33 @@ def purge(
         print(f"{count} {'job' if count == 1 else 'jobs'} purged.")
 
     _run(_settings(config, jobs_url), purged)
+
+
+@jobs.command("truth")
+def truth(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write; must be empty or missing.")],
+    *,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Only jobs of this tenant.")] = None,
+    jobs_url: JobsUrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write the documents of reviewed jobs with their corrected fields, and a manifest of them for `inkgate eval`.
+
+    `inkgate eval FOLDER/manifest.json` then measures how right fields are on your documents.
+    """
+    from inkgate.cli.jobs_truth import write_truth
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise misuse(f"{folder} exists and is not empty.")
+
+    async def written(service: JobService) -> int:
+        return await write_truth(service, tenant, folder)
+
+    try:
+        count = _run(_settings(config, jobs_url), written)
+    except OSError as error:
+        raise failure(f"{error.filename or folder}: {error.strerror or error}.") from error
+    print(f"{count} reviewed {'job' if count == 1 else 'jobs'} written into {folder}.")
 
 
 @jobs.command("redeliver")

@@ -114,6 +114,10 @@ class JobService:
         """What the job read, loaded again; see JobDocuments.load."""
         return await self._documents.load(job)
 
+    async def load(self, job: Job) -> Document:
+        """The job's document as it was sent. Raises InputRejected and EngineFailed as JobDocuments.load does."""
+        return await self._documents.load(job)
+
     async def remove(self, job_id: str, tenant: str | None) -> None:
         """Removes an ended job and its pages; its upload goes with the next purge. Raises InputRejected as
         JobStore.remove does.
