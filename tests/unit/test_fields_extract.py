@@ -66,7 +66,7 @@ def test_sums_that_agree_raise_the_confidence_and_others_are_invalid() -> None:
     assert [check.passed for check in good.checks] == [True]
     bad = extract(RECEIPT.replace("SUB TOTAL|28.50", "SUB TOTAL|18.50"))
     assert {bad.fields[path].status for path in ("/subtotal", "/tax", "/total")} == {FieldStatus.INVALID}
-    assert bad.fields["/total"].confidence == 0.5
+    assert bad.fields["/total"].confidence == 0.75
     assert bad.status is ExtractionStatus.NEEDS_REVIEW
 
 
