@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
 from inkgate.types import Box, Line, PageResult
 
-
 _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 """What `fold` leaves out of ASCII."""
 
