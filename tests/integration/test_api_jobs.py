@@ -56,7 +56,7 @@ async def test_accept_chooses_the_format(tmp_path: Path) -> None:
         for accept, kind in (("text/plain", "text/plain"), ("application/x-ndjson", "application/x-ndjson")):
             found = await api.client.get(job["links"]["result"], headers={"accept": accept})
             assert found.headers["content-type"].startswith(kind)
-        assert code(await api.client.get(job["links"]["result"], params={"format": "docx"})) == (406, "not_acceptable")
+        assert code(await api.client.get(job["links"]["result"], params={"format": "odt"})) == (406, "not_acceptable")
 
 
 async def test_a_large_document_is_not_held_whole_for_hocr(tmp_path: Path) -> None:
