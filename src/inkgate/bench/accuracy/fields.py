@@ -28,6 +28,8 @@ SAME_NAMES: Final = {
     "tel": "phone",
     "amount": "total",
     "amount_untaxed": "subtotal",
+    "vat": "vat_id",
+    "date_due": "due_date",
 }
 """Names of fields in ground truths of others, and those of the shipped document types."""
 MISSING: Final = FieldValue("", "text", FieldStatus.NOT_FOUND)
