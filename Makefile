@@ -8,7 +8,7 @@ FOLDER ?= examples
 CONTAINERS ?= docker
 MANIFEST ?=
 PROCESSES ?= auto
-EXTRAS ?= ui,redis,postgres
+EXTRAS ?= redis,postgres
 export PROCESSES
 
 .DEFAULT_GOAL := help
