@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from inkgate.bench.accuracy.peers import Peer
     from inkgate.bench.accuracy.report import Evaluation
     from inkgate.bench.accuracy.results import AccuracyReport
+    from inkgate.bench.accuracy.searchable import SearchableCheck
 
 PIPED_WIDTH = 320
 """Columns of tables that go to a file or a pipe, which have no width of their own."""
@@ -59,6 +60,13 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     text_only: Annotated[
         bool, typer.Option("--text-only", help="Read without Markdown, where no unit tests need it: faster.")
     ] = False,
+    searchable_pdf: Annotated[
+        bool,
+        typer.Option(
+            "--searchable-pdf",
+            help="Instead, make searchable PDFs, and check that pdftotext finds all text and images are unchanged.",
+        ),
+    ] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures to this file.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with charts and tables.")] = None,
     before: Annotated[
@@ -88,6 +96,9 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
         check_truths(entries)
         peers = tuple(find_peer(name.strip()) for name in against.split(",") if name.strip())
         plan = _EvaluationPlan(manifest, entries, peers, pdf_text, parallel, structure=not text_only)
+        if searchable_pdf:
+            _check_searchable(settings, plan)
+            return
         evaluation = anyio.run(_measure, settings, plan)
     except (ManifestInvalid, PeerMissing, InputRejected) as error:
         raise misuse(str(error)) from error
@@ -101,6 +112,33 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
             json.write_text(jsonlib.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
     if html is not None or earlier is not None:
         _show(read_report(document), html, earlier, str(before))
+
+
+def _check_searchable(settings: Settings, plan: _EvaluationPlan) -> None:
+    """Prints what of searchable PDFs is right; exits with status 1 if something is not."""
+    with needs_extra("files"):
+        import pikepdf  # noqa: F401 - before a long measurement
+
+        from inkgate.bench.accuracy.searchable import ToolMissing, searchable_table
+    try:
+        checks = anyio.run(_searchable, settings, plan)
+    except ToolMissing as error:
+        raise misuse(str(error)) from error
+    print_wide(searchable_table(checks))
+    if any(check.missing or check.images_kept is False for check in checks):
+        raise failure("Some text is not found, or images were changed.")
+
+
+async def _searchable(settings: Settings, plan: _EvaluationPlan) -> list[SearchableCheck]:
+    from inkgate.bench.accuracy.searchable import check_searchable
+    from inkgate.bootstrap import running
+
+    with _progress() as bars:
+        async with running(settings) as service:
+            advance = _Bars(bars, plan.entries, [service.engine.name])
+            return await check_searchable(
+                service.gateway, plan.entries, plan.pdf_text, lambda entry: advance(service.engine.name, entry)
+            )
 
 
 def _show(report: AccuracyReport, html: Path | None, earlier: AccuracyReport | None, name: str) -> None:
