@@ -64,6 +64,7 @@ async def test_an_engine_has_the_layers_of_the_others_and_a_policy_is_the_outerm
         "slow_pages:SlowPages",
         "fields",
         "cache",
+        "codes",
         "confidence",
         "text layer",
         "scheduler",
