@@ -117,7 +117,9 @@ class InkgateClient:
         return self._calls.parsed(parse_document, ask)
 
     def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
-        """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
+        """As `read`, as a file in `format`: `text`, `markdown`, `json`, `hocr`, `alto`, `csv`, `pdf`, `docx` or `xlsx`.
+        Raises ServiceError.
+        """
         ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
         answer = self._calls.answer(ask)
         return answer.content if format == "hocr" else requests.content(answer, self.url)
