@@ -182,6 +182,12 @@ def _servers() -> list[AnyPanel]:
             steps=[(1, "red")],
         ).span(6),
         lines(
+            "Load in model servers",
+            "How many model servers the arriving work keeps busy, refused work included. Autoscalers follow it.",
+            "short",
+            (f"sum(inkgate_load_servers{{{HERE}}})", "load"),
+        ),
+        lines(
             "Queue at model servers",
             "Mean wait in the server's own queue, and of images to be prepared.",
             "s",
