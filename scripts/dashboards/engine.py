@@ -161,11 +161,13 @@ def _servers() -> list[AnyPanel]:
         .height(8),
         lines(
             "Requests at model servers",
-            "Calls from inkgate; requests that the server reports as running and as waiting.",
+            "Calls from inkgate; requests that the server reports as running and as waiting; and how many servers the "
+            "arriving work keeps busy, refused work included.",
             "short",
             (f"sum by (replica) (inkgate_replica_in_flight{{{HERE}}})", "{{replica}} from inkgate"),
             (f"max by (replica) (inkgate_replica_running{{{HERE}}})", "{{replica}} running"),
             (f"max by (replica) (inkgate_replica_waiting{{{HERE}}})", "{{replica}} waiting"),
+            (f"sum(inkgate_load_servers{{{HERE}}})", "servers that the work keeps busy"),
         ),
         lines(
             "KV cache",
@@ -181,12 +183,6 @@ def _servers() -> list[AnyPanel]:
             (f"max by (replica) (inkgate_replica_pressure{{{HERE}}})", "{{replica}}"),
             steps=[(1, "red")],
         ).span(6),
-        lines(
-            "Load in model servers",
-            "How many model servers the arriving work keeps busy, refused work included. Autoscalers follow it.",
-            "short",
-            (f"sum(inkgate_load_servers{{{HERE}}})", "load"),
-        ),
         lines(
             "Queue at model servers",
             "Mean wait in the server's own queue, and of images to be prepared.",
