@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
 
 import pytest
@@ -86,6 +87,20 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Pat
     with pytest.raises(OSError, match="taken"):
         write_whole(tmp_path / "taken", b"data")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_threads_that_write_into_one_folder_at_once_never_mix_their_files(tmp_path: Path) -> None:
+    def write_often(name: str) -> set[str]:
+        found = set()
+        for _ in range(300):
+            write_whole(tmp_path / name, name.encode() * 1000)
+            found.add((tmp_path / name).read_text())
+        return found
+
+    names = ["a", "b", "c", "d"]
+    with ThreadPoolExecutor(len(names)) as threads:
+        assert list(threads.map(write_often, names)) == [{name * 1000} for name in names]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_standard_output_takes_what_can_be_told_apart_there(capsys: pytest.CaptureFixture[str]) -> None:

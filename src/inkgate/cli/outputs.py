@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -163,13 +164,13 @@ def to_stdout(formats: tuple[AnyFormat, ...], documents: int) -> ToStdout:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file atomically: it is never visible half-written.
+    """Writes a file atomically: it is never visible half-written. Several threads may write into one folder at once.
 
     Raises:
         OSError: it can't be written; no partial file remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.parent / f".inkgate-{os.getpid()}.part"
+    part = path.parent / f".inkgate-{secrets.token_hex(8)}.part"
     try:
         part.write_bytes(data)
         part.replace(path)
