@@ -121,3 +121,41 @@ async def test_pages_in_a_server_that_answers_are_not_blamed_when_it_is_taken_ou
                 await checkpoint()
         assert replica.taken_out == 2
     quarantine.check(b"innocent")
+
+
+@pytest.mark.parametrize("when", ["before", "while probed"])
+async def test_a_call_that_fails_in_a_server_that_leaves_goes_elsewhere_at_once(when: str) -> None:
+    bad, good = ScriptedServer("bad", 500), ScriptedServer("good")
+    good.go.set()
+    bad.works = False
+    probed, answered = anyio.Event(), anyio.Event()
+    probes = 0
+
+    async def probe() -> None:
+        nonlocal probes
+        probes += 1
+        probed.set()
+        await answered.wait()
+        await checkpoint()
+        raise EngineFailed("upstream_unreachable", "It is gone.")
+
+    bad.probe = probe  # type: ignore[method-assign]
+    statuses: list[int] = []
+
+    async def ask(found: BalancedUpstream) -> None:
+        statuses.append(await asked(found, b"late", b""))
+
+    async with balanced([bad, good], Quarantine()) as found, anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, found)
+        await anyio.wait_all_tasks_blocked()
+        assert bad.calls == 1
+        if when == "before":
+            found.retire("bad")
+            bad.go.set()
+        else:
+            bad.go.set()
+            await probed.wait()
+            found.retire("bad")
+            answered.set()
+    assert statuses == [200]
+    assert probes == (0 if when == "before" else 1)

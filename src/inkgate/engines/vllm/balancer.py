@@ -287,8 +287,10 @@ class BalancedUpstream:
         return await self._works(replica)
 
     async def _still_works(self, replica: Replica[Server], why: str) -> bool:
-        """Whether a server that failed on a request works for others; if not, it is taken out."""
-        if replica.is_out:
+        """Whether a server that failed on a request works for others; if not, it is taken out. One that leaves is not
+        asked: it has no others.
+        """
+        if replica.state is not ReplicaState.UP:
             return False
         if self._clock() - self._proved_at.get(replica, -math.inf) < _PROVED_S:
             return True
@@ -298,7 +300,7 @@ class BalancedUpstream:
             replica.wake()
         with anyio.move_on_after(self._settings.probe_s):
             await self._suspected[replica].wait()
-        return not replica.is_out
+        return replica.state is ReplicaState.UP
 
     async def _judge(self, replica: Replica[Server]) -> None:
         """Probes a server that failed on a request."""
@@ -370,8 +372,9 @@ class BalancedUpstream:
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
             self._calls_at_death[replica] = calls
-            self._end_judging(replica)
             self._on_out([] if answers else [lease.content for lease in replica.leases])
+        # Also of one that left meanwhile: else it would be probed again and again.
+        self._end_judging(replica)
 
     async def _available(self, call: ModelCall, avoid: Replica[Server] | None) -> Replica[Server]:
         """Waits for a replica that is up and returns it.
