@@ -202,3 +202,10 @@ def test_any_output_renders_to_nothing_that_acts(output: str) -> None:
 def test_a_loop_of_any_sign_is_read_at_once(unit: str) -> None:
     output = unit * (40_000 // len(unit))
     assert isinstance(markdown(output, PAGE), ParsedAnswer)
+
+
+@pytest.mark.parametrize("around", [("# x", "y"), ("a\n", "-x"), ("a\n|", "-|x"), ("# x", "#y"), ("a\n- ", "- x")])
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_a_line_of_many_blanks_is_read_at_once(around: tuple[str, str], blank: str) -> None:
+    output = around[0] + blank * 60_000 + around[1]
+    assert isinstance(markdown(output, PAGE), ParsedAnswer)

@@ -29,10 +29,11 @@ _GONE = re.compile(
 )
 """Formatting tags, which are dropped. All others are escaped: they may be part of the page's text."""
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+|\s+#+\s*$")
+# Neither searches a run of blanks from each of its blanks: time would grow with the square of its length.
+_HEADING = re.compile(r"^ {0,3}#{1,6}\s+|(?<!\s)\s+#+\s*$")
 _MARKER = re.compile(r"^\s*(?:>\s?)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?)?")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
-_PIPE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?\s*)?$")
+_PIPE_RULE = re.compile(r"^\s*(?:\|\s*)?(?::?-+:?\s*\|\s*)+(?::?-+:?\s*)?$")
 _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)"), r"\1"),
     (re.compile(r"(?<!`)`{1,3}([^`]+)`{1,3}"), r"\1"),
