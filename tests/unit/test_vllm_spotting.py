@@ -114,6 +114,12 @@ def test_paddle_text_with_too_few_locations_is_text_without_a_line() -> None:
     assert (answer.text, [line.text for line in answer.lines]) == ("one\ntwo\nthree<|LOC_", ["one"])
 
 
+@pytest.mark.parametrize("number", ["9" * 400, "-" + "9" * 400, "1e999", "NaN", "-Infinity", "true"])
+def test_a_corner_that_is_no_place_drops_the_line_only(number: str) -> None:
+    output = f'[{{"box": [1, 2, 3, {number}], "text": "a"}}, {{"box": [1, 2, 30, 40], "text": "b"}}]'
+    assert [line.text for line in spotting_json(output, PAGE).lines][-1] == "b"
+
+
 pieces = st.sampled_from(
     ["[", "]", "{", "}", '"box":', "[1,2,3,4]", '"text":"a"', ",", "(1,2)", "(3,4)", "<|LOC_5|>", "<|TEXT_START|>", "Ω"]
 )

@@ -15,7 +15,7 @@ GRID = 1000
 """Models give coordinates on a grid of 0 to 1000 along both sides of the image, whatever its size."""
 MOST_STARTS = 32
 """Maximum number of braces at which to look for an object."""
-_FARTHEST = 1e9
+FARTHEST = 1e9
 """Larger coordinates, infinity and NaN are no places."""
 
 
@@ -110,7 +110,7 @@ def rectangle(numbers: object, size: Size, grid: float | None = GRID) -> Box | N
     """
     if not isinstance(numbers, list | tuple) or len(numbers) != 4:
         return None
-    values = [float(n) for n in numbers if isinstance(n, int | float) and abs(n) < _FARTHEST]
+    values = [float(n) for n in numbers if isinstance(n, int | float) and abs(n) <= FARTHEST]
     if len(values) != 4:
         return None
     wide, high = (1.0, 1.0) if grid is None else (size.width / grid, size.height / grid)

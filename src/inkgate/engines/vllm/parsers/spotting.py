@@ -5,11 +5,17 @@ cut.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 
-from inkgate.engines.vllm.parsers.answer import ParsedAnswer, PlacedText, box_on_page, quad_on_page, without_surrogates
+from inkgate.engines.vllm.parsers.answer import (
+    FARTHEST,
+    ParsedAnswer,
+    PlacedText,
+    box_on_page,
+    quad_on_page,
+    without_surrogates,
+)
 from inkgate.errors import EngineFailed
 from inkgate.types import Size
 
@@ -67,7 +73,7 @@ def _corners(value: object) -> tuple[float, ...] | None:
     """The four numbers of a box; None if there are not four."""
     if not isinstance(value, list) or len(value) != 4:
         return None
-    numbers = tuple(item for item in value if isinstance(item, int | float) and math.isfinite(item))
+    numbers = tuple(item for item in value if isinstance(item, int | float) and abs(item) <= FARTHEST)
     return numbers if len(numbers) == 4 else None
 
 
