@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inkgate.errors import InputRejected
-from inkgate.fields.corrections import with_corrections
+from inkgate.fields.corrections import with_corrections, with_kept_corrections
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.kinds.base import JsonValue
@@ -87,3 +87,9 @@ def test_corrections_reach_every_place_and_no_other() -> None:
     for path in ("/items/2/x", "/items/99999/x", "/items/x/x"):
         with pytest.raises(InputRejected, match="options_invalid"):
             with_corrections(data, {path: 1})
+
+
+def test_corrections_that_a_later_extraction_has_no_place_for_are_left_out() -> None:
+    data = {"total": "1", "items": [{"x": 1}]}
+    kept: dict[str, JsonValue] = {"/vendor": "A", "/items/5/x": 2, "/rows/0/x": 3, "/items/0/x": 4, "/total": "2"}
+    assert with_kept_corrections(data, kept) == {"total": "2", "items": [{"x": 4}]}

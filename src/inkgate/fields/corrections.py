@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from math import isfinite
 from typing import Final, cast
@@ -91,13 +92,34 @@ def with_corrections(data: Mapping[str, object], values: Mapping[str, JsonValue]
     """
     changed = copy.deepcopy(dict(data))
     for number, (path, value) in enumerate(values.items(), start=1):
-        *parents, name = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
-        target: object = changed
-        for at, parent in enumerate(parents):
-            following = parents[at + 1] if at + 1 < len(parents) else name
-            target = _inner(target, parent, [] if _is_row(target, parent, following) else {}, number)
-        _set(target, name, value, number)
+        _put(changed, path, value, number)
     return changed
+
+
+def with_kept_corrections(data: Mapping[str, object], values: Mapping[str, JsonValue]) -> dict[str, object]:
+    """As `with_corrections`, without the values that `data` has no place for: corrections of a job outlive its first
+    extraction, and a later one may have fewer rows, or be of another document type.
+    """
+    changed = copy.deepcopy(dict(data))
+    for number, (path, value) in enumerate(values.items(), start=1):
+        if _parts(path)[0] in changed:
+            with suppress(InputRejected):
+                _put(changed, path, value, number)
+    return changed
+
+
+def _parts(path: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+
+
+def _put(changed: dict[str, object], path: str, value: JsonValue, number: int) -> None:
+    """Raises InputRejected."""
+    *parents, name = _parts(path)
+    target: object = changed
+    for at, parent in enumerate(parents):
+        following = parents[at + 1] if at + 1 < len(parents) else name
+        target = _inner(target, parent, [] if _is_row(target, parent, following) else {}, number)
+    _set(target, name, value, number)
 
 
 def _is_row(target: object, parent: str, following: str) -> bool:

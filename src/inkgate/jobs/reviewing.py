@@ -12,7 +12,7 @@ from inkgate.codec import Json, encodable
 from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.extraction.wanted import wanted_fields
-from inkgate.fields.corrections import check_corrections, with_corrections
+from inkgate.fields.corrections import check_corrections, with_corrections, with_kept_corrections
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.schema import FieldSchema
 from inkgate.jobs.finding import field_request_of
@@ -94,7 +94,7 @@ class JobReviews:
         """Blocking."""
         found = orjson.loads(stored.extraction)
         values = check_corrections(self._schema(stored, found), asked.values) if asked.values else {}
-        with_corrections(found["data"], {**stored.corrected, **values})
+        with_corrections(with_kept_corrections(found["data"], stored.corrected), values)
         return FieldCorrection(values, asked.by, now)
 
     def _schema(self, stored: StoredFields, found: Mapping[str, object]) -> FieldSchema:
@@ -106,8 +106,8 @@ class JobReviews:
 
 
 def published_fields(job: Job, stored: StoredFields) -> Json:
-    """The extraction as /extract answers it, with the corrections in `data`. `fields` stay as they were found.
-    Blocking.
+    """The extraction as /extract answers it, with the corrections in `data` for which it has a place. `fields`
+    stay as they were found. Blocking.
     """
     found = orjson.loads(stored.extraction)
     corrections = [
@@ -120,7 +120,7 @@ def published_fields(job: Job, stored: StoredFields) -> Json:
     ]
     return {
         **found,
-        "data": with_corrections(found["data"], stored.corrected) if stored.corrections else found["data"],
+        "data": with_kept_corrections(found["data"], stored.corrected) if stored.corrections else found["data"],
         "review": None if job.review is None else job.review.value,
         "version": stored.version,
         "corrections": corrections,
