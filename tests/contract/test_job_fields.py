@@ -28,11 +28,18 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     return Stores(make_url(request.getfixturevalue("postgres").database()))
 
 
-async def found(store: JobStore, tenant: str = "a", *, needs_review: bool = True) -> str:
+async def found(
+    store: JobStore,
+    tenant: str = "a",
+    *,
+    needs_review: bool = True,
+    state: JobState = JobState.SUCCEEDED,
+    sinks: tuple[str, ...] = (),
+) -> str:
     """An ended job with fields."""
     (added,) = await store.add([job(tenant, fields=WANTED)])
     claim = await one(store)
-    end = JobEnd(JobState.SUCCEEDED, fields=FoundFields(FOUND, needs_review))
+    end = JobEnd(state, sinks=sinks, fields=FoundFields(FOUND, needs_review))
     await store.save(claim, [page(0)], (DOCUMENT, 1), end)
     return added.id
 
@@ -82,6 +89,28 @@ async def test_of_two_corrections_of_one_version_one_is_kept(stores: Stores) -> 
         assert stored.version == 4
         assert [each.by for each in stored.corrections] == ["anna", ""]
         assert stored.corrected == {"/total": None}
+
+
+async def test_a_correction_is_delivered_even_if_the_result_is_on_its_way(stores: Stores) -> None:
+    async with stores.store() as store:
+        job_id = await found(store, sinks=("rows",))
+        (due,) = await store.take_due(1, 60.0)
+        await store.correct(job_id, None, FieldCorrection({"/total": "1"}, "", 5.0), reviewed=True)
+        await store.delivered(due)
+        assert sorted(each.state for each in await store.deliveries(job_id)) == ["done", "waiting"]
+        await store.correct(job_id, None, FieldCorrection({"/total": "2"}, "", 6.0), reviewed=True)
+        assert len(await store.deliveries(job_id)) == 2
+        (again,) = await store.take_due(5, 60.0)
+        assert again.id != due.id
+
+
+async def test_fields_of_a_job_that_was_queued_again_can_t_be_corrected(stores: Stores) -> None:
+    async with stores.store() as store:
+        job_id = await found(store, state=JobState.PARTIAL)
+        await store.retry(job_id, "a")
+        with pytest.raises(InputRejected, match="job_not_ended"):
+            await store.correct(job_id, None, FieldCorrection({"/total": "1"}, "", 5.0), reviewed=True)
+        assert (await store.get(job_id, "a")).review is JobReview.WAITING
 
 
 async def test_fields_go_with_their_job_and_its_result(stores: Stores) -> None:

@@ -132,10 +132,12 @@ class JobStore:
         self, job_id: str, version: int | None, correction: FieldCorrection, *, reviewed: bool
     ) -> StoredFields:
         """Keeps a correction of the job's fields, which is delivered to the sinks that have had the result. Raises
-        InputRejected as fields.correct does.
+        InputRejected as fields.correct does, and "job_not_ended", "job_unknown".
         """
 
         def write(connection: Connection) -> StoredFields:
+            # First the job's row, as all writes lock it before what belongs to it.
+            views.lock_ended(connection, job_id)
             changed = fields.correct(connection, job_id, version, correction, reviewed=reviewed)
             deliveries.deliver_again(connection, job_id, self.database.now())
             return changed

@@ -69,12 +69,14 @@ def settle(connection: Connection, due: Due, **values: Any) -> None:  # noqa: AN
 
 
 def deliver_again(connection: Connection, job_id: str, now: Now) -> None:
-    """Adds a delivery to each sink that has had the job's result. A delivery that waits will have what has changed."""
-    each = select(outbox.c.sink, outbox.c.state).where(outbox.c.job == job_id)
-    states: dict[str, set[str]] = {}
-    for sink, state in connection.execute(each):
-        states.setdefault(sink, set()).add(state)
-    add_deliveries(connection, job_id, [sink for sink, found in states.items() if "waiting" not in found], now)
+    """Adds a delivery to each sink that has had the job's result. One that was never tried will have what has changed;
+    one that was may have been received, or be under way, with what was there before, and keeps its ID.
+    """
+    each = select(outbox.c.sink, outbox.c.state, outbox.c.attempts).where(outbox.c.job == job_id)
+    untried: dict[str, bool] = {}
+    for sink, state, attempts in connection.execute(each):
+        untried[sink] = untried.get(sink, False) or (state == "waiting" and not attempts)
+    add_deliveries(connection, job_id, [sink for sink, waits in untried.items() if not waits], now)
 
 
 def redeliver(connection: Connection, job_id: str | None, now: Now) -> int:

@@ -41,6 +41,17 @@ def row_of(connection: Connection, job_id: str, tenant: str | None, *, lock: boo
     return row
 
 
+def lock_ended(connection: Connection, job_id: str) -> None:
+    """Locks the row of an ended job, so that nobody queues, expires or removes it meanwhile.
+
+    Raises:
+        InputRejected: "job_unknown" or "job_not_ended".
+    """
+    row = row_of(connection, job_id, None, lock=True)
+    if row.state not in _ENDED:
+        raise InputRejected("job_not_ended", f"The job is {row.state}.")
+
+
 def listed(connection: Connection, tenant: str | None, which: JobFilter, after: str, limit: int) -> list[Job]:
     """Jobs in the filter's order. `after`: the last ID that was seen."""
     order = jobs.c.id if which.oldest_first else jobs.c.id.desc()
