@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from inkgate.caller import NO_CALLER
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.extraction.text_model import TEXT_MODEL, TextModelServer, parsed_object, parts_of
@@ -106,6 +106,38 @@ async def test_a_server_that_knows_no_schemas_is_asked_without() -> None:
     assert len(asked) == 2
 
 
+async def test_requests_that_it_refuses_cost_other_callers_nothing() -> None:
+    def answer(body: Json) -> web.Response:
+        asked = body["messages"][1]["content"]
+        if "rope" in asked:
+            return web.Response(status=400)
+        if "hostile" in asked and "response_format" in body:
+            return web.Response(status=422)
+        return said({"cashier": "AMY"})
+
+    async with answering(answer) as (url, asked):
+        model = TextModelServer(TextModelSettings(url=url, model="small"))
+        async with model.running():
+            assert await model.propose(PAGES, FieldSchema.of_names(["cashier"]), NO_CALLER)
+            await model.propose(PAGES, FieldSchema.of_names(["hostile"]), NO_CALLER)
+            for _ in range(20):
+                with pytest.raises(EngineFailed, match="engine_failed"):
+                    await model.propose(PAGES, SCHEMA, NO_CALLER)
+            assert await model.propose(PAGES, FieldSchema.of_names(["cashier"]), NO_CALLER)
+    assert "response_format" in asked[-1]
+
+
+async def test_callers_without_time_cost_other_callers_nothing() -> None:
+    async with answering(lambda _: said({"cashier": "AMY"})) as (url, _):
+        model = TextModelServer(TextModelSettings(url=url, model="small"))
+        async with model.running():
+            late = Caller(deadline=anyio.current_time(), deadline_given=True)
+            for _ in range(20):
+                with pytest.raises(InputRejected, match="deadline_exceeded"):
+                    await model.propose(PAGES, SCHEMA, late)
+            assert await model.propose(PAGES, SCHEMA, NO_CALLER)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -161,6 +193,8 @@ def test_parts_hold_every_line_in_order_and_none_is_too_long() -> None:
     assert letters == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("text", ["", "null", "{", "[1]", "{" * 100_000, '{"a": NaN', "}{", None, 7])
+@pytest.mark.parametrize(
+    "text", ["", "null", "{", "[1]", "{" * 1_000_000, "{" * 100_000 + "}", '{"a": NaN', "}{", None, 7]
+)
 def test_what_is_no_object_is_none(text: object) -> None:
     assert parsed_object(text) == {}

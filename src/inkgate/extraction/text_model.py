@@ -6,7 +6,6 @@ What it answers are proposals. Each is looked up on the pages, so a value that i
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
@@ -37,7 +36,8 @@ _MOST_OF_TERMS: Final = 2000
 """Characters of terms that are sent with each call."""
 _TOKENS_A_FIELD: Final = 100
 _MOST_TOKENS: Final = 8000
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+_REFUSED: Final = frozenset({400, 413, 422})
+"""Statuses about one request."""
 _ORDER: Final = (
     "You find values in a document that was read by OCR. Answer with one JSON object that has exactly the keys that "
     "you are asked for. Copy each value from the document character by character, as it is printed there. A value that "
@@ -56,6 +56,8 @@ class TextModelServer:
         self._calls = anyio.Semaphore(settings.concurrent)
         self._breaker = Breaker("text_model")
         self._constrained = True
+        self._knows_schemas = False
+        """It has answered a request with a schema: one that it refuses is at fault itself."""
         key = settings.api_key.get_secret_value()
         self._client = httpx.AsyncClient(
             base_url=settings.url.rstrip("/") + "/",
@@ -78,15 +80,19 @@ class TextModelServer:
 
         Raises:
             Overloaded: "engine_breaker_open": it failed too often.
-            EngineFailed: it can't be reached, failed, or took longer than its time limit or the caller's.
+            EngineFailed: it can't be reached, failed, refused the request, or took longer than its time limit.
+            InputRejected, EngineFailed: the caller's time limit passed; see Caller.timeout_error.
         """
         questions = schema.questions
         parts = list(islice(parts_of(pages, self._settings.max_characters), _MOST_PARTS)) if questions else []
         answers: list[Json] = [{} for _ in parts]
 
         async def ask(at: int) -> None:
-            async with self._calls:
-                answers[at] = await self._asked(parts[at], list(questions), caller)
+            with anyio.CancelScope(deadline=caller.deadline) as scope:
+                async with self._calls:
+                    answers[at] = await self._asked(parts[at], list(questions))
+            if scope.cancelled_caught:  # says nothing against the server: others may still ask it
+                raise caller.timeout_error("The document's time limit passed before the text model answered.")
 
         with single_error():
             async with anyio.create_task_group() as group:
@@ -94,19 +100,24 @@ class TextModelServer:
                     group.start_soon(ask, at)
         return answered(schema, ((None, answer) for answer in answers), TEXT_MODEL)
 
-    async def _asked(self, text: str, questions: Sequence[str], caller: Caller) -> Json:
-        seconds = min(self._settings.timeout_s, caller.deadline - anyio.current_time())
+    async def _asked(self, text: str, questions: Sequence[str]) -> Json:
         async with self._breaker.guard():
-            with anyio.move_on_after(max(0.0, seconds)):
+            with anyio.move_on_after(self._settings.timeout_s):
                 return await self._answer(text, questions)
-            raise EngineFailed("upstream_stalled", f"The text model did not answer within {seconds:.0f} s.")
+            detail = f"The text model did not answer within {self._settings.timeout_s:.0f} s."
+            raise EngineFailed("upstream_stalled", detail)
 
     async def _answer(self, text: str, questions: Sequence[str]) -> Json:
-        status, content = await self._post(self._request(text, questions, constrained=self._constrained))
-        if status in {400, 422} and self._constrained:
+        constrained = self._constrained
+        status, content = await self._post(self._request(text, questions, constrained=constrained))
+        if status in _REFUSED and constrained:
             # Not every server knows JSON Schemas. If it is not that, the second answer is the same.
             status, content = await self._post(self._request(text, questions, constrained=False))
-            self._constrained = status != httpx.codes.OK
+            self._constrained = self._knows_schemas or status != httpx.codes.OK
+        elif status == httpx.codes.OK and constrained:
+            self._knows_schemas = self._constrained = True
+        if status in _REFUSED:  # this text or these names: no failure of the server, whose breaker others share
+            raise EngineFailed("engine_failed", f"The text model refused the request with status {status}.")
         if status != httpx.codes.OK:
             raise EngineFailed("upstream_failed", f"The text model answered with status {status}.")
         try:
@@ -180,11 +191,11 @@ def parts_of(pages: Sequence[PageResult], most: int) -> Iterator[str]:
 
 def parsed_object(said: object) -> Json:
     """The JSON object in an answer, which may stand in a fence; empty if there is none."""
-    match = _OBJECT.search(said) if isinstance(said, str) else None
-    if match is None:
+    start, end = (said.find("{"), said.rfind("}")) if isinstance(said, str) else (-1, -1)
+    if not isinstance(said, str) or not 0 <= start < end:
         return {}
     try:
-        found = json.loads(match[0])
+        found = json.loads(said[start : end + 1])
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
