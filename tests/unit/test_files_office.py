@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 
 import docx
 import pytest
@@ -115,6 +116,24 @@ def test_excel_of_a_document_without_tables_can_be_opened() -> None:
     empty = DocumentResult("a", "image/png", 1, 1, "f", (PageResult(0, text="x"),))
     names = zipfile.ZipFile(io.BytesIO(excel.render(empty))).read("xl/workbook.xml").decode()
     assert 'name="No tables"' in names
+
+
+def test_a_caption_may_be_the_name_of_another_sheet() -> None:
+    table = _block(BlockType.TABLE, "", table=MORE)
+    captions = [_block(BlockType.CAPTION, text) for text in ("Table 3, page 1", "TABLE 3, PAGE 1 (2)")]
+    first, second = (replace(MORE, continues=False) for _ in range(2))
+    blocks = [captions[0], replace(table, table=first), captions[1], replace(table, table=second)]
+    pages = (PageResult(0, 100, 100, blocks=(*blocks, replace(table, table=first))),)
+    book = zipfile.ZipFile(io.BytesIO(excel.render(replace(DOCUMENT, pages=pages))))
+    assert b'name="Table 3, page 1 (3)"' in book.read("xl/workbook.xml")
+
+
+def test_ends_of_marks_are_not_sought_in_the_whole_page() -> None:
+    """Or marks without an end, each sought in all that follows, would take minutes."""
+    texts = ["*" + "a" * 1000 + "*", "<!--" + "b" * 1000 + "-->", "**a " * 5000]
+    pages = (PageResult(0, 100, 100, text="\n\n".join(texts)),)
+    document = docx.Document(io.BytesIO(word.render(replace(DOCUMENT, pages=pages))))
+    assert [each.text for each in document.paragraphs] == texts
 
 
 def test_csv_has_all_tables_and_no_formulas() -> None:

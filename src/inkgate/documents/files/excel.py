@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 from inkgate.documents.formats.tables import DocumentTable, tables_of
@@ -101,9 +102,16 @@ def _names(tables: Sequence[DocumentTable]) -> Iterator[str]:
     """Names of sheets, each different: the table's caption, or its number and page."""
     taken: set[str] = set()
     for number, table in enumerate(tables, 1):
-        name = f"Table {number}, page {table.page}"
+        name = next(each for each in _numbered(number, table.page) if each.lower() not in taken)
         caption = _NOT_IN_NAMES.sub(" ", printable(table.caption)).strip(" '")[:_LONGEST_NAME].strip(" '")
         if caption and caption.lower() not in taken and caption.lower() != "history":
             name = caption
         taken.add(name.lower())
         yield name
+
+
+def _numbered(number: int, page: int) -> Iterator[str]:
+    """Names of a table without a caption: the first one, and others if captions before have it."""
+    name = f"Table {number}, page {page}"
+    yield name
+    yield from (f"{name} ({again})" for again in count(2))

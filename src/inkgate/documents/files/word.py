@@ -21,9 +21,10 @@ Figures = Mapping[tuple[int, int], bytes]
 
 _ITEM = re.compile(r"(?P<indent> *)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}\s+")
-_RUN = re.compile(r"(\*\*\*|\*\*|\*)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
+# Bounded, as marks without an end, of which a page may have thousands, would each be searched to the end of the text.
+_RUN = re.compile(r"(\*\*\*|\*\*|\*)(?=\S)(.{1,500}?)(?<=\S)\1", re.DOTALL)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_TAG = re.compile(r"</?(?:mark|sub|sup|u|br)\s*/?>|<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"</?(?:mark|sub|sup|u|br)\s*/?>|<!--.{0,500}?-->", re.DOTALL)
 _INDENT = 2
 _DEEPEST = 3
 """Levels of lists that Word's built-in styles have."""
