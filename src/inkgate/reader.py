@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Final
 
 import anyio
 import structlog
@@ -25,10 +26,27 @@ from inkgate.layout.whole_document import finished
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
-from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, PageResult, Pixels, ReviewReason, Task
+from inkgate.types import (
+    Barcode,
+    Block,
+    BlockType,
+    Document,
+    DocumentResult,
+    DocumentStatus,
+    PageError,
+    PageResult,
+    Pixels,
+    Quad,
+    ReviewReason,
+    Task,
+    box_of_quad,
+)
 
 log = structlog.get_logger(__name__)
 
+INVOICE_XML: Final = "invoice_xml"
+"""Format and content of a code that is a file inside the PDF."""
+NOWHERE: Final[Quad] = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
 _FINISHED_AT_ONCE = 50
 """Pages of a document that is finished on the event loop: some 15 ms. Longer ones are finished in a thread."""
 
@@ -203,13 +221,23 @@ class PageReads:
             begun = perf_counter()
             page = await self.opened.page(index, self.caller.priority.rank)
             self.callbacks.observer.stage("open", perf_counter() - begun)
-            return _checked(await self.engine.read(page, self.task, self.caller))
+            result = _checked(await self.engine.read(page, self.task, self.caller))
+            return _with_invoice(result, self.opened.invoice) if index == 0 else result
         except InkgateError as error:
             failure = error.as_page_error()
         except Exception:  # whatever an engine raises for one page, the other pages are read
             log.exception("page_failed", page=index, engine=self.engine.name)
             failure = EngineFailed("engine_failed", "The engine failed while reading this page.").as_page_error()
         return _unread(index, self.engine.name, failure)
+
+
+def _with_invoice(page: PageResult, invoice: Mapping[str, str]) -> PageResult:
+    """The first page with a block for an invoice as XML that the PDF contains, which stands at no place of it."""
+    if not invoice or page.blocks is None:
+        return page
+    code = Barcode(INVOICE_XML, "", NOWHERE, INVOICE_XML, invoice)
+    block = Block(BlockType.BARCODE, box_of_quad(NOWHERE), (), "", "", barcode=code)
+    return replace(page, blocks=(*page.blocks, block))
 
 
 def _unread(index: int, engine: str, error: PageError) -> PageResult:

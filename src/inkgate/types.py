@@ -191,7 +191,7 @@ class Barcode:
         text: its content.
         quad: its corners in its own direction.
         content: the standard that the text follows: `cn_vat_invoice`, `epc_payment`, `swiss_payment`, `id_card`,
-            `boarding_pass`; empty if it follows none of these.
+            `boarding_pass`, `invoice_xml` (a file inside the PDF, at no place); empty if it follows none of these.
         parsed: the values by name, as texts: dates in ISO 8601, amounts with a decimal point; empty without `content`.
     """
 

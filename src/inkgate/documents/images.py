@@ -6,9 +6,11 @@ multi-picture JPEG, the primary one of a HEIC or AVIF file.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
+from types import MappingProxyType
 
 from inkgate.concurrency import Threads
 from inkgate.documents.decode import FrameSource, Header, read_header, read_pixels
@@ -99,6 +101,8 @@ class ImagePage:
 
 class ImageDocument:
     """An open image file. Implements OpenDocument."""
+
+    invoice: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Protocol, Self
@@ -30,6 +30,11 @@ class OpenDocument(Protocol):
     @property
     def page_count(self) -> int: ...
 
+    @property
+    def invoice(self) -> Mapping[str, str]:
+        """Values of an invoice as XML that a PDF contains, by name; empty without one."""
+        ...
+
     async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
         """The page with this index from 0, with its size and text layer; its pixels are not rendered yet.
 
@@ -50,6 +55,7 @@ class _OpenPdf:
     def __init__(self, document: PdfDocument) -> None:
         self._document = document
         self.page_count = document.page_count
+        self.invoice = document.invoice
 
     async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
         return await self._document.page(index, rank)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -115,7 +115,7 @@ class PdfPool:
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
                 raise InputRejected("pdf_empty", "The PDF has no pages.")
-            yield PdfDocument(self, source, page_count, self._settings, pdf_text)
+            yield PdfDocument(self, source, page_count, self._settings, pdf_text, _texts(opened.get("invoice")))
 
     async def call(
         self, source: PdfSource, call: Call, rank: int, bitmap: SharedMemory | None = None
@@ -134,6 +134,12 @@ class PdfPool:
         if reply.error:
             raise _rejected(reply)
         return reply.value
+
+
+def _texts(found: object) -> dict[str, str]:
+    """What a worker, which may have been taken over, says to be texts by name."""
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {name: text for name, text in pairs if isinstance(name, str) and isinstance(text, str)}
 
 
 class PdfSource:
@@ -178,9 +184,17 @@ class PdfDocument:
     """An open PDF. Pages may be requested in any order and concurrently."""
 
     def __init__(
-        self, pool: PdfPool, source: PdfSource, page_count: int, settings: PdfSettings, pdf_text: PdfText
+        self,
+        pool: PdfPool,
+        source: PdfSource,
+        page_count: int,
+        settings: PdfSettings,
+        pdf_text: PdfText,
+        invoice: Mapping[str, str],
     ) -> None:
+        """`invoice`: values of an invoice as XML that the PDF contains."""
         self.page_count = page_count
+        self.invoice = invoice
         self._pool = pool
         self._source = source
         self._settings = settings

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from inkgate.documents.pdf.attachments import embedded_invoice
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import MemorySuspected, PdfFault, PdfiumDocument
 from inkgate.documents.pdf.wire import Call, Op, Reply, encode_reply
@@ -82,7 +83,7 @@ class PdfHandler:
     def _value(self, call: Call, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
         document = self._document(call, memories[0])
         if call.op is Op.OPEN:
-            return {"page_count": document.page_count}
+            return {"page_count": document.page_count, "invoice": embedded_invoice(document)}
         if call.op is Op.PAGE:
             return examine(document, call).flat()
         bitmap = np.frombuffer(memories[-1], np.uint8).reshape(call.height, call.width, 3)
