@@ -33,7 +33,7 @@ from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe, eithe
 from inkgate.pipeline.starting import StartsLater, UpstreamOnceStarted
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batchers import Batchers
-from inkgate.serving.breaker import Breaker
+from inkgate.serving.breaker import Breaker, BreakerSettings
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation, SheddingLimiter
 from inkgate.serving.demand import Demand
@@ -115,7 +115,7 @@ def build_parts(
     remote = chosen.upstream is not None
     chosen, upstream, later = _listening_first(chosen, vllm) if listens_first else (chosen, chosen.upstream, None)
 
-    breaker = Breaker(chosen.engine.name) if remote else None
+    breaker = _breaker(chosen.engine.name, falls_back=embedded is not None) if remote else None
     gpus = last_read(settings)
     scheduler = Scheduler(limit, Ledger(None), TokenRate(), settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
@@ -180,6 +180,13 @@ def build_parts(
     return ServiceParts(
         pipeline.engine, shedding, upstream, tasks, metrics, observer, objects, supervisor, readiness, later
     )
+
+
+def _breaker(engine: str, *, falls_back: bool) -> Breaker:
+    """The breaker around an engine with model servers. If another engine reads without them (`falls_back`), tasks that
+    it can't do must not stop the pages that it can.
+    """
+    return Breaker(engine, BreakerSettings(ignored=frozenset({"upstream_unreachable"} if falls_back else ())))
 
 
 def _listening_first(

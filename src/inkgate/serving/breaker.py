@@ -53,6 +53,7 @@ class BreakerSettings:
         open_s, open_most_s: how long it stays open at first and at most; doubled each time it reopens.
         probes: concurrent calls while half-open.
         good: this many successful probes in a row close it.
+        ignored: codes of EngineFailed that are ignored, besides OF_THE_PAGE.
     """
 
     window_s: float = 30.0
@@ -64,6 +65,7 @@ class BreakerSettings:
     open_most_s: float = 120.0
     probes: int = 1
     good: int = 2
+    ignored: frozenset[str] = frozenset()
 
 
 class Breaker:
@@ -133,7 +135,7 @@ class Breaker:
             yield
             failed = False
         except Exception as error:
-            failed = _is_failure(error)
+            failed = self._is_failure(error)
             judged_by_time = failed is not None
             raise
         except anyio.get_cancelled_exc_class():
@@ -144,6 +146,14 @@ class Breaker:
             slow = judged_by_time and self._is_slow(self._clock() - begun)
             if era == self._era and (failed is not None or slow):
                 self._ended(failed=bool(failed), slow=slow)
+
+    def _is_failure(self, error: Exception) -> bool | None:
+        """Whether the call failed; None if it is ignored."""
+        if isinstance(error, Overloaded) or (isinstance(error, EngineFailed) and error.code in self._settings.ignored):
+            return None
+        if isinstance(error, InkgateError):
+            return isinstance(error, EngineFailed) and error.code not in OF_THE_PAGE
+        return True
 
     def _is_slow(self, spent_s: float) -> bool:
         return self._settings.target_s is not None and spent_s > self._settings.target_s
@@ -213,12 +223,3 @@ class _Window:
             self._steps.popleft()
         calls, failures, slow_ones = (sum(counts[place] for _, counts in self._steps) for place in range(3))
         return calls, failures, slow_ones
-
-
-def _is_failure(error: Exception) -> bool | None:
-    """Whether the call failed; None if it is ignored."""
-    if isinstance(error, Overloaded):
-        return None
-    if isinstance(error, InkgateError):
-        return isinstance(error, EngineFailed) and error.code not in OF_THE_PAGE
-    return True
