@@ -4,10 +4,12 @@
 import os
 import sys
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
+PORT = os.environ.get("INKGATE_SERVER__PORT", "7860")
 try:
-    with urlopen(f"http://127.0.0.1:{os.environ.get('INKGATE_SERVER__PORT', '7860')}/livez", timeout=4):
+    # Not through a proxy of the environment, which Docker may set in every container.
+    with build_opener(ProxyHandler({})).open(f"http://127.0.0.1:{PORT}/livez", timeout=4):
         pass
 except (URLError, TimeoutError) as error:
     sys.exit(f"not alive: {error}")

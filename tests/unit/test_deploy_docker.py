@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +99,33 @@ def test_what_the_image_copies_exists_and_reaches_the_build() -> None:
             for source in sources:
                 assert (ROOT / source).exists(), source
                 assert any(source == each or source.startswith(each + "/") for each in sent), source
+
+
+class Alive(BaseHTTPRequestHandler):
+    """Answers what both probes take."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"vllm:num_requests_running 0\n")
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_probes_of_a_container_go_through_no_proxy() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Alive) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environment = {
+            **{name: value for name, value in os.environ.items() if name.lower() != "no_proxy"},
+            "http_proxy": "http://127.0.0.1:9",
+            "INKGATE_SERVER__PORT": str(server.server_port),
+        }
+        metrics = f"http://127.0.0.1:{server.server_port}/metrics"
+        engine = ROOT / "deploy" / "helm" / "inkgate" / "files" / "engine_alive.py"
+        for command in ([str(DOCKER / "healthy.py")], [str(engine), metrics]):
+            done = subprocess.run(
+                [sys.executable, *command], env=environment, capture_output=True, text=True, check=False, timeout=120
+            )
+            assert (done.returncode, done.stderr) == (0, ""), command[0]
+        server.shutdown()

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 STALLED_S = 120
 
@@ -36,7 +36,9 @@ def alive(running: float, tokens: float, now: float, state: Path) -> bool:
 
 def main() -> None:
     """Exits with 1 if vLLM does not respond, or stalled."""
-    with urlopen(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/metrics", timeout=15) as answer:
+    url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000/metrics"
+    # Not through a proxy of `engine.env`, which is for downloads.
+    with build_opener(ProxyHandler({})).open(url, timeout=15) as answer:
         running, tokens = sums(answer.read().decode())
     if not alive(running, tokens, time.monotonic(), Path("/tmp/engine-alive")):  # noqa: S108 - the container's own
         sys.exit(f"{running:g} requests run, and no token came for {STALLED_S} s")
