@@ -59,6 +59,24 @@ def test_mistakes_name_the_variable_and_never_the_content(
         assert "hunter2" not in said, name
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ("# none yet\n\n", "is empty"),
+        (f"{HASHES[0]}\n" * 20_000, "is too large"),
+    ],
+)
+def test_a_file_without_the_secret_or_with_too_much_starts_no_service(
+    content: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text(content)
+    monkeypatch.setenv("INKGATE_AUTH__KEY_HASHES_FILE", str(tmp_path / "secret"))
+    with pytest.raises(SettingFileError, match=reason):
+        load_settings()
+
+
 def test_a_setting_given_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "port").write_text("8000")
     monkeypatch.setenv("INKGATE_SERVER__PORT_FILE", str(tmp_path / "port"))

@@ -17,7 +17,7 @@ from pydantic_settings import EnvSettingsSource
 PREFIX = "inkgate_"
 FILE_SUFFIX = "_file"
 CREDENTIAL_PREFIX = "inkgate."
-_MOST_BYTES = 1_000_000
+_MOST_CHARACTERS = 1_000_000
 
 
 class SettingFileError(ValueError):
@@ -74,14 +74,20 @@ def _annotation(root: type[BaseModel], name: str) -> object:
 def _value(root: type[BaseModel], name: str, path: Path) -> str:
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(_MOST_BYTES).strip()
+            text = file.read(_MOST_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise SettingFileError(f"{path}, which should hold {name.upper()}, can't be read: {reason}.") from error
+    if len(text) > _MOST_CHARACTERS:
+        raise SettingFileError(f"{path}, which should hold {name.upper()}, is too large.")
+    text = text.strip()
     kind = _annotation(root, name)
     if get_origin(kind) is tuple and not text.startswith("["):
         lines = (line.strip() for line in text.splitlines())
-        return json.dumps([line for line in lines if line and not line.startswith("#")])
+        items = [line for line in lines if line and not line.startswith("#")]
+        text = json.dumps(items) if items else ""
+    if not text:  # a secret that is missing: without its keys, for example, the service would be open
+        raise SettingFileError(f"{path}, which should hold {name.upper()}, is empty.")
     if (get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, BaseModel))) and not _is_json(text):
         raise SettingFileError(f"{path}, which should hold {name.upper()}, is not valid JSON.")
     return text
