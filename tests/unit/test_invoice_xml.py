@@ -36,5 +36,7 @@ def test_hostile_files_are_not_read() -> None:
     }
     assert {name: read_invoice_xml(data) for name, data in files.items()} == {name: {} for name in files}
     assert read_invoice_xml(UBL.replace("2026-03-02", "yesterday").encode()).get("date") is None
+    for encoding in ("none", "shift_jis", "base64", "idna"):
+        assert read_invoice_xml(f'<?xml version="1.0" encoding="{encoding}"?>{UBL}'.encode()) == {}, encoding
     deep = b"<Invoice>" + b"<a>" * 300_000 + b"</a>" * 300_000 + b"</Invoice>"
     assert read_invoice_xml(deep) == {}

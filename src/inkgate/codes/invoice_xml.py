@@ -57,7 +57,7 @@ def read_invoice_xml(data: bytes) -> Mapping[str, str]:
         return {}
     try:
         root = ET.fromstring(data)  # noqa: S314 - without declarations there are no entities to expand
-    except ET.ParseError:
+    except (ET.ParseError, LookupError, ValueError):  # the latter two of encodings that it does not know
         return {}
     name = root.tag.rpartition("}")[2]
     found = _of_cii(root) if name == "CrossIndustryInvoice" else _of_ubl(root) if name == "Invoice" else {}
