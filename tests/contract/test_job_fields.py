@@ -113,6 +113,16 @@ async def test_fields_of_a_job_that_was_queued_again_can_t_be_corrected(stores: 
         assert (await store.get(job_id, "a")).review is JobReview.WAITING
 
 
+async def test_corrections_have_a_limit_in_all(stores: Stores) -> None:
+    async with stores.store() as store:
+        job_id = await found(store)
+        large = FieldCorrection({"/total": "1" * 1_100_000}, "", 5.0)
+        await store.correct(job_id, None, large, reviewed=False)
+        with pytest.raises(InputRejected, match="options_invalid"):
+            await store.correct(job_id, None, large, reviewed=True)
+        assert (await store.fields(job_id)).version == 3
+
+
 async def test_fields_go_with_their_job_and_its_result(stores: Stores) -> None:
     async with stores.store() as store:
         removed, expired = await found(store), await found(store)

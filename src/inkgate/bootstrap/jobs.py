@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.extraction.finder import FieldFinder
 from inkgate.gateway import Gateway
@@ -105,7 +106,7 @@ async def running_jobs(
         service.call_when_added(worker.wake)
         files = JobFiles(service, parts.gateway)
         sinks = build_sinks(settings, objects, service.store.clock, files.make)
-        reviews = JobReviews(service.store, parts.fields.types)
+        reviews = JobReviews(service.store, parts.fields.types, Threads("jobs_reviews", 1))
         relay = Relay(
             service.store,
             sinks,

@@ -43,10 +43,11 @@ class CorrectionRequest:
 class JobReviews:
     """Shows and corrects the fields of jobs. Used from one event loop."""
 
-    def __init__(self, store: JobStore, types: DocumentTypes) -> None:
+    def __init__(self, store: JobStore, types: DocumentTypes, threads: Threads) -> None:
+        """`threads`: shared by all that are made, such as one for each request."""
         self._store = store
         self._types = types
-        self._threads = Threads("jobs_reviews", 1)
+        self._threads = threads
 
     async def show(self, job: Job) -> Json:
         """The fields as published.

@@ -128,14 +128,15 @@ async def correct(
             raw = await receive_bytes(request, context.settings.limits, MOST_BYTES)
         body = await context.bodies.run(len(raw), parse_json, raw)
     asked = parse(CorrectionBody, body if isinstance(body, dict) else {"fields": body})
-    reviews = JobReviews(call.jobs.store, context.service.fields.types)
+    reviews = JobReviews(call.jobs.store, context.service.fields.types, context.threads)
     change = CorrectionRequest(asked.fields, asked.by or "", asked.reviewed, version)
     await reviews.correct(job, change, call.jobs.store.clock())
     return await _shown(call, await call.job(job_id))
 
 
 async def _shown(call: JobCall, job: Job) -> Response:
-    reviews = JobReviews(call.jobs.store, context_of(call.request).service.fields.types)
+    context = context_of(call.request)
+    reviews = JobReviews(call.jobs.store, context.service.fields.types, context.threads)
     shown = await reviews.show(job)
     return json_response(shown, headers={"ETag": f'"{shown["version"]}"', "Cache-Control": "no-store"})
 

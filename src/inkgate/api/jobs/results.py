@@ -293,7 +293,8 @@ class JobResult(Response):
         """The fields of the document, where JSON shows them; None if there are none."""
         if self._form.shape not in (Native.FORM, Format.JSON):
             return None
-        return await JobReviews(self._call.jobs.store, self._context.service.fields.types).published(self._job)
+        reviews = JobReviews(self._call.jobs.store, self._context.service.fields.types, self._context.threads)
+        return await reviews.published(self._job)
 
     def _renderer(self, request_id: str, fields: Json | None = None) -> PagewiseFormat | None:
         found = pagewise(self._job, self._form.shape, self._form.coordinates, request_id, fields)

@@ -162,7 +162,8 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
                     answer = MistralAnswer(MistralOptions.model_validate(form.options))
                     show: Callable[[DocumentResult], dict[str, Any]] = answer.document
                     if job.review is not None:
-                        fields = await JobReviews(call.jobs.store, context.service.fields.types).show(job)
+                        reviews = JobReviews(call.jobs.store, context.service.fields.types, threads)
+                        fields = await reviews.show(job)
                         show = partial(answer.annotated, fields["data"])
                     body = await threads.run(show, result)
                     del result

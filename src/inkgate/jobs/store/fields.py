@@ -17,6 +17,8 @@ from inkgate.jobs.store.tables import fields, jobs
 
 MOST_CORRECTIONS: Final = 200
 """Of a job. Each may change all of its fields."""
+MOST_CORRECTED_BYTES: Final = 2_000_000
+"""Of a job's corrections as JSON: all are read, sent and written with each change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def correct(
 
     Raises:
         InputRejected: "fields_changed": there is another version; "fields_missing"; "options_invalid": there are too
-            many corrections.
+            many corrections, or too large ones.
     """
     found = fields_of(connection, job_id, lock=True)
     if version is not None and version != found.version:
@@ -108,7 +110,10 @@ def correct(
     if len(found.corrections) >= MOST_CORRECTIONS:
         raise InputRejected("options_invalid", f"Fields may be corrected {MOST_CORRECTIONS} times.")
     corrections = (*found.corrections, correction) if correction.values else found.corrections
-    text = clean(_CORRECTIONS.dump_json(corrections).decode())
+    raw = _CORRECTIONS.dump_json(corrections)
+    if len(raw) > MOST_CORRECTED_BYTES:
+        raise InputRejected("options_invalid", f"Corrections may have {MOST_CORRECTED_BYTES:,} bytes in all.")
+    text = clean(raw.decode())
     changed = update(fields).where(fields.c.job == job_id)
     connection.execute(changed.values(corrections=text, version=found.version + 1))
     if reviewed:
