@@ -110,7 +110,8 @@ class InkgateOcrEngine(OcrEngine):
         page = _read(input_file, options).pages[0]
         if not page.lines:
             return OrientationConfidence(angle=0, confidence=0.0)
-        return OrientationConfidence(angle=page.rotation, confidence=_SURE)
+        # Theirs is counterclockwise.
+        return OrientationConfidence(angle=-page.rotation % 360, confidence=_SURE)
 
     @staticmethod
     def supports_generate_ocr() -> bool:
