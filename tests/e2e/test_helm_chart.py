@@ -115,8 +115,9 @@ def test_the_engine_scales_to_zero_by_load_and_back(manifests: dict[str, list[Ma
 
 
 def test_the_queries_that_scale_count_what_they_should(manifests: dict[str, list[Manifest]], tmp_path: Path) -> None:
-    triggers = named(manifests["engine"], "ScaledObject", "ocr-inkgate-engine")["spec"]["triggers"]
-    triggers += named(manifests["all"], "ScaledObject", "ocr-inkgate-worker")["spec"]["triggers"]
+    of_engine = named(manifests["engine"], "ScaledObject", "ocr-inkgate-engine")["spec"]["triggers"]
+    of_workers = named(manifests["all"], "ScaledObject", "ocr-inkgate-worker")["spec"]["triggers"]
+    triggers = [*of_engine, *of_workers]  # not +=: other tests have these lists, too
     load, any_work, backlog = (trigger["metadata"]["query"] for trigger in triggers)
 
     def case(series: dict[str, str], **expected: float | None) -> dict[str, object]:
