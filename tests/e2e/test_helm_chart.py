@@ -84,6 +84,19 @@ def test_inkgate_accepts_the_settings_of_each_mode(manifests: dict[str, list[Man
     assert found["all"].server.trusted_proxies == ("10.0.0.0/8",)
 
 
+def test_jobs_are_off_until_pods_share_their_database(tmp_path: Path) -> None:
+    def jobs(*flags: str) -> tuple[bool, bool]:
+        config = named(rendered("embedded", *flags), "ConfigMap", "ocr-inkgate")
+        (tmp_path / "inkgate.toml").write_text(config["data"]["inkgate.toml"], encoding="utf-8")
+        found = load_settings(tmp_path / "inkgate.toml").jobs
+        return found.enabled, found.work
+
+    assert not jobs()[0]
+    assert jobs("--set", "settings.jobs.enabled=true") == (True, True)
+    assert jobs("--set", "settings.jobs.database=postgresql://host/inkgate") == (True, True)
+    assert jobs("--set", "workers.enabled=true") == (True, False)
+
+
 def test_a_pod_has_time_to_drain_and_stops_its_engine_last(manifests: dict[str, list[Manifest]]) -> None:
     for mode in MODES:
         pod = named(manifests[mode], "Deployment", "ocr-inkgate")["spec"]["template"]["spec"]

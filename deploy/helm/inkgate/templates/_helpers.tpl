@@ -42,7 +42,9 @@ capabilities: {drop: [ALL]}
 {{- define "inkgate.settings" -}}
 {{- $computed := dict "server" (dict "host" "0.0.0.0" "drain_s" .Values.drain.drainSeconds "trusted_proxies" .Values.trustedProxies) "metrics" (dict "host" "0.0.0.0") "log" (dict "format" "json") -}}
 {{- if .Values.auth.allowOpen }}{{ $_ := set $computed "auth" (dict "allow_open" true) }}{{ end -}}
-{{- if .Values.workers.enabled }}{{ $_ := set $computed "jobs" (dict "work" false) }}{{ end -}}
+{{/* Without a database that all pods share, a job would be known to one pod only, until that stops. */ -}}
+{{- $jobs := or .Values.workers.enabled (hasKey (.Values.settings.jobs | default dict) "database") -}}
+{{- $_ := set $computed "jobs" (dict "enabled" $jobs "work" (not .Values.workers.enabled)) -}}
 {{- if ne .Values.mode "embedded" -}}
 {{- $url := "http://127.0.0.1:8000/v1" -}}
 {{- if eq .Values.mode "engine" }}{{ $url = printf "dns+http://%s-engine.%s.svc:8000/v1" (include "inkgate.fullname" .) .Release.Namespace }}{{ end -}}
