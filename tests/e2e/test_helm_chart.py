@@ -97,6 +97,13 @@ def test_jobs_are_off_until_pods_share_their_database(tmp_path: Path) -> None:
     assert jobs("--set", "workers.enabled=true") == (True, False)
 
 
+def test_vllm_has_a_user_name_as_its_user_has_no_entry(manifests: dict[str, list[Manifest]]) -> None:
+    sidecar = named(manifests["sidecar"], "Deployment", "ocr-inkgate")["spec"]["template"]["spec"]["initContainers"]
+    tier = named(manifests["engine"], "StatefulSet", "ocr-inkgate-engine")["spec"]["template"]["spec"]["containers"]
+    for [engine] in (sidecar, tier):
+        assert "USER" in {variable["name"] for variable in engine["env"]}
+
+
 def test_a_pod_has_time_to_drain_and_stops_its_engine_last(manifests: dict[str, list[Manifest]]) -> None:
     for mode in MODES:
         pod = named(manifests[mode], "Deployment", "ocr-inkgate")["spec"]["template"]["spec"]

@@ -126,6 +126,8 @@ capabilities: {drop: [ALL]}
     {{- end }}
   env:
     - {name: HOME, value: /models}
+    # torch before 2.13 fails at import for a user without an entry in /etc/passwd.
+    - {name: USER, value: inkgate}
     - {name: HF_HOME, value: /models}
     - {name: VLLM_CACHE_ROOT, value: /models/vllm}
     {{- if $engine.offline }}
