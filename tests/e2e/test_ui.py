@@ -253,6 +253,27 @@ def test_hostile_text_stays_text_and_long_pages_do_not_freeze(browser: Browser, 
         assert alerts == []
 
 
+def test_text_and_tables_made_to_keep_the_page_busy_do_not(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
+        searches = page.evaluate("""async () => {
+          const { renderMarkdown } = await import("/ui/markdown.js");
+          const { indexOf } = String.prototype;
+          let count = 0;
+          String.prototype.indexOf = function (...sought) { count += 1; return indexOf.apply(this, sought); };
+          try { renderMarkdown("[]".repeat(10_000) + "](", document.createElement("div")); }
+          finally { String.prototype.indexOf = indexOf; }
+          return count;
+        }""")
+        assert searches < 10
+        lengths = page.evaluate("""async () => {
+          const { csvOfElement, tableOf } = await import("/ui/tables.js");
+          const wide = "<tr>" + "<td colspan=200>a".repeat(2000) + "<tr><td>b".repeat(4000);
+          const high = "<tr><td colspan=200 rowspan=200>a".repeat(3000);
+          return [wide, high].map((rows) => csvOfElement(tableOf(rows)).length);
+        }""")
+        assert max(lengths) < 1_000_000
+
+
 def test_stop_and_removing_a_file_stop_the_reading_itself(browser: Browser, page_server: Server) -> None:
     pages = [text_at(30, 380, f"Part {number} of a long document", 18) + paragraph() for number in range(150)]
     with InkgateClient(page_server.url) as client, visit(browser, page_server) as page:

@@ -205,6 +205,7 @@ function span(text, at, find, depth) {
 function link(text, at, find, depth) {
   const image = text[at] === "!";
   const begin = at + (image ? 2 : 1);
+  if (find(")", begin) < 0) return null; // else "](" far away would be searched for at each "["
   const middle = find("](", begin);
   if (middle < 0) return null;
   const end = find(")", middle);

@@ -2,6 +2,7 @@
 import { make } from "./dom.js";
 
 const MOST_SPAN = 200;
+const MOST_PLACES = 1_000_000; // of a table as CSV
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
 export function decoded(text) {
@@ -79,10 +80,13 @@ export function csvOfCells(table) {
   return csvOf(rows);
 }
 
-// As it is shown; a spanning cell has its text in its first place.
+// As it is shown; a spanning cell has its text in its first place. In a table of too many places, spans are left out.
 export function csvOfElement(table) {
   const rows = [];
   const taken = new Set();
+  let places = 0;
+  for (const row of table.rows) for (const cell of row.cells) places += cell.rowSpan * cell.colSpan;
+  if (places > MOST_PLACES) return csvOf([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
   [...table.rows].forEach((row, y) => {
     rows[y] ||= [];
     let x = 0;
@@ -93,6 +97,7 @@ export function csvOfElement(table) {
       x += cell.colSpan;
     }
   });
-  const width = Math.max(0, ...rows.map((row) => row.length));
-  return csvOf(rows.map((row) => Array.from({ length: width }, (_, x) => row[x] || "")));
+  const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
+  const padded = width * rows.length <= MOST_PLACES;
+  return csvOf(rows.map((row) => Array.from({ length: padded ? width : row.length }, (_, x) => row[x] || "")));
 }
