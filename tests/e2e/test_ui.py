@@ -274,6 +274,52 @@ def test_text_and_tables_made_to_keep_the_page_busy_do_not(browser: Browser, pag
         assert max(lengths) < 1_000_000
 
 
+def test_a_document_is_neither_read_nor_sent_twice_at_once(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
+        reads = page.evaluate("""async () => {
+          const { Doc, Reading } = await import("/ui/documents.js");
+          const reads = [];
+          let finish;
+          const finished = new Promise((resolve) => { finish = resolve; });
+          class Slow extends Reading {
+            async read(doc) { reads.push(doc.name); await finished; doc.status = "done"; }
+          }
+          const docs = ["a", "b", "c"].map((name) => new Doc(new Blob(["x"], { type: "image/png" }), name));
+          await new Promise((resolve) => {
+            let reading = null;
+            reading = new Slow(() => { if (!reading.queue.length && !reading.running.size) resolve(); });
+            for (const doc of [...docs, ...docs]) reading.add(doc, {});
+            finish();
+          });
+          return reads;
+        }""")
+        assert reads == ["a", "b", "c"]
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.url))
+        page.evaluate("""async () => {
+          const { Doc, ensurePictures } = await import("/ui/documents.js");
+          const doc = new Doc(new Blob(["%PDF-1.7"], { type: "application/pdf" }), "a.pdf");
+          await Promise.all([ensurePictures(doc), ensurePictures(doc)]);
+        }""")
+        assert sent == [f"{page_server.url}/v1/files"]
+
+
+def test_a_file_removed_while_it_is_read_does_not_come_back(browser: Browser, page_server: Server) -> None:
+    pages = [text_at(30, 380, f"Part {number} of a long document", 18) + paragraph() for number in range(150)]
+    with visit(browser, page_server) as page:
+        page.click("#options summary")
+        page.select_option("#pdf-text", "never")
+        give(page, BROKEN)
+        expect(page.locator("#files .file.failed")).to_have_count(1)
+        give(page, ("long.pdf", text_pdf(*pages)))
+        expect(page.locator("#document-name")).to_have_text("long.pdf")
+        page.locator("#files .file", has_text="long.pdf").locator("button").last.click()
+        expect(page.locator("#stop")).to_be_hidden()
+        expect(page.locator("#files .file")).to_have_count(1)
+        expect(page.locator("#failure")).to_contain_text("broken.png")
+        expect(page.locator("#bar")).to_be_hidden()
+
+
 def test_stop_and_removing_a_file_stop_the_reading_itself(browser: Browser, page_server: Server) -> None:
     pages = [text_at(30, 380, f"Part {number} of a long document", 18) + paragraph() for number in range(150)]
     with InkgateClient(page_server.url) as client, visit(browser, page_server) as page:

@@ -75,7 +75,9 @@ export class Reading {
     this.running = new Map();
   }
 
+  // A document that waits or is read already is not added again.
   add(doc, options) {
+    if (this.queue.includes(doc) || this.running.has(doc)) return;
     doc.reset();
     doc.options = options;
     doc.problem = doc.blob ? tooLarge(doc) : null;
@@ -164,10 +166,13 @@ export class Reading {
   }
 }
 
-// Sends the file for its pictures, if the browser can't show it itself or only its first page.
+// Sends the file for its pictures, if the browser can't show it itself or only its first page. Once, however many pages ask.
 export async function ensurePictures(doc) {
-  if (!doc.blob || doc.pictures.fileId || (doc.pictures.local && doc.pages.length <= 1 && doc.count <= 1)) return;
-  doc.pictures.fileId = await upload(doc.blob, doc.name, { signal: new AbortController().signal, onPercent: () => {} });
+  const { pictures } = doc;
+  if (!doc.blob || pictures.fileId || (pictures.local && doc.pages.length <= 1 && doc.count <= 1)) return;
+  pictures.sending ??= upload(doc.blob, doc.name, { signal: new AbortController().signal, onPercent: () => {} })
+    .then((id) => { pictures.fileId = id; }).finally(() => { pictures.sending = null; });
+  await pictures.sending;
 }
 
 // The document as a file of a format: {name, type, content}. A searchable PDF is made of the file itself, by `reading`.

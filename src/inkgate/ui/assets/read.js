@@ -98,6 +98,7 @@ function select(doc, byHand = false) {
 function changed(doc) {
   $("read").classList.toggle("empty", !docs.length);
   drawFiles();
+  if (!docs.includes(doc)) return; // it was removed while it was read
   if (doc === selected) {
     if (doc.pages.length === 1 && doc.status === "reading") { at = 0; drawPage(); reveal(); } else if (doc.ended || !doc.pages.length) drawPage(true); else drawBar();
   } else if (!chosenByHand && selected && selected.status === "failed" && doc.pages.length) select(doc);

@@ -13,6 +13,7 @@ export class Pictures {
   constructor({ blob, fileId }) {
     this.blob = blob;
     this.fileId = fileId || "";
+    this.sending = null; // while the file is sent
     this.kept = new Map();
   }
 
