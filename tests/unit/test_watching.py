@@ -82,6 +82,17 @@ async def test_a_failure_of_the_engine_is_tried_three_times_and_a_refused_docume
     assert await watch_once(folder, ocr) == (1, 1)
 
 
+async def test_a_name_that_no_result_can_have_fails_alone(folder: Path) -> None:
+    (folder / "in" / "a.txt").mkdir()
+    (folder / "out" / "a.txt").write_text("in the way of the folder")
+    for name in ("a.txt/b.png", "b" * 249 + ".png", "b" * 251 + ".png", "refused" + "b" * 242 + ".png", "c.png"):
+        (folder / "in" / name).write_bytes(b"1")
+    ocr = FaultyOcr()
+    assert await watch_once(folder, ocr) == (3, 2)
+    assert (folder / "out" / "c.txt").exists()
+    assert await watch_once(folder, ocr) == (0, 0)
+
+
 async def test_a_journal_cut_off_by_a_kill_loses_its_last_entry_only(folder: Path) -> None:
     journal = WatchJournal(folder / "out")
     entry = WatchEntry("a.png", 1, 2, "a", WatchState.DONE, 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +29,10 @@ from inkgate.types import Document, DocumentResult, TaskKind
 _TRIES = 3
 _PAUSE_S = 10.0
 """Before a second try; four times as long before a third."""
+_OF_A_NAME = frozenset({errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR})
+"""Errors of one name: it is too long, or what another document made is in its way. Other errors end the run."""
+_LONGEST_NAME = 255
+"""Of a file, in bytes, on the file systems of Linux."""
 _STOPPING = "Finishing the documents that are being read. Ctrl-C again stops at once."
 _FIELDS_SUFFIX = ".fields.json"
 _ERROR_SUFFIX = ".error.txt"
@@ -164,11 +170,12 @@ class FolderWatch:
                 problem = problem_line(file, error.as_page_error(), error.title)
                 again = not isinstance(error, InputRejected)
             else:
-                await self._threads.run(_write, place, results)
-                await self._threads.run(self._journal.add, entry)
-                self._tally.read += 1
-                say(f"{file}: wrote {', '.join(place.name + suffix for suffix in results)}")
-                return
+                if not (reason := await self._threads.run(_write, place, results)):
+                    await self._threads.run(self._journal.add, entry)
+                    self._tally.read += 1
+                    say(f"{file}: wrote {', '.join(place.name + suffix for suffix in results)}")
+                    return
+                problem, again = f"{file}: its results can't be written: {reason}.", False
         again = again and tries < _TRIES
         say(f"{problem}{' It will be tried again.' if again else ''}")
         if again:
@@ -200,10 +207,20 @@ class FolderWatch:
         return files
 
 
-def _write(place: Path, files: dict[str, bytes]) -> None:
-    """Writes the files of a document; removes what says that it failed before. Blocking."""
-    for suffix, data in files.items():
-        write_whole(place.with_name(place.name + suffix), data)
-    if _ERROR_SUFFIX not in files:
+def _write(place: Path, files: dict[str, bytes]) -> str:
+    """Writes the files of a document; removes what says that it failed before. Blocking.
+
+    Returns why the document's name allows no such files, else an empty string. Raises OSError: they can't be written.
+    """
+    try:
+        for suffix, data in files.items():
+            write_whole(place.with_name(place.name + suffix), data)
+    except OSError as error:
+        if error.errno not in _OF_A_NAME:
+            raise
+        return error.strerror or str(error)
+    error_file = place.with_name(place.name + _ERROR_SUFFIX)
+    if _ERROR_SUFFIX not in files and len(os.fsencode(error_file.name)) <= _LONGEST_NAME:
         with suppress(FileNotFoundError):
-            place.with_name(place.name + _ERROR_SUFFIX).unlink()
+            error_file.unlink()
+    return ""
