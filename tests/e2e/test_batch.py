@@ -108,6 +108,14 @@ def test_parts_of_a_batch_and_parquet(tmp_path: Path) -> None:
     )
 
 
+def test_every_document_has_a_markdown_file_though_another_has_the_same_bytes(tmp_path: Path) -> None:
+    put(tmp_path / "in", a="fine", b="fine", c="other")
+    run(tmp_path / "in", tmp_path / "out", "-f", "markdown")
+    files = {path.name: path.read_text() for path in (tmp_path / "out" / "markdown").iterdir()}
+    assert files.keys() == {"a.png.md", "b.png.md", "c.png.md"}
+    assert files["a.png.md"] == files["b.png.md"] != files["c.png.md"]
+
+
 def test_wrong_arguments_are_told(tmp_path: Path) -> None:
     put(tmp_path / "in", a="fine")
     (tmp_path / "out" / "_inkgate").mkdir(parents=True)

@@ -185,6 +185,8 @@ class _OneShard:
             if first != index:
                 await ready.wait()
                 copied = self.journal.rows[first]
+                if _is_read(copied):
+                    await self._put_markdown(planned, copied.markdown)
                 return replace(
                     copied, document=encodable(planned.name), url=encodable(planned.url), duplicate_of=copied.document
                 )
@@ -196,10 +198,14 @@ class _OneShard:
     async def _rendered(self, planned: PlannedDocument, digest: str, result: DocumentResult) -> BatchRow:
         text = (await self.threads.run(render, result, Format.TEXT)).decode()
         markdown = (await self.threads.run(render, result, Format.MARKDOWN)).decode()
+        await self._put_markdown(planned, markdown)
+        return read_row(planned.name, planned.url, digest, result, text, markdown)
+
+    async def _put_markdown(self, planned: PlannedDocument, markdown: str) -> None:
+        """Writes the document's own file, if the format has one."""
         if self.work.rows is RowFormat.MARKDOWN:
             folder = self.work.folder
             await folder.objects.put(folder.place("markdown", f"{planned.name}.md"), markdown.encode())
-        return read_row(planned.name, planned.url, digest, result, text, markdown)
 
 
 def _failure(
