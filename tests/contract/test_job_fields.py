@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import anyio.from_thread
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import JobDocument, JobFields, JobFilter, JobReview, JobState
-from inkgate.jobs.store import FieldCorrection, FoundFields, JobEnd, JobStore, LeaseLost
+from inkgate.jobs.store import Due, FieldCorrection, FoundFields, JobEnd, JobStore, LeaseLost
 from inkgate.jobs.store.database import database_url
+from inkgate.jobs.store.deliveries import deliver_again
 from support.job_stores import Stores, job, one, page
+from support.postgres import PostgresServer
 
 pytestmark = pytest.mark.anyio
 DOCUMENT = JobDocument("application/pdf", 1000, 1, "ppocr")
@@ -102,6 +105,22 @@ async def test_a_correction_is_delivered_even_if_the_result_is_on_its_way(stores
         assert len(await store.deliveries(job_id)) == 2
         (again,) = await store.take_due(5, 60.0)
         assert again.id != due.id
+
+
+@pytest.mark.real
+async def test_a_delivery_is_not_taken_while_a_correction_counts_on_it(postgres: PostgresServer) -> None:
+    stores = Stores(make_url(postgres.database()))
+    async with stores.store() as first, stores.store() as second:
+        job_id = await found(first, sinks=("rows",))
+        taken: list[Due] = []
+
+        def correct(connection: Connection) -> None:
+            deliver_again(connection, job_id, first.database.now())
+            taken.extend(anyio.from_thread.run(second.take_due, 1, 60.0))
+
+        await first.database.write(correct)
+        assert not taken
+        assert len(await first.deliveries(job_id)) == len(await second.take_due(5, 60.0)) == 1
 
 
 async def test_fields_of_a_job_that_was_queued_again_can_t_be_corrected(stores: Stores) -> None:

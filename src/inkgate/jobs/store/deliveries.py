@@ -72,7 +72,8 @@ def deliver_again(connection: Connection, job_id: str, now: Now) -> None:
     """Adds a delivery to each sink that has had the job's result. One that was never tried will have what has changed;
     one that was may have been received, or be under way, with what was there before, and keeps its ID.
     """
-    each = select(outbox.c.sink, outbox.c.state, outbox.c.attempts).where(outbox.c.job == job_id)
+    # Locked, or one could be taken before this is committed, and be made with what was there before.
+    each = select(outbox.c.sink, outbox.c.state, outbox.c.attempts).where(outbox.c.job == job_id).with_for_update()
     untried: dict[str, bool] = {}
     for sink, state, attempts in connection.execute(each):
         untried[sink] = untried.get(sink, False) or (state == "waiting" and not attempts)
