@@ -93,8 +93,8 @@ def _listener(count: int, first: int = _FIRST_FD) -> socket.socket | None:
         return None
     if count > 1:
         raise UnusableSocket(f"{count} sockets were passed. Give the socket unit one ListenStream.")
-    os.set_inheritable(first, False)  # noqa: FBT003 - positional only
     try:
+        os.set_inheritable(first, False)  # noqa: FBT003 - positional only
         listener = socket.socket(fileno=first)
     except OSError as error:
         raise UnusableSocket("what was passed is no socket. Give the socket unit one ListenStream.") from error

@@ -42,6 +42,16 @@ def test_sockets_that_cannot_be_served_on_are_refused_with_what_to_do() -> None:
             assert "ListenStream" in with_socket(passed, count).stderr
 
 
+def test_a_socket_that_was_promised_and_not_passed_is_refused() -> None:
+    promised = PASSED.replace("os.dup2(int(sys.argv[1]), 3); os.set_inheritable(3, True)", "os.closerange(3, 9)")
+    with socket.socket() as other:
+        done = subprocess.run(
+            [sys.executable, "-c", promised, str(other.fileno()), "1"],
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+    assert "UnusableSocket" in done.stderr
+
+
 def test_without_a_manager_nothing_happens() -> None:
     manager = service_manager({})
     assert manager == ServiceManager()
