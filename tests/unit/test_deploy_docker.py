@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -74,6 +75,15 @@ def test_images_need_no_root_and_cannot_be_open_by_mistake() -> None:
         assert "\nUSER 10001:10001\n" in text
         assert "ALLOW_OPEN" not in text
         assert re.search(r"^ARG BASE=", text, re.MULTILINE)
+
+
+def test_images_have_what_the_service_may_need_and_no_unknown_extra() -> None:
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for path in DOCKERFILES:
+        [extras] = re.findall(r"^ARG EXTRAS=(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        chosen = set(extras.split(","))
+        assert chosen <= set(known), path.name
+        assert chosen >= {"files", "redis", "postgres", "kafka", "nats", "rabbit", "otel"}, path.name
 
 
 def test_secrets_and_volumes_that_services_use_exist() -> None:
