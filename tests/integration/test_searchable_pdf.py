@@ -274,6 +274,18 @@ async def test_hostile_images_are_embedded_or_refused() -> None:
                 assert error.code in {"image_corrupt", "image_too_large"}  # noqa: PT017 - either is right
 
 
+async def test_images_may_not_fill_the_memory() -> None:
+    """The frames of a TIFF may all have the bytes of one."""
+    noise = np.random.default_rng(1).integers(0, 256, (1000, 1000, 3), np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(noise).save(out, "TIFF", save_all=True, append_images=[Image.fromarray(noise)] * 5)
+    async with Opener(LIMITS, SETTINGS.model_copy(update={"worker_memory_mb": 64})) as opener:
+        with pytest.raises(InputRejected) as refused:
+            await opener.searchable_pdf(Document(out.getvalue()), [])
+    assert refused.value.code == "page_memory"
+    assert "images" in refused.value.detail  # not the worker's answer, once all are in the memory of the service
+
+
 def test_nothing_but_the_worker_and_the_instruments_load_pikepdf() -> None:
     package = Path(__file__).parents[2] / "src" / "inkgate"
     users = [path for path in package.rglob("*.py") if "import pikepdf" in path.read_text(encoding="utf-8")]

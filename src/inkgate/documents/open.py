@@ -79,7 +79,8 @@ class Opener:
         self._threads = DecodeThreads(Threads("decode", _DECODE_THREADS), Threads("decode-large", 1))
         self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, supervisor=self._supervisor))
         writers = await self._stack.enter_async_context(PdfWriters(self._pdf, self._supervisor))
-        self._searchable = SearchablePdfs(writers, self._threads, self._limits.max_pixels)
+        most_bytes = self._pdf.worker_memory_mb * 2**20 // 4  # here and in the worker, some in two copies
+        self._searchable = SearchablePdfs(writers, self._threads, self._limits.max_pixels, most_bytes)
         return self
 
     async def __aexit__(

@@ -13,6 +13,7 @@ from inkgate.documents.files.pdf_writers import PdfWriters
 from inkgate.documents.files.text_content import PageContent, page_content
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.sniff import FileType, sniff
+from inkgate.errors import InputRejected
 from inkgate.types import Document, PageResult
 
 
@@ -21,7 +22,9 @@ class SearchablePdfs:
     pages, with the file's own bytes where PDF has the format. Used from one event loop.
     """
 
-    def __init__(self, writers: PdfWriters, decoding: DecodeThreads, max_pixels: int) -> None:
+    def __init__(self, writers: PdfWriters, decoding: DecodeThreads, max_pixels: int, most_bytes: int) -> None:
+        """`most_bytes`: of all images of a document as a PDF has them, which are in memory at once."""
+        self._most_bytes = most_bytes
         self._writers = writers
         self._decoding = decoding
         self._max_pixels = max_pixels
@@ -31,7 +34,8 @@ class SearchablePdfs:
         """`document` as a PDF with the text of `pages`. Pages that have a text layer of their own stay as they are.
 
         Raises:
-            InputRejected: "format_unavailable"; or the document can't be opened or written: see PdfWriters.add_text.
+            InputRejected: "format_unavailable"; "page_memory": its images are too large; or the document can't be
+                opened or written: see PdfWriters.add_text.
             EngineFailed: "page_timeout".
         """
         require_writer(FileFormat.PDF)
@@ -50,7 +54,15 @@ class SearchablePdfs:
     async def _images(self, data: bytes, file_type: FileType) -> list[EmbeddedImage]:
         """All images of the file. One is decoded at a time."""
         opened = await open_image(data, file_type, self._max_pixels, self._decoding)
-        return [await (await opened.page(index)).embedded() for index in range(opened.page_count)]
+        images: list[EmbeddedImage] = []
+        size = 0
+        for index in range(opened.page_count):
+            images.append(await (await opened.page(index)).embedded())
+            size += len(images[-1].data)
+            if size > self._most_bytes:  # the frames of a TIFF may all have the same bytes of a small file
+                most = f"{self._most_bytes / 2**20:,.0f}"
+                raise InputRejected("page_memory", f"The images have more than {most} MB as a PDF has them.")
+        return images
 
 
 def _contents(pages: Sequence[PageResult], codes: CharacterCodes) -> list[PageContent]:
