@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 
 import pytest
@@ -19,12 +20,14 @@ class Names:
     def __init__(self, most: int = 64, *names: str) -> None:
         self.addresses: dict[str, Sequence[str] | OSError] = {}
         self.told: list[str] = []
+        self.out: set[str] = set()
         self.discovery = Discovery(
             names or ("dns+http://vllm:8000/v1",),
             lambda url: self.told.append(f"+{url}"),
             lambda url: self.told.append(f"-{url}"),
             5.0,
             most,
+            lambda url: url not in self.out,
         )
         self.discovery.lookup = self._lookup
 
@@ -54,6 +57,25 @@ async def test_a_name_that_can_t_be_looked_up_changes_nothing(answer: Sequence[s
     await names.changes(["10.0.0.1"])
     assert await names.changes(answer) == []
     assert names.discovery.urls == ["http://10.0.0.1:8000/v1"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ([], ["-http://10.0.0.2:8000/v1"]),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), ["-http://10.0.0.2:8000/v1"]),
+        (socket.gaierror(socket.EAI_NODATA, "no address"), ["-http://10.0.0.2:8000/v1"]),
+        (socket.gaierror(socket.EAI_AGAIN, "later"), []),
+    ],
+)
+async def test_a_server_that_works_no_more_is_left_once_its_name_has_no_address(
+    answer: Sequence[str] | OSError, expected: list[str]
+) -> None:
+    names = Names()
+    await names.changes(["10.0.0.1", "10.0.0.2"])
+    names.out.add("http://10.0.0.2:8000/v1")
+    assert await names.changes(answer) == expected
+    assert await names.changes(["10.0.0.2", "10.0.0.1"]) == [told.replace("-", "+", 1) for told in expected]
 
 
 async def test_the_number_of_servers_is_bounded_and_known_ones_stay() -> None:

@@ -135,6 +135,10 @@ class BalancedUpstream:
                 log.info("model_server_leaves", url=url, calls=len(replica.leases))
                 self.set.retire(replica)
 
+    def is_up(self, url: str) -> bool:
+        """Whether the server at `url` takes calls."""
+        return any(each.name == url and each.state is ReplicaState.UP for each in self.set.replicas)
+
     async def close(self) -> None:
         """See Upstream. Ends `run` too."""
         if self._watching is not None:
@@ -389,7 +393,8 @@ class BalancedUpstream:
                 if replica is not None:
                     return replica
                 await _any_changes(self.set)
-        raise _unavailable_error("; ".join(sorted({replica.why or replica.state for replica in self.set.replicas})))
+        why = "; ".join(sorted({replica.why or replica.state for replica in self.set.replicas}))
+        raise _unavailable_error(why or "none is known")
 
     async def _chunks(
         self, lease: Lease[Server], chunks: AsyncIterator[bytes], first: bytes | None

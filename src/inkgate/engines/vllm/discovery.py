@@ -15,6 +15,8 @@ log = structlog.get_logger(__name__)
 PREFIX = "dns+"
 """`dns+http://vllm:8000/v1` means: a server at each address of the host `vllm`."""
 _LOOKUP_S = 5.0
+_NO_ADDRESS = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
+"""Errors of a name that is known to have no address. Other errors say nothing about the name."""
 Addresses = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host. Raises OSError."""
 
@@ -47,8 +49,9 @@ async def addresses_of(host: str, port: int) -> Sequence[str]:
 class Discovery:
     """Looks the names up every `every_s`, and adds and retires servers. Its background task is `run`.
 
-    A name that can't be looked up, or has no address, changes nothing: its servers may well work, and those that don't
-    are taken out anyway. At most `most` servers are used; those that are known come first.
+    A name that can't be looked up, or has no address, changes nothing for servers that work. If it has no address,
+    those that don't are retired: their addresses may soon be somebody else's. At most `most` servers are used; those
+    that are known come first.
     """
 
     def __init__(
@@ -58,13 +61,15 @@ class Discovery:
         retire: Callable[[str], None],
         every_s: float,
         most: int,
+        works: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`names`: URLs with PREFIX. `add` and `retire` get the URL of a server."""
+        """`names`: URLs with PREFIX. `add`, `retire` and `works` get the URL of a server."""
         self._found: dict[ServiceName, list[str]] = {ServiceName.of(name): [] for name in names}
         self._add = add
         self._retire = retire
         self._every_s = every_s
         self._most = most
+        self._works = works
         self._too_many = False
         self.lookup: Addresses = addresses_of
 
@@ -96,11 +101,16 @@ class Discovery:
 
     async def _look_up(self, name: ServiceName) -> None:
         addresses: Sequence[str] = ()
+        has_none = False
         try:
             with anyio.fail_after(_LOOKUP_S):
                 addresses = await self.lookup(name.host, name.port)
+            has_none = not addresses
         except (OSError, TimeoutError) as error:
+            has_none = isinstance(error, socket.gaierror) and error.errno in _NO_ADDRESS
             log.warning("model_servers_not_found", host=name.host, error=type(error).__name__)
+        if has_none:
+            self._found[name] = [url for url in self._found[name] if self._works(url)]
         if addresses:
             urls = [name.url(address) for address in addresses]
             known = self._found[name]

@@ -269,6 +269,11 @@ def _balanced(
         return balanced, runs
     balanced.expect(model_names)
     found = Discovery(
-        named, lambda url: balanced.add(server(url)), balanced.retire, vllm.dns_interval_s, vllm.max_servers
+        named,
+        lambda url: balanced.add(server(url)),
+        balanced.retire,
+        vllm.dns_interval_s,
+        vllm.max_servers,
+        balanced.is_up,
     )
     return balanced, (*runs, BackgroundTask("discovery", found.run))
