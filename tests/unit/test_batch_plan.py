@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
+from typing import IO
 
 import anyio
 import pytest
@@ -59,6 +62,31 @@ async def test_hidden_files_and_those_of_other_types_are_left_out(tmp_path: Path
         (tmp_path / name).write_bytes(b"1")
     found = await list_documents(Objects(StorageSettings()), file_url(tmp_path), frozenset({".png", ".pdf"}))
     assert [each.name for each in found] == ["a.png", "sub/b.PDF"]
+
+
+async def test_names_that_are_not_utf8_are_planned_and_read(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / os.fsdecode(b"\xff.png")).write_bytes(b"1")
+    objects = Objects(StorageSettings())
+    found = await list_documents(objects, file_url(tmp_path / "in"), frozenset({".png"}))
+    folder = BatchFolder(objects, file_url(tmp_path / "out"))
+    plan = await folder.make_plan(file_url(tmp_path / "in"), "jsonl", found, ShardLimits())
+    (shard,) = [shard async for shard in folder.shards(plan, [0])]
+    assert await objects.get(shard.documents[0].url, etag=shard.documents[0].etag, max_bytes=9) == b"1"
+
+
+def test_a_journal_that_is_deleted_as_it_is_opened_is_another_processs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+
+    def lock_late(file: IO[bytes], kind: int) -> None:
+        (tmp_path / "0.jsonl").unlink()
+        lock(file, kind)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    with pytest.raises(ShardTaken), ShardJournal.opened(tmp_path / "0.jsonl"):
+        pass
 
 
 def test_a_journal_goes_on_after_a_kill_and_counts_deaths(tmp_path: Path) -> None:

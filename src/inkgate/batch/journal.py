@@ -47,6 +47,8 @@ class ShardJournal:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise ShardTaken from error
+            if os.fstat(lock.fileno()).st_nlink == 0:
+                raise ShardTaken  # it was done, and the journal deleted, after it was opened here
             journal = cls(path)
             journal._load()
             yield journal

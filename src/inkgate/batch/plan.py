@@ -10,13 +10,12 @@ Resuming needs two listings and no list of documents in memory: 10 million docum
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
-
-import orjson
 
 from inkgate.errors import InputRejected
 from inkgate.storage.objects import Objects, StoredObject
@@ -117,11 +116,11 @@ class BatchFolder:
                 return None
             raise
         try:
-            found: dict[str, Any] = orjson.loads(data)
+            found: dict[str, Any] = json.loads(data)
             if found.get("version") != VERSION:
                 raise BatchInvalid("The plan is of another version of inkgate.")
             return Plan(**found)
-        except (TypeError, AttributeError, orjson.JSONDecodeError) as error:
+        except (TypeError, AttributeError, ValueError) as error:
             raise BatchInvalid("plan.json is not a plan.") from error
 
     async def make_plan(
@@ -135,10 +134,10 @@ class BatchFolder:
         shards = list(_shards(documents, limits))
         token = secrets.token_hex(4)
         for number, first in enumerate(range(0, len(shards), _SHARDS_A_PART)):
-            lines = b"".join(orjson.dumps(asdict(shard)) + b"\n" for shard in shards[first : first + _SHARDS_A_PART])
+            lines = b"".join(_as_json(shard) + b"\n" for shard in shards[first : first + _SHARDS_A_PART])
             await self.objects.put(self.part(token, number), lines)
         plan = Plan(source, rows, token, len(shards), len(documents), sum(document.size for document in documents))
-        if await self.objects.put(self.plan_file, orjson.dumps(asdict(plan)), create_only=True):
+        if await self.objects.put(self.plan_file, _as_json(plan), create_only=True):
             return plan
         other = await self.plan()
         if other is None:
@@ -165,11 +164,16 @@ class BatchFolder:
         return {int(name) for name in names if name.isdigit()}
 
 
+def _as_json(entry: Plan | Shard) -> bytes:
+    """ASCII, unlike orjson's: names of local files need not be valid UTF-8."""
+    return json.dumps(asdict(entry)).encode()
+
+
 def _parsed_shard(line: bytes) -> Shard:
     try:
-        found = orjson.loads(line)
+        found = json.loads(line)
         return Shard(found["index"], tuple(PlannedDocument(**each) for each in found["documents"]))
-    except (KeyError, TypeError, orjson.JSONDecodeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise BatchInvalid("A part of the plan is damaged.") from error
 
 
