@@ -111,6 +111,22 @@ def test_uncertain_fields_of_jobs_wait_in_a_queue_until_somebody_has_reviewed_th
         page.click("#extract-reload")
         expect(value).to_have_value("green")
         expect(page.locator("#review-queue")).to_be_hidden()
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route("**/fields", hold)
+        value.fill("red")
+        value.press("Enter")
+        with page.expect_request("**/fields"):
+            page.click("#fields-save")
+        value.fill("yellow, seen while red was saved")
+        value.press("Enter")
+        page.evaluate("document.getElementById('announcer').textContent = ''")
+        held[0].continue_()
+        expect(page.locator("#announcer")).to_contain_text("reviewed")
+        expect(value).to_have_value("yellow, seen while red was saved")
 
 
 def field(page: Page, title: str) -> Locator:

@@ -319,10 +319,12 @@ function rowsOf(doc) {
 
 // Corrections of a job's fields go to the service.
 async function saveCorrections() {
-  const doc = selected;
+  const doc = selected, sent = new Map(doc.corrected);
   try {
-    const answer = await request("PATCH", `v1/jobs/${doc.job}/fields`, { json: { fields: Object.fromEntries(doc.corrected), reviewed: true }, headers: { "If-Match": doc.etag } });
-    takeOfJob(doc, answer, { ...await answer.json(), pages: doc.pages });
+    const answer = await request("PATCH", `v1/jobs/${doc.job}/fields`, { json: { fields: Object.fromEntries(sent), reviewed: true }, headers: { "If-Match": doc.etag } });
+    const saved = await answer.json(), now = doc.corrected;
+    takeOfJob(doc, answer, { ...saved, pages: doc.pages });
+    for (const [path, value] of now) if (sent.get(path) !== value) doc.corrected.set(path, value); // made while these were saved
     announce(word("fields_saved"));
     changed(doc);
     showReviews();
