@@ -147,6 +147,18 @@ async def test_a_name_that_the_page_uses_is_left_alone() -> None:
         assert pdf.pages[0].obj.Resources.Font.InkgateText.Theirs == 1
 
 
+async def test_thousands_of_names_like_ours_don_t_hold_the_worker() -> None:
+    taken = {f"/InkgateText{number or ''}": 1 for number in range(30_000)}
+    out = io.BytesIO()
+    with pikepdf.open(io.BytesIO(pdf_of(""))) as pdf:
+        pdf.pages[0].obj.Resources.Font = pikepdf.Dictionary(taken)
+        pdf.save(out)
+    async with Opener(LIMITS, SETTINGS.model_copy(update={"write_timeout_s": 15.0})) as opener:
+        made = await opener.searchable_pdf(Document(out.getvalue()), [read_page()])
+    with pikepdf.open(io.BytesIO(made)) as pdf:
+        assert "/InkgateText30000" in pdf.pages[0].obj.Resources.Font
+
+
 async def test_encrypted_pdfs_keep_their_protection() -> None:
     original = pdf_of("/Im0 Do", encrypted=True)
     async with Opener(LIMITS, SETTINGS) as opener:

@@ -190,7 +190,8 @@ def _named(page: pikepdf.Page, kind: str, name: str, resource: pikepdf.Object) -
     resources = pikepdf.Dictionary(dict(found.items()) if isinstance(found, pikepdf.Dictionary) else {})
     known = resources.get(kind)
     some = pikepdf.Dictionary(dict(known.items()) if isinstance(known, pikepdf.Dictionary) else {})
-    free = next(candidate for number in count() if (candidate := f"/{name}{number or ''}") not in some)
+    taken = set(some.keys())  # a file may have thousands of these names, and `some` looks at all to find one
+    free = next(candidate for number in count() if (candidate := f"/{name}{number or ''}") not in taken)
     some[free] = resource
     resources[kind] = some
     page.obj["/Resources"] = resources
