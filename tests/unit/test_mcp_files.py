@@ -61,6 +61,24 @@ def test_only_files_below_the_folders_are_read(tmp_path: Path) -> None:
     assert wrong == []
 
 
+class LinkedMeanwhile(AllowedFiles):
+    """Somebody puts a link in the place of a file between the check of its name and its opening."""
+
+    def _path(self, document: str) -> Path:
+        path = super()._path(document)
+        path.unlink()
+        path.symlink_to(path.parent.parent / "secret.png")
+        return path
+
+
+def test_a_link_put_in_a_files_place_meanwhile_is_not_followed_out_of_the_folders(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.png").write_bytes(b"a")
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    with pytest.raises(FileRefused, match="outside"):
+        LinkedMeanwhile((tmp_path / "in",), 100).load(str(tmp_path / "in" / "a.png"))
+
+
 def test_a_file_that_is_too_large_is_refused_and_without_folders_http_reads_none(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"123456")
     with pytest.raises(FileRefused, match="larger than"):

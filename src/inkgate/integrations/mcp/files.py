@@ -43,8 +43,10 @@ class AllowedFiles:
             return Document(self._decoded(document), "document")
         path = self._path(document)
         try:
-            # Not through the path again after the check of its type: it may name another file by then.
+            # Not through the path again after the checks: it may name another file by then.
             with open(path, "rb", opener=_without_waiting) as file:
+                if not self._is_allowed(Path(f"/proc/self/fd/{file.fileno()}").resolve()):
+                    raise FileRefused(f"{document} is outside of what this server may read.")
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise FileRefused(f"{document} is not a file.")
                 data = file.read(self.max_bytes + 1)
@@ -64,10 +66,13 @@ class AllowedFiles:
             path = Path(document).expanduser().resolve()
         except (OSError, ValueError, RuntimeError) as error:  # a null byte, a loop of links, no home folder
             raise FileRefused(f"{document!r} is not the name of a file.") from error
-        if not self.anywhere and not any(path.is_relative_to(folder) for folder in self.folders):
+        if not self._is_allowed(path):
             allowed = ", ".join(map(str, self.folders)) or "no folder: send the document as a data: URL"
             raise FileRefused(f"{document} is outside of what this server may read: {allowed}.")
         return path
+
+    def _is_allowed(self, path: Path) -> bool:
+        return self.anywhere or any(path.is_relative_to(folder) for folder in self.folders)
 
     def _decoded(self, url: str) -> bytes:
         head, comma, body = url.partition(",")
