@@ -159,6 +159,7 @@ export function startKeys() {
     const key = $("key-input").value.trim();
     $("key-input").value = "";
     if (!key) return;
+    if (!/^[!-~]+$/.test(key)) { $("key-wrong").textContent = word("key_wrong"); return; } // a header can't carry it
     session.set("inkgate-key", key);
     close(true);
   });
