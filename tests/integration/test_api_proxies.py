@@ -68,4 +68,3 @@ async def test_below_a_path_all_is_found_and_all_addresses_have_the_path(*, root
         assert read.status_code == 200, read.text
         assert f"http://inkgate.localhost{root}/ocr" in (await api.client.get(f"{prefix}/")).text
         assert "message" in (await api.client.get(f"{prefix}/v1/models/none")).json()["error"]  # OpenAI's form
-        assert (await api.client.get(f"{prefix}/ui/")).headers["location"] == f"{root}/"

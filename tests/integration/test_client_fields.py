@@ -59,7 +59,7 @@ async def test_types_names_and_schemas_are_asked_for_and_values_verified() -> No
     async with running_api(engine=ReceiptEngine()) as api, client_of(api) as client:
         typed = await client.extract(png(), type="receipt", read_as=ReadAs(pages="1", priority="batch"))
         assert (typed.data["total"], typed.needs_review) == ("30.20", True)
-        assert [check.passed for check in typed.extraction.checks] == [True]
+        assert all(check.passed for check in typed.extraction.checks)
         named = await client.extract(png(), fields=["Grand total", "Nothing"])
         assert named.data == {"Grand total": "30.20", "Nothing": None}
         plain = await client.extract(png(), schema=Receipt.model_json_schema())

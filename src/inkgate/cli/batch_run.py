@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,11 +86,18 @@ async def planned(command: BatchCommand) -> tuple[Plan, list[int]]:
             f"{command.results} has the plan of {plan.source} as {plan.format}. Give another folder for the results."
         )
     done = await folder.done()
+    _forget(scratch_folder(plan, command.results), done)
     index, count = command.part
     wanted = [shard for shard in range(plan.shards) if shard % count == index and (shard in done) is command.again]
     if command.again:
         wanted = [shard for shard in wanted if await _has_failed(folder, shard)]
     return plan, wanted
+
+
+def _forget(scratch: Path, done: Collection[int]) -> None:
+    """Deletes journals of shards that are done: a run was killed before it could. Blocking."""
+    for shard in done:
+        (scratch / f"{shard:05}.jsonl").unlink(missing_ok=True)
 
 
 async def _has_failed(folder: BatchFolder, shard: int) -> bool:
