@@ -21,6 +21,8 @@ from inkgate.types import PageResult, Point, Quad
 
 FONT = "InkgateText"
 """Name of the font among the page's resources."""
+_INSIDE = 0.05
+"""Pixels from the edges of the page at which text begins at least."""
 _LEAST = 0.5
 """Minimum size of text and minimum width of a word in pixels."""
 _SPACE = 0.2
@@ -51,7 +53,7 @@ def page_content(page: PageResult, codes: CharacterCodes) -> PageContent | None:
     if not (width and height):
         return None
     rows = [row for area in placed.areas for row in _sliced(area.rows)]
-    parts = [part for row in rows if (part := _row(row, codes))]
+    parts = [part for row in rows if (part := _row(row, codes, (width, height)))]
     if not parts:
         return None
     content = "\n".join(["BT", "3 Tr", *parts, "ET"]).encode()
@@ -108,14 +110,16 @@ class _Baseline:
         return min(places), max(places)
 
 
-def _row(row: LineArea, codes: CharacterCodes) -> str:
-    """The row's operators, between BT and ET; empty without words."""
+def _row(row: LineArea, codes: CharacterCodes, page: tuple[float, float]) -> str:
+    """The row's operators, between BT and ET; empty without words. `page`: width and height."""
     words = [word for word in row.words if word.text]
     if not words:
         return ""
     quad = _running_down(row.quad) if _is_vertical(words) else row.quad
     line = _Baseline.of(quad, right_to_left=_is_right_to_left(row.text))
-    (ux, uy), (vx, vy), (x, y) = line.along, line.up, line.origin
+    (ux, uy), (vx, vy) = line.along, line.up
+    # pdf.js leaves out text that begins outside of the page, as the edge itself does by rounding.
+    x, y = (min(max(at, _INSIDE), most - _INSIDE) for at, most in zip(line.origin, page, strict=True))
     parts = [f"/{FONT} {line.size:.2f} Tf", f"{ux:.5f} {uy:.5f} {vx:.5f} {vy:.5f} {x:.2f} {y:.2f} Tm"]
     extents = _in_order([line.extent(word.quad) for word in words])
     moved = 0.0
