@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
+from inkgate.cli.configure import (
+    ConfigOption,
+    EngineOption,
+    VllmModelOption,
+    VllmUrlOption,
+    configured,
+    engine_flags,
+    logs_of_command,
+)
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
 
 if TYPE_CHECKING:
@@ -69,8 +77,7 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
     if part is None or int(part[1]) >= int(part[2]):
         raise misuse("--shard has the form I/N, such as 0/16 to 15/16.")
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
-    if "level" not in settings.log.model_fields_set:  # failures are in the rows
-        settings = settings.model_copy(update={"log": settings.log.model_copy(update={"level": "error"})})
+    settings = settings.model_copy(update={"log": logs_of_command(settings)})  # failures are in the rows
     from inkgate.batch.plan import ShardLimits
     from inkgate.batch.rows import RowFormat
     from inkgate.cli.batch_run import BatchCommand

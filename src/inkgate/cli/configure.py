@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import SettingsError
 
 from inkgate.cli.messages import misuse
-from inkgate.settings import EnvironmentSource, SettingFileError, Settings, load_settings
+from inkgate.settings import EnvironmentSource, LogSettings, SettingFileError, Settings, load_settings
 
 PREFIX = "INKGATE_"
 _HIDDEN = {
@@ -96,6 +96,12 @@ def configured(config: Path | None, flags: Mapping[str, Mapping[str, object | No
         raise misuse(f"{config} is not valid TOML: {error}.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise misuse(f"{config} can't be read: {error}.") from error
+
+
+def logs_of_command(settings: Settings) -> LogSettings:
+    """How a command logs that tells failures itself: errors only, unless the settings name a level."""
+    chosen = "level" in settings.log.model_fields_set
+    return settings.log if chosen else settings.log.model_copy(update={"level": "error"})
 
 
 def engine_flags(engine: str | None, vllm_urls: list[str] | None, vllm_model: str | None) -> dict[str, object | None]:

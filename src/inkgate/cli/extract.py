@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
+from inkgate.cli.configure import (
+    ConfigOption,
+    EngineOption,
+    VllmModelOption,
+    VllmUrlOption,
+    configured,
+    engine_flags,
+    logs_of_command,
+)
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
 from inkgate.settings import Settings
 
@@ -210,8 +218,7 @@ def _run(settings: Settings, sources: Sequence[InputDocument], order: _Order, to
     from inkgate.library import AsyncOcr, field_request
     from inkgate.telemetry.logs import configure_logs
 
-    shown = "level" in settings.log.model_fields_set
-    configure_logs(settings.log if shown else settings.log.model_copy(update={"level": "error"}))
+    configure_logs(logs_of_command(settings))
 
     def check() -> None:
         """Raises InputRejected before the models are loaded."""

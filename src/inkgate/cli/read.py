@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
+from inkgate.cli.configure import (
+    ConfigOption,
+    EngineOption,
+    VllmModelOption,
+    VllmUrlOption,
+    configured,
+    engine_flags,
+    logs_of_command,
+)
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say, start_errors
 from inkgate.coordinates import Coordinates
 from inkgate.settings import PdfText, Settings
@@ -179,8 +187,7 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
     from inkgate.telemetry.logs import configure_logs
 
     # Failures are listed at the end, so logs are shown only on request.
-    wanted = "level" in settings.log.model_fields_set
-    configure_logs(settings.log if wanted else settings.log.model_copy(update={"level": "error"}))
+    configure_logs(logs_of_command(settings))
     try:
         with start_errors():
             return anyio.run(read_documents, settings, order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -21,6 +21,12 @@ from inkgate.settings import PdfText, Settings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, ReviewReason, TaskKind
 
 
+def task_of(formats: Iterable[AnyFormat]) -> TaskKind:
+    """The task whose result has everything that all the formats show."""
+    kinds = {wanted.task_kind for wanted in formats}
+    return TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT
+
+
 @dataclass(frozen=True, slots=True)
 class ReadCommand:
     """The documents of one command, options, and output."""
@@ -35,9 +41,12 @@ class ReadCommand:
     @property
     def arguments(self) -> ReadArguments:
         """Of a single read that serves all formats: what the most demanding one needs."""
-        kinds = {wanted.task_kind for wanted in self.formats}
-        kind = TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT
-        return {"task": kind, "pages": self.pages, "pdf_text": self.pdf_text, "password": self.password}
+        return {
+            "task": task_of(self.formats),
+            "pages": self.pages,
+            "pdf_text": self.pdf_text,
+            "password": self.password,
+        }
 
 
 @dataclass(slots=True)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
+from inkgate.cli.configure import (
+    ConfigOption,
+    EngineOption,
+    VllmModelOption,
+    VllmUrlOption,
+    configured,
+    engine_flags,
+    logs_of_command,
+)
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
 
 if TYPE_CHECKING:
@@ -100,8 +108,7 @@ def _run(settings: Settings, order: WatchCommand, journal: WatchJournal) -> Watc
     from inkgate.library import AsyncOcr, field_request
     from inkgate.telemetry.logs import configure_logs
 
-    shown = "level" in settings.log.model_fields_set
-    configure_logs(settings.log if shown else settings.log.model_copy(update={"level": "error"}))
+    configure_logs(logs_of_command(settings))
 
     async def run() -> WatchTally:
         async with AsyncOcr(settings) as ocr:

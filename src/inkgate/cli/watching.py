@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import say
 from inkgate.cli.outputs import write_whole
-from inkgate.cli.reading import problem_line
+from inkgate.cli.reading import problem_line, task_of
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
@@ -23,8 +23,8 @@ from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import render
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.fields.as_json import document_fields_to_dict
-from inkgate.library import AsyncOcr, ExtractArguments, ReadArguments
-from inkgate.types import Document, DocumentResult, TaskKind
+from inkgate.library import AsyncOcr, ExtractArguments
+from inkgate.types import Document, DocumentResult
 
 _TRIES = 3
 _PAUSE_S = 10.0
@@ -196,9 +196,7 @@ class FolderWatch:
             answer = document_fields_to_dict(found.extraction, result)
             files[_FIELDS_SUFFIX] = json.dumps(answer, ensure_ascii=False, indent=2).encode() + b"\n"
         if result is None:
-            kinds = {wanted.task_kind for wanted in self._order.formats}
-            arguments: ReadArguments = {"task": TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT}
-            result = await self._ocr.read(document, **arguments)
+            result = await self._ocr.read(document, task=task_of(self._order.formats))
         for wanted in self._order.formats:
             if isinstance(wanted, FileFormat):
                 files[wanted.suffix] = await self._ocr.file(document, result, wanted)
