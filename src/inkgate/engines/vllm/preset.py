@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Final
 
 from inkgate.engines.vllm.answer_schema import FieldAnswer, answer_names, asked_name
 from inkgate.engines.vllm.images import ImageLimits
@@ -20,6 +21,20 @@ FIELDS = "{fields}"
 """Placeholder in a prompt for the names of the fields to extract: 'name','date'."""
 FIELDS_JSON = "{fields_json}"
 """The same as an object to fill in: {"name": "", "date": ""}."""
+
+
+ELEMENTS: Final = {
+    BlockType.TITLE: TaskKind.PARSE,
+    BlockType.TEXT: TaskKind.PARSE,
+    BlockType.LIST: TaskKind.PARSE,
+    BlockType.CAPTION: TaskKind.PARSE,
+    BlockType.HEADER: TaskKind.PARSE,
+    BlockType.FOOTER: TaskKind.PARSE,
+    BlockType.REFERENCE: TaskKind.PARSE,
+    BlockType.TABLE: TaskKind.TABLE,
+    BlockType.FORMULA: TaskKind.FORMULA,
+}
+"""Tasks for the elements of a layout, of models that read text, tables and formulas apart."""
 
 
 @dataclass(frozen=True, slots=True)

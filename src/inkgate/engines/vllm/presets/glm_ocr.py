@@ -9,8 +9,8 @@ from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.parsers.answer import json_fields
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
-from inkgate.engines.vllm.preset import Launch, Preset, Sampling, SpeculativeDraft, TaskPrompt
-from inkgate.types import BlockType, TaskKind
+from inkgate.engines.vllm.preset import ELEMENTS, Launch, Preset, Sampling, SpeculativeDraft, TaskPrompt
+from inkgate.types import TaskKind
 
 GLM_OCR = Preset(
     name="glm-ocr",
@@ -22,17 +22,7 @@ GLM_OCR = Preset(
         TaskKind.FORMULA: TaskPrompt("Formula Recognition:", formula),
         TaskKind.EXTRACT: TaskPrompt("请按下列JSON格式输出图中信息:\n{fields_json}", json_fields),
     },
-    elements={
-        BlockType.TITLE: TaskKind.PARSE,
-        BlockType.TEXT: TaskKind.PARSE,
-        BlockType.LIST: TaskKind.PARSE,
-        BlockType.CAPTION: TaskKind.PARSE,
-        BlockType.HEADER: TaskKind.PARSE,
-        BlockType.FOOTER: TaskKind.PARSE,
-        BlockType.REFERENCE: TaskKind.PARSE,
-        BlockType.TABLE: TaskKind.TABLE,
-        BlockType.FORMULA: TaskKind.FORMULA,
-    },
+    elements=ELEMENTS,
     # Its processor counts every image as two frames, so that the limits are half of those in its configuration.
     limits=ImageLimits(patch=14, merge=2, min_pixels=112 * 56, max_pixels=6144 * 28 * 28),
     sampling=Sampling(temperature=0.0, top_p=0.00001, top_k=1, repetition_penalty=1.1, max_tokens=8192),

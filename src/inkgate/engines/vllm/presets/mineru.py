@@ -12,8 +12,8 @@ from inkgate.engines.vllm.parsers.blocks import mineru_layout
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
 from inkgate.engines.vllm.parsers.otsl import otsl_table
-from inkgate.engines.vllm.preset import Launch, Preset, Sampling, TaskPrompt
-from inkgate.types import BlockType, Size, TaskKind
+from inkgate.engines.vllm.preset import ELEMENTS, Launch, Preset, Sampling, TaskPrompt
+from inkgate.types import Size, TaskKind
 
 LIMITS = ImageLimits(patch=14, merge=2, min_pixels=3136, max_pixels=1605632, raise_sides=True)
 LAYOUT_LIMITS = replace(LIMITS, stretch=Size(1036, 1036))
@@ -51,17 +51,7 @@ MINERU_2_5 = Preset(
         "layout": TaskPrompt("\nLayout Detection:", mineru_layout, sampling=LAYOUT_SAMPLING, limits=LAYOUT_LIMITS),
     },
     layout="layout",
-    elements={
-        BlockType.TITLE: TaskKind.PARSE,
-        BlockType.TEXT: TaskKind.PARSE,
-        BlockType.LIST: TaskKind.PARSE,
-        BlockType.CAPTION: TaskKind.PARSE,
-        BlockType.HEADER: TaskKind.PARSE,
-        BlockType.FOOTER: TaskKind.PARSE,
-        BlockType.REFERENCE: TaskKind.PARSE,
-        BlockType.TABLE: TaskKind.TABLE,
-        BlockType.FORMULA: TaskKind.FORMULA,
-    },
+    elements=ELEMENTS,
     limits=LIMITS,
     sampling=SAMPLING,
     launch=Launch("opendatalab/MinerU2.5-2509-1.2B", ("--no-enable-prefix-caching",), max_model_len=16384),

@@ -12,8 +12,8 @@ from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import chart_table, markdown, plain
 from inkgate.engines.vllm.parsers.otsl import otsl_table
 from inkgate.engines.vllm.parsers.spotting import spotting_paddle
-from inkgate.engines.vllm.preset import Launch, Preset, Sampling, TaskPrompt
-from inkgate.types import BlockType, TaskKind
+from inkgate.engines.vllm.preset import ELEMENTS, Launch, Preset, Sampling, TaskPrompt
+from inkgate.types import TaskKind
 
 LIMITS = ImageLimits(patch=14, merge=2, min_pixels=112896, max_pixels=1003520, raise_sides=True, sent=True)
 """PaddleX's limits, which are sent: transformers' own are 384² to 1536² pixels. `h * w` tokens, in merged patches."""
@@ -40,17 +40,6 @@ TASKS_1_5 = {
 }
 SEAL = TaskPrompt("Seal Recognition:", plain)
 
-ELEMENTS = {
-    BlockType.TITLE: TaskKind.PARSE,
-    BlockType.TEXT: TaskKind.PARSE,
-    BlockType.LIST: TaskKind.PARSE,
-    BlockType.CAPTION: TaskKind.PARSE,
-    BlockType.HEADER: TaskKind.PARSE,
-    BlockType.FOOTER: TaskKind.PARSE,
-    BlockType.REFERENCE: TaskKind.PARSE,
-    BlockType.TABLE: TaskKind.TABLE,
-    BlockType.FORMULA: TaskKind.FORMULA,
-}
 CLASSES_1_0 = {"chart": TaskKind.CHART}
 CLASSES_1_5 = {**CLASSES_1_0, "seal": "seal"}
 """Class names of PP-DocLayoutV2 and V3 that PaddleX's pipeline ignores by default."""
