@@ -66,7 +66,7 @@ class ShardLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """What is in `plan.json`: the input's URL, the rows' format, and the `token` that names the folder of the parts."""
 
     source: str
@@ -102,7 +102,7 @@ class BatchFolder:
     def plan_file(self) -> str:
         return self.place("_inkgate", "plan.json")
 
-    async def plan(self) -> Plan | None:
+    async def plan(self) -> BatchPlan | None:
         """The plan; None if there is none yet.
 
         Raises:
@@ -119,13 +119,13 @@ class BatchFolder:
             found: dict[str, Any] = json.loads(data)
             if found.get("version") != VERSION:
                 raise BatchInvalid("The plan is of another version of inkgate.")
-            return Plan(**found)
+            return BatchPlan(**found)
         except (TypeError, AttributeError, ValueError) as error:
             raise BatchInvalid("plan.json is not a plan.") from error
 
     async def make_plan(
         self, source: str, rows: str, documents: Sequence[PlannedDocument], limits: ShardLimits
-    ) -> Plan:
+    ) -> BatchPlan:
         """Writes a plan, and returns it; the one of another run, if that was faster. `rows`: their format.
 
         Raises:
@@ -136,7 +136,7 @@ class BatchFolder:
         for number, first in enumerate(range(0, len(shards), _SHARDS_A_PART)):
             lines = b"".join(_as_json(shard) + b"\n" for shard in shards[first : first + _SHARDS_A_PART])
             await self.objects.put(self.part(token, number), lines)
-        plan = Plan(source, rows, token, len(shards), len(documents), sum(document.size for document in documents))
+        plan = BatchPlan(source, rows, token, len(shards), len(documents), sum(document.size for document in documents))
         if await self.objects.put(self.plan_file, _as_json(plan), create_only=True):
             return plan
         other = await self.plan()
@@ -144,7 +144,7 @@ class BatchFolder:
             raise BatchInvalid("plan.json was deleted while it was made.")
         return other
 
-    async def shards(self, plan: Plan, wanted: Sequence[int]) -> AsyncIterator[Shard]:
+    async def shards(self, plan: BatchPlan, wanted: Sequence[int]) -> AsyncIterator[Shard]:
         """Those shards of the plan that are `wanted`, which are in ascending order.
 
         Raises:
@@ -164,7 +164,7 @@ class BatchFolder:
         return {int(name) for name in names if name.isdigit()}
 
 
-def _as_json(entry: Plan | Shard) -> bytes:
+def _as_json(entry: BatchPlan | Shard) -> bytes:
     """ASCII, unlike orjson's: names of local files need not be valid UTF-8."""
     return json.dumps(asdict(entry)).encode()
 

@@ -206,16 +206,6 @@ def _admission(settings: Settings, chosen: ChosenEngine, pages: Scheduler) -> Ad
     return AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, pages)
 
 
-def _demand(
-    chosen: ChosenEngine, pages: Scheduler, admission: AdmissionLimiter, door: SheddingLimiter
-) -> Demand | None:
-    """The measure of the load in model servers; None without any."""
-    servers = chosen.servers
-    return (
-        None if servers is None else Demand(partial(demand_counts, servers, pages, admission, door), servers.slots_each)
-    )
-
-
 def _pages_limit(chosen: ChosenEngine, each: int) -> Limit:
     """At most `each` for every model server in service; just `each` without model servers."""
     return FixedLimit(each) if chosen.servers is None else chosen.servers.limit_of(each)

@@ -17,7 +17,7 @@ from threading import Thread
 import anyio
 
 from inkgate.batch.gateways import GatewaysUnusable, gateway_reader
-from inkgate.batch.plan import BatchFolder, BatchInvalid, Plan
+from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan
 from inkgate.batch.rows import RowFormat
 from inkgate.batch.shards import BatchEvent, BatchReader, ShardReader, ShardWork, event_line
 from inkgate.client import ServiceError
@@ -39,7 +39,7 @@ class BatchOrder:
 
     settings: Settings
     folder: str
-    plan: Plan
+    plan: BatchPlan
     shards: tuple[int, ...]
     scratch: Path
     at_once: int

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from inkgate.batch.journal import note_death
-from inkgate.batch.plan import BatchFolder, BatchInvalid, Plan, ShardLimits, list_documents
+from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan, ShardLimits, list_documents
 from inkgate.batch.rows import RowFormat, check_format
 from inkgate.batch.shards import BatchEvent
 from inkgate.cli.batch_child import FAILED, BatchOrder
@@ -67,7 +67,7 @@ class BatchTally:
     deaths: int = 0
 
 
-async def planned(command: BatchCommand) -> tuple[Plan, list[int]]:
+async def planned(command: BatchCommand) -> tuple[BatchPlan, list[int]]:
     """The plan, which is made if there is none, and the shards that this run reads.
 
     Raises:
@@ -105,7 +105,7 @@ async def _has_failed(folder: BatchFolder, shard: int) -> bool:
     return bool(marker.get("failed"))
 
 
-def scratch_folder(plan: Plan, results: str) -> Path:
+def scratch_folder(plan: BatchPlan, results: str) -> Path:
     """The folder of journals on this machine."""
     if results.startswith("file://"):
         return Path(results.removeprefix("file://"), "_inkgate", "work")
@@ -114,7 +114,7 @@ def scratch_folder(plan: Plan, results: str) -> Path:
     return base / "inkgate" / "batch" / plan.token
 
 
-def read_planned(command: BatchCommand, plan: Plan, wanted: Sequence[int]) -> BatchTally:
+def read_planned(command: BatchCommand, plan: BatchPlan, wanted: Sequence[int]) -> BatchTally:
     """Reads shards in a process of their own, and starts it again if it dies. Blocking.
 
     Raises:
@@ -158,7 +158,7 @@ def _picklable(settings: Settings) -> Settings:
     return Settings.model_construct(**{name: getattr(settings, name) for name in Settings.model_fields})
 
 
-def _documents_in(plan: Plan, shards: int) -> int:
+def _documents_in(plan: BatchPlan, shards: int) -> int:
     """About how many documents so many shards have."""
     return round(plan.documents * shards / max(1, plan.shards))
 

@@ -44,7 +44,7 @@ _COLON: Final = re.compile(r"\s*[:：]\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class FormPart:
+class BoxedText:
     """Text of a line: its index in the page, the text without marks, and its box."""
 
     line: int
@@ -67,8 +67,8 @@ class FormEntry:
 
     page: int
     box: int
-    label: list[FormPart] = field(default_factory=list)
-    rows: list[list[FormPart]] = field(default_factory=list)
+    label: list[BoxedText] = field(default_factory=list)
+    rows: list[list[BoxedText]] = field(default_factory=list)
     checked: bool | None = None
     mark_line: int = -1
     of: frozenset[str] = frozenset()
@@ -147,7 +147,7 @@ class _LabelSize:
     unit: float
     ocr: bool
 
-    def goes_on(self, entry: FormEntry, part: FormPart) -> bool:
+    def goes_on(self, entry: FormEntry, part: BoxedText) -> bool:
         """Whether the part is the next line of the entry's label, or stands behind its last one."""
         if not entry.label or _is_amount(part.text):
             return False
@@ -161,12 +161,12 @@ class _LabelSize:
         return near and -self.unit <= indent <= _INDENT * self.unit
 
 
-def _fill(entry: FormEntry, part: FormPart, mark: bool | None) -> None:
+def _fill(entry: FormEntry, part: BoxedText, mark: bool | None) -> None:
     """Begins an entry with its first line: a label, or a label and its value."""
     label, *value = _COLON.split(part.text, maxsplit=1)
     if value and label and value[0] and mark is None and _LETTERS.search(label):
-        entry.label.append(FormPart(part.line, label, part.box))
-        entry.rows.append([FormPart(part.line, value[0], part.box)])
+        entry.label.append(BoxedText(part.line, label, part.box))
+        entry.rows.append([BoxedText(part.line, value[0], part.box)])
     elif _LETTERS.search(part.text) and not _is_amount(part.text):
         entry.label.append(part)
     elif part.text:
@@ -178,7 +178,7 @@ def _is_amount(text: str) -> bool:
     return not any(map(str.isalpha, _CODE.sub("", text)))
 
 
-def _add(entry: FormEntry, part: FormPart) -> None:
+def _add(entry: FormEntry, part: BoxedText) -> None:
     """Adds a part to the value, on its row."""
     last = entry.rows[-1][-1] if entry.rows else None
     if last is not None and _beside(last.box, part.box):
@@ -187,7 +187,7 @@ def _add(entry: FormEntry, part: FormPart) -> None:
         entry.rows.append([part])
 
 
-def _begins_label(entry: FormEntry, part: FormPart) -> bool:
+def _begins_label(entry: FormEntry, part: BoxedText) -> bool:
     """Whether another label begins here: numbered as the first one is, with a colon, or with the words of labels."""
     if not part.text or not (entry.rows or entry.checked is not None):
         return bool(entry.label and _NUMBERED.match(part.text) and _NUMBERED.match(entry.title))
@@ -202,14 +202,14 @@ def _begins_label(entry: FormEntry, part: FormPart) -> bool:
     return not any(map(str.isdigit, outside)) and len(words_in(outside) & LABEL_WORDS) > 0
 
 
-def _parts(row: Sequence[tuple[int, Line]]) -> Iterator[tuple[FormPart, bool | None]]:
+def _parts(row: Sequence[tuple[int, Line]]) -> Iterator[tuple[BoxedText, bool | None]]:
     """The texts of a row's lines, cut behind each mark; with the mark that belongs to each."""
     for index, line in row:
         left, top, right, bottom = line.box
         width, at = (right - left) / max(1, len(line.text)), 0
         for text, mark in _marked(line.text):
             at = max(at, line.text.find(text, at))
-            yield FormPart(index, text, (left + at * width, top, left + (at + len(text)) * width, bottom)), mark
+            yield BoxedText(index, text, (left + at * width, top, left + (at + len(text)) * width, bottom)), mark
             at += len(text)
 
 
@@ -254,14 +254,14 @@ def _marks_outside(page: PageResult, taken: set[int], first: int) -> Iterator[Fo
             continue
         for number, (text, mark) in enumerate(_marked(line.text[:_LONGEST])):
             if mark is not None:
-                part = FormPart(index, text.strip(" :："), line.box)
+                part = BoxedText(index, text.strip(" :："), line.box)
                 alone += not part.text
                 near = [] if part.text or alone > _MOST_ALONE else _label_near(page, index)
                 label = [part] if part.text else near
                 yield FormEntry(page.index, first + index + number, label, checked=mark, mark_line=index)
 
 
-def _label_near(page: PageResult, index: int) -> list[FormPart]:
+def _label_near(page: PageResult, index: int) -> list[BoxedText]:
     """The line right of a mark that stands alone, else left of it, else above it."""
     box = page.lines[index].box
     height = box[3] - box[1]
@@ -277,4 +277,4 @@ def _label_near(page: PageResult, index: int) -> list[FormPart]:
             far = 2 * above + height if overlaps and -height / 2 <= above else float("inf")
         if far < 4 * height and (best is None or far < best[0]):
             best = (far, other)
-    return [] if best is None else [FormPart(best[1], page.lines[best[1]].text, page.lines[best[1]].box)]
+    return [] if best is None else [BoxedText(best[1], page.lines[best[1]].text, page.lines[best[1]].box)]

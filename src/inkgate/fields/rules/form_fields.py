@@ -8,7 +8,7 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate.fields.rules.form_boxes import FormEntry, FormPart, form_entries
+from inkgate.fields.rules.form_boxes import BoxedText, FormEntry, form_entries
 from inkgate.fields.rules.form_words import ADDRESS, ADDRESS_PARTS, NAME, fit, words_in, words_wanted
 from inkgate.fields.schema import Leaf
 from inkgate.types import PageResult
@@ -74,7 +74,7 @@ class FormReader:
                 best = (score, at)
         return best
 
-    def _rows(self, leaf: Leaf, at: int) -> Sequence[Sequence[FormPart]]:
+    def _rows(self, leaf: Leaf, at: int) -> Sequence[Sequence[BoxedText]]:
         """The rows of the value. A box for name and address has the name first; an address may go on below."""
         entry, wanted = self.entries[at], words_in(" ".join(leaf.labels[-_MOST_LABELS:]))
         label, rows = self.words[at], entry.rows
@@ -92,7 +92,7 @@ class FormReader:
         return found
 
 
-def _candidate(entry: FormEntry, parts: Sequence[FormPart], score: float) -> FieldCandidate:
+def _candidate(entry: FormEntry, parts: Sequence[BoxedText], score: float) -> FieldCandidate:
     filled = [part for part in parts if any(map(str.isalnum, part.text))]
     text = " ".join(part.text for part in filled)
     lines = tuple(dict.fromkeys(part.line for part in filled))
