@@ -92,6 +92,26 @@ def format_named(name: str) -> AnyFormat:
     return files.get(name) or Format(name)
 
 
+def format_for(file_name: str, name: str = "") -> AnyFormat:
+    """The format called `name` (`markdown` or `md`), or without one, that of the file's suffix.
+
+    Raises:
+        ValueError: there is no such format, or none with this suffix; it says which there are.
+    """
+    kinds: tuple[AnyFormat, ...] = (*Format, *FileFormat)
+    if name:
+        for kind in kinds:
+            if name.lower().removeprefix(".") in {kind.value, kind.suffix.removeprefix(".")}:
+                return kind
+        raise ValueError(f"There is no format {name!r}. Formats: {', '.join(names_of_formats())}.")
+    for kind in kinds:
+        if file_name.lower().endswith(kind.suffix):
+            return kind
+    known = ", ".join(kind.suffix for kind in kinds)
+    other = f"Or name the format, such as format={Format.MARKDOWN.value!r}"
+    raise ValueError(f"The suffix of {file_name!r} stands for no format. Suffixes: {known}. {other}.")
+
+
 def names_of_formats() -> tuple[str, ...]:
     """The names of all formats, text formats first."""
     return (*(kind.value for kind in Format), *(kind.value for kind in FileFormat))

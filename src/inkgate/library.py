@@ -33,7 +33,6 @@ from pydantic import BaseModel
 
 from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
-from inkgate.client.fields import instance_of
 from inkgate.client.files import File, load
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads, single_error
@@ -44,6 +43,7 @@ from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
 from inkgate.documents.pages import PageSelection
 from inkgate.extraction.wanted import FieldRequest
+from inkgate.fields.asked import instance_of
 from inkgate.fields.values import Extraction, FieldValue
 from inkgate.library_options import SettingsSource, read_options, settings_of, without_server
 from inkgate.reader import Reading, ReadOptions

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
 
 import pytest
 import typer
 
 from inkgate.cli.inputs import InputDocument
-from inkgate.cli.outputs import ExistingResults, to_folder, to_stdout, write_whole
+from inkgate.cli.outputs import ExistingResults, to_folder, to_stdout
 from inkgate.documents.formats import Format
 from inkgate.types import DocumentResult, PageResult
 
@@ -80,27 +79,6 @@ def test_results_that_exist_are_refused_unless_something_else_was_asked(
     assert "b.txt and 1 more would be overwritten" in said
     assert "--overwrite" in said
     assert "--skip-existing" in said
-
-
-def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(OSError, match="taken"):
-        write_whole(tmp_path / "taken", b"data")
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_threads_that_write_into_one_folder_at_once_never_mix_their_files(tmp_path: Path) -> None:
-    def write_often(name: str) -> set[str]:
-        found = set()
-        for _ in range(300):
-            write_whole(tmp_path / name, name.encode() * 1000)
-            found.add((tmp_path / name).read_text())
-        return found
-
-    names = ["a", "b", "c", "d"]
-    with ThreadPoolExecutor(len(names)) as threads:
-        assert list(threads.map(write_often, names)) == [{name * 1000} for name in names]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_standard_output_takes_what_can_be_told_apart_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
-from inkgate.cli.outputs import write_whole
 from inkgate.fields.as_json import document_fields_to_dict
 from inkgate.library import DocumentFields
+from inkgate.whole_files import write_whole
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets run cells that begin with these."""
@@ -74,7 +74,7 @@ class WrittenFields:
     def add(self, source: InputDocument, found: DocumentFields) -> None:
         """See FieldsOutput."""
         text = json.dumps(_object(source, found), ensure_ascii=False, indent=2)
-        write_whole(self.files[source], f"{text}\n".encode())
+        write_whole(self.files[source], f"{text}\n".encode(), parents=True)
 
     def end(self) -> None:
         """See FieldsOutput."""
@@ -108,7 +108,7 @@ class FieldRows:
             sys.stdout.write(self.table())
             return
         # With a byte order mark, without which spreadsheets take UTF-8 for another encoding.
-        write_whole(self.path, self.table().encode("utf-8-sig"))
+        write_whole(self.path, self.table().encode("utf-8-sig"), parents=True)
         say(f"{len(self.rows)} rows written into {self.path}.")
 
     def table(self) -> str:

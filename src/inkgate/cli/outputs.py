@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
 from inkgate.types import DocumentResult
+from inkgate.whole_files import write_whole
 
 FileContents = Mapping[FileFormat, bytes]
 """The binary files of one document, made before it is written."""
@@ -50,7 +50,7 @@ class ToFolder:
         result = marked_document(result) if self.marks else result
         for format, path in zip(self.formats, self.files(source), strict=True):  # noqa: A001 - the glossary's word
             if not (self.keep and path.exists()):
-                write_whole(path, _content(result, format, files or {}, self.coordinates))
+                write_whole(path, _content(result, format, files or {}, self.coordinates), parents=True)
 
     def files(self, source: InputDocument) -> list[Path]:
         """The files of one document, one per format."""
@@ -161,18 +161,3 @@ def to_stdout(formats: tuple[AnyFormat, ...], documents: int) -> ToStdout:
     if documents > 1 and (isinstance(formats[0], FileFormat) or formats[0] in {Format.HOCR, Format.ALTO, Format.CSV}):
         raise misuse(f"Several documents as {formats[0]} need files: add -o DIR.")
     return ToStdout(formats[0], several=documents > 1)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file atomically: it is never visible half-written. Several threads may write into one folder at once.
-
-    Raises:
-        OSError: it can't be written; no partial file remains.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.parent / f".inkgate-{secrets.token_hex(8)}.part"
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

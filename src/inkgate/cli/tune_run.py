@@ -42,9 +42,9 @@ from inkgate.bench.tune.results import (
 from inkgate.bench.tune.search import Bench, Journal, JournalMismatch, search
 from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
 from inkgate.cli.interrupts import stop_on_signal
-from inkgate.cli.outputs import write_whole
 from inkgate.concurrency import single_error
 from inkgate.settings import Settings as Tree
+from inkgate.whole_files import write_whole
 
 _SHOWN = 20
 """Of the trials, the last ones."""
@@ -252,9 +252,9 @@ async def run(options: TuneOptions, tree: Tree) -> TuneReport:
             except LoadImpossible as error:
                 raise TuneFailed(str(error), misuse=False) from error
             tasks.cancel_scope.cancel()
-    write_whole(options.output / "report.json", _REPORT.dump_json(report, indent=1) + b"\n")
+    write_whole(options.output / "report.json", _REPORT.dump_json(report, indent=1) + b"\n", parents=True)
     if report.chosen is not None:
-        write_whole(options.output / "inkgate.toml", report.fragment.encode())
+        write_whole(options.output / "inkgate.toml", report.fragment.encode(), parents=True)
     write_report(report, options.output / "report.html")  # last: drawing takes seconds
     return report
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 
 from inkgate.cli.inputs import SUFFIXES
-from inkgate.cli.outputs import write_whole
+from inkgate.whole_files import write_whole
 
 JOURNAL = ".inkgate-watch.jsonl"
 LOCK = ".inkgate-watch.lock"
@@ -74,7 +74,7 @@ class WatchJournal:
                 self._entries[entry.file] = entry
         cut_off = not data.endswith(b"\n") and bool(data)
         if cut_off or len(lines) > 2 * len(self._entries) + 100:
-            write_whole(self._path, b"".join(map(_line, self._entries.values())))
+            write_whole(self._path, b"".join(map(_line, self._entries.values())), parents=True)
         self._names = {entry.name: entry.file for entry in self._entries.values()}
 
     def entry(self, file: str) -> WatchEntry | None:

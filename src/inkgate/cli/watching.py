@@ -14,7 +14,6 @@ from anyio.abc import TaskGroup
 
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import say
-from inkgate.cli.outputs import write_whole
 from inkgate.cli.reading import problem_line, task_of
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
 from inkgate.codec import encodable
@@ -25,6 +24,7 @@ from inkgate.errors import InkgateError, InputRejected
 from inkgate.fields.as_json import document_fields_to_dict
 from inkgate.library import AsyncOcr, ExtractArguments
 from inkgate.types import Document, DocumentResult
+from inkgate.whole_files import write_whole
 
 _TRIES = 3
 _PAUSE_S = 10.0
@@ -212,7 +212,7 @@ def _write(place: Path, files: dict[str, bytes]) -> str:
     """
     try:
         for suffix, data in files.items():
-            write_whole(place.with_name(place.name + suffix), data)
+            write_whole(place.with_name(place.name + suffix), data, parents=True)
     except OSError as error:
         if error.errno not in _OF_A_NAME:
             raise

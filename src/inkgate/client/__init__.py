@@ -14,12 +14,13 @@ from inkgate.client.awaited_jobs import AsyncJobHandle, AsyncJobPages, AsyncJobs
 from inkgate.client.blocking import InkgateClient, Pages
 from inkgate.client.blocking_jobs import JobHandle, JobPages, Jobs
 from inkgate.client.errors import FileUnreadable, ServiceError
-from inkgate.client.fields import ExtractedFields, FieldsAsked
+from inkgate.client.fields import ExtractedFields
 from inkgate.client.files import File
 from inkgate.client.job_fields import CorrectionMade, JobFieldsFound
 from inkgate.client.jobs import JobAs, JobListPage, JobPageCounts, JobProblem, JobStatus, JobUnfinished
 from inkgate.client.requests import ClientRequest, ReadAs
 from inkgate.client.streams import Summary
+from inkgate.fields.asked import FieldsAsked
 
 __all__ = [
     "AsyncInkgateClient",

@@ -13,20 +13,12 @@ from inkgate.client import requests
 from inkgate.client.awaited_calls import AsyncCalls
 from inkgate.client.awaited_jobs import AsyncJobs
 from inkgate.client.errors import service_errors
-from inkgate.client.fields import (
-    ExtractedFields,
-    FieldsAsked,
-    ModelT,
-    Schema,
-    extracting,
-    fitted,
-    parse_document_types,
-    parse_fields,
-)
+from inkgate.client.fields import ExtractedFields, extracting, fitted, parse_document_types, parse_fields
 from inkgate.client.files import File
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import PageStream, Summary, count_pages
 from inkgate.codec import parse_document, parse_page
+from inkgate.fields.asked import FieldsAsked, ModelT, Schema
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult, PageResult
 

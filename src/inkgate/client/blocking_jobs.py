@@ -12,7 +12,6 @@ import httpx
 from inkgate.client import jobs, requests
 from inkgate.client.blocking_calls import Calls
 from inkgate.client.errors import ServiceError, service_errors
-from inkgate.client.fields import ModelT
 from inkgate.client.files import File
 from inkgate.client.job_fields import JobFieldsFound, correction, job_fields_parser, job_fields_request
 from inkgate.client.jobs import AS_JOB, LONGEST_WAIT_S, JobAs, JobListPage, JobStatus, JobUnfinished, Patience
@@ -20,6 +19,7 @@ from inkgate.client.pauses import pause
 from inkgate.client.requests import TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import PageStream, Summary
 from inkgate.codec import parse_document, parse_page
+from inkgate.fields.asked import ModelT
 from inkgate.types import DocumentResult, PageResult
 
 

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter
 
 from inkgate.client.requests import ClientRequest, ReadAs, options_of, read_headers
+from inkgate.fields.asked import FieldsAsked, ModelClass, ModelT, instance_of, schema_text
 from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue, Match, Source
 from inkgate.types import Box
 
 DataT = TypeVar("DataT")
-ModelT = TypeVar("ModelT")
-ModelT_co = TypeVar("ModelT_co", covariant=True)
-
-
-class ModelClass(Protocol[ModelT_co]):
-    """A pydantic model class."""
-
-    def model_json_schema(self) -> dict[str, Any]:
-        """Its JSON Schema."""
-        ...
-
-    def model_validate(self, obj: object, /) -> ModelT_co:
-        """An instance with these values. Raises ValueError."""
-        ...
-
-
-Schema = Mapping[str, Any] | str | ModelClass[Any]
-"""A JSON Schema, as an object or as text, or a pydantic model class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,42 +43,6 @@ class ExtractedFields(Generic[DataT]):
     def needs_review(self) -> bool:
         """Whether a person should look at it."""
         return self.extraction.status is ExtractionStatus.NEEDS_REVIEW
-
-
-def instance_of(schema: ModelClass[ModelT], data: Mapping[str, Any]) -> tuple[ModelT | None, tuple[str, ...]]:
-    """The instance of a model class, or None and why the values don't fit, without the values."""
-    try:
-        return schema.model_validate(data), ()
-    except ValueError as error:
-        return None, tuple(_reasons(error)) or ("The values don't fit the model.",)
-
-
-def _reasons(error: ValueError) -> Sequence[str]:
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return []
-    return [
-        f"/{'/'.join(map(str, wrong['loc']))}: {wrong['msg']}"
-        for wrong in error.errors(include_input=False, include_context=False, include_url=False)
-    ]
-
-
-def schema_text(schema: Schema) -> str:
-    """The schema as JSON."""
-    if isinstance(schema, str):
-        return schema
-    return json.dumps(schema if isinstance(schema, Mapping) else schema.model_json_schema())
-
-
-@dataclass(frozen=True, slots=True)
-class FieldsAsked:
-    """At most one of `type`, `schema` and `names`. `data`: values to look up instead of finding some, or their JSON."""
-
-    type: str = ""
-    schema: Schema | None = None
-    names: Sequence[str] = ()
-    data: Mapping[str, Any] | str | None = None
 
 
 def extracting(file: tuple[str, bytes], asked: FieldsAsked, read_as: ReadAs, wait_s: float) -> ClientRequest:

@@ -9,8 +9,9 @@ from typing import Any, Generic
 
 from pydantic import TypeAdapter
 
-from inkgate.client.fields import DataT, ExtractedFields, FieldsAsked, fitted, parse_fields, schema_text
+from inkgate.client.fields import DataT, ExtractedFields, fitted, parse_fields
 from inkgate.client.requests import READ_S, ClientRequest
+from inkgate.fields.asked import FieldsAsked, schema_text
 from inkgate.fields.values import FieldValue
 
 

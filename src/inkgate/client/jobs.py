@@ -13,9 +13,9 @@ import orjson
 from pydantic import TypeAdapter
 
 from inkgate.client.errors import ServiceError, StreamBroken
-from inkgate.client.fields import FieldsAsked
 from inkgate.client.job_fields import extract_option
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, options_of
+from inkgate.fields.asked import FieldsAsked
 
 LONGEST_WAIT_S = 30.0
 """Of one request; proxies close connections that are silent for a minute."""

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from inkgate.client import AsyncInkgateClient, ReadAs
-from inkgate.client.fields import FieldsAsked
 from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.as_json import Json, document_fields_to_dict, extraction_to_dict
+from inkgate.fields.asked import FieldsAsked
 from inkgate.library import AsyncOcr, ExtractArguments, ReadArguments
 from inkgate.settings import Settings
 from inkgate.types import Document, DocumentResult

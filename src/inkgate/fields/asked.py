@@ -1,0 +1,80 @@
+"""What somebody asks for: a document type, a JSON Schema, a pydantic model class or names. For the library and the
+client, which both give an instance of the class.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+ModelT = TypeVar("ModelT")
+ModelT_co = TypeVar("ModelT_co", covariant=True)
+
+
+class ModelClass(Protocol[ModelT_co]):
+    """A pydantic model class."""
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """Its JSON Schema."""
+        ...
+
+    def model_validate(self, obj: object, /) -> ModelT_co:
+        """An instance with these values. Raises ValueError."""
+        ...
+
+
+Schema = Mapping[str, Any] | str | ModelClass[Any]
+"""A JSON Schema, as an object or as text, or a pydantic model class."""
+Wanted = str | Mapping[str, Any] | ModelClass[Any] | Sequence[str] | None
+"""A document type such as `receipt`, a JSON Schema as an object or as text, a pydantic model class, or names of fields.
+None: the document's type is found.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsAsked:
+    """At most one of `type`, `schema` and `names`. `data`: values to look up instead of finding some, or their JSON."""
+
+    type: str = ""
+    schema: Schema | None = None
+    names: Sequence[str] = ()
+    data: Mapping[str, Any] | str | None = None
+
+    @classmethod
+    def of(cls, wanted: Wanted, data: Mapping[str, Any] | str | None = None) -> FieldsAsked:
+        """What `wanted` asks for. A text that begins with `{` is a JSON Schema."""
+        if wanted is None:
+            return cls(data=data)
+        if isinstance(wanted, str):
+            return cls(schema=wanted, data=data) if wanted.lstrip().startswith("{") else cls(wanted, data=data)
+        if isinstance(wanted, Sequence):
+            return cls(names=tuple(wanted), data=data)
+        return cls(schema=wanted, data=data)
+
+
+def instance_of(schema: ModelClass[ModelT], data: Mapping[str, Any]) -> tuple[ModelT | None, tuple[str, ...]]:
+    """The instance of a model class, or None and why the values don't fit, without the values."""
+    try:
+        return schema.model_validate(data), ()
+    except ValueError as error:
+        return None, tuple(_reasons(error)) or ("The values don't fit the model.",)
+
+
+def _reasons(error: ValueError) -> Sequence[str]:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return []
+    return [
+        f"/{'/'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+        for wrong in error.errors(include_input=False, include_context=False, include_url=False)
+    ]
+
+
+def schema_text(schema: Schema) -> str:
+    """The schema as JSON."""
+    if isinstance(schema, str):
+        return schema
+    return json.dumps(schema if isinstance(schema, Mapping) else schema.model_json_schema())

@@ -1,0 +1,30 @@
+"""What is asked for, in any form."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from inkgate.fields.asked import FieldsAsked, instance_of
+
+
+class Slip(BaseModel):
+    total: float
+
+
+def test_a_type_a_schema_a_class_and_names_are_told_apart() -> None:
+    schema = Slip.model_json_schema()
+    assert FieldsAsked.of("receipt") == FieldsAsked(type="receipt")
+    assert FieldsAsked.of(' {"type": "object"}') == FieldsAsked(schema=' {"type": "object"}')
+    assert FieldsAsked.of(schema) == FieldsAsked(schema=schema)
+    assert FieldsAsked.of(Slip) == FieldsAsked(schema=Slip)
+    assert FieldsAsked.of(["total", "date"], {"total": 1}) == FieldsAsked(names=("total", "date"), data={"total": 1})
+    assert FieldsAsked.of(None) == FieldsAsked()
+
+
+def test_values_that_a_class_does_not_take_are_not_in_its_reasons() -> None:
+    assert instance_of(Slip, {"total": 2}) == (Slip(total=2), ())
+    missing, reasons = instance_of(Slip, {"total": "secret"})
+    assert missing is None
+    assert len(reasons) == 1
+    assert reasons[0].startswith("/total: ")
+    assert "secret" not in reasons[0]
