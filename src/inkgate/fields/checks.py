@@ -21,6 +21,12 @@ ROUNDING: Final = Decimal("0.05")
 
 _PRICE_ROUNDING: Final = Decimal("0.005")
 _AMOUNT = re.compile(r"/items/\d+/amount")
+_LONGEST_LABEL: Final = 200
+DISCOUNT: Final = re.compile(
+    r"^\W*(?:\w+\W+){0,3}?(?:dis[ck](?:ount)?|coupon|voucher|rebate|savings?|rabatt|korting|remise)\b|折扣|优惠",
+    re.IGNORECASE,
+)
+"""How items are described that lower the sum."""
 
 
 def run_checks(fields: Fields, codes: Sequence[str]) -> tuple[Check, ...]:
@@ -40,15 +46,26 @@ def _subtotal_plus_tax(fields: Fields) -> Check | None:
 
 
 def _sum_of_items(fields: Fields) -> Check | None:
-    """The amounts of all items make the subtotal or the total. Says nothing against these: a row may be missing."""
+    """The amounts of all items make the subtotal, or the total with or without the tax. Says nothing against these: a
+    row may be missing. A discount may be printed without its sign.
+    """
     paths = tuple(path for path in fields if _AMOUNT.fullmatch(path))
-    amounts = [_number(fields[path]) for path in paths]
+    amounts = [_item_amount(fields, path) for path in paths]
     sums = [number for path in ("/subtotal", "/amount", "/total") if (number := _number(fields.get(path))) is not None]
     if not amounts or not sums or None in amounts:
         return None
+    tax, total = _number(fields.get("/tax")), _number(fields.get("/total"))
+    before_tax = [total - tax] if tax is not None and total is not None else []
     found = sum((each for each in amounts if each is not None), Decimal(0))
-    fits = any(abs(found - each) <= ROUNDING for each in sums)
+    fits = any(abs(found - each) <= ROUNDING for each in (*sums, *before_tax))
     return Check("sum_of_items", fits, paths, f"{found} and {' or '.join(map(str, sums))}")
+
+
+def _item_amount(fields: Fields, path: str) -> Decimal | None:
+    """The amount of an item; that of a discount is below zero."""
+    number, described = _number(fields[path]), fields.get(path.removesuffix("amount") + "description")
+    is_discount = described is not None and DISCOUNT.search((described.text or "")[:_LONGEST_LABEL]) is not None
+    return -abs(number) if is_discount and number is not None else number
 
 
 def _item_amounts(fields: Fields) -> Check | None:

@@ -21,6 +21,8 @@ from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse, plain
 from inkgate.fields.lists import is_list, list_fields
+from inkgate.fields.rules.printed_items import printed_items
+from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.ticked import placed_marks, ticked
 from inkgate.fields.values import (
@@ -39,10 +41,6 @@ from inkgate.types import PageResult
 LEAST_CONFIDENCE: Final = 0.8
 """Fields below it are `uncertain`."""
 _OF_MATCH: Final = {Match.VALUE: 1.0, Match.EXACT: 1.0, Match.SIMILAR: 0.9, Match.CORRECTED: 0.95, Match.CODE: 1.0}
-OF_TABLE: Final = "table"
-"""Origin of values out of a table's cells."""
-_OF_CELL: Final = 0.95
-"""Confidence of a cell's value besides that of its text: the cell may be of another column."""
 _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.75
@@ -75,7 +73,7 @@ def answer(
     fields = {
         leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, least_confidence) for leaf in leaves
     }
-    items = items_of(pages, schema) if find_items else {}
+    items = printed_items(folded, PrintedPages.of(pages), schema, items_of(pages, schema)) if find_items else {}
     fields |= dict(_item_fields(schema, items, least_confidence))
     for leaf in (each for each in schema.leaves if find_items and is_list(each)):
         fields |= dict(list_fields(folded, leaf, fields, least_confidence))
@@ -274,7 +272,7 @@ def _item_field(leaf: Leaf, found: ItemValue, least: float) -> FieldValue:
     shown = None if kind is not None and value is None else _json(leaf, value, found.text)
     if shown is None:
         return missing
-    confidence = found.source.confidence * _OF_CELL
+    confidence = found.source.confidence * found.score
     sure = confidence >= least and not (value is not None and value.ambiguous and leaf.kind == "date")
     return FieldValue(
         leaf.path,
@@ -283,7 +281,7 @@ def _item_field(leaf: Leaf, found: ItemValue, least: float) -> FieldValue:
         value=shown,
         text=found.text,
         confidence=confidence,
-        origin=OF_TABLE,
+        origin=found.origin,
         sources=(found.source,),
         alternatives=_readings(value),
     )

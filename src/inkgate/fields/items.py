@@ -16,6 +16,10 @@ from inkgate.types import PageResult, Table, TableCell
 
 MOST_ITEMS: Final = 1000
 """Of a document. More rows are left out."""
+OF_TABLE: Final = "table"
+"""Origin of values out of a table's cells."""
+OF_CELL: Final = 0.95
+"""Confidence of a cell's value besides that of its text: the cell may be of another column."""
 _HEADER_ROWS: Final = 4
 _LEAST_LABELLED: Final = 2
 """Columns with a label that a table of items has."""
@@ -33,10 +37,12 @@ _SUM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ItemValue:
-    """A property's text in a row, and the place of its cell."""
+    """A property's text in a row, and the place of its cell. `score`: how sure it is that it is this property's."""
 
     text: str
     source: Source
+    origin: str = OF_TABLE
+    score: float = OF_CELL
 
 
 Item = Mapping[str, ItemValue]

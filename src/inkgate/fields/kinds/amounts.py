@@ -58,8 +58,9 @@ _SIGN = "|".join(sorted(map(re.escape, _CURRENCIES), key=len, reverse=True))
 _BODY = r"\d{1,3}(?P<mark>[,.'’\s])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,4})?|\d+[.,]\d+|\d+"
 _AMOUNT = re.compile(
     rf"(?<![\w.,])(?P<open>\()?(?P<minus>[-–−])?\s?(?P<before>{_SIGN})?\s?(?P<minus2>[-–−])?\s?"
-    rf"(?P<body>{_BODY})(?P<tail>[-–−](?!\s?\d))?\s?(?P<after>{_SIGN})?(?P<close>\))?(?![\w])(?![.,]\d)"
+    rf"(?P<body>{_BODY})(?P<tail>[-–−](?!\s?\d))?\s?(?P<after>{_SIGN})?(?P<close>\))?(?:(?!\w)|(?=(?:SR|ZRL?)\b))(?![.,]\d)"
 )
+"""Codes of taxes may follow without a space: 5.90SR."""
 _MONEY_DECIMALS = 2
 MOST_DIGITS = 18
 """Longer ones are numbers of accounts or barcodes. A Decimal holds 28 digits, JSON's integers 18."""
