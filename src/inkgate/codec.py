@@ -21,6 +21,7 @@ import numpy as np
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from inkgate.block_image import BlockImage
 from inkgate.coordinates import Coordinates, as_sent, as_upright
 from inkgate.table_html import html_of
 from inkgate.types import (
@@ -178,6 +179,7 @@ def _block(block: Block) -> Json:
         "barcode": None if block.barcode is None else _barcode(block.barcode),
         "stamp": None if block.stamp is None else _stamp(block.stamp),
         "checkbox": None if block.checkbox is None else _checkbox(block.checkbox),
+        "image": None if block.image is None else _image(block.image),
         "error": None if block.error is None else _error(block.error),
     }
 
@@ -203,6 +205,16 @@ def _stamp(stamp: Stamp) -> Json:
 
 def _checkbox(mark: CheckMark) -> Json:
     return {"checked": mark.checked, "label": encodable(mark.label), "confidence": _confidence(mark.confidence)}
+
+
+def _image(image: BlockImage) -> Json:
+    return {
+        "name": image.name,
+        "mime_type": image.mime_type,
+        "width": image.width,
+        "height": image.height,
+        "base64": image.base64,
+    }
 
 
 def _table(table: Table) -> Json:

@@ -74,12 +74,14 @@ class ReadArguments(TypedDict, total=False):
         pages: such as "1-3,7", a number, or a list of numbers, from 1. Default: all.
         pdf_text: when to use the text layer of PDF pages: `auto`, `never` or `always`. Default: the setting.
         password: of an encrypted PDF.
+        images: keep figures as images (`Block.image`), which the Markdown then links to. Default: no.
     """
 
     task: Task | str
     pages: PageSelection | str | int | Sequence[int] | None
     pdf_text: PdfText | str | None
     password: str
+    images: bool | None
 
 
 class OcrResult(DocumentResult):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from inkgate.documents.pages import PageSelection, select
@@ -38,6 +39,7 @@ def read_options(
     pages: PageSelection | str | int | Sequence[int] | None = None,
     pdf_text: PdfText | str | None = None,
     password: str = "",
+    images: bool | None = None,
 ) -> ReadOptions:
     """The options for the Reader; see ReadArguments.
 
@@ -49,6 +51,7 @@ def read_options(
         pdf_text = None if pdf_text is None else PdfText(pdf_text)
     except ValueError as error:
         raise InputRejected("options_invalid", f"{error}.") from error
+    task = task if images is None else replace(task, images=images)
     chosen = pages if isinstance(pages, PageSelection) else select(pages, first=1)
     return ReadOptions(task, chosen, pdf_text, password)
 

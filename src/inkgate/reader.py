@@ -47,6 +47,8 @@ log = structlog.get_logger(__name__)
 INVOICE_XML: Final = "invoice_xml"
 """Format and content of a code that is a file inside the PDF."""
 NOWHERE: Final[Quad] = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
+MOST_IMAGE_BYTES: Final = 64 * 1024 * 1024
+"""Images of a document's figures, as base64. Pages that are begun after that have none."""
 _FINISHED_AT_ONCE = 50
 """Pages of a document that is finished on the event loop: some 15 ms. Longer ones are finished in a thread."""
 
@@ -92,7 +94,7 @@ class Reading:
     ) -> None:
         self.name = document.name
         self.byte_count = len(document.data)
-        self.notes = (note,) if note else ()
+        self._notes = (note,) if note else ()
         self.mime_type = opened.mime_type
         self.page_count = opened.page_count
         self.engine = reads.engine.name
@@ -102,6 +104,12 @@ class Reading:
         self._lost = 0
         self._first_error: PageError | None = None
         self._reads = reads
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages for people, of the pages until now."""
+        full = self._reads.images.note
+        return (*self._notes, full) if full else self._notes
 
     @property
     def status(self) -> DocumentStatus:
@@ -177,6 +185,27 @@ class PageCallbacks:
     observer: Observer
 
 
+@dataclass(slots=True)
+class ImageBudget:
+    """Room for the images of one document. `note`: for people, once it is used up."""
+
+    left: int = MOST_IMAGE_BYTES
+    note: str = ""
+
+    def task(self, task: Task, index: int) -> Task:
+        """The task for a page that is begun now."""
+        if not task.images or self.left > 0:
+            return task
+        if not self.note:
+            most = MOST_IMAGE_BYTES // (1024 * 1024)
+            self.note = f"From page {index + 1} on, figures have no images: those before have {most} MiB."
+        return replace(task, images=False)
+
+    def spend(self, page: PageResult) -> None:
+        """Counts the images of a page that was read."""
+        self.left -= sum(len(block.image.base64) for block in page.blocks or () if block.image is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class PageReads:
     """Reads pages of one open document in the background. Each page gets a result; errors become page errors."""
@@ -189,6 +218,7 @@ class PageReads:
     tasks: TaskGroup
     callbacks: PageCallbacks
     finishing: Threads
+    images: ImageBudget = field(default_factory=ImageBudget)
 
     def start(self, upcoming: Iterator[int], open_pages: deque[_Slot]) -> None:
         """Starts the next pages until the window is full."""
@@ -221,7 +251,8 @@ class PageReads:
             begun = perf_counter()
             page = await self.opened.page(index, self.caller.priority.rank)
             self.callbacks.observer.stage("open", perf_counter() - begun)
-            result = _checked(await self.engine.read(page, self.task, self.caller))
+            result = _checked(await self.engine.read(page, self.images.task(self.task, index), self.caller))
+            self.images.spend(result)
             return _with_invoice(result, self.opened.invoice) if index == 0 else result
         except InkgateError as error:
             failure = error.as_page_error()

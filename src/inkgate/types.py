@@ -16,6 +16,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from inkgate.block_image import BlockImage
+
 RgbArray = NDArray[np.uint8]
 """Pixels, (H, W, 3) uint8 in the order red, green, blue."""
 
@@ -65,7 +67,7 @@ class Task:
     `TEXT` gives lines in reading order; `PARSE` adds blocks and Markdown, at the cost of a layout model.
     `EXTRACT` needs the names of `fields`; `TRANSLATE` needs the `language` to translate into (ISO 639-1).
     `whole_page`: as one image, even by engines that read block by block. `image_scale` and `max_output_tokens` save
-    time by a smaller image and a shorter output.
+    time by a smaller image and a shorter output. `images`: the figures of pages to PARSE are kept as images.
     """
 
     kind: TaskKind = TaskKind.TEXT
@@ -81,6 +83,7 @@ class Task:
     whole_page: bool = False
     image_scale: float = 1.0
     max_output_tokens: int | None = None
+    images: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,10 @@ MARK_TYPES = frozenset({BlockType.BARCODE, BlockType.STAMP, BlockType.CHECKBOX})
 """Marks beside or over the text. Their blocks have neither lines nor text, and no place in the reading order: they
 stand behind the other blocks.
 """
+
+
+PICTURE_TYPES = frozenset({BlockType.FIGURE, BlockType.STAMP})
+"""Blocks whose pixels say more than their text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +242,8 @@ class Block:
         type_confidence: of the block's type, by the layout model; None if only geometry decided.
         table: cells of a table; None for other types, and for tables whose cells are unknown.
         barcode, stamp, checkbox: of a block of this type; None for other types.
+        image: of a block of PICTURE_TYPES; None for other types, if not requested (`Task.images`), and beyond the
+            limits of a page and a document.
         error: why this block was not read, for engines that read block by block; its text is then empty or partial.
     """
 
@@ -251,6 +260,7 @@ class Block:
     barcode: Barcode | None = None
     stamp: Stamp | None = None
     checkbox: CheckMark | None = None
+    image: BlockImage | None = None
 
 
 class LeftOutReason(StrEnum):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import zipfile
+from base64 import b64encode
 from dataclasses import replace
 
 import docx
 import pytest
 
+from inkgate.block_image import BlockImage
 from inkgate.documents.files import excel, word
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.tables import tables_of
 from inkgate.documents.numbers import decimal_mark, number_of
+from inkgate.layout.figure_links import with_images
 from inkgate.types import Block, BlockType, DocumentResult, PageError, PageResult, Table, TableCell
 
 HOSTILE = "=cmd|' /C calc'!A0"
@@ -83,16 +86,19 @@ def test_word_has_headings_runs_lists_tables_with_spans_and_notes_of_failed_page
 
 
 def test_word_shows_markdown_of_pages_without_blocks_and_pictures_of_figures() -> None:
-    png = bytes.fromhex(
+    png = (
         "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c63600000000200"
         "01e221bc330000000049454e44ae426082"
     )
     plain = DocumentResult("a", "image/png", 1, 1, "f", (PageResult(0, text="x", markdown="# One\n\ntwo\n\n- three"),))
     document = docx.Document(io.BytesIO(word.render(plain)))
     assert [p.style.name for p in document.paragraphs if p.style] == ["Heading 1", "Normal", "List Bullet"]
-    figure = PageResult(0, 10, 10, blocks=(_block(BlockType.FIGURE, "> [Figure]"),))
-    pictured = DocumentResult("a", "image/png", 1, 1, "f", (figure,))
-    assert len(docx.Document(io.BytesIO(word.render(pictured, {(0, 0): png}))).inline_shapes) == 1
+    image = BlockImage("page-1-1.png", "image/png", 1, 1, b64encode(bytes.fromhex(png)).decode())
+    block = replace(_block(BlockType.FIGURE, "> [Figure: Hills]"), box=(0, 0, 300, 300))
+    figure = with_images(PageResult(0, 400, 400, 100.0, blocks=(block,)), {0: image})
+    pictured = docx.Document(io.BytesIO(word.render(DocumentResult("a", "image/png", 1, 1, "f", (figure,)))))
+    assert [shape.width.inches for shape in pictured.inline_shapes] == [3.0]  # as wide as on the page
+    assert [paragraph.text for paragraph in pictured.paragraphs] == ["", "Hills"]
 
 
 def test_excel_has_numbers_as_numbers_and_no_formulas() -> None:

@@ -12,6 +12,7 @@ from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.codes import CodesFound
 from inkgate.pipeline.fallback import Fallback
+from inkgate.pipeline.figure_images import FigureImages
 from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import Degrading, Guarded, ProgressRecorded, Quarantined, ScheduledPages
 from inkgate.pipeline.text_layer import TextLayerFirst
@@ -21,6 +22,7 @@ from inkgate.types import Task
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
 WRAPPERS: dict[str, type[EngineWrapper]] = {
+    "images": FigureImages,
     "fields": AskedFields,
     "cache": Cached,
     "codes": CodesFound,
@@ -50,20 +52,20 @@ def layers(engine: Engine) -> list[type[Engine]]:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ({}, ("cache", *ON_CPU, "ppocr")),
-        ({"cache": {"enabled": False}}, (*ON_CPU, "ppocr")),
-        ({"engine": VLLM}, ("fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6")),
+        ({}, ("images", "cache", *ON_CPU, "ppocr")),
+        ({"cache": {"enabled": False}}, ("images", *ON_CPU, "ppocr")),
+        ({"engine": VLLM}, ("images", "fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6")),
         (
             {"engine": {**VLLM, "vllm": {"urls": ["http://127.0.0.1:9/v1"], "fallback": False}}},
-            ("fields", "cache", *ON_VLLM, "paddleocr-vl-1.6"),
+            ("images", "fields", "cache", *ON_VLLM, "paddleocr-vl-1.6"),
         ),
         (
             {"engine": VLLM, "cache": {"redis_url": "redis://127.0.0.1:9"}},
-            ("fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6"),
+            ("images", "fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6"),
         ),
         (
             {"engine": {"name": "transformers", "transformers": {"preset": "paddleocr-vl"}}},
-            ("fields", "cache", *ON_CPU, "fallback", "paddleocr-vl-1.6"),
+            ("images", "fields", "cache", *ON_CPU, "fallback", "paddleocr-vl-1.6"),
         ),
     ],
     ids=["embedded", "no cache", "vllm", "vllm alone", "vllm and redis", "transformers"],

@@ -87,6 +87,10 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
     ),
     "task": ("`text`: lines. `parse`: blocks and Markdown as well.", {"type": "string", "enum": ["text", "parse"]}),
     "blocks": ("`true`: blocks and Markdown too; the same as `task=parse`.", {"type": "boolean"}),
+    "include": (
+        "`images`: figures as images too, in JSON, Markdown and Word; the same as `task=parse` otherwise.",
+        {"type": "string", "enum": ["images"]},
+    ),
     "pdf_text": (
         "When to use the text layer of PDF pages instead of OCR.",
         {"type": "string", "enum": ["auto", "never", "always"]},

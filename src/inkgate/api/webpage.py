@@ -59,5 +59,5 @@ def _converted(body: bytes, shape: AnyFormat, marks: bool) -> bytes:
         raise InputRejected("options_invalid", detail) from error
     result = finished(result)
     if isinstance(shape, FileFormat):
-        return OFFICE[shape](result, {})
+        return OFFICE[shape](result)
     return render(marked_document(result) if marks else result, shape)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
 
@@ -18,6 +18,7 @@ from inkgate.coordinates import Coordinates
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
+from inkgate.layout.figure_links import images_of, with_embedded_images, with_image_folder
 from inkgate.types import DocumentResult
 from inkgate.whole_files import write_whole
 
@@ -50,7 +51,13 @@ class ToFolder:
         result = marked_document(result) if self.marks else result
         for format, path in zip(self.formats, self.files(source), strict=True):  # noqa: A001 - the glossary's word
             if not (self.keep and path.exists()):
-                write_whole(path, _content(result, format, files or {}, self.coordinates), parents=True)
+                shown = result
+                if format is Format.MARKDOWN and (images := images_of(result)):
+                    folder = path.with_name(f"{self.places[source].name}.images")
+                    for image in images:
+                        write_whole(folder / image.name, image.data, parents=True)
+                    shown = with_image_folder(result, folder.name)
+                write_whole(path, _content(shown, format, files or {}, self.coordinates), parents=True)
 
     def files(self, source: InputDocument) -> list[Path]:
         """The files of one document, one per format."""
@@ -70,6 +77,8 @@ class ToStdout:
     def write(self, source: InputDocument, result: DocumentResult, files: FileContents | None = None) -> None:
         """Prints one document: several texts each below a line with its name, several JSON documents one per line."""
         result = marked_document(result) if self.marks else result
+        if self.format is Format.MARKDOWN:
+            result = replace(result, pages=tuple(map(with_embedded_images, result.pages)))
         data = _content(result, self.format, files or {}, self.coordinates)
         if isinstance(self.format, FileFormat):
             sys.stdout.buffer.write(data)

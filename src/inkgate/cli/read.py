@@ -83,6 +83,13 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     marks: Annotated[
         bool, typer.Option("--marks", help="Mark doubtful words and blocks in Markdown. Default: only what is no text.")
     ] = False,
+    images: Annotated[
+        bool,
+        typer.Option(
+            "--images",
+            help="Keep figures as images: in JSON and Word, and beside Markdown files, in the folder NAME.images.",
+        ),
+    ] = False,
     pdf_text: Annotated[
         PdfText | None,
         typer.Option(help="Use the text layer of PDF pages; auto: only if it can be trusted."),
@@ -125,7 +132,8 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing)
     to = replace(to, coordinates=coordinates, marks=marks)
-    tally = _run(settings, ReadCommand(sources, to, formats, selection, pdf_text, password)) if sources else ReadTally()
+    command = ReadCommand(sources, to, formats, selection, pdf_text, password, images)
+    tally = _run(settings, command) if sources else ReadTally()
     say_skipped(inputs.skipped)
     if isinstance(to, ToFolder):
         say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))

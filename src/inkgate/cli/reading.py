@@ -37,12 +37,14 @@ class ReadCommand:
     pages: PageSelection | None
     pdf_text: PdfText | None
     password: str = field(default="", repr=False)
+    images: bool = False
 
     @property
     def arguments(self) -> ReadArguments:
         """Of a single read that serves all formats: what the most demanding one needs."""
         return {
-            "task": task_of(self.formats),
+            "task": TaskKind.PARSE if self.images else task_of(self.formats),
+            "images": self.images,
             "pages": self.pages,
             "pdf_text": self.pdf_text,
             "password": self.password,

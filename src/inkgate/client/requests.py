@@ -58,6 +58,7 @@ class ReadAs:
         priority: `interactive`, `normal` or `batch`; empty: chosen by the service.
         timeout_s: after which the service cancels the request.
         marks: mark doubtful words and blocks in the Markdown.
+        images: keep figures as images (`Block.image`).
     """
 
     task: str = "text"
@@ -69,6 +70,7 @@ class ReadAs:
     timeout_s: float | None = None
     password: str = field(default="", repr=False)
     marks: bool = False
+    images: bool = False
 
 
 TEXT = ReadAs()
@@ -140,6 +142,7 @@ def read_headers(read_as: ReadAs) -> dict[str, str]:
 def options_of(read_as: ReadAs) -> dict[str, str]:
     """The options that forms have as fields; empty: not given."""
     options = {"task": read_as.task, "pages": read_as.pages, "pdf_text": read_as.pdf_text}
+    options["include"] = "images" if read_as.images else ""
     return options | {"fields": ",".join(read_as.fields), "language": read_as.language, "password": read_as.password}
 
 

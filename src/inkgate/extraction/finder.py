@@ -71,7 +71,8 @@ class FieldFinder:
         """`options`, for reading a document whose fields are wanted."""
         names = tuple(wanted.schema.questions) if wanted.schema and wanted.given is None and self._asks else ()
         # Papers of persons are not cached.
-        return replace(options, task=Task(kind=TaskKind.PARSE, fields=names), private=wanted.private)
+        task = Task(kind=TaskKind.PARSE, fields=names, images=options.task.images)
+        return replace(options, task=task, private=wanted.private)
 
     async def schema_of(self, pages: Sequence[PageResult]) -> FieldSchema:
         """The schema of the type that the pages are of; one without fields if they are of none."""

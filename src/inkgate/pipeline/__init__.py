@@ -14,6 +14,7 @@ from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.codes import CodesFound
 from inkgate.pipeline.fallback import Fallback
+from inkgate.pipeline.figure_images import FigureImages
 from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import (
     Degrading,
@@ -93,6 +94,7 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
     )
     return (
         *(Layer(name, wrap) for name, wrap in p.extensions.items()),
+        Layer("images", partial(FigureImages, threads=p.analysis_threads)),
         Layer("fields", None if p.fields is None else partial(AskedFields, witness=_witness(p, p.fields))),
         Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
         Layer("codes", partial(CodesFound, threads=p.analysis_threads) if p.codes else None),

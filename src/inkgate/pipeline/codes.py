@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from time import perf_counter
-from typing import Final
 
 import structlog
 
@@ -15,27 +13,21 @@ from inkgate.concurrency import Threads
 from inkgate.coordinates import before_rotation
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InputRejected
+from inkgate.pipeline.remembered_page import RememberedPage
 from inkgate.types import (
     Barcode,
     Block,
     BlockType,
     Page,
     PageResult,
-    Pixels,
     Quad,
     Size,
     Task,
     TaskKind,
-    TextLayer,
     box_of_quad,
 )
 
 log = structlog.get_logger(__name__)
-
-LONGEST_SIDE: Final = 2400
-"""Pixels in which codes are sought: 200 dpi of A4. A QR code needs about two pixels for each of its modules."""
-_ENOUGH: Final = 0.9
-"""Pixels that the engine has used do if they have this share of the wanted ones: rendering again costs more."""
 
 
 class CodesFound(EngineWrapper):
@@ -51,7 +43,7 @@ class CodesFound(EngineWrapper):
         """As Engine.read. `timings_ms` has `codes`."""
         if task.kind is not TaskKind.PARSE:
             return await self._inner.read(page, task, caller)
-        shared = _RememberedPage(page)
+        shared = RememberedPage.around(page)
         result = await self._inner.read(shared, task, caller)
         if result.lost or result.blocks is None:
             return result
@@ -74,49 +66,3 @@ def _block(code: Barcode, scale: float, rotation: int, sent: Size) -> Block:
     upright = before_rotation(quad, -rotation, sent.width, sent.height)
     placed = replace(code, quad=upright)
     return Block(BlockType.BARCODE, box_of_quad(upright), (), "", "", barcode=placed)
-
-
-class _RememberedPage:
-    """A Page that remembers the largest pixels it gave."""
-
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._pixels: Pixels | None = None
-
-    @property
-    def index(self) -> int:
-        return self._page.index
-
-    @property
-    def size(self) -> Size:
-        return self._page.size
-
-    @property
-    def dpi(self) -> float | None:
-        return self._page.dpi
-
-    @property
-    def text_layer(self) -> TextLayer | None:
-        return self._page.text_layer
-
-    @property
-    def content_key(self) -> bytes:
-        return self._page.content_key
-
-    def hold(self) -> AbstractContextManager[None]:
-        """As Page.hold."""
-        return self._page.hold()
-
-    async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """As Page.pixels."""
-        pixels = await self._page.pixels(longest_side)
-        if self._pixels is None or pixels.scale < self._pixels.scale:
-            self._pixels = pixels
-        return pixels
-
-    async def enough_pixels(self) -> Pixels:
-        """Pixels in which codes can be found: remembered ones if they do."""
-        wanted = min(LONGEST_SIDE, max(self._page.size.width, self._page.size.height))
-        if self._pixels is not None and max(self._pixels.rgb.shape[:2]) >= _ENOUGH * wanted:
-            return self._pixels
-        return await self._page.pixels(LONGEST_SIDE)

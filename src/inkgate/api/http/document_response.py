@@ -29,6 +29,7 @@ from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.gateway import Admitted
+from inkgate.layout.figure_links import with_embedded_images
 from inkgate.reader import Reading, ReadOptions
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
@@ -96,7 +97,8 @@ def ordered(received: ReceivedRequest, found: Document, show: Callable[[Document
     """The order for `found` with the options that all forms share."""
     options = parse(OcrOptions, received.body.fields, received.query)
     shape = options.shape(received.accept)
-    task = Task(kind=options.task_kind(shape), fields=options.field_names(), language=options.language)
+    kind, names, images = options.task_kind(shape), options.field_names(), options.images(shape)
+    task = Task(kind=kind, fields=names, language=options.language, images=images)
     return ReadRequest(
         found, options.read_options(task), shape, show, coordinates=options.coordinates, marks=bool(options.marks)
     )
@@ -167,6 +169,8 @@ def _rendered(asked: ReadRequest, shape: Native | Format, result: DocumentResult
     result = marked_document(result) if asked.marks else result
     if isinstance(shape, Native):
         return orjson.dumps(asked.show(result)), "application/json"
+    if shape is Format.MARKDOWN:
+        result = replace(result, pages=tuple(map(with_embedded_images, result.pages)))
     return render(result, shape, asked.coordinates), shape.media_type
 
 

@@ -127,6 +127,10 @@ LONGEST_FIELD = 200
 """In characters. The names become part of the prompt."""
 
 
+WITH_IMAGES: frozenset[AnyFormat] = frozenset({Format.JSON, Format.MARKDOWN, FileFormat.DOCX})
+"""Formats that show the images of figures."""
+
+
 class StopAtFirst(FailFast):
     """Reports only the first invalid item of a list, which may have 200,000. Pydantic's own marker is not hashable, as
     a union requires.
@@ -182,6 +186,11 @@ class OcrOptions(BaseModel):
         None
     )
 
+    include: Annotated[
+        Literal["images"] | Annotated[list[Literal["images"]], Field(max_length=10)] | None,
+        Field(description="`images`: figures as images too, with `task=parse`."),
+    ] = None
+
     coordinates: Annotated[
         Coordinates | None,
         Field(
@@ -202,9 +211,13 @@ class OcrOptions(BaseModel):
         """The task kind that yields what was requested and what `shape` shows."""
         kind = TaskKind(self.task) if self.task else TaskKind.TEXT
         needed = TaskKind.TEXT if isinstance(shape, Native) else shape.task_kind
-        if kind is TaskKind.TEXT and (self.blocks or needed is TaskKind.PARSE):
+        if kind is TaskKind.TEXT and (self.blocks or self.images(shape) or needed is TaskKind.PARSE):
             return TaskKind.PARSE
         return kind
+
+    def images(self, shape: Shape) -> bool:
+        """Whether figures are wanted as images, and `shape` shows them."""
+        return bool(self.include) and (isinstance(shape, Native) or shape in WITH_IMAGES)
 
     def field_names(self) -> tuple[str, ...]:
         """The non-empty names in `fields`.

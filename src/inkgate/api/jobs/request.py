@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from inkgate.api.http.context import Context
 from inkgate.api.http.head import PRIORITY_HEADER, RequestHead
-from inkgate.api.http.options import OcrOptions, StopAtFirst, choose, parse
+from inkgate.api.http.options import Native, OcrOptions, StopAtFirst, choose, parse
 from inkgate.api.http.sources import LONGEST_URL
 from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.caller import Priority
@@ -248,8 +248,12 @@ async def _source(asked: JobRequest, received: ReceivedJob, name: str) -> tuple[
 
 def options_of(asked: OcrOptions) -> JobOptions:
     """How the job reads. `format` chooses the task that the format needs."""
+    shape = choose(asked.format, None)
     task = Task(
-        kind=asked.task_kind(choose(asked.format, None)), fields=asked.field_names(), language=asked.language or None
+        kind=asked.task_kind(shape),
+        fields=asked.field_names(),
+        language=asked.language or None,
+        images=asked.images(Native.FORM),  # the result is shown in any format later
     )
     password = asked.password or ""
     if "\0" in password:  # PostgreSQL can't store it, and no PDF has it

@@ -35,6 +35,7 @@ from inkgate.jobs.files import file_order
 from inkgate.jobs.job import Job, JobDocument
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
+from inkgate.layout.figure_links import with_embedded_images
 from inkgate.layout.whole_document import finished_pages
 from inkgate.types import DocumentResult, PageResult
 
@@ -121,7 +122,11 @@ class PagewiseMarkdown:
         return b""
 
     def page(self, page: PageResult) -> bytes:
-        parts = [part for part in (page_mark(page) if self._several else "", page_markdown(page)) if part]
+        parts = [
+            part
+            for part in (page_mark(page) if self._several else "", page_markdown(with_embedded_images(page)))
+            if part
+        ]
         if not parts:
             return b""
         lead = "\n\n" if self._begun else ""

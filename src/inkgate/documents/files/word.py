@@ -7,17 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from inkgate.block_image import BlockImage
 from inkgate.documents.formats.markdown import content_of, failure_note
 from inkgate.documents.formats.text import printable
+from inkgate.layout.figure_links import beside_image
 from inkgate.layout.markdown import left_out_blocks
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
     from docx.text.paragraph import Paragraph
-
-Figures = Mapping[tuple[int, int], bytes]
-"""PNG files of figures, by the page's index and the block's number in `PageResult.blocks`."""
 
 _ITEM = re.compile(r"(?P<indent> *)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}\s+")
@@ -28,12 +27,14 @@ _TAG = re.compile(r"</?(?:mark|sub|sup|u|br)\s*/?>|<!--.{0,500}?-->", re.DOTALL)
 _INDENT = 2
 _DEEPEST = 3
 """Levels of lists that Word's built-in styles have."""
-_WIDEST_INCHES = 6.0
+_NARROWEST_INCHES, _WIDEST_INCHES, _HIGHEST_INCHES = 0.1, 6.0, 8.5
+_DPI_UNKNOWN = 150.0
+"""Of a page of unknown resolution. A4 at it has 1,240 pixels across."""
 _MOST_COLUMNS = 63
 """Limit of Word. Wider tables become lines of text."""
 
 
-def render(result: DocumentResult, figures: Figures | None = None) -> bytes:
+def render(result: DocumentResult) -> bytes:
     """The document as a .docx file. Pages begin on new pages. Blocking, some 10 ms for each page."""
     import docx
     from docx.enum.text import WD_BREAK
@@ -45,27 +46,28 @@ def render(result: DocumentResult, figures: Figures | None = None) -> bytes:
     for number, page in enumerate(result.pages):
         if number:
             document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
-        _add_page(document, page, figures or {})
+        _add_page(document, page)
     out = io.BytesIO()
     document.save(out)
     return out.getvalue()
 
 
-def _add_page(document: WordDocument, page: PageResult, figures: Figures) -> None:
+def _add_page(document: WordDocument, page: PageResult) -> None:
     blocks = page.blocks or ()
     hidden = left_out_blocks(blocks, page.left_out)
     for number, block in enumerate(blocks):
         if number not in hidden:
-            _add_block(document, block, figures.get((page.index, number)))
+            _add_block(document, block, page.dpi)
     if not blocks:
         _add_paragraphs(document, content_of(page))
     if page.error is not None:
         document.add_paragraph(_plain(failure_note(page.index, page.error).removeprefix("> ")), "Intense Quote")
 
 
-def _add_block(document: WordDocument, block: Block, picture: bytes | None) -> None:
-    if picture is not None:
-        _add_picture(document, picture)
+def _add_block(document: WordDocument, block: Block, dpi: float | None) -> None:
+    if block.image is not None and block.type is BlockType.FIGURE:
+        _add_picture(document, block.image, (block.box[2] - block.box[0]) / (dpi or _DPI_UNKNOWN))
+        _add_paragraphs(document, beside_image(block))
     elif block.table is not None and block.table.columns <= _MOST_COLUMNS:
         _add_table(document, block.table)
     elif block.type is BlockType.TITLE:
@@ -133,13 +135,12 @@ def _plain(markdown: str) -> str:
     return _ESCAPE.sub(r"\1", printable(markdown).replace("  \n", "\n"))
 
 
-def _add_picture(document: WordDocument, picture: bytes) -> None:
+def _add_picture(document: WordDocument, image: BlockImage, width: float) -> None:
+    """`width`: on the page, in inches. The height follows from the image, unless it is larger than a page."""
     from docx.shared import Inches
 
-    shape = document.add_picture(io.BytesIO(picture))
-    if shape.width > Inches(_WIDEST_INCHES):
-        shape.height = round(shape.height * Inches(_WIDEST_INCHES) / shape.width)
-        shape.width = Inches(_WIDEST_INCHES)
+    width = min(max(width, _NARROWEST_INCHES), _WIDEST_INCHES, _HIGHEST_INCHES * image.width / image.height)
+    document.add_picture(io.BytesIO(image.data), width=Inches(width))
 
 
 def _add_table(document: WordDocument, table: Table) -> None:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from inkgate.documents.files import FileFormat, excel, require_writer, word
-from inkgate.documents.files.word import Figures
 from inkgate.types import Document, DocumentResult
 
-OFFICE: Mapping[FileFormat, Callable[[DocumentResult, Figures], bytes]] = {
+OFFICE: Mapping[FileFormat, Callable[[DocumentResult], bytes]] = {
     FileFormat.DOCX: word.render,
-    FileFormat.XLSX: lambda result, _: excel.render(result),
+    FileFormat.XLSX: excel.render,
 }
 """Formats that are made of the result alone. Blocking."""
 
@@ -25,14 +24,12 @@ class FileOrder:
         result: of all pages that were read.
         format: of the file.
         password: of an encrypted PDF; the searchable PDF keeps it.
-        figures: pictures for formats that show them.
     """
 
     document: Document
     result: DocumentResult
     format: FileFormat
     password: str = field(default="", repr=False)
-    figures: Figures = field(default_factory=dict)
 
 
 def office_file(order: FileOrder) -> bytes:
@@ -42,4 +39,4 @@ def office_file(order: FileOrder) -> bytes:
         InputRejected: "format_unavailable".
     """
     require_writer(order.format)
-    return OFFICE[order.format](order.result, order.figures)
+    return OFFICE[order.format](order.result)

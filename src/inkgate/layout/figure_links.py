@@ -1,0 +1,97 @@
+"""Links to the images of figures in Markdown, at the place of their placeholders. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+from urllib.parse import quote
+
+from inkgate.block_image import BlockImage
+from inkgate.layout.markdown import at_beginning, page_markdown
+from inkgate.types import Block, BlockType, DocumentResult, PageResult
+
+IMAGE_FOLDER: Final = "images"
+"""Of the links, unless they are written to files."""
+_PLACEHOLDER = re.compile(r"> \[Figure(?:: (.*))?\](?=\n|$)")
+"""As layout.markdown.figure writes it."""
+_LINK = re.compile(r"!\[Figure\]\([^()\s]*\)\n*")
+
+
+def with_images(page: PageResult, images: Mapping[int, BlockImage]) -> PageResult:
+    """The page with `images`, by the number of the block. Links to those of figures are in the Markdown."""
+    if not images or page.blocks is None:
+        return page
+    before = page.blocks
+    blocks = tuple(
+        _with_image(block, images[number]) if number in images else block for number, block in enumerate(before)
+    )
+    if page.markdown is None:
+        return replace(page, blocks=blocks)
+    if page.markdown == page_markdown(before, page.left_out):
+        return replace(page, blocks=blocks, markdown=page_markdown(blocks, page.left_out))
+    return replace(page, blocks=blocks, markdown=_rewritten(page.markdown, before, blocks))
+
+
+def _with_image(block: Block, image: BlockImage) -> Block:
+    if block.type is not BlockType.FIGURE:  # marks have no place in the Markdown
+        return replace(block, image=image)
+    found = _PLACEHOLDER.match(block.markdown)
+    caption, rest = ((found[1] or "").strip(), block.markdown[found.end() :]) if found else ("", block.markdown)
+    # the caption below, where a reader sees it: programs show the text of the link only without the image
+    parts = (f"![Figure]({IMAGE_FOLDER}/{image.name})", at_beginning(caption), rest.strip("\n"))
+    return replace(block, image=image, markdown="\n\n".join(part for part in parts if part))
+
+
+def _rewritten(markdown: str, before: tuple[Block, ...], after: tuple[Block, ...]) -> str:
+    """Markdown that a model wrote, with the links: in place of what it has for a figure, else behind the block before
+    the figure.
+    """
+    at = 0
+    for old, new in zip(before, after, strict=True):
+        start = markdown.find(old.markdown, at) if old.markdown else -1
+        if new.image is None or new.type is not BlockType.FIGURE:
+            at = start + len(old.markdown) if start >= 0 else at
+        elif start >= 0:
+            markdown = markdown[:start] + new.markdown + markdown[start + len(old.markdown) :]
+            at = start + len(new.markdown)
+        else:
+            head = f"{markdown[:at]}\n\n" if at else ""
+            rest = markdown[at:].lstrip("\n")
+            markdown = head + new.markdown + (f"\n\n{rest}" if rest.strip() else "")
+            at = len(head) + len(new.markdown)
+    return markdown
+
+
+def images_of(result: DocumentResult) -> list[BlockImage]:
+    """The images that the Markdown links to."""
+    blocks = (block for page in result.pages for block in page.blocks or () if block.type is BlockType.FIGURE)
+    return [block.image for block in blocks if block.image is not None]
+
+
+def with_embedded_images(page: PageResult) -> PageResult:
+    """The page with the images inside of its Markdown, as `data:` URLs."""
+    return _with_targets(page, lambda image: image.data_url)
+
+
+def with_image_folder(result: DocumentResult, folder: str) -> DocumentResult:
+    """The document with links to images in `folder`, relative to the Markdown file."""
+    path = quote(folder)
+    return replace(
+        result, pages=tuple(_with_targets(page, lambda image: f"{path}/{image.name}") for page in result.pages)
+    )
+
+
+def beside_image(block: Block) -> str:
+    """The Markdown of a figure without the link to its image: its caption, and the text inside of it."""
+    return _LINK.sub("", block.markdown, count=1) if block.image is not None else block.markdown
+
+
+def _with_targets(page: PageResult, target_of: Callable[[BlockImage], str]) -> PageResult:
+    images = {f"{IMAGE_FOLDER}/{block.image.name}": block.image for block in page.blocks or () if block.image}
+    if not images or page.markdown is None:
+        return page
+    pattern = re.compile(r"\]\((" + "|".join(map(re.escape, images)) + r")\)")
+    markdown = pattern.sub(lambda found: f"]({target_of(images[found[1]])})", page.markdown)
+    return replace(page, markdown=markdown)

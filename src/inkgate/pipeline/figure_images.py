@@ -1,0 +1,154 @@
+"""Keeps figures as images, whichever engine read the page."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from time import perf_counter
+from typing import Final
+
+import cv2
+import numpy as np
+import structlog
+
+from inkgate.block_image import BlockImage
+from inkgate.caller import Caller
+from inkgate.concurrency import Threads
+from inkgate.coordinates import before_rotation
+from inkgate.engines.base import Engine, EngineWrapper
+from inkgate.errors import InputRejected
+from inkgate.layout.figure_links import with_images
+from inkgate.pipeline.remembered_page import LONGEST_SIDE, RememberedPage
+from inkgate.types import PICTURE_TYPES, Box, Page, PageResult, Pixels, RgbArray, Task, TaskKind
+
+log = structlog.get_logger(__name__)
+
+MOST_IMAGES: Final = 50
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Images of a page, and bytes of their files. Figures beyond that have none."""
+_MOST_AREA: Final = 2.0
+"""Pixels of all images of a page, as a share of the page's. Boxes of a layout model may lie on each other."""
+_LEAST_SIDE: Final = 8
+"""Pixels of an image's shorter side. Narrower boxes show nothing."""
+_JPEG_QUALITY: Final = 88
+_DRAWN_COLOURS: Final = 256
+_SAMPLES: Final = 20_000
+"""A picture that has at most this number of colours in a sample of its pixels is a drawing, or grey: it is written as
+PNG if that is smaller than JPEG. Photographs and scans in colour have thousands.
+"""
+_SMALLER: Final = 0.5
+"""An image that is too large for what the page has left is tried again with sides of this share."""
+
+
+class FigureImages(EngineWrapper):
+    """An Engine around an Engine: the blocks of PICTURE_TYPES get `image` if the task asks for images.
+
+    It stands around the cache. So all callers share what was read, and the cache keeps no images: those of a page that
+    was read before are cut out of its pixels again. Images that can't be cut out cost the page nothing else.
+    """
+
+    def __init__(self, inner: Engine, threads: Threads) -> None:
+        super().__init__(inner)
+        self._threads = threads
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """As Engine.read. `timings_ms` has `images` if there are any."""
+        if not task.images:
+            return await self._inner.read(page, task, caller)
+        plain = replace(task, images=False)
+        if task.kind is not TaskKind.PARSE:
+            return await self._inner.read(page, plain, caller)
+        shared = RememberedPage.around(page)
+        result = await self._inner.read(shared, plain, caller)
+        if not any(block.type in PICTURE_TYPES for block in result.blocks or ()):
+            return result
+        started = perf_counter()
+        try:
+            pixels = await shared.enough_pixels()
+        except InputRejected as error:
+            log.info("images_not_cut", code=error.code)
+            return result
+        images = await self._threads.run(cut_images, result, pixels)
+        spent = {**result.timings_ms, "images": (perf_counter() - started) * 1000}
+        return replace(with_images(result, images), timings_ms=spent)
+
+
+def cut_images(page: PageResult, pixels: Pixels) -> Mapping[int, BlockImage]:
+    """The images of the page's figures by the number of the block. `pixels`: of the page before its rotation. Blocking,
+    some 20 ms for each million pixels.
+    """
+    rgb, scale = _shrunk(pixels)
+    left_bytes, left_area = MOST_BYTES, _MOST_AREA * rgb.shape[0] * rgb.shape[1]
+    images: dict[int, BlockImage] = {}
+    for number, block in enumerate(page.blocks or ()):
+        possible = block.type in PICTURE_TYPES and all(map(isfinite, block.box))
+        if not possible or len(images) == MOST_IMAGES:
+            continue
+        cut = _cut(rgb, scale, block.box, page)
+        height, width = cut.shape[:2]
+        left_area -= height * width
+        if min(height, width) < _LEAST_SIDE or left_area < 0:
+            continue
+        suffix, data, cut = _encoded(cut, left_bytes)
+        if data:
+            left_bytes -= len(data)
+            name = f"page-{page.index + 1}-{len(images) + 1}.{suffix}"
+            kind = "image/png" if suffix == "png" else "image/jpeg"
+            images[number] = BlockImage(name, kind, cut.shape[1], cut.shape[0], b64encode(data).decode())
+    return images
+
+
+def _shrunk(pixels: Pixels) -> tuple[RgbArray, float]:
+    """The pixels with no side over LONGEST_SIDE, and page pixels per pixel: engines may have used more."""
+    height, width = pixels.rgb.shape[:2]
+    share = LONGEST_SIDE / max(height, width)
+    if share >= 1:
+        return pixels.rgb, pixels.scale
+    smaller = cv2.resize(pixels.rgb, (round(width * share), round(height * share)), interpolation=cv2.INTER_AREA)
+    return np.asarray(smaller, np.uint8), pixels.scale / share
+
+
+def _cut(rgb: RgbArray, scale: float, box: Box, page: PageResult) -> RgbArray:
+    """The upright pixels of a box of the upright page; empty if it is outside of the page."""
+    left, top, right, bottom = box
+    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
+    sent = before_rotation(corners, page.rotation, page.width, page.height)
+    height, width = rgb.shape[:2]
+    xs = [min(max(x / scale, 0.0), width) for x, _ in sent]
+    ys = [min(max(y / scale, 0.0), height) for _, y in sent]
+    # rounded outwards: half a pixel of the page's background is better than a frame without its edge
+    rows = slice(int(np.floor(min(ys))), int(np.ceil(max(ys))))
+    columns = slice(int(np.floor(min(xs))), int(np.ceil(max(xs))))
+    return np.ascontiguousarray(np.rot90(rgb[rows, columns], -page.rotation // 90))
+
+
+def _encoded(rgb: RgbArray, most: int) -> tuple[str, bytes, RgbArray]:
+    """Suffix and bytes of a file of at most `most` bytes, and its pixels; no bytes if even a smaller one is larger."""
+    for _ in range(2):
+        suffix, data = _file(rgb)
+        if len(data) <= most:
+            return suffix, data, rgb
+        height, width = rgb.shape[:2]
+        size = (max(1, round(width * _SMALLER)), max(1, round(height * _SMALLER)))
+        rgb = np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return "", b"", rgb
+
+
+def _file(rgb: RgbArray) -> tuple[str, bytes]:
+    """Suffix and bytes: PNG for drawings if it is smaller, else JPEG."""
+    bgr = cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR)
+    _, jpeg = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    if _is_drawing(rgb):
+        _, png = cv2.imencode(".png", bgr)
+        if png.size < jpeg.size:
+            return "png", png.tobytes()
+    return "jpg", jpeg.tobytes()
+
+
+def _is_drawing(rgb: RgbArray) -> bool:
+    flat = rgb.reshape(-1, 3)
+    sample = flat[:: max(1, len(flat) // _SAMPLES)].astype(np.uint32)
+    colours = sample[:, 0] << 16 | sample[:, 1] << 8 | sample[:, 2]
+    return len(np.unique(colours)) <= _DRAWN_COLOURS
