@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from inkgate.fields.rules.amounts import find_subtotal, find_tax
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.dates import find_date, find_time
 from inkgate.fields.rules.invoices import subtotal_and_tax
 from inkgate.fields.rules.parties import find_address, find_name, find_phone
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.fields.rules.totals import amounts_of, find_total
+from inkgate.fields.rules.totals import amounts_of, find_total, number_of
 
 
 def read_receipt(printed: PrintedPages) -> dict[str, FieldCandidate]:
-    """The fields that were found, by name."""
+    """The fields that were found, by name.
+
+    Of turned pages, the rows are read as they stand, and if the sums don't add up, once more as they stand on the level
+    page. Levelling alone would not do: paper is bent, and its lines don't all fall alike.
+    """
+    found = _read(printed)
+    if not _adds_up(found) and (level := printed.level()) is not None:
+        other = _read(level)
+        return other if _adds_up(other) else found
+    return found
+
+
+def _adds_up(found: Mapping[str, FieldCandidate]) -> bool:
+    subtotal, tax, total = (found.get(name) for name in ("subtotal", "tax", "total"))
+    if subtotal is None or tax is None or total is None:
+        return False
+    return number_of(subtotal) + number_of(tax) == number_of(total)
+
+
+def _read(printed: PrintedPages) -> dict[str, FieldCandidate]:
     date = find_date(printed)
     amounts = amounts_of(printed)
     total = find_total(printed, amounts)

@@ -83,7 +83,20 @@ class PrintedPages:
         in_order = (tuple(sorted(row, key=lambda cell: cell.box[0])) for row in rows)
         return PrintedPages(tuple(PrintedRow(page, at, row) for at, row in enumerate(in_order)), self.unit)
 
+    def level(self) -> PrintedPages | None:
+        """All rows, those of turned pages as they are once these are level; None if no page is turned."""
+        if all(abs(slope) < _TURNED for slope in self.slopes.values()):
+            return None
+        printed = {(row.page, cell.line): cell for row in self.rows for cell in row.cells}
+        rows: list[PrintedRow] = []
+        for page in dict.fromkeys(row.page for row in self.rows):
+            for row in self.levelled(page).rows:
+                rows.append(PrintedRow(page, len(rows), tuple(printed[page, index] for index in row.lines)))
+        return PrintedPages(tuple(rows), self.unit, self.slopes)
 
+
+_TURNED: Final = 0.005
+"""Slope from which lines of one row may stand as far apart in height as rows do."""
 _LONG: Final = 4
 """Widths of a line, in heights, from which its slope can be told."""
 _STEEP: Final = 0.2
