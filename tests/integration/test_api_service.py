@@ -87,6 +87,33 @@ async def test_the_description_of_the_api_is_valid_and_its_references_lead_somew
     assert "security" not in document
 
 
+async def test_generated_clients_have_classes_for_what_they_send_and_get() -> None:
+    async with running_api() as api:
+        document = (await api.client.get("/openapi.json")).json()
+    for path, request, response in (
+        ("/ocr", "OcrRequest", "OcrResponse"),
+        ("/extract", "ExtractDocumentRequest", "ExtractionResponse"),
+        ("/v1/ocr", "MistralRequest", "MistralResponse"),
+    ):
+        post = document["paths"][path]["post"]
+        for content, name in ((post["requestBody"], request), (post["responses"]["200"], response)):
+            schema = content["content"]["application/json"]["schema"]
+            assert schema.get("anyOf", [schema])[0] == {"$ref": f"#/components/schemas/{name}"}
+            assert document["components"]["schemas"][name]["title"] == name
+
+    def null_fields(node: object) -> list[str]:
+        if isinstance(node, list):
+            return [found for item in node for found in null_fields(item)]
+        if not isinstance(node, dict):
+            return []
+        fields = node.get("properties")
+        own = fields.items() if isinstance(fields, dict) else ()
+        found = [name for name, field in own if isinstance(field, dict) and field.get("type") == "null"]
+        return found + [name for value in node.values() for name in null_fields(value)]
+
+    assert null_fields(document) == []  # Go has no type for these
+
+
 async def test_keys_are_part_of_the_description_once_they_are_needed() -> None:
     async with running_api(auth={"key_hashes": ["0" * 64]}) as api:
         document = (await api.client.get("/openapi.json")).json()
@@ -145,9 +172,10 @@ async def test_every_operation_has_an_id_and_every_type_that_is_named_is_answere
 @pytest.mark.parametrize(("path", "first"), [("/ocr", 1), ("/v1/ocr", 0)])
 async def test_the_pattern_of_pages_allows_what_the_service_takes(path: str, first: int) -> None:
     async with running_api() as api:
-        post = (await api.client.get("/openapi.json")).json()["paths"][path]["post"]
-    form = post["requestBody"]["content"]["multipart/form-data"]["schema"]
-    pattern = re.compile(form.get("anyOf", [form])[0]["properties"]["pages"]["pattern"])
+        document = (await api.client.get("/openapi.json")).json()
+    form = document["paths"][path]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    name = form.get("anyOf", [form])[0]["$ref"].rpartition("/")[2]
+    pattern = re.compile(document["components"]["schemas"][name]["properties"]["pages"]["pattern"])
     for text in ("0,2-4", "1-3,7", "5-", " 2 - 3 , 1 ", "0007", "123456789", "1,,2", "x", "-3", "1-2-3", "1;2", "0"):
         try:
             parse_pages(text, first)

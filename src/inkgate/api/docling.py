@@ -139,10 +139,10 @@ class DoclingDocument(BaseModel):
 
     filename: str
     md_content: str | None = None
-    json_content: None = None
-    html_content: None = None
+    json_content: dict[str, Any] | None = None
+    html_content: str | None = None
     text_content: str | None = None
-    doctags_content: None = None
+    doctags_content: str | None = None
 
 
 class DoclingResult(BaseModel):

@@ -26,15 +26,25 @@ _FILE: Json = {"file": {"type": "string", "format": "binary", "contentMediaType"
 
 
 def request_body(*, verify: bool) -> Json:
-    """The request: a file, one of `type`, `schema` and `fields`, and for /verify the values."""
+    """The request: a file, at most one of `type`, `schema` and `fields`, and for /verify the values."""
     given = _DATA if verify else {}
     needed = ["data"] if verify else []
-    one: Json = {"oneOf": [{"required": [name]} for name in _WANTED]}
     rest = {**_WANTED, **given, **_OPTIONS}
     as_text = {name: {**value, "type": "string"} for name, value in rest.items()}
     example = {"image": SAMPLE_PNG_BASE64, "type": "receipt", **({"data": {"total": "30.20"}} if verify else {})}
-    in_json: Json = {"type": "object", "required": ["image", *needed], "properties": {**_IMAGE, **rest}, **one}
-    in_form: Json = {"type": "object", "required": ["file", *needed], "properties": {**_FILE, **as_text}, **one}
+    name = "Verify" if verify else "Extract"
+    in_json: Json = {
+        "title": f"{name}DocumentRequest",
+        "type": "object",
+        "required": ["image", *needed],
+        "properties": {**_IMAGE, **rest},
+    }
+    in_form: Json = {
+        "title": f"{name}DocumentForm",
+        "type": "object",
+        "required": ["file", *needed],
+        "properties": {**_FILE, **as_text},
+    }
     return {
         "required": True,
         "content": {
@@ -46,6 +56,7 @@ def request_body(*, verify: bool) -> Json:
 
 _TEXT: Json = {"type": ["string", "null"]}
 _SOURCE: Json = {
+    "title": "FieldSource",
     "type": "object",
     "required": ["page", "box", "lines", "text", "match", "confidence", "label"],
     "properties": {
@@ -66,6 +77,7 @@ _SOURCE: Json = {
     },
 }
 _FIELD: Json = {
+    "title": "ExtractedField",
     "type": "object",
     "required": ["status", "kind", "value", "text", "confidence", "origin", "sources", "alternatives", "checks"],
     "properties": {
@@ -81,6 +93,7 @@ _FIELD: Json = {
     },
 }
 _CHECK: Json = {
+    "title": "FieldCheck",
     "type": "object",
     "required": ["code", "passed", "fields", "detail"],
     "properties": {
@@ -102,7 +115,7 @@ _DOCUMENT: Json = {
 }
 _PAGE = ("index", "width", "height", "rotation")
 _EXTRACTION: Json = {
-    "title": "Extraction",
+    "title": "ExtractionResponse",
     "type": "object",
     "required": ["document_type", "status", "data", "fields", "checks", "document", "pages", "page_errors"],
     "properties": {
@@ -121,6 +134,7 @@ _EXTRACTION: Json = {
     },
 }
 _TYPES: Json = {
+    "title": "DocumentTypes",
     "type": "object",
     "required": ["types"],
     "properties": {

@@ -212,6 +212,7 @@ _BLOCK: Json = {
     },
 }
 _PAGE: Json = {
+    "title": "PaddlexParsedPage",
     "type": "object",
     "required": ["prunedResult", "markdown", "outputImages", "inputImage"],
     "properties": {
@@ -232,8 +233,8 @@ _PAGE: Json = {
             "required": ["text", "images"],
             "properties": {"text": {"type": "string"}, "images": {"type": "object"}},
         },
-        "outputImages": {"type": "null"},
-        "inputImage": {"type": "null"},
+        "outputImages": {"type": ["object", "null"]},
+        "inputImage": {"type": ["string", "null"]},
     },
 }
 
@@ -242,7 +243,7 @@ def _responses() -> dict[int | str, Json]:
     found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502, 504)
     for response in found.values():
         response["content"] = {"application/json": {"schema": ERROR_SCHEMA}}
-    answer = {"schema": success_schema("layoutParsingResults", _PAGE)}
+    answer = {"schema": success_schema("PaddlexParsingResponse", "layoutParsingResults", _PAGE)}
     description = "The document. The Accept header can choose the other formats of `/ocr`."
     return {
         200: {"description": description, "content": document_contents(answer, "One line per page, then a summary.")},

@@ -147,6 +147,7 @@ _REQUEST: Json = {
         },
         "multipart/form-data": {
             "schema": {
+                "title": "MistralForm",
                 "type": "object",
                 "required": ["file"],
                 "properties": {
@@ -168,6 +169,7 @@ _INTEGER_OR_NULL: Json = {"type": ["integer", "null"]}
 _STRING_OR_NULL: Json = {"type": ["string", "null"]}
 _CORNERS = ("top_left_x", "top_left_y", "bottom_right_x", "bottom_right_y")
 _PAGE: Json = {
+    "title": "MistralPage",
     "type": "object",
     "required": ["index", "markdown", "images", "dimensions"],
     "properties": {
@@ -176,11 +178,15 @@ _PAGE: Json = {
         "images": {
             "type": "array",
             "items": {
+                "title": "MistralImage",
                 "type": "object",
                 "properties": {
                     "id": {"type": "string"},
                     **dict.fromkeys(_CORNERS, _INTEGER_OR_NULL),
-                    "image_base64": {"type": "null", "description": "Always null: figures are located, not cut out."},
+                    "image_base64": {
+                        **_STRING_OR_NULL,
+                        "description": "Always null: figures are located, not cut out.",
+                    },
                 },
             },
         },
@@ -198,6 +204,7 @@ _PAGE: Json = {
     },
 }
 _ANSWER: Json = {
+    "title": "MistralResponse",
     "type": "object",
     "required": ["pages", "model", "usage_info"],
     "properties": {

@@ -118,7 +118,7 @@ _BINARY: Json = {"type": "string", "format": "binary", "contentMediaType": "appl
 _SWITCH: Json = {"type": "string", "enum": ["true", "false"]}
 
 _SIMPLE: Json = {
-    "title": "Simple JSON",
+    "title": "OcrRequest",
     "type": "object",
     "required": ["image"],
     "properties": {
@@ -132,13 +132,13 @@ _SIMPLE: Json = {
     },
 }
 _FORM: Json = {
-    "title": "Form",
+    "title": "OcrForm",
     "type": "object",
     "properties": {"file": {**_BINARY, "description": "The file."}, **_FIELDS},
     "required": ["file"],
 }
 _RAPIDOCR_FORM: Json = {
-    "title": "rapidocr_api",
+    "title": "RapidocrForm",
     "type": "object",
     "properties": {
         "image_file": {**_BINARY, "description": "The file."},
@@ -150,7 +150,7 @@ _RAPIDOCR_FORM: Json = {
     "required": ["image_file"],
 }
 _RAPIDOCR_FIELDS: Json = {
-    "title": "rapidocr_api, base64",
+    "title": "RapidocrRequest",
     "type": "object",
     "properties": {"image_data": {"type": "string", "format": "byte", "minLength": 4}},
     "required": ["image_data"],
@@ -178,21 +178,17 @@ _REQUEST: Json = {
 }
 
 _TEXT: Json = {"type": "string", "description": "The text of all pages."}
-_DOCUMENT: Json = {"$ref": "#/components/schemas/Document"}
-_SIMPLE_ANSWER: Json = {
-    "title": "Simple response",
-    "type": "object",
-    "description": "The document (all keys of `Document`) and its text as `text`; for multipart also as `result`.",
-    "required": ["text", "status", "pages"],
-    "properties": {
-        "text": _TEXT,
-        "result": _TEXT,
-        "status": {"enum": ["complete", "partial"]},
-        "pages": {"type": "array", "items": {"$ref": "#/components/schemas/DocumentPage"}},
-    },
+_ANSWER: Json = {
+    "title": "OcrResponse",
+    "description": "The document and its text as `text`; for multipart also as `result`. With `format=json`, the "
+    "document alone.",
+    "allOf": [
+        {"$ref": "#/components/schemas/Document"},
+        {"type": "object", "properties": {"text": _TEXT, "result": _TEXT}},
+    ],
 }
 _RAPIDOCR_ANSWER: Json = {
-    "title": "rapidocr_api answer",
+    "title": "RapidocrResponse",
     "type": "object",
     "propertyNames": {"pattern": "^[0-9]+$"},
     "additionalProperties": {
@@ -227,9 +223,8 @@ _OK: Json = {
         {
             "schema": {
                 "anyOf": [
-                    _SIMPLE_ANSWER,
-                    _DOCUMENT,
-                    success_schema("ocrResults", {"type": "object"}),
+                    _ANSWER,
+                    success_schema("PaddlexOcrResponse", "ocrResults", {"type": "object"}),
                     _RAPIDOCR_ANSWER,
                 ]
             },

@@ -23,7 +23,7 @@ from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
 
 ERROR_SCHEMA: dict[str, Any] = {
-    "title": "PaddleX error",
+    "title": "PaddlexError",
     "type": "object",
     "required": ["logId", "errorCode", "errorMsg", "code"],
     "properties": {
@@ -34,11 +34,11 @@ ERROR_SCHEMA: dict[str, Any] = {
 }
 
 
-def success_schema(results: str, page: dict[str, Any]) -> dict[str, Any]:
-    """The JSON schema of a response whose `result` has a `page` schema for each item of `results`."""
+def success_schema(title: str, results: str, page: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema `title` of a response whose `result` has a `page` schema for each item of `results`."""
     properties = {results: {"type": "array", "items": page}, "dataInfo": {"type": "object"}}
     return {
-        "title": "PaddleX answer",
+        "title": title,
         "type": "object",
         "required": ["logId", "errorCode", "errorMsg", "result"],
         "properties": {

@@ -37,6 +37,7 @@ DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and 
 * If some pages of a document fail, the response has `X-Inkgate-Status: partial`, and each failed page has an `error`.
 """
 _REF = "#/components/schemas/"
+_CLASS_NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
 _ALWAYS = (401, 403, 429, 500, 503)
 """Statuses that any request may get: no key, another site's page, too many requests, an internal error, no room."""
 
@@ -148,7 +149,29 @@ def _build(app: FastAPI, requests: Sequence[type[BaseModel]], *, keys_needed: bo
         for path in PUBLIC & document["paths"].keys():
             for operation in document["paths"][path].values():
                 operation["security"] = []
+    document["paths"] = {
+        path: _with_components(operations, components["schemas"]) for path, operations in document["paths"].items()
+    }
     return document
+
+
+def _with_components(node: Json, schemas: Json) -> Json:
+    """`node` with a reference for each schema whose title is a class name; the schemas are added to `schemas`.
+    Generated clients name their classes by these.
+    """
+    found = {key: _with_component(value, schemas) for key, value in node.items()}
+    title = found.get("title")
+    if not isinstance(title, str) or not _CLASS_NAME.fullmatch(title):
+        return found
+    if schemas.setdefault(title, found) != found:
+        raise AssertionError(f"two schemas are called {title}")
+    return {"$ref": _REF + title}
+
+
+def _with_component(value: object, schemas: Json) -> object:
+    if isinstance(value, list):
+        return [_with_component(item, schemas) for item in value]
+    return _with_components(value, schemas) if isinstance(value, dict) else value
 
 
 def _describe_fields(schema: Json) -> None:

@@ -39,7 +39,7 @@ class MistralBatch(BaseModel):
     metadata: dict[str, str] | None
     endpoint: str
     model: str | None
-    agent_id: None = None
+    agent_id: str | None = None
     output_file: str | None = Field(description="ID of the file with the responses, once the batch has ended.")
     error_file: str | None = Field(description="ID of the file with the errors, once the batch has ended.")
     outputs: list[dict[str, Any]] | None = Field(default=None, description="The responses, on request.")
