@@ -11,7 +11,7 @@ from anyio.abc import SocketAttribute
 
 from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Task
-from support.api_client import png, tiff
+from support.api_client import b64, png, tiff
 from support.fake_engine import FakeEngine
 from support.served_api import Served, received, served
 
@@ -110,6 +110,25 @@ async def test_what_follows_an_upgrade_that_is_ignored_is_the_next_request() -> 
         assert (await said(server, upgrade * 2 + last)).count(b'{"status":"alive"}') == 3
         cut = len(upgrade) + 20
         assert (await said(server, (upgrade + last)[:cut], (upgrade + last)[cut:])).count(b'{"status":"alive"}') == 2
+
+
+async def test_a_body_is_read_although_an_upgrade_was_offered_with_it() -> None:
+    """As Java's HttpClient and `curl --http2` send requests."""
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
+    body = json.dumps({"image": b64(png())}).encode()
+    post = b"POST /ocr HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + offer
+    last = GET + b"Connection: close\r\n\r\n"
+    sized = post + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    chunked = post + b"Transfer-Encoding: chunked\r\n\r\n" + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    async with served() as server:
+        for request in (sized, chunked):
+            whole = request * 2 + last
+            for cut in (0, request.index(b"h2c"), len(request) - 20, len(request) + 10):
+                answers = (await said(server, whole[:cut], whole[cut:])).split(b"HTTP/1.1 200 ")[1:]
+                assert [b'"lines"' in answer for answer in answers] == [True, True, False]
+                assert b'{"status":"alive"}' in answers[-1]
+        empty = post + b"Content-Length: 0\r\n\r\n"
+        assert b"HTTP/1.1 400 " in await said(server, empty + last)
 
 
 async def test_a_body_that_was_not_asked_for_ends_the_connection() -> None:

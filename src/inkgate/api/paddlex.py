@@ -43,8 +43,8 @@ def success_schema(title: str, results: str, page: dict[str, Any]) -> dict[str, 
         "required": ["logId", "errorCode", "errorMsg", "result"],
         "properties": {
             "logId": {"type": "string"},
-            "errorCode": {"const": 0},
-            "errorMsg": {"const": "Success"},
+            "errorCode": {"type": "integer", "const": 0},
+            "errorMsg": {"type": "string", "const": "Success"},
             "result": {"type": "object", "required": [*properties], "properties": properties},
         },
     }

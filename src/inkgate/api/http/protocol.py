@@ -101,6 +101,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._head_bytes = 0
         self._moved_on = False
         self._too_many_headers = False
+        self._skipped_body = b""
         self._refused = False
         self._lingered = 0
         self._half_closed = False
@@ -177,9 +178,28 @@ class BoundedHttp(HttpToolsProtocol):
                 self.parser.feed_data(piece)
             except httptools.HttpParserUpgrade as upgrade:
                 log.debug("upgrade_ignored")  # and the request is handled as any other
+                if self._skipped_body:
+                    self._parse_body_after_upgrade()
                 piece = piece[upgrade.args[0] :]
             else:
                 return
+
+    def _parse_body_after_upgrade(self) -> None:
+        """Start to parse the body of a request with `Upgrade`, as Java's HttpClient sends. httptools takes it for
+        another protocol. A new parser gets a head with the same framing, whose callbacks do nothing, and then the body.
+        """
+        head = b"POST / HTTP/1.1\r\n" + self._skipped_body + b"\r\n"
+        self._skipped_body = b""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.feed_data(head)
+
+    def on_message_begin(self) -> None:
+        if self._in_head:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if self._in_head:
+            super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
@@ -190,6 +210,8 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        if not self._in_head:
+            return
         if len(self.pipeline) >= _MAX_PIPELINED:
             raise ValueError("too many requests before the first answer")
         super().on_headers_complete()
@@ -197,12 +219,16 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = False
         self._table.work(self)
         self._end_head_timer()
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._skipped_body = _framing(self.headers)
 
     def on_body(self, body: bytes) -> None:
         self._moved_on = True
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._skipped_body:
+            return
         self._moved_on = True
         self._in_head = True
         super().on_message_complete()
@@ -382,6 +408,14 @@ class BoundedHttp(HttpToolsProtocol):
         if connection is None or _TCP_INFO is None:
             return False
         return bool(connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] == _TCP_CLOSED)
+
+
+def _framing(headers: list[tuple[bytes, bytes]]) -> bytes:
+    """The header lines that say where the body ends, or nothing if there is no body. llhttp has checked them."""
+    lines = [(name, value) for name, value in headers if name in {b"content-length", b"transfer-encoding"}]
+    if all(name == b"content-length" and int(value) == 0 for name, value in lines):
+        return b""
+    return b"".join(b"%b: %b\r\n" % line for line in lines)
 
 
 def _rendered(problem: Problem, default_headers: list[tuple[bytes, bytes]]) -> bytes:
