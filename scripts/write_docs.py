@@ -128,10 +128,11 @@ def errors_part() -> str:
 
 
 def answer_part() -> str:
-    """The README's sample page as Markdown, read by the engine. Loads the models."""
+    """The table of the README's sample page as Markdown, read by the engine. Loads the models."""
     command = [sys.executable, "-m", "inkgate", "read", str(ROOT / "examples" / "report.png"), "-f", "markdown"]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return f"```markdown\n{answer}```\n"
+    table = [line for line in answer.splitlines() if line.startswith("|")]
+    return "```markdown\n" + "\n".join(table) + "\n```\n"
 
 
 def metrics_part() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import difflib
 import json
 import re
 import shlex
@@ -36,11 +35,10 @@ def test_the_readme_tells_the_truth(server: Server) -> None:
     arguments = shlex.split(command.group(1))
     assert arguments[-1] == "http://127.0.0.1:7860/ocr"
     answer = curl(*arguments[:-1], f"{server.url}/ocr")
-    rows = [line for line in promised.group(1).splitlines() if line.startswith("|")]
-    assert rows
+    rows = promised.group(1).splitlines()
+    assert len(rows) > 3
     assert [line for line in answer.splitlines() if line.startswith("|")] == rows
-    # Another CPU may round a doubtful character, such as a dash, the other way: that wouldn't make the README a lie.
-    assert difflib.SequenceMatcher(None, answer, promised.group(1), autojunk=False).ratio() > 0.99
+    assert "technical assistance" in answer
 
 
 def test_a_form_from_curl_is_answered_with_the_text(server: Server) -> None:

@@ -1,9 +1,15 @@
-"""The README begins with the two commands, and no link in the documentation leads nowhere."""
+"""The README begins with the two commands, its commands exist, and no link in the documentation leads nowhere."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
+
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from inkgate.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -51,3 +57,32 @@ def test_every_page_that_code_and_messages_name_exists() -> None:
             named = set(re.findall(r"(?<![\w/])docs/[\w/-]+\.md", path.read_text(encoding="utf-8")))
             dead += [(path.relative_to(ROOT), name) for name in named if not (ROOT / name).exists()]
     assert dead == []
+
+
+def unknown_in(words: list[str]) -> list[str]:
+    """The words of a command line of inkgate that are no command or option of it."""
+    command: object = get_command(app)
+    rest = words[1:]
+    while isinstance(command, TyperGroup) and rest and rest[0] in command.commands:
+        command, rest = command.commands[rest[0]], rest[1:]
+    if not isinstance(command, TyperCommand):
+        return rest[:1]
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    return [word for word in rest if len(word) > 1 and word[0] == "-" and word.partition("=")[0] not in known]
+
+
+def test_every_command_line_of_the_first_pages_has_only_commands_and_options_that_exist() -> None:
+    wrong = []
+    for name in (
+        "README.md",
+        "docs/start/install.md",
+        "docs/start/first-document.md",
+        "docs/start/questions.md",
+        "docs/guides/recipes.md",
+    ):
+        blocks = re.findall(r"```sh\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+        for line in "\n".join(blocks).splitlines():
+            words = shlex.split(line, comments=True)
+            if words and words[0].rpartition("/")[2] == "inkgate":
+                wrong += [(name, line, word) for word in unknown_in(words)]
+    assert wrong == []
