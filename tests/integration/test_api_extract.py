@@ -40,6 +40,8 @@ async def test_a_type_s_fields_come_with_their_places() -> None:
     assert len(total["sources"][0]["box"]) == 4
     assert {check["code"]: check["passed"] for check in body["checks"]} == {
         "subtotal_plus_tax": True,
+        "sum_of_items": True,
+        "item_amounts": True,
         "date_in_future": True,
     }
     assert body["status"] == "needs_review"  # 03/04/2018

@@ -10,6 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, cast
 
+from inkgate.fields.calibrated import MEASURED, ORIGIN, calibrated, is_placed
 from inkgate.fields.checks import run_checks
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
 from inkgate.fields.codes.printed import MRZ_PRINTED
@@ -62,9 +63,11 @@ def answer(
     notes: tuple[str, ...] = (),
     *,
     find_items: bool = True,
+    calibrate: bool = True,
 ) -> Extraction:
     """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays of objects
-    get the rows of tables if `find_items`. `notes`: of what could not be asked.
+    get the rows of tables if `find_items`. `notes`: of what could not be asked. `calibrate`: whether the confidence
+    of what rules find is how often such values are right, where that was measured.
     """
     folded = [FoldedPage.of(page) for page in pages]
     leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
@@ -81,7 +84,9 @@ def answer(
     checks = (*run_checks(fields, schema.checks), *of_codes)
     if REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)) is not None:
         checks = (*checks, missing)
-    fields = {path: _checked(field, checks, least_confidence) for path, field in fields.items()}
+    fields = {path: _checked(field, checks) for path, field in fields.items()}
+    measured = {leaf.path for leaf in leaves if calibrate and schema.name in MEASURED}
+    fields = {path: _sure(field, least_confidence, calibrate=path in measured) for path, field in fields.items()}
     return Extraction(
         document_type=schema.name,
         data=_data(schema, fields, items),
@@ -111,11 +116,10 @@ def _field(
         if shown is not None:
             confidence = sources[0].confidence * _OF_MATCH[sources[0].match] * proposal.score
             clear = value is None or sources[0].match is Match.CODE or _is_clear(leaf, value, sources[0])
-            sure = confidence >= least and clear
             return FieldValue(
                 leaf.path,
                 leaf.kind,
-                FieldStatus.FOUND if sure else FieldStatus.UNCERTAIN,
+                FieldStatus.FOUND if clear else FieldStatus.UNCERTAIN,
                 value=shown,
                 text=sources[0].text if isinstance(value, ParsedValue) else proposal.text,
                 confidence=confidence,
@@ -231,7 +235,7 @@ def _readings(value: ParsedValue | None) -> tuple[str, ...]:
     return tuple(map(str, value.readings[1:])) if value is not None else ()
 
 
-def _checked(field: FieldValue, checks: Sequence[Check], least: float) -> FieldValue:
+def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
     """The field with the checks that it took part in."""
     mine = [check for check in checks if field.path in check.paths]
     if field.confidence is None or not mine:
@@ -240,11 +244,22 @@ def _checked(field: FieldValue, checks: Sequence[Check], least: float) -> FieldV
     if all(check.passed for check in mine):
         tells = any(check.code not in PASSED_BY_MOST for check in mine)
         confidence = 1 - _BY_CHECK * (1 - field.confidence) if tells else field.confidence
-        found = field.status is FieldStatus.UNCERTAIN and confidence >= least and field.kind != "date"
-        return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if found else field.status)
+        clear = field.status is FieldStatus.UNCERTAIN and field.kind != "date" and tells
+        return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if clear else field.status)
     contradicted = all(check.passed or check.code in _CONTRADICTIONS for check in mine)
     status = FieldStatus.CONFLICT if contradicted else FieldStatus.INVALID
     return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=status)
+
+
+def _sure(field: FieldValue, least: float, *, calibrate: bool) -> FieldValue:
+    """The field with its confidence as it is told, `uncertain` if that is low. A failing check says more."""
+    if field.confidence is None:
+        return field
+    confidence = field.confidence
+    if calibrate and field.origin == ORIGIN and field.kind != "boolean":
+        confidence = calibrated(confidence, placed=is_placed(field.kind, field.sources[0].label))
+    doubtful = field.status is FieldStatus.FOUND and confidence < least
+    return replace(field, confidence=confidence, status=FieldStatus.UNCERTAIN if doubtful else field.status)
 
 
 def _item_fields(

@@ -18,6 +18,8 @@ _WEIGHTS: Final = tuple(
         (r"\bprint|\bdue\b|\bexp|valid|until|birth|\bfrom\b|\bto\b|deliver|promo|return|\bsince", -3.0),
     )
 )
+_OF_SEVERAL: Final = 0.9
+"""Score of one of several times."""
 
 
 def find_date(pages: PrintedPages) -> FieldCandidate | None:
@@ -34,8 +36,12 @@ def find_date(pages: PrintedPages) -> FieldCandidate | None:
 
 
 def find_time(pages: PrintedPages, date: FieldCandidate | None) -> FieldCandidate | None:
-    """The time nearest to the date; without a date the first."""
+    """The time nearest to the date; without a date the first. It is less sure if the paper has other times, as of the
+    order and of the payment.
+    """
     times: Sequence[FieldCandidate] = candidates_of(pages, KINDS["time"])
-    if not times or date is None:
-        return times[0] if times else None
-    return min(times, key=lambda each: (abs(each.row - date.row), each.row))
+    if not times:
+        return None
+    best = times[0] if date is None else min(times, key=lambda each: (abs(each.row - date.row), each.row))
+    different = {each.value.readings[0] for each in times if each.value is not None}
+    return replace(best, score=_OF_SEVERAL) if len(different) > 1 else best

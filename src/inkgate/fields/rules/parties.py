@@ -31,6 +31,8 @@ _DIGIT = re.compile(r"\d")
 _PHONE_LABEL = re.compile(r"\b(?:tele?phone|tele?|te1|tel|phone|ph|h/?p|mobile|fon|电话|電話)\b\W*", re.IGNORECASE)
 _PHONE = re.compile(r"\+?\(?\d[\d\s()./-]{5,16}\d")
 _PHONE_FORM = re.compile(r"\(?\d{2,4}\)?[\s-]{1,2}\d{3,4}[\s-]?\d{3,4}")
+_BROKEN_PHONE: Final = 0.85
+"""Score of a number with one bracket: (905) 889-80)0 has a digit that was read as one."""
 
 
 def find_name(pages: PrintedPages) -> FieldCandidate | None:
@@ -70,7 +72,9 @@ def find_phone(pages: PrintedPages) -> FieldCandidate | None:
             continue
         text = number[0].strip()
         if labelled or (row.number < HEAD_ROWS and _PHONE_FORM.fullmatch(text)):
-            return FieldCandidate(text, row.page, row.number, row.lines, labelled[0] if labelled else "", score=1.0)
+            label, whole = labelled[0] if labelled else "", text.count("(") == text.count(")")
+            score = 1.0 if whole else _BROKEN_PHONE
+            return FieldCandidate(text, row.page, row.number, row.lines, label, score=score)
     return None
 
 
