@@ -4,9 +4,9 @@
 
 The arguments are those of `benchmarks.fields`. Prints the curves for src/inkgate/fields/calibrated.py, and the expected
 calibration error of the rules' own confidence and of curves that were fitted on other documents (ten folds by
-document). The plot has both. Receipts as lines count a quarter each, as users have images. Each step of a curve
-has one right and one wrong field added, so that a few right ones don't make certainty. Addresses of WildReceipt are left out:
-the truth has their lines in another order.
+document). The plot has both. Receipts as lines count a quarter each, as users have images. Each step of a
+curve has one right and one wrong field added, so that a few right ones don't make certainty. Addresses of WildReceipt
+are left out: the truth has their lines in another order.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ STEP = 0.005
 """Confidences are rounded to this before the fit."""
 mpl.rcParams["svg.hashsalt"] = "inkgate"
 mpl.rcParams["svg.fonttype"] = "none"
+mpl.rcParams.update(
+    dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), "#808080")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,24 +142,21 @@ def show(name: str, rows: Sequence[tuple[RatedField, float]]) -> None:
 
 def draw(file: Path, before: CalibrationCurve, after: CalibrationCurve) -> None:
     """Share right by mean confidence; the area of a point grows with its fields."""
-    grey = "#808080"
-    keys = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    with mpl.rc_context(dict.fromkeys(keys, grey)):
-        figure = Figure(figsize=(7.0, 4.0), layout="constrained")
-        axes = figure.add_subplot()
-        axes.plot([0.3, 1], [0.3, 1], color=grey, linestyle=":", label="right as often as it says")
-        for label, shown, colour in (("by hand", before, "#d08030"), ("calibrated", after, "#3080d0")):
-            points = [(each.confidence, each.right, each.count) for each in shown.bins]
-            x, y, count = zip(*points, strict=True)
-            axes.plot(x, y, color=colour, linewidth=1)
-            axes.scatter(x, y, s=[8 + each**0.5 * 6 for each in count], color=colour, label=label)
-        axes.set_xlabel("confidence")
-        axes.set_ylabel("share right")
-        axes.set_xlim(0.3, 1.02)
-        axes.set_ylim(0.3, 1.02)
-        axes.grid(alpha=0.3)
-        axes.legend(framealpha=0, loc="lower right")
-        figure.savefig(file, metadata={"Date": None}, transparent=True)
+    figure = Figure(figsize=(7.0, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0.3, 1], [0.3, 1], color="#808080", linestyle=":", label="right as often as it says")
+    for label, shown, colour in (("the rules' own", before, "#d08030"), ("calibrated", after, "#3080d0")):
+        points = [(each.confidence, each.right, each.count) for each in shown.bins]
+        x, y, count = zip(*points, strict=True)
+        axes.plot(x, y, color=colour, linewidth=1)
+        axes.scatter(x, y, s=[8 + 2 * each**0.5 * 3 for each in count], color=colour, label=label)
+    axes.set_xlabel("confidence")
+    axes.set_ylabel("share right")
+    axes.set_xlim(0.3, 1.02)
+    axes.set_ylim(0.3, 1.02)
+    axes.grid(alpha=0.3)
+    axes.legend(framealpha=0, loc="lower right")
+    figure.savefig(file, metadata={"Date": None}, transparent=True)
 
 
 def main() -> None:
@@ -168,7 +168,7 @@ def main() -> None:
     fields = list(rated(asked.manifest, asked.read, asked.receipts))
     for placed, knots in curves(fields).items():
         print("PLACED" if placed else "LABELLED", "=", tuple(knots))
-        assert all(low[1] <= high[1] for low, high in pairwise(knots))  # noqa: S101 - isotonic
+        assert all(low[1] <= high[1] for low, high in pairwise(knots))
     before = [(each, each.confidence) for each in fields]
     after = of_other_documents(fields)
     show("the rules' own", before)

@@ -16,7 +16,7 @@ def test_curves_never_fall_and_stay_between_zero_and_one() -> None:
         assert all(low[0] < high[0] and low[1] <= high[1] for low, high in pairwise(knots))
         values = [calibrated(step / 200, placed=placed) for step in range(201)]
         assert all(0 <= low <= high <= 1 for low, high in pairwise(values))
-        assert values[0] == 0 and values[-1] == knots[-1][1]
+        assert (values[0], values[-1]) == (0.0, knots[-1][1])
 
 
 def test_between_its_knots_a_curve_is_a_line() -> None:

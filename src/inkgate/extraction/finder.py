@@ -116,7 +116,8 @@ class FieldFinder:
             proposals, find, notes = {}, False, (*notes, TYPE_UNLIKELY)
         elif proposals is None:
             proposals = proposed(pages, schema, [model_proposals(pages, schema), asked or {}])
-        return answer(pages, schema, proposals, self._settings.least_confidence, notes, find_items=find)
+        found = answer(pages, schema, proposals, self._settings.least_confidence, find_items=find)
+        return replace(found, notes=notes)
 
 
 def field_finder(settings: Settings) -> FieldFinder:

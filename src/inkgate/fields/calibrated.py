@@ -20,7 +20,8 @@ Knots = Sequence[tuple[float, float]]
 PLACED: Final[Knots] = ((0.359, 0.333), (0.433, 0.726), (0.564, 0.857), (0.869, 0.904))
 """Texts without a label, as names and addresses of merchants are. Rules' confidence, and share right."""
 LABELLED: Final[Knots] = ((0.515, 0.333), (0.799, 0.857), (0.973, 0.989))
-"""Other values. Both of 2026-11-25, from 1,597 fields of 369 documents: SROIE, WildReceipt, invoice2data, Azure's forms."""
+"""Other values. Both of 2026-11-25, from 1,597 fields of 369 documents: SROIE, WildReceipt, invoice2data, and Azure's
+forms."""
 
 
 def is_placed(kind: str, label: str) -> bool:

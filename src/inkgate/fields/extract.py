@@ -60,14 +60,13 @@ def answer(
     schema: FieldSchema,
     proposals: Mapping[str, Sequence[Proposal]],
     least_confidence: float = LEAST_CONFIDENCE,
-    notes: tuple[str, ...] = (),
     *,
     find_items: bool = True,
     calibrate: bool = True,
 ) -> Extraction:
     """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays of objects
-    get the rows of tables if `find_items`. `notes`: of what could not be asked. `calibrate`: whether the confidence
-    of what rules find is how often such values are right, where that was measured.
+    get the rows of tables if `find_items`. `calibrate`: whether the confidence of what rules find is how often
+    such values are right, where that was measured.
     """
     folded = [FoldedPage.of(page) for page in pages]
     leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
@@ -93,7 +92,6 @@ def answer(
         fields=fields,
         checks=checks,
         status=_status(fields, checks, lost=any(page.error is not None for page in pages)),
-        notes=notes,
     )
 
 
