@@ -201,7 +201,7 @@ WRONG_OPTIONS: list[tuple[dict[str, object], int, str]] = [
         422,
         "schema_invalid",
     ),
-    ({"bbox_annotation_format": {}}, 501, "feature_unavailable"),
+    ({"bbox_annotation_format": {}}, 422, "options_invalid"),
     ({"document_annotation_prompt": "Total?"}, 501, "feature_unavailable"),
     ({"model": "gpt-4o"}, 404, "engine_unknown"),
     ({"pages": [9]}, 422, "pages_invalid"),

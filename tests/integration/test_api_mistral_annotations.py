@@ -84,3 +84,6 @@ async def test_lines_of_a_batch_are_annotated(tmp_path: Path) -> None:
         bad = {"custom_id": "c", "body": body(document_annotation_format={"type": "json_schema"})}
         refused = await api.client.post("/v1/batch/jobs", json={"endpoint": "/v1/ocr", "requests": [*lines, bad]})
         assert (refused.status_code, "Line 3" in refused.text) == (422, True)
+        figures = {"custom_id": "c", "body": body(bbox_annotation_format=FORMAT)}
+        refused = await api.client.post("/v1/batch/jobs", json={"endpoint": "/v1/ocr", "requests": [figures]})
+        assert (refused.status_code, refused.json()["code"]) == (501, "feature_unavailable")

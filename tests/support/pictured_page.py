@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64decode
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,9 @@ from PIL import Image, ImageDraw, ImageFont
 from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
+from inkgate.errors import InputRejected
 from inkgate.pipeline.figure_images import FigureImages
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import Page, PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
 
 _WORDS = ["The", "hills", "north", "of", "the", "town", "were", "drawn", "by", "a", "surveyor"]
@@ -49,17 +51,34 @@ def opened(image: BlockImage | str) -> Image.Image:
     return Image.open(io.BytesIO(data)).convert("RGB")
 
 
-class _PlainEngine(FakeEngine):
-    """What stands inside."""
+@dataclass
+class _AskedEngine(FakeEngine):
+    """A FakeEngine that answers questions with `answers`, by name; without any, it does not support them."""
+
+    answers: Mapping[str, object] | None = None
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        if task.kind is not TaskKind.EXTRACT:
+            return await super().read(page, task, caller)
+        self.tasks.append(task)
+        if self.answers is None:
+            raise InputRejected("task_unsupported", "It has no such prompt.")
+        said = {name: self.answers[name] for name in task.fields if name in self.answers}
+        return PageResult(page.index, page.size.width, page.size.height, fields=said, engine=self.name)
 
 
 @dataclass
 class PicturedEngine(FakeEngine):
-    """A FakeEngine with the layer that keeps figures as images."""
+    """A FakeEngine with the layer that keeps figures as images. `answers`: to questions, by name; None: it can't be
+    asked.
+    """
+
+    answers: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
         self._layer = FigureImages(
-            _PlainEngine(self.name, self.failing, self.gate, self.reading, self.tasks), Threads("test_images", 1)
+            _AskedEngine(self.name, self.failing, self.gate, self.reading, self.tasks, answers=self.answers),
+            Threads("test_images", 1),
         )
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:

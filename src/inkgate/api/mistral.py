@@ -19,16 +19,23 @@ from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, pages
 from inkgate.api.http.options import Native, choose, flag, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody
-from inkgate.api.mistral_response import DocumentSource, MistralAnswer, MistralOptions, MistralRequest
+from inkgate.api.mistral_response import (
+    DocumentSource,
+    MistralAnswer,
+    MistralOptions,
+    MistralRequest,
+    figures_of,
+)
 from inkgate.caller import Caller
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
+from inkgate.extraction.figures import FigureAnnotator
 from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.as_json import extraction_to_dict
 from inkgate.reader import ReadOptions
 from inkgate.types import Document, DocumentResult, Task, TaskKind
 
-_LISTS = frozenset({"pages", "document", "document_annotation_format"})
+_LISTS = frozenset({"pages", "document", "document_annotation_format", "bbox_annotation_format"})
 """Fields that forms send as JSON text."""
 _FLAGS = frozenset({"include_image_base64", "extract_header", "extract_footer", "include_blocks"})
 _DIGITS = 10
@@ -48,11 +55,13 @@ class Mistral:
             options = parse(MistralOptions, received.body.fields)
             options.refuse_what_is_missing(await _names(received))
             found = await _get(parse(MistralRequest, received.body.fields).document, received)
-        asked = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=select(options.pages, first=0))
+        task = Task(kind=TaskKind.PARSE, images=options.images)
+        asked = ReadOptions(task=task, pages=select(options.pages, first=0))
         answer = MistralAnswer(options)
         request = ReadRequest(found, asked, shape, answer.document, answer.page)
-        schema = options.annotation_schema()
-        return await _annotated(request, schema, answer, received) if schema else request
+        if options.annotation_schema() or options.figure_schema():
+            return await _annotated(request, answer, received)
+        return request
 
     async def _from_form(self, received: ReceivedRequest) -> tuple[MistralOptions, Document]:
         fields = {key: await _decoded(key, value, received) for key, value in received.body.fields.items()}
@@ -68,20 +77,34 @@ class Mistral:
         return problem.response()
 
 
-async def _annotated(
-    request: ReadRequest, schema: str, answer: MistralAnswer, received: ReceivedRequest
-) -> ReadRequest:
-    """The request, with the fields of a schema in `document_annotation`. Raises InputRejected."""
+async def _annotated(request: ReadRequest, answer: MistralAnswer, received: ReceivedRequest) -> ReadRequest:
+    """The request, with fields in `document_annotation` and what a model says of figures in `image_annotation`.
+
+    Raises:
+        InputRejected: a schema can't be used, or the response has another form than Mistral's.
+    """
     if request.shape is not Native.FORM:
         raise InputRejected("not_acceptable", "Annotations are answered in Mistral's JSON only.")
-    finder = received.context.service.fields
-    wanted = await finder.wanted(FieldRequest(schema=schema))
+    service, options = received.context.service, answer.options
+    finder, limits = service.fields, received.context.settings.limits
+    of_document, of_figures = [
+        await finder.wanted(FieldRequest(schema=schema)) if schema else None
+        for schema in (options.annotation_schema(), options.figure_schema())
+    ]
+    annotator = FigureAnnotator(service.gateway.reader, limits.page_window, limits.time_s)
 
     async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
-        extraction = await finder.find(result, wanted, caller)
-        return partial(answer.annotated, extraction_to_dict(extraction)["data"])
+        shown = answer
+        if of_figures is not None and of_figures.schema is not None:
+            figures = [figure.image for page in result.pages for figure in figures_of(page, options) if figure.image]
+            shown = replace(answer, annotations=await annotator.annotate(figures, of_figures.schema, caller))
+        if of_document is None:
+            return shown.document
+        extraction = await finder.find(result, of_document, caller)
+        return partial(shown.annotated, extraction_to_dict(extraction)["data"])
 
-    return replace(request, options=finder.read_options(wanted, request.options), find=find)
+    asked = request.options if of_document is None else finder.read_options(of_document, request.options)
+    return replace(request, options=asked, find=find)
 
 
 async def _names(received: ReceivedRequest) -> tuple[str, ...]:
@@ -160,6 +183,14 @@ _REQUEST: Json = {
                     "include_blocks": {"type": "boolean"},
                     "confidence_scores_granularity": {"type": "string", "enum": ["word", "page"]},
                     "document_annotation_format": {"type": "string", "description": "As JSON."},
+                    "bbox_annotation_format": {"type": "string", "description": "As JSON."},
+                    "include_image_base64": {"type": "boolean"},
+                    "image_limit": {"type": "integer", "minimum": 0, "description": "Images of a page."},
+                    "image_min_size": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Least width and height of an image, in pixels of the page.",
+                    },
                 },
             }
         },
@@ -185,7 +216,11 @@ _PAGE: Json = {
                     **dict.fromkeys(_CORNERS, _INTEGER_OR_NULL),
                     "image_base64": {
                         **_STRING_OR_NULL,
-                        "description": "Always null: figures are located, not cut out.",
+                        "description": "A `data:` URL, with `include_image_base64`.",
+                    },
+                    "image_annotation": {
+                        **_STRING_OR_NULL,
+                        "description": "What the model says of the figure, as JSON in a string.",
                     },
                 },
             },
@@ -223,7 +258,8 @@ MISTRAL_OPERATION: Json = {
     "summary": "Mistral OCR",
     "operation_id": "read_mistral",
     "description": "`document_annotation_format` with a JSON Schema finds fields, as `/extract` does. "
-    "`document_annotation_prompt` and `bbox_annotation_format` return 501 unless they are null.",
+    "`bbox_annotation_format` asks the model about each figure. `document_annotation_prompt` returns 501 unless it is "
+    "null, and so does `bbox_annotation_format` without a model that answers questions about images.",
     "responses": {
         200: {
             "description": "The document. The Accept header can choose the other formats of `/ocr`.",

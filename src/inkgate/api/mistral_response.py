@@ -1,15 +1,15 @@
 """Options of Mistral's OCR, and documents in its form: Markdown pages, with figures, tables, blocks and confidence on
 request.
 
-Additions: `status` of the document and `error` of a page. Differences: `image_base64` is null (figures are
-located, not cut out), and `dpi` is 72 if a page's resolution is unknown, because Mistral's clients need a number.
+Additions: `status` of the document and `error` of a page. Difference: `dpi` is 72 if a page's resolution is unknown,
+because Mistral's clients need a number.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -21,6 +21,8 @@ from inkgate.api.http.options import Pages
 from inkgate.codec import encodable, page_to_dict
 from inkgate.documents.formats.markdown import content_of
 from inkgate.errors import InputRejected
+from inkgate.extraction.figures import NO_MODEL_FOR_FIGURES
+from inkgate.layout.figure_links import beside_image
 from inkgate.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 
 _MODELS = ("mistral-ocr", "inkgate")
@@ -78,38 +80,49 @@ class MistralOptions(BaseModel):
         """Rejects unsupported options. `names`: the engine's name first, then its models'.
 
         Raises:
-            InputRejected: "feature_unavailable" for annotations by a prompt and of figures, "engine_unknown" for an
-                unknown model.
+            InputRejected: "feature_unavailable" for annotations by a prompt, and of figures by an engine that can't be
+                asked; "engine_unknown" for an unknown model.
         """
         if self.document_annotation_prompt is not None:
             why = "`document_annotation_prompt` is not supported: fields are found by the schema's names and titles."
             raise InputRejected("feature_unavailable", why)
-        if self.bbox_annotation_format is not None:
-            raise InputRejected(
-                "feature_unavailable", "`bbox_annotation_format` is not supported: figures are located."
-            )
+        if self.figure_schema() and names[0] == "ppocr":
+            raise InputRejected("feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}")
         if self.model is None or self.model in names or self.model.startswith(_MODELS):
             return
         raise InputRejected("engine_unknown", f"No model has this name. This service has `{names[0]}`.")
 
-    def annotation_schema(self) -> str:
-        """The JSON Schema of `document_annotation_format` as text; empty if no annotation is asked for.
+    @property
+    def images(self) -> bool:
+        """Whether the pixels of figures are needed."""
+        return bool(self.include_image_base64) or bool(self.figure_schema())
 
-        Raises:
-            InputRejected: "options_invalid": it is of another type than `json_schema`, or has no schema.
-        """
-        wanted = self.document_annotation_format
-        if wanted is None or (isinstance(wanted, dict) and wanted.get("type") == "text"):
-            return ""
-        named = wanted.get("json_schema") if isinstance(wanted, dict) else None
-        schema = named.get("schema") if isinstance(named, dict) else None
-        if not isinstance(schema, dict) or wanted.get("type") != "json_schema":
-            why = "document_annotation_format: it must have the type `json_schema`, and `json_schema` with a `schema`."
-            raise InputRejected("options_invalid", why)
-        try:
-            return encodable(json.dumps(schema, ensure_ascii=False, allow_nan=False))
-        except (ValueError, RecursionError) as error:
-            raise InputRejected("schema_invalid", "The schema can't be used: it is not JSON.") from error
+    def annotation_schema(self) -> str:
+        """The JSON Schema of `document_annotation_format`; see `_schema`."""
+        return _schema("document_annotation_format", self.document_annotation_format)
+
+    def figure_schema(self) -> str:
+        """The JSON Schema of `bbox_annotation_format`; see `_schema`."""
+        return _schema("bbox_annotation_format", self.bbox_annotation_format)
+
+
+def _schema(option: str, wanted: object) -> str:
+    """A JSON Schema as text; empty if no annotation is asked for.
+
+    Raises:
+        InputRejected: "options_invalid": `wanted` is of another type than `json_schema`, or has no schema.
+    """
+    if wanted is None or (isinstance(wanted, dict) and wanted.get("type") == "text"):
+        return ""
+    named = wanted.get("json_schema") if isinstance(wanted, dict) and wanted.get("type") == "json_schema" else None
+    schema = named.get("schema") if isinstance(named, dict) else None
+    if not isinstance(schema, dict):
+        why = f"{option}: it must have the type `json_schema`, and `json_schema` with a `schema`."
+        raise InputRejected("options_invalid", why)
+    try:
+        return encodable(json.dumps(schema, ensure_ascii=False, allow_nan=False))
+    except (ValueError, RecursionError) as error:
+        raise InputRejected("schema_invalid", "The schema can't be used: it is not JSON.") from error
 
 
 class MistralRequest(MistralOptions):
@@ -135,9 +148,10 @@ _BLOCK_TYPES: Mapping[BlockType, str] = {
 
 @dataclass(frozen=True, slots=True)
 class MistralAnswer:
-    """Converts documents as `options` say."""
+    """Converts documents as `options` say. `annotations`: JSON about figures, by the names of their images."""
 
     options: MistralOptions
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     def annotated(self, data: Mapping[str, object], result: DocumentResult) -> dict[str, Any]:
         """The whole response with the fields that were found."""
@@ -158,7 +172,7 @@ class MistralAnswer:
 
     def page(self, page: PageResult) -> dict[str, Any]:
         """One of `pages`."""
-        shown = _Page(page, self.options)
+        shown = _Page(page, self)
         markdown = shown.markdown()
         return {
             "index": page.index,
@@ -179,18 +193,21 @@ class MistralAnswer:
         }
 
 
-class _Page:
-    def __init__(self, page: PageResult, options: MistralOptions) -> None:
-        self._page = page
-        self._options = options
-        blocks = page.blocks or ()
-        self._tables = [block for block in blocks if block.type is BlockType.TABLE]
-        self._figures = [block for block in blocks if block.type is BlockType.FIGURE and self._wanted(block)]
-        self._figures = self._figures[: options.image_limit]
+def figures_of(page: PageResult, options: MistralOptions) -> list[Block]:
+    """The figures of a page that are wanted: `image_min_size` of width and height, at most `image_limit`."""
+    least = options.image_min_size or 0
+    figures = [block for block in page.blocks or () if block.type is BlockType.FIGURE]
+    wanted = (block for block in figures if min(block.box[2] - block.box[0], block.box[3] - block.box[1]) >= least)
+    return list(wanted)[: options.image_limit]
 
-    def _wanted(self, block: Block) -> bool:
-        left, top, right, bottom = block.box
-        return min(right - left, bottom - top) >= (self._options.image_min_size or 0)
+
+class _Page:
+    def __init__(self, page: PageResult, answer: MistralAnswer) -> None:
+        self._page = page
+        self._options = answer.options
+        self._annotations = answer.annotations
+        self._tables = [block for block in page.blocks or () if block.type is BlockType.TABLE]
+        self._figures = figures_of(page, answer.options)
 
     def markdown(self) -> str:
         """The page's Markdown. It includes header and footer unless they are extracted; extracted tables are replaced
@@ -226,8 +243,15 @@ class _Page:
         """
         at = 0
         for block in self._page.blocks or ():
-            if block in self._figures:
-                link = _image_link(_image_id(self._figures.index(block)))
+            link = f"![{name}]({name})" if (name := self._image_id(block)) else ""
+            if block.image is not None and block.type is BlockType.FIGURE:
+                found = markdown.find(block.markdown, at)
+                if found >= 0:
+                    shown = "\n\n".join(part for part in (link, beside_image(block)) if part)
+                    rest = markdown[found + len(block.markdown) :]
+                    markdown = markdown[:found] + shown + rest if shown else markdown[:found] + rest.lstrip("\n")
+                    at = found + len(shown)
+            elif link:
                 before = markdown[:at] + "\n\n" if at else ""
                 after = "\n\n" + markdown[at:].lstrip("\n") if markdown[at:].strip() else ""
                 markdown = f"{before}{link}{after}"
@@ -238,9 +262,20 @@ class _Page:
 
     def images(self) -> list[dict[str, Any]]:
         return [
-            {"id": _image_id(number), **_corners(figure.box), "image_base64": None, "image_annotation": None}
-            for number, figure in enumerate(self._figures)
+            {
+                "id": self._image_id(figure),
+                **_corners(figure.box),
+                "image_base64": figure.image.data_url if figure.image and self._options.include_image_base64 else None,
+                "image_annotation": self._annotations.get(figure.image.name) if figure.image else None,
+            }
+            for figure in self._figures
         ]
+
+    def _image_id(self, block: Block) -> str:
+        """The figure's ID; empty for a block that is none, or not wanted."""
+        number = next((number for number, figure in enumerate(self._figures) if figure is block), -1)
+        drawing = block.image is not None and block.image.mime_type == "image/png"
+        return f"img-{number}.{'png' if drawing else 'jpeg'}" if number >= 0 else ""
 
     def tables(self) -> list[dict[str, Any]]:
         if self._options.table_format is None:
@@ -286,9 +321,10 @@ class _Page:
         return [self._block(block) for block in self._page.blocks or () if block.type not in MARK_TYPES]
 
     def _block(self, block: Block) -> dict[str, Any]:
-        shown = {"type": _BLOCK_TYPES[block.type], "content": encodable(block.markdown), **_corners(block.box)}
+        content = beside_image(block) if block.type is BlockType.FIGURE else block.markdown
+        shown = {"type": _BLOCK_TYPES[block.type], "content": encodable(content), **_corners(block.box)}
         if block.type is BlockType.FIGURE:
-            shown["image_id"] = _image_id(self._figures.index(block)) if block in self._figures else ""
+            shown["image_id"] = self._image_id(block)
         if block.type is BlockType.TABLE:
             extracted = self._options.table_format is not None
             shown["table_id"] = self._table_id(self._tables.index(block)) if extracted else None
@@ -319,14 +355,6 @@ def _placed(words: Sequence[Word | TextWord], markdown: str) -> list[dict[str, A
 def _corners(box: Box) -> dict[str, int]:
     left, top, right, bottom = (round(float(value)) for value in box)
     return {"top_left_x": left, "top_left_y": top, "bottom_right_x": right, "bottom_right_y": bottom}
-
-
-def _image_link(name: str) -> str:
-    return f"![{name}]({name})"
-
-
-def _image_id(number: int) -> str:
-    return f"img-{number}.jpeg"
 
 
 def _text(value: str | None) -> str | None:

@@ -120,6 +120,8 @@ async def job_of(
     try:
         options = parse(MistralOptions, line.body)
         options.refuse_what_is_missing((context.service.engine.name, *await context.served.known()))
+        if options.figure_schema():
+            raise InputRejected("feature_unavailable", "`bbox_annotation_format` is not supported in batches.")
         source = parse(MistralRequest, line.body).document
         schema = options.annotation_schema()
         if schema:
@@ -134,7 +136,7 @@ async def job_of(
             source=place,
             name=name,
             options=JobOptions(
-                Task(kind=TaskKind.PARSE),
+                Task(kind=TaskKind.PARSE, images=options.images),
                 pages_text(select(options.pages, first=0)),
                 form=_LINE_FORM.dump_json(form).decode(),
             ),

@@ -1,0 +1,93 @@
+"""Asks the engine about figures: each image is read as a document of its own, with the names of a schema's fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import anyio
+import structlog
+
+from inkgate.block_image import BlockImage
+from inkgate.caller import Caller
+from inkgate.codec import encodable
+from inkgate.concurrency import single_error
+from inkgate.errors import InkgateError, InputRejected, from_page_error
+from inkgate.fields.annotation import annotation
+from inkgate.fields.schema import FieldSchema
+from inkgate.reader import Reader, ReadOptions
+from inkgate.types import Document, Task, TaskKind
+
+log = structlog.get_logger(__name__)
+
+MOST_FIGURES: Final = 100
+"""Of a document. Further ones are not asked about."""
+NO_MODEL_FOR_FIGURES: Final = (
+    "this engine can't be asked about figures. Set `engine.name` to a model that extracts fields: "
+    "hunyuanocr, glm-ocr, qwen3-vl or qwen2.5-vl."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureAnnotator:
+    """Reads as any caller does: each figure is charged to the caller, takes its turn among other pages, and is kept in
+    the cache.
+
+    Attributes:
+        at_once: figures of one document that are asked about at once.
+        time_s: for all figures of a document.
+    """
+
+    reader: Reader
+    at_once: int
+    time_s: float
+
+    async def annotate(self, images: Sequence[BlockImage], schema: FieldSchema, caller: Caller) -> Mapping[str, str]:
+        """What the engine says of the images, by their names, as JSON in the form of `schema`. What it says is not
+        looked up on the page: a description is not printed there. Images that failed are left out.
+
+        Raises:
+            InputRejected: "feature_unavailable": the engine can't be asked, or the schema has nothing but arrays.
+            InkgateError: all images failed: the first one's error.
+        """
+        names = tuple(schema.questions)
+        if not names:
+            raise InputRejected("feature_unavailable", "`bbox_annotation_format`: the schema has only arrays.")
+        caller = replace(caller, deadline=min(caller.deadline, anyio.current_time() + self.time_s))
+        options = ReadOptions(Task(TaskKind.EXTRACT, detect_rotation=False, fields=names))
+        waiting = iter(images[:MOST_FIGURES])
+        said: dict[str, str] = {}
+        errors: list[InkgateError] = []
+
+        async def ask() -> None:
+            for image in waiting:
+                try:
+                    fields = await self._asked(image, options, caller)
+                except InkgateError as error:
+                    log.info("figure_not_annotated", code=error.code)
+                    errors.append(error)
+                else:
+                    said[image.name] = encodable(json.dumps(annotation(schema, fields), ensure_ascii=False))
+
+        with single_error():
+            async with anyio.create_task_group() as group:
+                for _ in range(self.at_once):
+                    group.start_soon(ask)
+        if errors and not said:
+            raise _unavailable(errors[0])
+        return said
+
+    async def _asked(self, image: BlockImage, options: ReadOptions, caller: Caller) -> Mapping[str, object]:
+        async with self.reader.read(Document(image.data, image.name), options, caller) as reading:
+            (page,) = (await reading.all()).pages
+        if page.error is not None:
+            raise from_page_error(page.error)
+        return page.fields or {}
+
+
+def _unavailable(error: InkgateError) -> InkgateError:
+    if error.code != "task_unsupported":
+        return error
+    return InputRejected("feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}")
