@@ -77,13 +77,14 @@ bench: setup-dev ## measure the engine on the documents of MANIFEST, and the ser
 bench-pdf: setup-dev ## measure a long PDF made of the images in FOLDER (minutes)
 	$(BIN)/python benchmarks/long_pdf.py $(FOLDER) $(ARGS)
 
-wheel: site ## build the wheel, with the documentation in it, into dist/
+wheel: site ## build the wheels, inkgate with the documentation and inkgate-client, into dist/
 	@rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist packaging/client
 
 wheelhouse: wheel ## write dist/wheelhouse.tar: all packages with the EXTRAS, to install without a network
 	@rm -rf dist/wheelhouse && mkdir -p dist/wheelhouse
-	@wheel=$$(ls dist/*.whl) && $(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: \
+	@wheel=$$(ls dist/inkgate-*.whl) && $(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: \
 		--dest dist/wheelhouse --constraint constraints.txt "$$wheel[$(EXTRAS)]"
 	@cp constraints.txt dist/wheelhouse/
 	@tar -cf dist/wheelhouse.tar -C dist wheelhouse

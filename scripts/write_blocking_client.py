@@ -12,18 +12,25 @@ import sys
 from generated import ROOT, write_or_check
 
 CLIENT = ROOT / "src" / "inkgate" / "client"
-NAMES = {"awaited": "blocking", "awaited_calls": "blocking_calls", "awaited_jobs": "blocking_jobs"}
+NAMES = {
+    "awaited": "blocking",
+    "awaited_calls": "blocking_calls",
+    "awaited_documents": "blocking_documents",
+    "awaited_jobs": "blocking_jobs",
+}
 _DOCSTRING = '"""Of the blocking client. Written by scripts/write_blocking_client.py from {}.py: change it there."""'
 _WORDS = NAMES | {
     "AsyncBaseTransport": "BaseTransport",
     "AsyncCalls": "Calls",
     "AsyncClient": "Client",
+    "AsyncClientDocument": "ClientDocument",
     "AsyncInkgateClient": "InkgateClient",
     "AsyncIterator": "Iterator",
     "AsyncJobHandle": "JobHandle",
     "AsyncJobPages": "JobPages",
     "AsyncJobs": "Jobs",
     "AsyncPages": "Pages",
+    "AsyncSourceOf": "SourceOf",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "__aiter__": "__iter__",
@@ -31,6 +38,7 @@ _WORDS = NAMES | {
     "aiter_bytes": "iter_bytes",
     "aread": "read",
     "asynccontextmanager": "contextmanager",
+    "each_awaited": "each",
     "pause_awaited": "pause",
 }
 

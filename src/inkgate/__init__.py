@@ -42,7 +42,15 @@ if not TYPE_CHECKING:  # type checkers would believe that every name exists
     def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+        try:
+            module = import_module(_HOMES[name])
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith(__name__):
+                raise
+            raise ImportError(
+                f"inkgate.{name} is in inkgate, not in inkgate-client, which is for `inkgate.client` alone."
+            ) from error
+        globals()[name] = found = getattr(module, name)
         return found
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
-import numpy as np
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
@@ -334,10 +334,10 @@ def _upright(published: _PublishedPage) -> PageResult:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, Mapping):
         return dict(value)
     if is_dataclass(value) and not isinstance(value, type):  # the standard library's writer asks for these too
         return {field.name: getattr(value, field.name) for field in fields(value)}
+    if (numpy := sys.modules.get("numpy")) is not None and isinstance(value, numpy.generic):
+        return value.item()
     raise TypeError(f"{type(value).__name__} can't be represented in JSON")

@@ -11,14 +11,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from inkgate.block_image import BlockImage
 
-RgbArray = NDArray[np.uint8]
+if TYPE_CHECKING:  # results need no NumPy, so clients do without it
+    import numpy as np
+    from numpy.typing import NDArray
+
+JsonValue = str | int | float | bool | None
+"""A value of a field."""
+
+RgbArray: TypeAlias = "NDArray[np.uint8]"
 """Pixels, (H, W, 3) uint8 in the order red, green, blue."""
 
 Point = tuple[float, float]

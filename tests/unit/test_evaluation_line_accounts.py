@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.bench.accuracy.line_accounts import account_lines, reduced, reduced_markdown
-from inkgate.layout.markdown import of_text
+from inkgate.layout.escape import of_text
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from inkgate.errors import InputRejected
 from inkgate.fields.corrections import with_corrections, with_kept_corrections
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
-from inkgate.fields.kinds.base import JsonValue
 from inkgate.fields.merged import merged
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
-from inkgate.types import PageError, PageResult
+from inkgate.types import JsonValue, PageError, PageResult
 from support.receipts import RECEIPT, page
 
 SCHEMA = FieldSchema.of(

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inkgate.layout.escape import escape
 from inkgate.layout.footnotes import with_footnotes
-from inkgate.layout.markdown import escape, page_markdown
+from inkgate.layout.markdown import page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.types import Block, BlockType, Line, PageResult
 

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from inkgate.documents.formats.markdown import page_markdown
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
+from inkgate.layout.escape import of_text
 from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.grid import plain_grid
 from inkgate.layout.lists import listing
@@ -135,7 +136,7 @@ def test_a_paragraph_renders_as_its_text(texts: list[str]) -> None:
 @examples
 @given(lists_of_texts.filter(lambda texts: all("\n" not in text for text in texts)))
 def test_plain_text_renders_as_it_is(texts: list[str]) -> None:
-    check_paragraph(markdown.of_text("\n".join(shown(text) for text in texts)), texts)
+    check_paragraph(of_text("\n".join(shown(text) for text in texts)), texts)
 
 
 @examples

@@ -2,8 +2,9 @@
 
 import pytest
 
+from inkgate.layout.escape import escape
 from inkgate.layout.hyphenation import Vocabulary, join_lines
-from inkgate.layout.markdown import escape, title
+from inkgate.layout.markdown import title
 from inkgate.types import BlockType, Line
 from support.layouts import PAGE, PITCH, arrange, column, line, prose
 

@@ -1,7 +1,9 @@
 """Python client of a running inkgate service.
 
     with InkgateClient("http://127.0.0.1:7860") as client:
-        result = client.read("scan.pdf", ReadAs(task="parse"))
+        document = client.read("scan.pdf", pages="1-3")
+        print(document.markdown)
+        document.save("scan.docx")
 
 `AsyncInkgateClient` has the same methods as coroutines. All errors of files, connections and the service are
 ServiceError; FileUnreadable, a subclass, means that the file can't be read.
@@ -10,24 +12,29 @@ ServiceError; FileUnreadable, a subclass, means that the file can't be read.
 from __future__ import annotations
 
 from inkgate.client.awaited import AsyncInkgateClient, AsyncPages
+from inkgate.client.awaited_documents import AsyncClientDocument
 from inkgate.client.awaited_jobs import AsyncJobHandle, AsyncJobPages, AsyncJobs
 from inkgate.client.blocking import InkgateClient, Pages
+from inkgate.client.blocking_documents import ClientDocument
 from inkgate.client.blocking_jobs import JobHandle, JobPages, Jobs
 from inkgate.client.errors import FileUnreadable, ServiceError
 from inkgate.client.fields import ExtractedFields
 from inkgate.client.files import File
 from inkgate.client.job_fields import CorrectionMade, JobFieldsFound
 from inkgate.client.jobs import JobAs, JobListPage, JobPageCounts, JobProblem, JobStatus, JobUnfinished
+from inkgate.client.many import ReadOutcome
 from inkgate.client.requests import ClientRequest, ReadAs
 from inkgate.client.streams import Summary
 from inkgate.fields.asked import FieldsAsked
 
 __all__ = [
+    "AsyncClientDocument",
     "AsyncInkgateClient",
     "AsyncJobHandle",
     "AsyncJobPages",
     "AsyncJobs",
     "AsyncPages",
+    "ClientDocument",
     "ClientRequest",
     "CorrectionMade",
     "ExtractedFields",
@@ -47,6 +54,7 @@ __all__ = [
     "Jobs",
     "Pages",
     "ReadAs",
+    "ReadOutcome",
     "ServiceError",
     "Summary",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import httpx
 
 from inkgate.client import requests
-from inkgate.client.errors import file_errors, refusal_error, service_errors
-from inkgate.client.files import File, load
+from inkgate.client.errors import FileUnreadable, fetch_errors, file_errors, refusal_error, service_errors
+from inkgate.client.files import MOST_FETCHED_BYTES, File, is_url, load, store, url_name
 from inkgate.client.requests import ClientRequest, ResultT
 from inkgate.concurrency import Threads
 
@@ -52,5 +53,24 @@ class AsyncCalls:
 
     async def loaded(self, file: File, name: str) -> tuple[str, bytes]:
         """Name and bytes of `file`. Raises FileUnreadable."""
+        if is_url(file):
+            return name or url_name(file), await self._fetched(file)
         with file_errors(file):
             return await self._threads.run(load, file, name)
+
+    async def store(self, path: str | os.PathLike[str], data: bytes) -> None:
+        """Writes a file. Raises OSError."""
+        await self._threads.run(store, path, data)
+
+    async def _fetched(self, url: str) -> bytes:
+        """A document from elsewhere: without the service's key and headers, and through proxies of the environment."""
+        data = bytearray()
+        with fetch_errors(url):
+            http = httpx.AsyncClient(follow_redirects=True, max_redirects=5, timeout=60.0)
+            async with http, http.stream("GET", url) as answer:
+                answer.raise_for_status()
+                async for chunk in answer.aiter_bytes():
+                    data += chunk
+                    if len(data) > MOST_FETCHED_BYTES:
+                        raise FileUnreadable(f"The document at this URL is larger than {MOST_FETCHED_BYTES} bytes.")
+        return bytes(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import httpx
 
@@ -16,7 +16,7 @@ from inkgate.client.files import File
 from inkgate.client.job_fields import JobFieldsFound, correction, job_fields_parser, job_fields_request
 from inkgate.client.jobs import AS_JOB, LONGEST_WAIT_S, JobAs, JobListPage, JobStatus, JobUnfinished, Patience
 from inkgate.client.pauses import pause_awaited
-from inkgate.client.requests import TEXT, ClientRequest, ReadAs
+from inkgate.client.requests import TEXT, ClientRequest, ReadAs, ReadKeywords, options_given
 from inkgate.client.streams import PageStream, Summary
 from inkgate.codec import parse_document, parse_page
 from inkgate.fields.asked import ModelT
@@ -183,11 +183,17 @@ class AsyncJobs:
         self._calls = calls
 
     async def submit(
-        self, file: File, read_as: ReadAs = TEXT, job_as: JobAs = AS_JOB, name: str = ""
+        self,
+        file: File,
+        read_as: ReadAs = TEXT,
+        job_as: JobAs = AS_JOB,
+        name: str = "",
+        **options: Unpack[ReadKeywords],
     ) -> AsyncJobHandle:
-        """Adds a job for `file`: a path, bytes, or a file open in binary mode. `read_as.timeout_s`: after which no page
-        of the job is begun. Raises ServiceError.
+        """Adds a job for `file`: a path, a URL, bytes, or a file open in binary mode. `options`: `task`, `pages` and
+        others of ReadAs; `timeout_s`: after which no page of the job is begun. Raises ServiceError.
         """
+        read_as = options_given(read_as, options)
         loaded = await self._calls.loaded(file, name)
         return await self._handle(jobs.submission(read_as, job_as, loaded))
 

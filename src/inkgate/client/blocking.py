@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields as fields_of
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self, Unpack, overload
 
 import httpx
 
 from inkgate.client import requests
 from inkgate.client.blocking_calls import Calls
+from inkgate.client.blocking_documents import ClientDocument, SourceOf
 from inkgate.client.blocking_jobs import Jobs
-from inkgate.client.errors import service_errors
+from inkgate.client.errors import ServiceError, service_errors
 from inkgate.client.fields import ExtractedFields, extracting, fitted, parse_document_types, parse_fields
-from inkgate.client.files import File
-from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
+from inkgate.client.files import File, is_url
+from inkgate.client.many import RETRY_S, ReadBatch, ReadOutcome, ReadPatience, each
+from inkgate.client.requests import (
+    PARSE,
+    READ_S,
+    TEXT,
+    ClientRequest,
+    PageKeywords,
+    ReadAs,
+    ReadKeywords,
+    options_given,
+)
 from inkgate.client.streams import PageStream, Summary, count_pages
 from inkgate.codec import parse_document, parse_page
 from inkgate.fields.asked import FieldsAsked, ModelT, Schema
 from inkgate.telemetry.state import State
-from inkgate.types import DocumentResult, PageResult
+from inkgate.types import PageResult
 
 
 class Pages:
@@ -99,26 +112,96 @@ class InkgateClient:
         """Closes the connections."""
         self._calls.close()
 
-    def read(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> DocumentResult:
-        """Reads `file`: a path, bytes, or a file open in binary mode. `name`: of bytes, for messages.
+    def read(
+        self,
+        file: File,
+        read_as: ReadAs | None = None,
+        name: str = "",
+        *,
+        retry_s: float = 0.0,
+        **options: Unpack[ReadKeywords],
+    ) -> ClientDocument:
+        """Reads `file`: a path, a URL, bytes, or a file open in binary mode.
+
+        `options`: `task` (default `parse`: text, blocks and Markdown), `pages`, `language` and others of ReadAs;
+        `read_as`: them in one object. `name`: of bytes, for messages. `retry_s`: how long to retry while the service
+        refuses documents for load or can't be reached.
 
         Raises:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
-        ask = requests.reading(self._calls.loaded(file, name), read_as, "json", self._read_timeout_s)
-        return self._calls.parsed(parse_document, ask)
+        how = options_given(read_as or PARSE, options)
+        return self._read(file, self._calls.loaded(file, name), how, ReadPatience(retry_s))
 
-    def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
-        """As `read`, as a file in `format`: `text`, `markdown`, `json`, `hocr`, `alto`, `csv`, `pdf`, `docx` or `xlsx`.
-        Raises ServiceError.
+    def _read(self, file: File, loaded: tuple[str, bytes], read_as: ReadAs, patience: ReadPatience) -> ClientDocument:
+        ask = requests.reading(loaded, read_as, "json", self._read_timeout_s)
+        while True:
+            try:
+                result = self._calls.parsed(parse_document, ask)
+                break
+            except ServiceError as error:
+                refused = error
+            patience.pause(refused)
+        again = file if isinstance(file, str | os.PathLike) and not is_url(file) else loaded[1]
+        source = SourceOf(self._calls, again, read_as, self._read_timeout_s)
+        return ClientDocument(**{each.name: getattr(result, each.name) for each in fields_of(result)}, source=source)
+
+    @contextmanager
+    def read_many(
+        self,
+        files: Iterable[File],
+        read_as: ReadAs | None = None,
+        *,
+        concurrency: int = 8,
+        retry_s: float = RETRY_S,
+        **options: Unpack[ReadKeywords],
+    ) -> Iterator[Iterator[ReadOutcome[ClientDocument]]]:
+        """Reads many files, at most `concurrency` at once: iterate over what became of them, in the order in which they
+        are done. A file that fails has an `error` and does not end the others. Documents that the service refuses for
+        load are sent again after the seconds that it asks for, for at most `retry_s` each. `files` may be a generator:
+        it is advanced as files are read. Leaving the block early begins no other file.
+
+        Raises:
+            ValueError: `concurrency` is less than 1.
         """
+        how, batch = options_given(read_as or PARSE, options), ReadBatch(retry_s, concurrency)
+
+        def read_one(index: int, file: File) -> ReadOutcome[ClientDocument]:
+            try:
+                document = self._read(file, self._calls.loaded(file, ""), how, batch.patience())
+            except ServiceError as error:
+                batch.note(error)
+                return ReadOutcome(index, file, None, error)
+            batch.note(None)
+            return ReadOutcome(index, file, document)
+
+        with each(read_one, files, batch) as outcomes:
+            yield outcomes
+
+    def read_in(
+        self,
+        file: File,
+        format: str,  # noqa: A002 - the option's name
+        read_as: ReadAs = TEXT,
+        name: str = "",
+        **options: Unpack[ReadKeywords],
+    ) -> bytes:
+        """As `read`, as a file in `format`: `text`, `markdown`, `json`, `hocr`, `alto`, `csv`, `pdf`, `docx` or `xlsx`,
+        as the service makes it. Raises ServiceError.
+        """
+        read_as = options_given(read_as, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
         answer = self._calls.answer(ask)
         return answer.content if format == "hocr" else requests.content(answer, self.url)
 
     @contextmanager
-    def stream(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> Iterator[Pages]:
-        """The pages of `file` as they are read. Leaving the block early cancels the request. Raises ServiceError."""
+    def stream(
+        self, file: File, read_as: ReadAs | None = None, name: str = "", **options: Unpack[ReadKeywords]
+    ) -> Iterator[Pages]:
+        """The pages of `file` as they are read, with the options of `read`. Leaving the block early cancels the
+        request. Raises ServiceError.
+        """
+        read_as = options_given(read_as or PARSE, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, "ndjson", self._read_timeout_s)
         answer = self._calls.open(ask)
         try:
@@ -135,6 +218,7 @@ class InkgateClient:
         fields: Sequence[str] = (),
         read_as: ReadAs = TEXT,
         name: str = "",
+        **options: Unpack[PageKeywords],
     ) -> ExtractedFields[ModelT | None]: ...
 
     @overload
@@ -147,6 +231,7 @@ class InkgateClient:
         fields: Sequence[str] = (),
         read_as: ReadAs = TEXT,
         name: str = "",
+        **options: Unpack[PageKeywords],
     ) -> ExtractedFields[dict[str, Any]]: ...
 
     def extract(
@@ -158,14 +243,16 @@ class InkgateClient:
         fields: Sequence[str] = (),
         read_as: ReadAs = TEXT,
         name: str = "",
+        **options: Unpack[PageKeywords],
     ) -> ExtractedFields[Any]:
         """Finds fields of `file`: those of a document type, of a JSON Schema, of a pydantic model class, which gives an
-        instance, or with the names `fields`. Without any, the type is found. The task of `read_as` is ignored.
+        instance, or with the names `fields`. Without any, the type is found. `options`: `pages` and others of ReadAs;
+        its task is ignored.
 
         Raises:
             ServiceError: nothing could be read, or what is asked for can't be used.
         """
-        found = self.find_fields(file, FieldsAsked(type, schema, fields), name, read_as)
+        found = self.find_fields(file, FieldsAsked(type, schema, fields), name, options_given(read_as, options))
         return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
 
     def verify(

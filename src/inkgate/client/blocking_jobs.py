@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import httpx
 
@@ -16,7 +16,7 @@ from inkgate.client.files import File
 from inkgate.client.job_fields import JobFieldsFound, correction, job_fields_parser, job_fields_request
 from inkgate.client.jobs import AS_JOB, LONGEST_WAIT_S, JobAs, JobListPage, JobStatus, JobUnfinished, Patience
 from inkgate.client.pauses import pause
-from inkgate.client.requests import TEXT, ClientRequest, ReadAs
+from inkgate.client.requests import TEXT, ClientRequest, ReadAs, ReadKeywords, options_given
 from inkgate.client.streams import PageStream, Summary
 from inkgate.codec import parse_document, parse_page
 from inkgate.fields.asked import ModelT
@@ -182,10 +182,18 @@ class Jobs:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    def submit(self, file: File, read_as: ReadAs = TEXT, job_as: JobAs = AS_JOB, name: str = "") -> JobHandle:
-        """Adds a job for `file`: a path, bytes, or a file open in binary mode. `read_as.timeout_s`: after which no page
-        of the job is begun. Raises ServiceError.
+    def submit(
+        self,
+        file: File,
+        read_as: ReadAs = TEXT,
+        job_as: JobAs = AS_JOB,
+        name: str = "",
+        **options: Unpack[ReadKeywords],
+    ) -> JobHandle:
+        """Adds a job for `file`: a path, a URL, bytes, or a file open in binary mode. `options`: `task`, `pages` and
+        others of ReadAs; `timeout_s`: after which no page of the job is begun. Raises ServiceError.
         """
+        read_as = options_given(read_as, options)
         loaded = self._calls.loaded(file, name)
         return self._handle(jobs.submission(read_as, job_as, loaded))
 

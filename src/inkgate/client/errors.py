@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -45,7 +46,7 @@ class ServiceError(Exception):
 
 
 class FileUnreadable(ServiceError):
-    """A local file can't be read, so nothing was sent. Its cause is the OSError."""
+    """A file or URL can't be read, so nothing was sent. Its cause is the OSError or the error of the connection."""
 
 
 class StreamBroken(ServiceError):
@@ -61,6 +62,23 @@ def file_errors(file: object) -> Iterator[None]:
         shown = repr(os.fspath(file)) if isinstance(file, str | os.PathLike) else "The file"
         reason = error.strerror if isinstance(error, OSError) else None
         raise FileUnreadable(f"{shown} can't be read: {reason or error}.") from error
+
+
+@contextmanager
+def fetch_errors(url: str) -> Iterator[None]:
+    """Turns errors of fetching a document from `url` into FileUnreadable, without the query, which may be a secret."""
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        reason = f"status {error.response.status_code}"
+        raise FileUnreadable(f"{_without_secrets(url)} can't be fetched: {reason}.") from error
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        raise FileUnreadable(f"{_without_secrets(url)} can't be fetched: {reason}.") from error
+
+
+def _without_secrets(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", re.split(r"[?#]", url)[0])
 
 
 @contextmanager

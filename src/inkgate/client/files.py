@@ -1,10 +1,13 @@
-"""Files that clients send: paths, bytes, and open files."""
+"""Files that clients send: paths, URLs, bytes, and open files."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Protocol, runtime_checkable
+from pathlib import Path, PurePosixPath
+from typing import Protocol, TypeGuard, runtime_checkable
+from urllib.parse import unquote, urlsplit
+
+from inkgate.whole_files import write_whole
 
 
 @runtime_checkable
@@ -17,7 +20,27 @@ class BinaryFile(Protocol):
 
 
 File = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
-"""A path, the bytes, or a file open in binary mode, which is read from its current position."""
+"""A path, a URL (`str`, http or https), which is fetched here and not by the service, the bytes, or a file open in
+binary mode, which is read from its current position.
+"""
+
+MOST_FETCHED_BYTES = 512 * 1024 * 1024
+"""Of a URL. Services take less."""
+
+
+def is_url(file: File) -> TypeGuard[str]:
+    """Whether `file` is to be fetched."""
+    return isinstance(file, str) and file[:8].lower().startswith(("http://", "https://"))
+
+
+def url_name(url: str) -> str:
+    """The last part of a URL's path, for the document's name."""
+    return PurePosixPath(unquote(urlsplit(url).path)).name or "document"
+
+
+def store(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file, whole or not at all. Blocking. Raises OSError."""
+    write_whole(Path(path), data)
 
 
 def load(file: File, name: str) -> tuple[str, bytes]:

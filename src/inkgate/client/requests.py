@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypedDict, TypeVar
 
 import httpx
 from pydantic import TypeAdapter
@@ -75,6 +75,40 @@ class ReadAs:
 
 TEXT = ReadAs()
 """All pages, as lines of text."""
+
+PARSE = ReadAs(task="parse")
+"""All pages, with blocks and Markdown."""
+
+
+class PageKeywords(TypedDict, total=False):
+    """Options as arguments; see ReadAs. `pages`: also a number, or a list of numbers, from 1."""
+
+    pages: str | int | Sequence[int]
+    pdf_text: str
+    priority: str
+    timeout_s: float | None
+    password: str
+
+
+class ReadKeywords(PageKeywords, total=False):
+    """Options as arguments; see ReadAs."""
+
+    task: str
+    fields: Sequence[str]
+    language: str
+    marks: bool
+    images: bool
+
+
+def options_given(read_as: ReadAs, given: ReadKeywords | PageKeywords) -> ReadAs:
+    """`read_as` with the options that were given as arguments. Raises TypeError for an unknown one."""
+    changes: dict[str, Any] = {**given}
+    pages = changes.get("pages", "")
+    if not isinstance(pages, str):
+        changes["pages"] = ",".join(map(str, [pages] if isinstance(pages, int) else pages))
+    if "fields" in changes:
+        changes["fields"] = tuple(changes["fields"])
+    return replace(read_as, **changes)
 
 
 def with_key(key: str, headers: Mapping[str, str] | None) -> dict[str, str]:

@@ -13,8 +13,9 @@ from typing import Final, cast
 from inkgate.errors import InputRejected
 from inkgate.fields.items import MOST_ITEMS
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.base import JsonValue, parse
+from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import FieldSchema, Leaf
+from inkgate.types import JsonValue
 
 LONGEST_VALUE: Final = 4000
 """In characters."""

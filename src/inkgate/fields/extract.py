@@ -20,7 +20,7 @@ from inkgate.fields.ground import Effort, ground_copied, ground_text, ground_val
 from inkgate.fields.invoice_checks import PASSED_BY_MOST, REQUIRED_MISSING, required_missing
 from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.base import JsonValue, ParsedValue, parse, plain
+from inkgate.fields.kinds.base import ParsedValue, parse, plain
 from inkgate.fields.lists import is_list, list_fields
 from inkgate.fields.rules.printed_items import printed_items
 from inkgate.fields.rules.rows import PrintedPages
@@ -37,7 +37,7 @@ from inkgate.fields.values import (
     Proposal,
     Source,
 )
-from inkgate.types import PageResult
+from inkgate.types import JsonValue, PageResult
 
 LEAST_CONFIDENCE: Final = 0.8
 """Fields below it are `uncertain`."""

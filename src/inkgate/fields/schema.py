@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Final
 
 from inkgate.errors import InputRejected
-from inkgate.fields.kinds.base import JsonValue
+from inkgate.types import JsonValue
 
 MOST_BYTES: Final = 64 * 1024
 MOST_DEPTH: Final = 8

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from inkgate.fields.kinds.base import JsonValue
-from inkgate.types import Box
+from inkgate.types import Box, JsonValue
 
 CODE: Final = "code"
 """Origin of values out of codes. They stand where the code does: a machine-readable zone has dates of its own form."""

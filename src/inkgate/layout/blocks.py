@@ -9,6 +9,7 @@ from statistics import median
 
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
+from inkgate.layout.escape import of_text
 from inkgate.layout.frame import Row, rows_of
 from inkgate.layout.grid import Grid, GridCell
 from inkgate.layout.hyphenation import NO_WORDS, Vocabulary, join_lines
@@ -146,7 +147,7 @@ def _printed(cells: list[GridCell], *, ruled: bool) -> list[Row]:
 def _markdown(draft: BlockDraft, text: str, level: int | None, known: Vocabulary) -> str:
     if draft.type is BlockType.FIGURE:
         caption = join_lines(plain(draft.caption).split("\n"), known) if draft.caption else ""
-        inside = markdown.of_text(text) if draft.shown else ""
+        inside = of_text(text) if draft.shown else ""
         return "\n\n".join(part for part in (markdown.figure(caption), inside) if part)
     if not draft.shown or not text:
         return ""
@@ -155,5 +156,5 @@ def _markdown(draft: BlockDraft, text: str, level: int | None, known: Vocabulary
     if draft.type is BlockType.LIST and draft.paragraph.items:
         return listing(draft.paragraph, known)
     if draft.type is BlockType.FORMULA:
-        return markdown.of_text(" ".join(text.split("\n")))
+        return of_text(" ".join(text.split("\n")))
     return markdown.prose(draft.paragraph, known)

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from inkgate.layout.escape import at_beginning, escape
 from inkgate.layout.headings import line_size
 from inkgate.layout.hyphenation import Vocabulary, join_lines
-from inkgate.layout.markdown import NOTE, at_beginning, escape
+from inkgate.layout.markdown import NOTE
 from inkgate.types import Block, BlockType, PageResult
 
 LOWEST = 0.5

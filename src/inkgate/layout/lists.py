@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from inkgate.layout.escape import at_beginning, escape
 from inkgate.layout.hyphenation import NO_WORDS, Vocabulary, join_lines
-from inkgate.layout.markdown import at_beginning, escape
 from inkgate.layout.paragraphs import BULLET, MARGIN, Paragraph, mark_kind, row_text
 
 _TASK = re.compile(r"^\[(?=[ xX]\])")

@@ -5,46 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 
+from inkgate.layout.escape import HARD_BREAK, at_beginning, escape
 from inkgate.layout.hyphenation import HYPHENS, NO_WORDS, Vocabulary, join_lines
 from inkgate.layout.paragraphs import Paragraph, joined_rows, row_text
 from inkgate.types import Block, BlockType, LeftOut
 
-_BREAKS = re.compile(r"[\t\n\r]+")
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SPECIAL = re.compile(
-    r"[\\`*]|<(?=[A-Za-z/!?])|&(?=#?\w+;)"  # code, emphasis, tags and addresses, entities
-    r"|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=\S)~"  # emphasis and strikethrough; not snake_case, nor ~5
-    r"|\](?=[(:])"  # links and their definitions
-)
-_LEADING = re.compile(r"^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|[-=|:](?=[-=|:\s]*$))")
-_LEADING_NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _ESCAPED = r"\\\g<0>"
 _CLOSING = re.compile(r"(?:(?<=\s)|^)#+$")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "：", "；", '"', "”", "’", ")")
 _SENTENCE_WORDS = 4
 """A block of text with fewer words is not the beginning of a sentence that another block continues."""
-_HARD_BREAK = "  \n"
 NOTE = "[^"
 """Footnotes begin with this."""
 RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
-
-
-def escape(text: str) -> str:
-    """Text of one line escaped for a paragraph of CommonMark and of GitHub's Markdown."""
-    return _SPECIAL.sub(_ESCAPED, _CONTROLS.sub("", _BREAKS.sub(" ", text)).strip())
-
-
-def at_beginning(text: str) -> str:
-    """Escaped text for the beginning of a line: it can't start a heading, quotation, list, rule or table."""
-    return _LEADING_NUMBER.sub(r"\1\\\2", _LEADING.sub(r"\\\1", text))
-
-
-def of_text(text: str) -> str:
-    """Markdown of plain text: an empty line separates paragraphs, whose line breaks are kept."""
-    lines = [at_beginning(escape(line.strip())) for line in text.splitlines()]
-    return "\n\n".join(_HARD_BREAK.join(group) for filled, group in groupby(lines, key=bool) if filled)
 
 
 def plain(paragraph: Paragraph) -> str:
@@ -57,7 +31,7 @@ def prose(paragraph: Paragraph, known: Vocabulary = NO_WORDS) -> str:
     kept.
     """
     groups = ([row_text(row) for row in group] for group in joined_rows(paragraph))
-    return _HARD_BREAK.join(at_beginning(escape(join_lines(group, known))) for group in groups)
+    return HARD_BREAK.join(at_beginning(escape(join_lines(group, known))) for group in groups)
 
 
 def page_markdown(blocks: Sequence[Block], left_out: Sequence[LeftOut] = ()) -> str:
@@ -119,7 +93,7 @@ def document(blocks: Sequence[Block], known: Vocabulary = NO_WORDS) -> str:
 
 def _goes_on(text: str) -> bool:
     """Whether the Markdown of running text ends within a sentence. Numbers and marks of a page's edge do not."""
-    return _HARD_BREAK not in text and not text.endswith(_SENTENCE_ENDS) and len(text.split()) >= _SENTENCE_WORDS
+    return HARD_BREAK not in text and not text.endswith(_SENTENCE_ENDS) and len(text.split()) >= _SENTENCE_WORDS
 
 
 def title(text: str, level: int) -> str:

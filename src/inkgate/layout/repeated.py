@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from statistics import median
 
-from inkgate.layout.markdown import RUNNING, of_text
+from inkgate.layout.escape import of_text
+from inkgate.layout.markdown import RUNNING
 from inkgate.layout.running import EDGE_BAND, is_page_number
 from inkgate.types import MARK_TYPES, Block, BlockType, LeftOut, LeftOutReason, PageResult
 

@@ -6,14 +6,13 @@ docs/reference/formats.md shows an example of each, how pages are separated, and
 from __future__ import annotations
 
 from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import alto, csv, hocr, json, markdown, text
+from inkgate.documents.formats import csv, json, markdown, text
 from inkgate.format_names import Format
 from inkgate.types import DocumentResult
 
 __all__ = ["Format", "render"]
 
 
-_PLACED = {Format.JSON: json.render, Format.HOCR: hocr.render, Format.ALTO: alto.render}
 _PLAIN = {Format.TEXT: text.render, Format.MARKDOWN: markdown.render, Format.CSV: csv.render}
 
 
@@ -28,4 +27,9 @@ def render(
     """
     if format in _PLAIN:
         return _PLAIN[format](result)
-    return _PLACED[format](result) if coordinates is None else _PLACED[format](result, coordinates)
+    if format is Format.JSON:
+        return json.render(result) if coordinates is None else json.render(result, coordinates)
+    from inkgate.documents.formats import alto, hocr  # these need NumPy, without which clients do
+
+    write = hocr.render if format is Format.HOCR else alto.render
+    return write(result) if coordinates is None else write(result, coordinates)

@@ -8,7 +8,7 @@ page that could not be read is a quoted note.
 from __future__ import annotations
 
 from inkgate.documents.formats.text import one_line, printable
-from inkgate.layout.markdown import escape, of_text
+from inkgate.layout.escape import escape, of_text
 from inkgate.types import DocumentResult, PageError, PageResult
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from inkgate.layout.markdown import escape
+from inkgate.layout.escape import escape
 from inkgate.types import Block, DocumentResult, Line, PageResult, TextWord, Word
 
 DOUBTFUL_WORD = 0.9

@@ -6,7 +6,8 @@ import re
 from decimal import Decimal
 from typing import Final, cast
 
-from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+from inkgate.fields.kinds.base import ParsedValue, plain
+from inkgate.types import JsonValue
 
 _CURRENCIES: Final = {
     "RM": "MYR",

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-JsonValue = str | int | float | bool | None
+from inkgate.types import JsonValue
 
 
 @dataclass(frozen=True, slots=True)

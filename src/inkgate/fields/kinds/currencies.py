@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+from inkgate.fields.kinds.base import ParsedValue, plain
+from inkgate.types import JsonValue
 
 _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
     "US$": ("USD",), "US Dollars": ("USD",), "US Dollar": ("USD",), "$": ("USD", "CAD", "AUD", "SGD", "HKD", "MXN"),

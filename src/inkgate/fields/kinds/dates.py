@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+from inkgate.fields.kinds.base import ParsedValue, plain
+from inkgate.types import JsonValue
 
 _MONTHS = {
     1: "jan january januar janvier enero janeiro gennaio januari ene gen",

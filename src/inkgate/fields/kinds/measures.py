@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.kinds.amounts import Amounts
-from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+from inkgate.fields.kinds.base import ParsedValue, plain
+from inkgate.types import JsonValue
 
 _UNITS: Final[Mapping[str, Mapping[str, str]]] = {
     "weight": {

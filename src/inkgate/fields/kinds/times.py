@@ -6,7 +6,8 @@ import re
 from datetime import time
 from typing import cast
 
-from inkgate.fields.kinds.base import JsonValue, ParsedValue, plain
+from inkgate.fields.kinds.base import ParsedValue, plain
+from inkgate.types import JsonValue
 
 _TIME = re.compile(
     r"(?<![\d:.])(?P<hour>[01]?\d|2[0-3])\s?(?:[:：]|h|时|時)\s?(?P<minute>[0-5]\d)(?:分)?"

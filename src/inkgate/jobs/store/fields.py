@@ -10,10 +10,10 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, select, update
 
 from inkgate.errors import InputRejected
-from inkgate.fields.kinds.base import JsonValue
 from inkgate.jobs.job import JobFields, JobReview, NewJob
 from inkgate.jobs.store.records import FIELDS, clean
 from inkgate.jobs.store.tables import fields, jobs
+from inkgate.types import JsonValue
 
 MOST_CORRECTIONS: Final = 200
 """Of a job. Each may change all of its fields."""

@@ -15,7 +15,8 @@ from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import markdown
 from inkgate.engines.vllm.parsers.otsl import otsl_table
 from inkgate.errors import EngineFailed
-from inkgate.layout.markdown import RUNNING, at_beginning, escape
+from inkgate.layout.escape import at_beginning, escape
+from inkgate.layout.markdown import RUNNING
 from inkgate.types import BlockType, Box, Size
 
 MOST_BLOCKS = 1000
