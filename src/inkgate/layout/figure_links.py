@@ -9,7 +9,8 @@ from typing import Final
 from urllib.parse import quote
 
 from inkgate.block_image import BlockImage
-from inkgate.layout.markdown import at_beginning, page_markdown
+from inkgate.layout.escape import at_beginning
+from inkgate.layout.markdown import page_markdown
 from inkgate.types import Block, BlockType, DocumentResult, PageResult
 
 IMAGE_FOLDER: Final = "images"
