@@ -11,8 +11,9 @@ from math import isfinite
 from typing import Final, cast
 
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.base import JsonValue, parse
+from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import FieldSchema, Leaf
+from inkgate.types import JsonValue
 
 _TRUTHS: Final = {"true": True, "yes": True, "是": True, "false": False, "no": False, "否": False}
 
