@@ -32,7 +32,8 @@ demo-vllm: setup-serve ## serve with a real vLLM on the CPU and a tiny model tha
 receipts-demo: setup-dev ## receipts from a bucket into a table, with a broker, an object store and a database
 	@exec $(BIN)/python examples/receipts/demo.py $(ARGS)
 
-test-servers: ## install the real vLLM that some tests need (3.4 GB); without it they are skipped
+test-servers: setup-dev ## install Ray (270 MB) and the real vLLM (3.4 GB) that some tests need; without them they are skipped
+	@scripts/setup_ray
 	@scripts/setup_vllm
 
 test: setup-dev ## run the tests that need no real server, in parallel (PROCESSES=0: in one process)

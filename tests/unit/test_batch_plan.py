@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
 
@@ -25,10 +26,15 @@ def documents(*sizes: int) -> list[PlannedDocument]:
     return [PlannedDocument(f"{n}.png", f"memory://in/{n}.png", size) for n, size in enumerate(sizes)]
 
 
+async def indexes(count: int) -> AsyncIterator[int]:
+    for index in range(count):
+        yield index
+
+
 async def test_shards_have_at_most_so_many_documents_and_bytes() -> None:
     folder = BatchFolder(Objects(StorageSettings()), "memory://out")
     plan = await folder.make_plan("memory://in", "jsonl", documents(5, 5, 50, 1, 1, 1, 1), ShardLimits(3, 10))
-    shards = [shard async for shard in folder.shards(plan, range(plan.shards))]
+    shards = [shard async for shard in folder.shards(plan, indexes(plan.shards))]
     assert [[each.size for each in shard.documents] for shard in shards] == [[5, 5], [50], [1, 1, 1], [1]]
     assert await folder.plan() == plan
     assert await folder.done() == set()
@@ -45,7 +51,9 @@ async def test_of_two_plans_made_at_once_both_runs_use_the_first() -> None:
         for count in range(1, 6):
             tasks.start_soon(make, count)
     assert len({plan.token for plan in made}) == 1
-    assert [shard.index async for shard in folder.shards(made[0], range(made[0].shards))] == list(range(made[0].shards))
+    assert [shard.index async for shard in folder.shards(made[0], indexes(made[0].shards))] == list(
+        range(made[0].shards)
+    )
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"version": 2}', b'{"version": 1}'])
@@ -71,7 +79,7 @@ async def test_names_that_are_not_utf8_are_planned_and_read(tmp_path: Path) -> N
     found = await list_documents(objects, file_url(tmp_path / "in"), frozenset({".png"}))
     folder = BatchFolder(objects, file_url(tmp_path / "out"))
     plan = await folder.make_plan(file_url(tmp_path / "in"), "jsonl", found, ShardLimits())
-    (shard,) = [shard async for shard in folder.shards(plan, [0])]
+    (shard,) = [shard async for shard in folder.shards(plan, indexes(1))]
     assert await objects.get(shard.documents[0].url, etag=shard.documents[0].etag, max_bytes=9) == b"1"
 
 

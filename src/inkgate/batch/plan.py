@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -144,14 +144,14 @@ class BatchFolder:
             raise BatchInvalid("plan.json was deleted while it was made.")
         return other
 
-    async def shards(self, plan: BatchPlan, wanted: Sequence[int]) -> AsyncIterator[Shard]:
-        """Those shards of the plan that are `wanted`, which are in ascending order.
+    async def shards(self, plan: BatchPlan, wanted: AsyncIterable[int]) -> AsyncIterator[Shard]:
+        """The `wanted` shards of the plan, as their indexes come. A part that two have in common is loaded once.
 
         Raises:
             BatchInvalid: a part is damaged.
         """
         number, lines = -1, []
-        for index in wanted:
+        async for index in wanted:
             if index // _SHARDS_A_PART != number:
                 number = index // _SHARDS_A_PART
                 data = await self.objects.get(self.part(plan.token, number), max_bytes=_MAX_PART_BYTES)

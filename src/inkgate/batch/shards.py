@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -36,7 +35,10 @@ class BatchReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BatchEvent:
-    """A document was read, or a shard is done (`document` is empty then). `shard`: its index."""
+    """A document was read, or, with an empty `document`, a shard has ended. `shard`: its index.
+
+    `status`: of the row; of a shard, `done`, or `taken` if another process of this machine reads it.
+    """
 
     shard: int
     document: str = ""
@@ -89,12 +91,16 @@ class ShardReader:
         """
         folder = self._work.folder
         async for shard in shards:
-            with suppress(ShardTaken), ShardJournal.opened(self._work.journal(shard.index)) as journal:
-                # Another process may have read it since the plan was looked at.
-                if self._work.again or await folder.objects.modified(folder.done_marker(shard.index)) is None:
-                    await self._read(shard, journal)
-                else:
+            try:
+                with ShardJournal.opened(self._work.journal(shard.index)) as journal:
+                    # Another process may have read it since the plan was looked at.
+                    if self._work.again or await folder.objects.modified(folder.done_marker(shard.index)) is None:
+                        await self._read(shard, journal)
                     await self._threads.run(journal.delete)
+            except ShardTaken:
+                self._tell(BatchEvent(shard.index, status="taken"))
+            else:
+                self._tell(BatchEvent(shard.index, status="done"))
 
     async def _read(self, shard: Shard, journal: ShardJournal) -> None:
         if self._work.again:
@@ -108,8 +114,6 @@ class ShardReader:
         failed = [index for index, row in enumerate(rows) if not _is_read(row)]
         marker = orjson.dumps({"documents": len(rows), "failed": failed})
         await folder.objects.put(folder.done_marker(shard.index), marker, create_only=not self._work.again)
-        await self._threads.run(journal.delete)
-        self._tell(BatchEvent(shard.index))
 
     async def _rows_before(self, shard: Shard) -> dict[int, BatchRow]:
         folder = self._work.folder

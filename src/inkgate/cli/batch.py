@@ -55,6 +55,29 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
     ] = None,
     key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key, with --gateway.", metavar="KEY")] = "",
     jobs: Annotated[int, typer.Option("-j", min=1, max=1024, help="How many documents to read at once.")] = 4,
+    ray: Annotated[
+        str,
+        typer.Option(
+            "--ray",
+            metavar="ADDRESS",
+            help="Read on this Ray cluster: HOST:6379, auto (the one of this node), or local.",
+        ),
+    ] = "",
+    actors: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="With --ray: actors at most. Default: the cluster's nodes.", show_default=False
+        ),
+    ] = None,
+    actor_cpus: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            metavar="N",
+            help="With --ray: CPUs of an actor. Default: of a node; 1 with --gateway.",
+            show_default=False,
+        ),
+    ] = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
@@ -64,7 +87,7 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
 
     The first run lists IN and writes a plan; further runs read what is not done yet, on this machine or others. Run
     the same command again after it was stopped or killed. `--shard 3/16` reads a sixteenth, for the tasks of a
-    cluster's scheduler. Rows are in OUT/data/, one file a shard.
+    cluster's scheduler; `--ray` reads on a Ray cluster. Rows are in OUT/data/, one file a shard.
 
     A document that can't be read is a row with `error_code`. One that ends the process that reads it is read again
     alone, and is `quarantined` the third time.
@@ -76,6 +99,8 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
     part = re.fullmatch(r"(\d{1,6})/(\d{1,6})", shard)
     if part is None or int(part[1]) >= int(part[2]):
         raise misuse("--shard has the form I/N, such as 0/16 to 15/16.")
+    if not ray and (actors or actor_cpus):
+        raise misuse("--actors and --actor-cpus are for --ray.")
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
     settings = settings.model_copy(update={"log": logs_of_command(settings)})  # failures are in the rows
     from inkgate.batch.plan import ShardLimits
@@ -93,6 +118,9 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
         limits=ShardLimits(shard_documents),
         gateways=tuple(gateway or ()),
         key=key,
+        ray=ray,
+        actors=actors,
+        actor_cpus=actor_cpus,
     )
     tally = _run(command)
     if tally.failed:
@@ -118,6 +146,10 @@ def _run(command: BatchCommand) -> BatchTally:
 
     configure_logs(command.settings.log)
     try:
+        if command.ray:
+            from inkgate.cli.batch_ray import check_ray
+
+            check_ray(command.ray)
         with start_errors():
             plan, wanted = anyio.run(planned, command)
         say(f"{plan.documents} documents in {plan.shards} shards; {len(wanted)} to read.")
@@ -129,5 +161,7 @@ def _run(command: BatchCommand) -> BatchTally:
     except KeyboardInterrupt as error:
         say("interrupted. Run the same command again to go on.")
         raise typer.Exit(INTERRUPTED) from error
+    if tally.taken:
+        say(f"{tally.taken} shards are read by another process.")
     say(f"{tally.read} read ({tally.pages} pages); {tally.failed} failed; rows in {command.results}/data.")
     return tally

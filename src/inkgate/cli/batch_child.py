@@ -1,5 +1,8 @@
-"""The process that reads the shards of `inkgate batch`. It gets its order on standard input, writes a line of JSON for
-each event on standard output, and ends when standard input is closed: its parent is gone.
+"""The process that reads the shards of `inkgate batch`.
+
+On standard input it gets its order, then a line for each shard, and `end` after the last. On standard output it writes
+a line of JSON for each event, or `{"stopped": "..."}` if it can't go on. When standard input is closed it ends at once:
+its parent is gone.
 """
 
 from __future__ import annotations
@@ -13,8 +16,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
+from typing import IO, Final
 
 import anyio
+import orjson
+from anyio.from_thread import run_sync
+from anyio.lowlevel import EventLoopToken, current_token
+from anyio.streams.memory import MemoryObjectSendStream
 
 from inkgate.batch.gateways import GatewaysUnusable, gateway_reader
 from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan
@@ -29,24 +37,32 @@ from inkgate.storage.objects import Objects
 from inkgate.telemetry.logs import configure_logs
 from inkgate.types import Document, DocumentResult
 
-FAILED = 3
-"""Exit status: it said why, and a new process would fail in the same way."""
+END: Final = b"end\n"
+"""After the last shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchOrder:
-    """What the child has to do. `shards`: indexes, ascending."""
+    """How the child reads shards."""
 
     settings: Settings
     folder: str
     plan: BatchPlan
-    shards: tuple[int, ...]
     scratch: Path
     at_once: int
     max_bytes: int
     again: bool = False
     gateways: tuple[str, ...] = ()
     key: str = field(default="", repr=False)
+
+    def work(self) -> ShardWork:
+        """The same, for a ShardReader."""
+        folder = BatchFolder(Objects(self.settings.storage), self.folder)
+        return ShardWork(folder, RowFormat(self.plan.format), self.scratch, self.at_once, self.max_bytes, self.again)
+
+    def journal(self, shard: int) -> Path:
+        """Where the journal of a shard is."""
+        return self.work().journal(shard)
 
 
 class OcrBatchReader:
@@ -70,44 +86,51 @@ async def reader_of(order: BatchOrder) -> AsyncIterator[BatchReader]:
         yield OcrBatchReader(ocr)
 
 
-async def read_shards(order: BatchOrder) -> None:
-    """Reads the shards of an order; prints events."""
-    folder = BatchFolder(Objects(order.settings.storage), order.folder)
-    work = ShardWork(folder, RowFormat(order.plan.format), order.scratch, order.at_once, order.max_bytes, order.again)
-
-    def tell(event: BatchEvent) -> None:
-        sys.stdout.buffer.write(event_line(event))
-        sys.stdout.buffer.flush()
-
-    async with reader_of(order) as reader:
-        await ShardReader(reader, work, tell).read_all(folder.shards(order.plan, order.shards))
+async def read_shards(order: BatchOrder, pipe: IO[bytes]) -> None:
+    """Reads the shards that come through the pipe, one after another; prints events."""
+    send, shards = anyio.create_memory_object_stream[int](float("inf"))
+    Thread(target=_take, args=(pipe, send, current_token()), daemon=True).start()
+    work = order.work()
+    async with shards, reader_of(order) as reader:
+        await ShardReader(reader, work, _tell).read_all(work.folder.shards(order.plan, shards))
 
 
-def _end_with_parent() -> None:
-    while os.read(0, 1024):  # not sys.stdin, whose lock would be held when the interpreter ends
-        pass
+def _take(pipe: IO[bytes], shards: MemoryObjectSendStream[int], loop: EventLoopToken) -> None:
+    """Hands on what the parent writes, until it is gone."""
+    for line in pipe:
+        if line == END:
+            run_sync(shards.close, token=loop)
+        else:
+            run_sync(shards.send_nowait, int(line), token=loop)
     os._exit(1)
 
 
+def _tell(event: BatchEvent) -> None:
+    sys.stdout.buffer.write(event_line(event))
+    sys.stdout.buffer.flush()
+
+
 def main() -> int:
-    """Returns the exit status."""
+    """Returns the exit status: 0, even if it can't go on, for it said so."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent decides
-    order: BatchOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the parent, through a pipe
-    Thread(target=_end_with_parent, daemon=True).start()
+    pipe = open(0, "rb", closefd=False)  # noqa: SIM115 - not sys.stdin, whose lock would be held at the end
+    order: BatchOrder = pickle.load(pipe)  # noqa: S301 - of the parent, through a pipe
     configure_logs(order.settings.log)
     try:
         with single_error():
-            anyio.run(read_shards, order)
+            anyio.run(read_shards, order, pipe)
     except InkgateError as error:
-        print(f"{error.title}. {error.detail} {error.remedy} ({error.code})", file=sys.stderr)
-        return FAILED
+        _stop(f"{error.title}. {error.detail} {error.remedy} ({error.code})")
     except (BatchInvalid, GatewaysUnusable, ServiceError) as error:
-        print(str(error), file=sys.stderr)
-        return FAILED
+        _stop(str(error))
     except OSError as error:
-        print(f"{error.filename or 'The results'}: {error.strerror or error}.", file=sys.stderr)
-        return FAILED
+        _stop(f"{error.filename or 'The results'}: {error.strerror or error}.")
     return 0
+
+
+def _stop(why: str) -> None:
+    sys.stdout.buffer.write(orjson.dumps({"stopped": why}) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

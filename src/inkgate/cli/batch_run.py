@@ -1,26 +1,24 @@
-"""Runs `inkgate batch`: makes the plan, starts the process that reads, and starts it again if it dies."""
+"""Runs `inkgate batch`: makes the plan, and lets a process of this machine read it, or actors of Ray."""
 
 from __future__ import annotations
 
 import os
-import pickle
-import subprocess
-import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import orjson
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from inkgate.batch.journal import note_death
 from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan, ShardLimits, list_documents
 from inkgate.batch.rows import RowFormat, check_format
 from inkgate.batch.shards import BatchEvent
-from inkgate.cli.batch_child import FAILED, BatchOrder
+from inkgate.cli.batch_child import BatchOrder
+from inkgate.cli.batch_process import BatchStopped, ReadingProcess
 from inkgate.cli.inputs import SUFFIXES
 from inkgate.cli.messages import failure, say
 from inkgate.settings import Settings
@@ -29,8 +27,6 @@ from inkgate.storage.objects import Objects
 CHILD = "inkgate.cli.batch_child"
 """The module of the process that reads."""
 _SAYS_EVERY_S = 60.0
-_DEATHS_IN_A_ROW = 5
-"""A process that dies so often without having read a document would never read one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,10 @@ class BatchCommand:
         source, results: URLs of folders.
         part: which shards: those whose index divided by `part[1]` leaves `part[0]`.
         again: failed documents of shards that are done, and nothing else.
-        gateways: URLs of services; empty: the engine of this machine.
+        gateways: URLs of services; empty: the engine of the machine that reads.
+        ray: address of a cluster; empty: this machine reads.
+        actors: of Ray, at most; None: one for each node.
+        actor_cpus: that each takes; None: of a node, or with gateways one.
     """
 
     settings: Settings
@@ -54,17 +53,49 @@ class BatchCommand:
     limits: ShardLimits = field(default_factory=ShardLimits)
     gateways: tuple[str, ...] = ()
     key: str = field(default="", repr=False)
+    ray: str = ""
+    actors: int | None = None
+    actor_cpus: float | None = None
+
+    def order(self, plan: BatchPlan) -> BatchOrder:
+        """What the process that reads is told."""
+        return BatchOrder(
+            settings=_picklable(self.settings),
+            folder=self.results,
+            plan=plan,
+            scratch=scratch_folder(plan, self.results),
+            at_once=self.at_once,
+            max_bytes=int(self.settings.limits.max_body_mb * 1_000_000),
+            again=self.again,
+            gateways=self.gateways,
+            key=self.key,
+        )
 
 
 @dataclass(slots=True)
 class BatchTally:
-    """Counts of one run."""
+    """Counts of one run. `taken`: shards that another process reads."""
 
     read: int = 0
     failed: int = 0
     pages: int = 0
     shards: int = 0
-    deaths: int = 0
+    taken: int = 0
+
+    def add(self, event: BatchEvent) -> None:
+        """Counts an event."""
+        if event.document:
+            self.pages += event.pages
+            self.read += event.pages > 0
+            self.failed += event.pages == 0
+        else:
+            self.shards += event.status == "done"
+            self.taken += event.status == "taken"
+
+    def include(self, other: BatchTally) -> None:
+        """Adds the counts of another one."""
+        for name in ("read", "failed", "pages", "shards", "taken"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 async def planned(command: BatchCommand) -> tuple[BatchPlan, list[int]]:
@@ -115,83 +146,44 @@ def scratch_folder(plan: BatchPlan, results: str) -> Path:
 
 
 def read_planned(command: BatchCommand, plan: BatchPlan, wanted: Sequence[int]) -> BatchTally:
-    """Reads shards in a process of their own, and starts it again if it dies. Blocking.
+    """Reads shards. Blocking.
 
     Raises:
+        BatchInvalid: the cluster can't be used.
         typer.Exit: it can't go on; why was said.
         KeyboardInterrupt: the process was stopped.
     """
-    tally, left = BatchTally(), list(wanted)
-    scratch, deaths = scratch_folder(plan, command.results), 0
-    with _progress(_documents_in(plan, len(wanted)), len(wanted)) as progress:
-        while left:
-            before = tally.read + tally.failed
-            order = BatchOrder(
-                settings=_picklable(command.settings),
-                folder=command.results,
-                plan=plan,
-                shards=tuple(left),
-                scratch=scratch,
-                at_once=command.at_once,
-                max_bytes=int(command.settings.limits.max_body_mb * 1_000_000),
-                again=command.again,
-                gateways=command.gateways,
-                key=command.key,
-            )
-            status = _run_child(order, tally, left, progress)
-            if status == 0:
-                break
-            if status == FAILED:
-                raise failure(f"Stopped after {tally.read} documents. Run the same command again to go on.")
-            deaths = deaths + 1 if tally.read + tally.failed == before else 1
-            tally.deaths += 1
-            say(f"The process that reads died ({_reason(status)}). It is started again.")
-            for shard in left:
-                note_death(scratch / f"{shard:05}{'.again' if command.again else ''}.jsonl")
-            if deaths >= _DEATHS_IN_A_ROW:
-                raise failure(f"It died {deaths} times without reading a document. Its messages are above.")
+    tally = BatchTally()
+    with batch_progress(round(plan.documents * len(wanted) / max(1, plan.shards)), len(wanted)) as progress:
+        try:
+            if command.ray:
+                from inkgate.cli.batch_ray import read_on_ray
+
+                read_on_ray(command, plan, wanted, tally, progress)
+            else:
+                _read_here(command.order(plan), wanted, tally, progress)
+        except BatchStopped as error:
+            say(str(error))
+            raise failure(f"Stopped after {tally.read} documents. Run the same command again to go on.") from error
     return tally
+
+
+def _read_here(order: BatchOrder, wanted: Sequence[int], tally: BatchTally, progress: BatchProgress) -> None:
+    process = ReadingProcess(
+        order, CHILD, lambda how: say(f"The process that reads died ({how}). It is started again.")
+    )
+    try:
+        for event in process.read(wanted):
+            tally.add(event)
+            progress.show(event.shard, tally)
+        process.close()
+    finally:
+        process.kill()
 
 
 def _picklable(settings: Settings) -> Settings:
     """The same; the class of loaded settings is a local one."""
     return Settings.model_construct(**{name: getattr(settings, name) for name in Settings.model_fields})
-
-
-def _documents_in(plan: BatchPlan, shards: int) -> int:
-    """About how many documents so many shards have."""
-    return round(plan.documents * shards / max(1, plan.shards))
-
-
-def _reason(status: int) -> str:
-    return f"signal {-status}" if status < 0 else f"status {status}"
-
-
-def _run_child(order: BatchOrder, tally: BatchTally, left: list[int], progress: BatchProgress) -> int:
-    """Runs the child to its end; takes shards that are done out of `left`. Returns its exit status."""
-    command = [sys.executable, "-m", CHILD]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - our own
-        assert child.stdin is not None  # noqa: S101 - pipes, as asked for
-        assert child.stdout is not None  # noqa: S101
-        try:
-            child.stdin.write(pickle.dumps(order))
-            child.stdin.flush()
-            for line in child.stdout:
-                event = BatchEvent(**orjson.loads(line))
-                if event.document:
-                    tally.pages += event.pages
-                    tally.read += event.pages > 0
-                    tally.failed += event.pages == 0
-                else:
-                    tally.shards += 1
-                    left.remove(event.shard)
-                progress.show(event, tally)
-            return child.wait()
-        except BrokenPipeError:
-            return child.wait()
-        except BaseException:
-            child.kill()
-            raise
 
 
 class BatchProgress:
@@ -203,19 +195,24 @@ class BatchProgress:
         self._shards = shards
         self._shown = self._begun = time.monotonic()
 
-    def show(self, event: BatchEvent, tally: BatchTally) -> None:
-        """Takes an event, and the counts after it."""
+    def show(self, shard: int, tally: BatchTally) -> None:
+        """Takes the counts, and the shard that changed them last."""
         rate = tally.pages / max(1e-3, time.monotonic() - self._begun)
         text = f"{tally.pages} pages, {rate:.1f}/s, {tally.failed} failed"
         self._bar.update(self._task, completed=tally.read + tally.failed, description=text)
         if self._bar.disable and time.monotonic() - self._shown >= _SAYS_EVERY_S:
             self._shown = time.monotonic()
             done = f"{tally.shards} of {self._shards} shards"
-            say(f"{done}; {tally.read} documents read, {text}; shard {event.shard}.")
+            say(f"{done}; {tally.read} documents read, {text}; shard {shard}{self._left()}.")
+
+    def _left(self) -> str:
+        left_s = self._bar.tasks[0].time_remaining
+        return f"; about {timedelta(seconds=round(left_s))} left" if left_s else ""
 
 
 @contextmanager
-def _progress(documents: int, shards: int) -> Iterator[BatchProgress]:
+def batch_progress(documents: int, shards: int) -> Iterator[BatchProgress]:
+    """Shows how far a run is on standard error."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
