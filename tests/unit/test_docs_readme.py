@@ -43,6 +43,12 @@ def test_every_shipped_example_has_its_source_and_licence() -> None:
     assert [name for name in files if f"`{name}`" not in notes] == []
 
 
+def test_the_guide_to_extending_shows_every_example() -> None:
+    guide = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
+    shown = re.findall(r'^--8<-- "(\S+)"$', guide, re.MULTILINE)  # a formatter of code once wrote it as an expression
+    assert sorted(shown) == sorted(path.name for path in (ROOT / "examples" / "extending").glob("*.py"))
+
+
 def test_every_make_target_named_in_the_readme_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"`?make ([a-z-]+)", README)) - targets == set()

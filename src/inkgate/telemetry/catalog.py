@@ -247,7 +247,7 @@ JOB_WORK = _table(
     ),
     _counter(
         "inkgate_intake_events_total",
-        "Objects of which events told: added, duplicate, refused; and events: dead (unusable), ignored.",
+        "Objects that events name: added, duplicate, refused; and events: dead (unusable), ignored.",
         "source",
         "outcome",
     ),
