@@ -11,7 +11,7 @@ import pytest
 from inkgate.caller import Caller
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.outputs import to_folder
-from inkgate.cli.reading import review_line
+from inkgate.cli.read_command import review_line
 from inkgate.documents.formats import Format
 from inkgate.layout.confidence import judged
 from inkgate.types import Block, BlockType, DocumentResult, Page, PageResult, Task, Word

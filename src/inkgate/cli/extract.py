@@ -272,7 +272,7 @@ async def _extracted(ocr: AsyncOcr, sources: Sequence[InputDocument], order: _Or
 
 async def _found(ocr: AsyncOcr, source: InputDocument, order: _Order) -> DocumentFields | str:
     """The fields, or why there are none."""
-    from inkgate.cli.reading import problem_line
+    from inkgate.cli.read_command import problem_line
     from inkgate.codec import encodable
     from inkgate.concurrency import Threads
     from inkgate.errors import InkgateError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
 
     from inkgate.cli.inputs import InputDocument
     from inkgate.cli.outputs import ExistingResults, Output, ToFolder
-    from inkgate.cli.reading import ReadCommand, ReadTally
+    from inkgate.cli.read_command import ReadCommand, ReadTally
+    from inkgate.cli.read_remote import ServiceAddress
     from inkgate.documents.files import AnyFormat
     from inkgate.documents.pages import PageSelection
 
 FORMATS = "text|markdown|json|hocr|alto|csv|pdf|docx|xlsx"
 SKIPPED_SHOWN = 10
+AT_ONCE_BY_SERVICE = 4
+SERVICE = "Read by a service"
 
 
 def read(  # noqa: PLR0913 - one parameter for each option of the command
@@ -102,6 +106,30 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             show_default=False,
         ),
     ] = "",
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-j",
+            min=1,
+            max=64,
+            metavar="N",
+            help="How many documents to read at once. Default: 1, whose pages are read in parallel; with --server 4.",
+        ),
+    ] = None,
+    server: Annotated[
+        str,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="Read by this running service, e.g. http://127.0.0.1:7860. Key: INKGATE_API_KEY or --key-file.",
+            show_default=False,
+            rich_help_panel=SERVICE,
+        ),
+    ] = "",
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="A file with the service's API key.", rich_help_panel=SERVICE),
+    ] = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
@@ -115,14 +143,21 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     failed or skipped. Pages that a person should look at are named on standard error. In folders, files of other types
     are skipped; name a file to read it anyway.
 
+    `inkgate read page.png --server http://127.0.0.1:7860` has a running service read it, with the same output.
+
     Exit status: 0 if all documents were read or skipped; 1 if a document or page failed; 2 if the arguments are wrong
     or a result exists and neither --overwrite nor --skip-existing is given.
     """
-    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
-    formats, selection = chosen_formats(format or ["text"]), _selection(pages)
+    flags = engine_flags(engine, vllm_url, vllm_model)
+    if server and (engine or vllm_url or vllm_model):
+        raise misuse("With --server, the service chooses the engine. Leave out --engine and --vllm-....")
+    if key_file and not server:
+        raise misuse("--key-file is for --server.")
+    reader: Settings | ServiceAddress = _service(server, key_file) if server else configured(config, {"engine": flags})
+    formats, selection = chosen_formats(format or ["text"], here=not server), _selection(pages)
     from inkgate.cli.inputs import collect
     from inkgate.cli.outputs import ToFolder, to_stdout
-    from inkgate.cli.reading import ReadCommand, ReadTally
+    from inkgate.cli.read_command import ReadCommand, ReadTally
 
     inputs = collect(paths)
     existing = _existing(overwrite=overwrite, skip_existing=skip_existing)
@@ -132,8 +167,11 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing)
     to = replace(to, coordinates=coordinates, marks=marks)
-    command = ReadCommand(sources, to, formats, selection, pdf_text, password, images)
-    tally = _run(settings, command) if sources else ReadTally()
+    at_once = jobs or (AT_ONCE_BY_SERVICE if server else 1)
+    command = ReadCommand(
+        sources, to, formats, selection, pdf_text, password, images, min(at_once, max(len(sources), 1)), pages or ""
+    )
+    tally = _run(reader, command) if sources else ReadTally()
     say_skipped(inputs.skipped)
     if isinstance(to, ToFolder):
         say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))
@@ -172,9 +210,11 @@ def say_skipped(paths: Sequence[Path]) -> None:
 
 
 def summary(tally: ReadTally, folder: Path, existing: int, unknown: int) -> str:
-    """The last line of a run that wrote files: what was read, what failed, what was skipped and why."""
+    """The last line of a run that wrote files: what was read, how long it took, what failed, what was skipped."""
+    took_s = perf_counter() - tally.begun
+    pages = f"{tally.pages} {'page' if tally.pages == 1 else 'pages'}"
     counts = {
-        f"{tally.whole} read ({tally.pages} {'page' if tally.pages == 1 else 'pages'}) into {folder}": True,
+        f"{tally.whole} read ({pages}) into {folder} in {took_s:.1f} s": True,
         f"{tally.partial} read in part": tally.partial > 0,
         f"{tally.failed} failed": True,
         f"{existing} skipped, having results": existing > 0,
@@ -183,12 +223,29 @@ def summary(tally: ReadTally, folder: Path, existing: int, unknown: int) -> str:
     return f"{'; '.join(text for text, told in counts.items() if told)}."
 
 
-def _run(settings: Settings, order: ReadCommand) -> ReadTally:
+def _service(url: str, key_file: Path | None) -> ServiceAddress:
+    from inkgate.cli.doctor import is_address
+    from inkgate.cli.read_remote import ServiceAddress
+
+    if not is_address(url):
+        raise misuse(f"{url!r} is not a URL. Use one such as http://127.0.0.1:7860.")
+    return ServiceAddress.of(url, key_file)
+
+
+def _run(reader: Settings | ServiceAddress, order: ReadCommand) -> ReadTally:
     """Reads in an event loop of its own.
 
     Raises:
-        typer.Exit: the engine is unknown or did not start, or Ctrl-C was pressed.
+        typer.Exit: the engine is unknown or did not start, the service can't be reached, or Ctrl-C was pressed.
     """
+    try:
+        return _read_here(reader, order) if isinstance(reader, Settings) else _read_there(reader, order)
+    except KeyboardInterrupt as error:
+        say("interrupted. Files that were already written are complete.")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _read_here(settings: Settings, order: ReadCommand) -> ReadTally:
     import anyio
 
     from inkgate.cli.reading import read_documents
@@ -196,16 +253,24 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
 
     # Failures are listed at the end, so logs are shown only on request.
     configure_logs(logs_of_command(settings))
+    with start_errors():
+        return anyio.run(read_documents, settings, order)
+
+
+def _read_there(address: ServiceAddress, order: ReadCommand) -> ReadTally:
+    import anyio
+
+    from inkgate.cli.read_remote import read_by_service
+    from inkgate.client import ServiceError
+
     try:
-        with start_errors():
-            return anyio.run(read_documents, settings, order)
-    except KeyboardInterrupt as error:
-        say("interrupted. Files that were already written are complete.")
-        raise typer.Exit(INTERRUPTED) from error
+        return anyio.run(read_by_service, address, order)
+    except ServiceError as error:
+        raise failure(str(error)) from error
 
 
-def chosen_formats(given: list[str]) -> tuple[AnyFormat, ...]:
-    """The requested formats, each once.
+def chosen_formats(given: list[str], *, here: bool = True) -> tuple[AnyFormat, ...]:
+    """The requested formats, each once. `here`: this process writes them, so their packages are needed.
 
     Raises:
         typer.Exit: with status 2, if one is unknown.
@@ -220,7 +285,7 @@ def chosen_formats(given: list[str]) -> tuple[AnyFormat, ...]:
             raise misuse(f"{name!r} is not a format. Choose from {', '.join(known)}.")
     formats = tuple(format_named(name) for name in names)
     try:
-        for wanted in formats:
+        for wanted in formats if here else ():
             require_writer(wanted)
     except InputRejected as error:
         raise misuse(f"{error.detail} {install_extra('files')}.") from error

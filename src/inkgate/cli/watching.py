@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import say
-from inkgate.cli.reading import problem_line, task_of
+from inkgate.cli.read_command import problem_line, task_of
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
