@@ -11,6 +11,7 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate.types import Block, BlockType, Page, PageResult, Task, TaskKind
 from support.api_client import b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
+from support.pictured_page import PicturedEngine
 
 pytestmark = pytest.mark.anyio
 
@@ -190,3 +191,12 @@ async def test_a_task_that_the_engine_cannot_do_is_the_callers_error() -> None:
         body = {"file": b64(png()), "useLayoutDetection": False, "promptLabel": "chart"}
         answer = await api.client.post(PATH, json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, "task_unsupported")
+
+
+async def test_figures_come_beside_the_markdown_if_they_are_asked_for() -> None:
+    async with running_api(PicturedEngine()) as api:
+        for include, names in (("", []), ("images", ["images/page-1-1.png"])):
+            answer = await api.client.post(PATH, json={"file": b64(png()), "fileType": 1, "include": include})
+            (page,) = answer.json()["result"]["layoutParsingResults"]
+            assert list(page["markdown"]["images"]) == names
+            assert all(f"]({name})" in page["markdown"]["text"] for name in names)

@@ -13,6 +13,7 @@ import pytest
 from support.api_client import Api, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import code, jobs_api
+from support.pictured_page import PicturedEngine, opened
 
 pytestmark = pytest.mark.anyio
 
@@ -78,3 +79,20 @@ async def test_results_before_the_end_and_of_failures(tmp_path: Path) -> None:
         assert code(wrong) == (422, "pages_invalid")
         assert engine.gate is not None
         engine.gate.set()
+
+
+async def test_images_come_if_they_are_asked_for(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path, PicturedEngine()) as api:
+        for zipped in ("false", "true"):
+            fields = {**CLIENT_FIELDS, "start_page_id": "0", "response_format_zip": zipped}
+            answer = await api.client.post("/tasks", files={"files": ("a.tiff", tiff(2))}, data=fields)
+            result = await api.client.get((await ended(api, answer.json()))["result_url"])
+            if zipped == "true":
+                with zipfile.ZipFile(io.BytesIO(result.content)) as archive:
+                    assert archive.namelist() == ["a/a.md", "a/images/page-1-1.png", "a/images/page-2-1.png"]
+                    assert b"](images/page-2-1.png)" in archive.read("a/a.md")
+                    assert archive.read("a/images/page-2-1.png").startswith(b"\x89PNG")
+            else:
+                found = result.json()["results"]["a"]
+                assert "](images/page-2-1.png)" in found["md_content"]
+                assert opened(found["images"]["page-2-1.png"]).size == (40, 30)

@@ -62,6 +62,7 @@ async def test_an_engine_has_the_layers_of_the_others_and_a_policy_is_the_outerm
     parts = build_parts(settings)
     assert parts.state_objects.build.pipeline == (
         "slow_pages:SlowPages",
+        "images",
         "fields",
         "cache",
         "codes",

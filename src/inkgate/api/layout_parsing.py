@@ -1,8 +1,8 @@
 """`POST /layout-parsing`: the API of PaddleX's document parsing (PP-StructureV3, PaddleOCR-VL), in PaddleX's envelope.
 
-Intended differences: pages after the tenth are read too; no images are drawn or cut out (`outputImages` and
-`inputImage` are null, `markdown.images` is empty); pages are not unwarped; the engine's settings define the model's
-sampling, not `temperature`, `maxNewTokens` and the like.
+Intended differences: pages after the tenth are read too; no images are drawn (`outputImages` and `inputImage` are
+null), and figures are cut out only with `include=images` (`markdown.images`); pages are not unwarped; the engine's
+settings define the model's sampling, not `temperature`, `maxNewTokens` and the like.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexFile, data_info, success_schema
 from inkgate.codec import encodable, page_to_dict
 from inkgate.errors import InputRejected
+from inkgate.layout.figure_links import IMAGE_FOLDER, images_on
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 
 _WHOLE_PAGE = {
@@ -85,8 +86,8 @@ class LayoutParsing:
         self._envelope.open(received.body.fields)
         request = parse(LayoutParsingRequest, received.body.fields)
         options = parse(OcrOptions, received.body.fields, received.query)
-        task = request.task()
         shape = options.shape(received.accept)
+        task = replace(request.task(), images=options.images(shape))
         found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
         shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))
@@ -107,7 +108,7 @@ class _LayoutParsingOutput:
         pages = [
             {
                 "prunedResult": self._pruned(page, page_count),
-                "markdown": {"text": _markdown(page), "images": {}},
+                "markdown": {"text": _markdown(page), "images": _images(page)},
                 "outputImages": None,
                 "inputImage": None,
             }
@@ -172,6 +173,11 @@ def _content(block: Block) -> str:
     if block.stamp is not None:
         return block.stamp.text
     return block.markdown if block.type in _AS_MARKDOWN else block.text
+
+
+def _images(page: PageResult) -> dict[str, str]:
+    """Base64 by the path to which the Markdown links."""
+    return {f"{IMAGE_FOLDER}/{image.name}": image.base64 for image in images_on(page)}
 
 
 def _markdown(page: PageResult) -> str:

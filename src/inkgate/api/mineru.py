@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -25,9 +27,11 @@ from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import PagewiseMarkdown, ResultReader
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
+from inkgate.block_image import BlockImage
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
+from inkgate.layout.figure_links import IMAGE_FOLDER
 from inkgate.settings import PdfText
 from inkgate.types import Task, TaskKind
 
@@ -56,6 +60,7 @@ class MineruOptions(BaseModel):
     start_page_id: Annotated[int, Field(ge=0, le=_LAST_PAGE, description="From 0.")] = 0
     end_page_id: Annotated[int, Field(ge=0, le=_LAST_PAGE, description="From 0.")] = _LAST_PAGE
     response_format_zip: Flag = False
+    return_images: Flag = False
 
     def job_options(self) -> JobOptions:
         """How the job reads. Raises InputRejected("pages_invalid")."""
@@ -66,7 +71,7 @@ class MineruOptions(BaseModel):
             pages = f"{self.start_page_id + 1}-{self.end_page_id + 1}"
         elif self.start_page_id:
             pages = f"{self.start_page_id + 1}-"
-        return JobOptions(Task(kind=TaskKind.PARSE), pages, _METHODS.get(self.parse_method))
+        return JobOptions(Task(kind=TaskKind.PARSE, images=self.return_images), pages, _METHODS.get(self.parse_method))
 
 
 class MineruTask(BaseModel):
@@ -91,7 +96,9 @@ class MineruResult(BaseModel):
 
     backend: str
     version: str
-    results: dict[str, dict[str, str | None]] = Field(description="By the name of the file, without its suffix.")
+    results: dict[str, dict[str, str | dict[str, str] | None]] = Field(
+        description="By the name of the file, without its suffix: `md_content`, and `images` as `data:` URLs by name."
+    )
 
 
 async def _parse(received: ReceivedJob) -> JobDraft:
@@ -146,6 +153,7 @@ _FORM: dict[str, Any] = {
                     "start_page_id": {"type": "integer", "minimum": 0},
                     "end_page_id": {"type": "integer", "minimum": 0},
                     "response_format_zip": {"type": "string", "enum": ["true", "false"]},
+                    "return_images": {"type": "string", "enum": ["true", "false"]},
                 },
             }
         }
@@ -214,17 +222,25 @@ async def result(request: Request, task_id: TaskId) -> Response:
     if (error := error_of(job)) is not None:
         raise InputRejected("job_ended", f"The task failed: {error.detail}")
     with call.watches.stream(call.tenant):
-        markdown = await ResultReader(call.jobs, threads).text(job, PagewiseMarkdown(several=job.saved > 1))
-        if as_zip:
-            return Response(await threads.run(_archive, _stem(job), markdown), media_type="application/zip")
-    answer = MineruResult(backend="inkgate", version=__version__, results={_stem(job): {"md_content": markdown}})
+        pages = PagewiseMarkdown(several=job.saved > 1, embedded=False)
+        async with call.watches.whole if job.options.task.images else nullcontext():
+            markdown = await ResultReader(call.jobs, threads).text(job, pages)
+            if as_zip:
+                archive = await threads.run(_archive, _stem(job), markdown, pages.images)
+                return Response(archive, media_type="application/zip")
+    found: dict[str, str | dict[str, str] | None] = {"md_content": markdown}
+    if job.options.task.images:
+        found["images"] = {image.name: image.data_url for image in pages.images}
+    answer = MineruResult(backend="inkgate", version=__version__, results={_stem(job): found})
     return json_response(answer.model_dump())
 
 
-def _archive(stem: str, markdown: str) -> bytes:
-    """A ZIP archive as MinerU makes it: a folder for each document. Blocking."""
+def _archive(stem: str, markdown: str, images: Sequence[BlockImage]) -> bytes:
+    """A ZIP archive as MinerU makes it: a folder for each document, with its images in another. Blocking."""
     name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in stem).lstrip(".") or "document"
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"{name}/{name}.md", markdown)
+        for image in images:
+            archive.writestr(f"{name}/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
     return file.getvalue()

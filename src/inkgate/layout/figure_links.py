@@ -67,8 +67,13 @@ def _rewritten(markdown: str, before: tuple[Block, ...], after: tuple[Block, ...
 
 def images_of(result: DocumentResult) -> list[BlockImage]:
     """The images that the Markdown links to."""
-    blocks = (block for page in result.pages for block in page.blocks or () if block.type is BlockType.FIGURE)
-    return [block.image for block in blocks if block.image is not None]
+    return [image for page in result.pages for image in images_on(page)]
+
+
+def images_on(page: PageResult) -> list[BlockImage]:
+    """The images that the page's Markdown links to."""
+    images = (block.image for block in page.blocks or () if block.type is BlockType.FIGURE)
+    return [image for image in images if image is not None]
 
 
 def with_embedded_images(page: PageResult) -> PageResult:

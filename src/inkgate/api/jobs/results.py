@@ -22,6 +22,7 @@ from inkgate.api.jobs.streams import job_summary
 from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import expired_error, status_of
 from inkgate.api.jobs.watches import BATCH_PAGES
+from inkgate.block_image import BlockImage
 from inkgate.codec import Json, document_to_dict, page_to_dict
 from inkgate.concurrency import Threads
 from inkgate.coordinates import Coordinates
@@ -35,7 +36,7 @@ from inkgate.jobs.files import file_order
 from inkgate.jobs.job import Job, JobDocument
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
-from inkgate.layout.figure_links import with_embedded_images
+from inkgate.layout.figure_links import images_on, with_embedded_images
 from inkgate.layout.whole_document import finished_pages
 from inkgate.types import DocumentResult, PageResult
 
@@ -110,11 +111,18 @@ class PagewiseText:
 
 
 class PagewiseMarkdown:
-    """Markdown, as documents/formats/markdown.py makes it. `several`: whether the document has several pages."""
+    """Markdown, as documents/formats/markdown.py makes it, with figures inside as `data:` URLs.
+
+    Attributes:
+        images: of the pages until now; empty if they are inside.
+    """
 
     is_document = True
 
-    def __init__(self, *, several: bool) -> None:
+    def __init__(self, *, several: bool, embedded: bool = True) -> None:
+        """`several`: whether the document has several pages. `embedded`: False: links to files, which `images` has."""
+        self.images: list[BlockImage] = []
+        self._embedded = embedded
         self._several = several
         self._begun = False
 
@@ -122,11 +130,9 @@ class PagewiseMarkdown:
         return b""
 
     def page(self, page: PageResult) -> bytes:
-        parts = [
-            part
-            for part in (page_mark(page) if self._several else "", page_markdown(with_embedded_images(page)))
-            if part
-        ]
+        shown = with_embedded_images(page) if self._embedded else page
+        self.images += [] if self._embedded else images_on(page)
+        parts = [part for part in (page_mark(page) if self._several else "", page_markdown(shown)) if part]
         if not parts:
             return b""
         lead = "\n\n" if self._begun else ""
