@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 import pytest
 import typer
 
+from inkgate.cli.extract_outputs import WrittenFields
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.outputs import ExistingResults, to_folder, to_stdout
 from inkgate.documents.formats import Format
@@ -31,6 +32,22 @@ def test_files_are_named_after_the_document_and_keep_sub_folders() -> None:
 
 def test_two_documents_that_differ_in_suffix_alone_keep_it() -> None:
     assert places(source("x/a.png"), source("x/a.pdf"), source("x/b.pdf")) == ["out/a.png", "out/a.pdf", "out/b"]
+
+
+def test_results_of_another_document_keep_their_names() -> None:
+    assert places(source("x/a.png"), source("x/a.fields.png"), source("x/a.Error.pdf")) == [
+        "out/a",
+        "out/a.fields.png",
+        "out/a.Error.pdf",
+    ]
+
+
+def test_fields_of_two_documents_are_not_written_onto_one_file(capsys: pytest.CaptureFixture[str]) -> None:
+    apart = WrittenFields.into(Path("out"), [source("x/a.png"), source("x/a.pdf"), source("x/b.pdf")], overwrite=False)
+    assert list(map(str, apart.files.values())) == ["out/a.png.json", "out/a.pdf.json", "out/b.json"]
+    with pytest.raises(typer.Exit):
+        WrittenFields.into(Path("out"), [source("x/a.png"), source("y/a.png")], overwrite=False)
+    assert "would both be written to out/a" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Protocol
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
+from inkgate.cli.result_names import result_places
 from inkgate.fields.as_json import document_fields_to_dict
 from inkgate.library import DocumentFields
 from inkgate.whole_files import write_whole
@@ -57,17 +57,9 @@ class WrittenFields:
 
     @classmethod
     def into(cls, folder: Path, sources: Sequence[InputDocument], *, overwrite: bool) -> WrittenFields:
-        """Raises typer.Exit if a file is there and may not be replaced."""
-        short = Counter(source.relative.with_suffix("") for source in sources)
-        files = {
-            source: folder
-            / (
-                source.relative.with_suffix(".json")
-                if short[source.relative.with_suffix("")] == 1
-                else source.relative.with_name(f"{source.relative.name}.json")
-            )
-            for source in sources
-        }
+        """Raises typer.Exit: two documents would be written to one file, or one is there and may not be replaced."""
+        places = result_places(folder, sources, ".json")
+        files = {source: place.with_name(f"{place.name}.json") for source, place in places.items()}
         _refuse([path for path in files.values() if path.exists()], overwrite=overwrite)
         return cls(files, folder)
 

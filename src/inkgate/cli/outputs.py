@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import orjson
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse
+from inkgate.cli.result_names import result_places
 from inkgate.coordinates import Coordinates
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import Format, render
@@ -123,16 +123,7 @@ def to_folder(
     """
     if folder.exists() and not folder.is_dir():
         raise misuse(f"{folder} is a file. -o needs a folder.")
-    short = Counter(source.relative.with_suffix("") for source in sources)
-    places = {source: folder / _named(source.relative, short) for source in sources}
-    taken: dict[Path, InputDocument] = {}
-    for source, place in places.items():
-        other = taken.setdefault(place, source)
-        if other is not source:
-            raise misuse(
-                f"{other.name} and {source.name} would both be written to {place}{formats[0].suffix}.",
-                "Name their folder instead of the files, or read them in two runs.",
-            )
+    places = result_places(folder, sources, formats[0].suffix)
     planned = ToFolder(folder, formats, places, keep=existing is ExistingResults.KEEP)
     read = {source.path.resolve() for source in sources if source.path is not None}
     for path in (path for source in sources for path in planned.files(source)):
@@ -150,11 +141,6 @@ def _refuse_existing(paths: Sequence[Path]) -> None:
             f"{paths[0]}{more} would be overwritten; nothing was read.",
             "--overwrite replaces results that exist, --skip-existing keeps them and reads the other documents.",
         )
-
-
-def _named(relative: PurePath, short: Counter[PurePath]) -> PurePath:
-    bare = relative.with_suffix("")
-    return bare if short[bare] == 1 else relative
 
 
 def to_stdout(formats: tuple[AnyFormat, ...], documents: int) -> ToStdout:

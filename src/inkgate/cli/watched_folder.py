@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 
 from inkgate.cli.inputs import SUFFIXES
+from inkgate.cli.result_names import bare_name
 from inkgate.whole_files import write_whole
 
 JOURNAL = ".inkgate-watch.jsonl"
@@ -85,7 +86,7 @@ class WatchJournal:
         """The name of a file's results: its own without suffix, unless another file has that one. It stays the same."""
         if (entry := self._entries.get(file)) is not None:
             return entry.name
-        bare = PurePath(file).with_suffix("").as_posix()
+        bare = bare_name(PurePath(file)).as_posix()
         name = bare if self._names.get(bare, file) == file else file
         self._names[name] = file
         return name

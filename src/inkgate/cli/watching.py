@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import say
 from inkgate.cli.read_command import problem_line, task_of
+from inkgate.cli.result_names import ERROR_SUFFIX, FIELDS_SUFFIX
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
@@ -34,8 +35,6 @@ _OF_A_NAME = frozenset({errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.E
 _LONGEST_NAME = 255
 """Of a file, in bytes, on the file systems of Linux."""
 _STOPPING = "Finishing the documents that are being read. Ctrl-C again stops at once."
-_FIELDS_SUFFIX = ".fields.json"
-_ERROR_SUFFIX = ".error.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ class FolderWatch:
             self._not_before[file] = anyio.current_time() + _PAUSE_S * 4 ** (tries - 1)
         else:
             self._tally.failed += 1
-            await self._threads.run(_write, place, {_ERROR_SUFFIX: problem.encode() + b"\n"})
+            await self._threads.run(_write, place, {ERROR_SUFFIX: problem.encode() + b"\n"})
         state = WatchState.AGAIN if again else WatchState.FAILED
         await self._threads.run(self._journal.add, replace(entry, state=state))
 
@@ -194,7 +193,7 @@ class FolderWatch:
             found = await self._ocr.extract(document, **self._order.fields)
             result = found.document
             answer = document_fields_to_dict(found.extraction, result)
-            files[_FIELDS_SUFFIX] = json.dumps(answer, ensure_ascii=False, indent=2).encode() + b"\n"
+            files[FIELDS_SUFFIX] = json.dumps(answer, ensure_ascii=False, indent=2).encode() + b"\n"
         if result is None:
             result = await self._ocr.read(document, task=task_of(self._order.formats))
         for wanted in self._order.formats:
@@ -217,8 +216,8 @@ def _write(place: Path, files: dict[str, bytes]) -> str:
         if error.errno not in _OF_A_NAME:
             raise
         return error.strerror or str(error)
-    error_file = place.with_name(place.name + _ERROR_SUFFIX)
-    if _ERROR_SUFFIX not in files and len(os.fsencode(error_file.name)) <= _LONGEST_NAME:
+    error_file = place.with_name(place.name + ERROR_SUFFIX)
+    if ERROR_SUFFIX not in files and len(os.fsencode(error_file.name)) <= _LONGEST_NAME:
         with suppress(FileNotFoundError):
             error_file.unlink()
     return ""
