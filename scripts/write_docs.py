@@ -52,6 +52,7 @@ BRANCHES = {
     "engine.vllm": "Vision-language models on [vLLM](../guides/vllm.md).",
     "engine.vllm.managed": "The vLLM that inkgate starts if `engine.vllm.urls` is empty.",
     "engine.transformers": "The same models by transformers, inside inkgate.",
+    "terms": "Terms of your domain.",
     "fields": "Finding [fields](../guides/fields.md) in documents.",
     "fields.text_model": "A language model that is asked for fields with the text of the pages.",
     "cache": "Results of pages, kept so that the same page is not read again.",

@@ -24,6 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from inkgate.block_image import BlockImage
 from inkgate.coordinates import Coordinates, as_sent, as_upright
 from inkgate.table_html import html_of
+from inkgate.term_correction import TermCorrection
 from inkgate.types import (
     Attempt,
     Barcode,
@@ -145,6 +146,7 @@ def page_to_dict(page: PageResult, coordinates: Coordinates = Coordinates.UPRIGH
         "words": [_text_word(word) for word in page.words],
         "blocks": None if page.blocks is None else [_block(block) for block in page.blocks],
         "left_out": [_left_out(part) for part in page.left_out],
+        "corrections": [_correction(each) for each in page.corrections],
         "review": [reason.value for reason in page.review],
         "timings_ms": {stage: _rounded(spent, 1) for stage, spent in page.timings_ms.items()},
         "degraded": list(page.degraded),
@@ -243,6 +245,10 @@ def _cell(cell: TableCell) -> Json:
 
 def _left_out(part: LeftOut) -> Json:
     return {"text": encodable(part.text), "reason": part.reason.value, "lines": list(part.lines)}
+
+
+def _correction(each: TermCorrection) -> Json:
+    return {"line": each.line, "text": encodable(each.text), "read_as": encodable(each.read_as)}
 
 
 def _text_word(word: TextWord) -> Json:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from inkgate.block_image import BlockImage
+from inkgate.term_correction import TermCorrection
 
 if TYPE_CHECKING:  # results need no NumPy, so clients do without it
     import numpy as np
@@ -344,6 +345,7 @@ class PageResult:
         fields: values of `Task.fields` by name, as JSON values; None if not requested.
         header, footer: running header and footer, or None.
         left_out: recognised text that `markdown` does not contain; each other line is in it once.
+        corrections: words that became terms of the domain (the setting `terms.files`).
         review: why a person should look at the page; empty if nobody needs to.
         engine: the engine that read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
@@ -376,6 +378,7 @@ class PageResult:
     left_out: tuple[LeftOut, ...] = ()
     review: tuple[ReviewReason, ...] = ()
     confidence: float | None = None
+    corrections: tuple[TermCorrection, ...] = ()
 
     @property
     def lost(self) -> bool:

@@ -23,6 +23,7 @@ from inkgate.codec import (
     parse_page,
 )
 from inkgate.coordinates import Coordinates
+from inkgate.term_correction import TermCorrection
 from inkgate.types import (
     Attempt,
     Barcode,
@@ -83,6 +84,7 @@ WHOLE = PageResult(
     attempts=(Attempt("size 0.7", ERROR, 3.5),),
     fields={"total": ["1", {"tax": None}]},
     left_out=(LeftOut("7", LeftOutReason.PAGE_NUMBER, (0,)),),
+    corrections=(TermCorrection(0, "Aspirin", "Asp1rin"),),
     review=(ReviewReason.UNCERTAIN_TEXT,),
     confidence=1 / 3,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 
 import anyio
 
@@ -31,6 +32,7 @@ from inkgate.pipeline.fallback import Fallback, OnDemand
 from inkgate.pipeline.policies import EngineProgress
 from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe, either_probe
 from inkgate.pipeline.starting import StartsLater, UpstreamOnceStarted
+from inkgate.pipeline.terms import load_terms
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker, BreakerSettings
@@ -136,6 +138,7 @@ def build_parts(
         fields=witness,
         extensions={name: partial(make_extension, name, "engine.layers") for name in settings.engine.layers},
         codes=settings.engine.codes,
+        terms=load_terms(settings.terms.files, "terms.files"),
         observer=observer,
         # Calls to a model server wait within the page's slot, and have limits of their own.
         page_time_s=math.inf if remote else settings.limits.time_s,
@@ -262,8 +265,10 @@ def _kept_pages(settings: CacheSettings) -> KeptPages:
 
 
 def _revision(settings: Settings) -> str:
-    """The settings that change the result of a page, as JSON."""
-    return settings.engine.model_dump_json(exclude={"ppocr": {"cache"}, "vllm": {"urls", "api_key", "managed"}})
+    """The settings that change the result of a page, as JSON, and a digest of the terms of the domain."""
+    engine = settings.engine.model_dump_json(exclude={"ppocr": {"cache"}, "vllm": {"urls", "api_key", "managed"}})
+    terms = load_terms(settings.terms.files, "terms.files")
+    return engine if terms is None else f"{engine} {blake2b(repr(terms.forms).encode(), digest_size=16).hexdigest()}"
 
 
 def with_workers(settings: Settings, cores: int | None = None) -> Settings:

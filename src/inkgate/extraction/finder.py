@@ -20,8 +20,9 @@ from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.terms import TermChange, Terms, TermsFileInvalid, with_read_as
+from inkgate.fields.terms import TermChange, Terms, with_read_as
 from inkgate.fields.values import Extraction, Proposal
+from inkgate.pipeline.terms import load_terms
 from inkgate.reader import ReadOptions
 from inkgate.settings import FieldsSettings, Settings
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
@@ -81,9 +82,12 @@ class FieldFinder:
     async def find(self, result: DocumentResult, wanted: WantedFields, caller: Caller) -> Extraction:
         """The fields of a document that was read with `read_options`. A text model that fails costs its values only."""
         schema, pages = wanted.schema, result.pages
-        changes: list[TermChange] = []
+        changes = [
+            TermChange(page.index, each.line, each.text, each.read_as) for page in pages for each in page.corrections
+        ]
         if self._terms.forms:
-            pages, changes = await self._threads.run(self._with_terms, pages)
+            pages, own = await self._threads.run(self._with_terms, pages)
+            changes += own
         if schema is None:
             schema = await self.schema_of(pages)
         asked: Proposals = {}
@@ -130,11 +134,10 @@ def field_finder(settings: Settings) -> FieldFinder:
         types = DocumentTypes.load(map(Path, settings.fields.types))
     except TypeFileInvalid as error:
         raise InputRejected("feature_unavailable", f"`fields.types`: {error}") from error
-    try:
-        terms = Terms.load(map(Path, settings.fields.terms))
-    except TermsFileInvalid as error:
-        raise InputRejected("feature_unavailable", f"`fields.terms`: {error}") from error
+    terms = load_terms(settings.fields.terms, "fields.terms")
     configured = settings.fields.text_model
-    text_model = TextModelServer(configured, terms.forms) if configured.url else None
+    known = [load_terms(settings.terms.files, "terms.files"), terms] if configured.url else []
+    told = [form for each in known if each is not None for form in each.forms]
+    text_model = TextModelServer(configured, told) if configured.url else None
     asks = settings.engine.name != "ppocr"
     return FieldFinder(types, settings.fields, asks=asks, text_model=text_model, terms=terms)

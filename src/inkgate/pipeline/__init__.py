@@ -9,6 +9,7 @@ from functools import partial
 
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
+from inkgate.fields.terms import Terms
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
@@ -24,6 +25,7 @@ from inkgate.pipeline.policies import (
     Quarantined,
     ScheduledPages,
 )
+from inkgate.pipeline.terms import TermsCorrected
 from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import Cache
@@ -56,6 +58,7 @@ class Policies:
         fields: an engine that is asked for fields has a witness; None: it can't be asked.
         extensions: wrappers of other packages, by name, outermost first.
         codes: QR codes and bar codes are sought.
+        terms: of the domain, which doubtful words become; None: there are none.
         page_time_s: of a page at the engine if its caller has no deadline.
     """
 
@@ -73,6 +76,7 @@ class Policies:
     fields: FieldWitness | None = None
     extensions: Mapping[str, Callable[[Engine], Engine]] = field(default_factory=dict)
     codes: bool = False
+    terms: Terms | None = None
     observer: Observer = NO_OBSERVER
     page_time_s: float = math.inf
 
@@ -99,6 +103,7 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
         Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
         Layer("codes", partial(CodesFound, threads=p.analysis_threads) if p.codes else None),
         Layer("confidence", partial(Judged, threads=p.analysis_threads)),
+        Layer("terms", None if p.terms is None else partial(TermsCorrected, terms=p.terms, threads=p.analysis_threads)),
         Layer("text layer", partial(TextLayerFirst, analysis=p.analysis, threads=p.analysis_threads)),
         Layer("quarantine", None if p.quarantine is None else partial(Quarantined, quarantine=p.quarantine)),
         Layer("scheduler", schedule),
@@ -113,8 +118,9 @@ def _witness(p: Policies, fields: FieldWitness) -> Engine | None:
     """The witness with what belongs around an engine that has limits of its own."""
     if fields.engine is None:
         return None
-    engine = TextLayerFirst(fields.engine, p.analysis, p.analysis_threads)
-    judged = Judged(engine, p.analysis_threads)
+    engine: Engine = TextLayerFirst(fields.engine, p.analysis, p.analysis_threads)
+    corrected = engine if p.terms is None else TermsCorrected(engine, p.terms, p.analysis_threads)
+    judged = Judged(corrected, p.analysis_threads)
     return judged if p.cache is None else Cached(judged, p.cache, p.revision)
 
 

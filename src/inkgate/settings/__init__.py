@@ -23,7 +23,7 @@ from pydantic_settings import (
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
 from inkgate.settings.engine import EngineSettings, LayoutSettings, TransformersSettings
 from inkgate.settings.environment import EnvironmentSource, SettingFileError
-from inkgate.settings.fields import FieldsSettings, TextModelSettings
+from inkgate.settings.fields import FieldsSettings, TermsSettings, TextModelSettings
 from inkgate.settings.jobs import (
     BrokerSettings,
     JobSettings,
@@ -118,6 +118,7 @@ __all__ = [
     "SinkSettings",
     "StorageSettings",
     "TableSinkSettings",
+    "TermsSettings",
     "TextModelSettings",
     "TopicSinkSettings",
     "TracingSettings",
@@ -150,6 +151,7 @@ class Settings(BaseSettings):
     pdf: PdfSettings = PdfSettings()
     engine: EngineSettings = EngineSettings()
     fields: FieldsSettings = FieldsSettings()
+    terms: TermsSettings = TermsSettings()
     cache: CacheSettings = CacheSettings()
     serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()

@@ -25,14 +25,21 @@ class TextModelSettings(Branch):
     )
 
 
+class TermsSettings(Branch):
+    files: tuple[str, ...] = Field(
+        (),
+        description="TOML files with terms of your domain: in everything that is read, words of little confidence "
+        "become the terms that they resemble (docs/guides/fields.md).",
+    )
+
+
 class FieldsSettings(Branch):
     types: tuple[str, ...] = Field(
         (), description="Folders with document types of your own as YAML files (docs/guides/fields.md)."
     )
     terms: tuple[str, ...] = Field(
         (),
-        description="TOML files with terms of your domain: words that were read with little confidence become the "
-        "terms that they resemble (docs/guides/fields.md).",
+        description="TOML files with more terms, for fields only: see `terms.files`.",
     )
     least_confidence: float = Field(
         0.8, ge=0, le=1, description="Fields of lower confidence are `uncertain`, and the document needs review."
