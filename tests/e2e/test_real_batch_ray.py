@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from support.real_ray import actors, kill_driver, require_ray, start_batch, written
+from support.real_ray import actors, kill_driver, ray_cluster, require_ray, start_batch, written
 from support.waiting import until
 
 pytestmark = pytest.mark.real
+
+START_S = 200.0
+"""Within which a cluster starts on a busy machine."""
 
 
 def put(folder: Path, count: int) -> None:
@@ -22,28 +25,49 @@ def put(folder: Path, count: int) -> None:
         (folder / f"{number:04}.png").write_text(f"text {number}")
 
 
+def documents(results: Path) -> list[str]:
+    """Those that the rows name; all of them were read."""
+    rows = [json.loads(line) for file in (results / "data").glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert {row["status"] for row in rows} == {"complete"}
+    return [row["document"] for row in rows]
+
+
 def test_rows_are_complete_though_an_actor_and_then_the_driver_are_killed(tmp_path: Path) -> None:
     require_ray()
     put(tmp_path / "in", 600)
     results, said = tmp_path / "out", tmp_path / "said"
     arguments: list[str | Path] = [tmp_path / "in", results, "--ray", "local", "--shard-documents", "40"]
     with start_batch(arguments, said) as batch:
-        until(lambda: written(results) > 2_000, said.read_text)
+        until(lambda: written(results) > 2_000, said.read_text, START_S)
         (actor,) = actors(batch)
         actor.kill()
         before = written(results)
         until(
-            lambda: written(results) > before + 2_000 and actor.pid not in [each.pid for each in actors(batch)], "more"
+            lambda: written(results) > before + 2_000 and actor.pid not in [each.pid for each in actors(batch)],
+            "more",
+            START_S,
         )
         assert batch.poll() is None
         kill_driver(batch)
     with start_batch(arguments, said) as batch:
         assert batch.wait() == 0, said.read_text()
     assert " 600 read" not in said.read_text()
-    rows = [json.loads(line) for file in (results / "data").glob("*.jsonl") for line in file.read_text().splitlines()]
-    assert Counter(row["document"] for row in rows) == Counter(f"{number:04}.png" for number in range(600))
-    assert {row["status"] for row in rows} == {"complete"}
+    assert Counter(documents(results)) == Counter(f"{number:04}.png" for number in range(600))
     assert not list((results / "_inkgate" / "work").iterdir())
+
+
+@pytest.mark.endurance
+def test_rows_are_complete_though_the_cluster_loses_a_node(tmp_path: Path) -> None:
+    require_ray()
+    put(tmp_path / "in", 3000)
+    results, said = tmp_path / "out", tmp_path / "said"
+    with ray_cluster() as (address, lose_node):
+        arguments: list[str | Path] = [tmp_path / "in", results, "--ray", address, "--shard-documents", "50"]
+        with start_batch(arguments, said) as batch:
+            until(lambda: len(list((results / "_inkgate" / "done").glob("*"))) >= 3, said.read_text, START_S)
+            lose_node()
+            assert batch.wait() == 0, said.read_text()
+    assert Counter(documents(results)) == Counter(f"{number:04}.png" for number in range(3000))
 
 
 def test_without_ray_the_command_says_how_to_install_it(tmp_path: Path) -> None:

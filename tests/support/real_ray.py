@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -23,15 +25,20 @@ def require_ray() -> None:
         pytest.skip("no .venv-ray: run scripts/setup_ray")
 
 
+def environment() -> dict[str, str]:
+    """For programs that use Ray."""
+    path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
+    return {**os.environ, "PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": "200"}
+
+
 def start_batch(arguments: Sequence[str | Path], said: Path) -> subprocess.Popen[bytes]:
     """Starts `inkgate batch`; its messages go to the file `said`."""
-    path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
     with said.open("wb") as file:
         return subprocess.Popen(
             [PYTHON, "-c", COMMAND, "batch", *arguments],
             stderr=file,
             stdout=file,
-            env={**os.environ, "PYTHONPATH": path, "RAY_raylet_start_wait_time_s": "200"},
+            env=environment(),
         )
 
 
@@ -84,3 +91,26 @@ def kill_driver(batch: subprocess.Popen[bytes]) -> None:
         except psutil.NoSuchProcess:
             continue
     psutil.wait_procs(started, timeout=60)
+
+
+@contextmanager
+def ray_cluster() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The address of a cluster of two nodes, and what makes it lose one."""
+    command = [str(PYTHON), "-m", "support.ray_cluster"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as cluster:
+        assert cluster.stdin is not None
+        assert cluster.stdout is not None
+        lines = iter(cluster.stdout.readline, "")
+        address = next(line.strip() for line in lines if re.fullmatch(r"[\d.]+:\d+\n", line))
+
+        def lose_node() -> None:
+            assert cluster.stdin is not None
+            cluster.stdin.write("lose\n")
+            cluster.stdin.flush()
+            assert "lost\n" in lines
+
+        yield address, lose_node
+        cluster.stdin.close()
+        cluster.wait()
