@@ -178,7 +178,9 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     for note in tally.reviews:
         say(note)
     if tally.problems:
-        raise failure(f"{len(tally.problems)} documents or pages could not be read:", *tally.problems)
+        count = len(tally.problems)
+        what = "1 document or page" if count == 1 else f"{count} documents or pages"
+        raise failure(f"{what} could not be read:", *tally.problems)
 
 
 def _existing(*, overwrite: bool, skip_existing: bool) -> ExistingResults:
