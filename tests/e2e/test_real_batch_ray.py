@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -34,9 +35,9 @@ def documents(results: Path) -> list[str]:
 
 def test_rows_are_complete_though_an_actor_and_then_the_driver_are_killed(tmp_path: Path) -> None:
     require_ray()
-    put(tmp_path / "in", 600)
+    put(tmp_path / "in", 1500)
     results, said = tmp_path / "out", tmp_path / "said"
-    arguments: list[str | Path] = [tmp_path / "in", results, "--ray", "local", "--shard-documents", "40"]
+    arguments: list[str | Path] = [tmp_path / "in", results, "--ray", "local", "--shard-documents", "100"]
     with start_batch(arguments, said) as batch:
         until(lambda: written(results) > 2_000, said.read_text, START_S)
         (actor,) = actors(batch)
@@ -51,8 +52,8 @@ def test_rows_are_complete_though_an_actor_and_then_the_driver_are_killed(tmp_pa
         kill_driver(batch)
     with start_batch(arguments, said) as batch:
         assert batch.wait() == 0, said.read_text()
-    assert " 600 read" not in said.read_text()
-    assert Counter(documents(results)) == Counter(f"{number:04}.png" for number in range(600))
+    assert not re.search(r" (0|1500) to read| 1500 read", said.read_text())
+    assert Counter(documents(results)) == Counter(f"{number:04}.png" for number in range(1500))
     assert not list((results / "_inkgate" / "work").iterdir())
 
 
