@@ -10,12 +10,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
-    from inkgate.library import AsyncOcr, Ocr, OcrResult, read
+    from inkgate.library import (
+        AsyncOcr,
+        DocumentFields,
+        DocumentOutcome,
+        Ocr,
+        OcrResult,
+        aextract,
+        aread,
+        averify,
+        document_types,
+        extract,
+        read,
+        verify,
+    )
     from inkgate.types import Document, Task
 
 __all__ = [
     "AsyncOcr",
     "Document",
+    "DocumentFields",
+    "DocumentOutcome",
     "EngineFailed",
     "InkgateError",
     "InputRejected",
@@ -24,13 +39,32 @@ __all__ = [
     "Overloaded",
     "Task",
     "__version__",
+    "aextract",
+    "aread",
+    "averify",
+    "document_types",
+    "extract",
     "read",
+    "verify",
 ]
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "inkgate.library": ("AsyncOcr", "Ocr", "OcrResult", "read"),
+    "inkgate.library": (
+        "AsyncOcr",
+        "DocumentFields",
+        "DocumentOutcome",
+        "Ocr",
+        "OcrResult",
+        "aextract",
+        "aread",
+        "averify",
+        "document_types",
+        "extract",
+        "read",
+        "verify",
+    ),
     "inkgate.errors": ("EngineFailed", "InkgateError", "InputRejected", "Overloaded"),
     "inkgate.types": ("Document", "Task"),
 }

@@ -22,7 +22,7 @@ from PIL import Image
 import inkgate
 from inkgate.caller import Caller
 from inkgate.cli.configure import configured
-from inkgate.library_options import without_server
+from inkgate.library.arguments import without_server
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Page, PageResult, Task
 from support.api_client import tiff
@@ -263,7 +263,7 @@ def test_an_event_loop_that_can_not_start_is_an_error(monkeypatch: pytest.Monkey
     def refused(*_: object) -> None:
         raise OSError("Too many open files")
 
-    monkeypatch.setattr("inkgate.library.anyio.run", refused)
+    monkeypatch.setattr("inkgate.library.blocking.anyio.run", refused)
     with ThreadPoolExecutor(1) as threads, pytest.raises(OSError, match="open files"):
         threads.submit(inkgate.Ocr().__enter__).result(20)
 
@@ -358,12 +358,15 @@ def test_the_examples_of_the_documentation_run(small: Path, tmp_path: Path) -> N
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL) + re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     assert len(blocks) > 3
     (tmp_path / "examples").mkdir()
-    for name in ("examples/report.png", "a.png", "b.png"):
+    for name in ("a.png", "b.png"):
         (tmp_path / name).write_bytes(small.read_bytes())
+    (tmp_path / "examples" / "report.png").write_bytes((ROOT / "examples" / "report.png").read_bytes())
     for name in ("scan.pdf", "long.pdf"):
         (tmp_path / name).write_bytes(PDF)
     program = f"import os; os.chdir({str(tmp_path)!r})\n" + "\n".join(blocks)
     ended = run(program)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "technical assistance" in ended.stdout
-    assert (tmp_path / "scan.alto.xml").read_bytes().startswith(b"<?xml")
+    assert "missing.png" in ended.stdout
+    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert {"report.md", "report.docx", "report.pdf", "tables", "a.png.md", "b.png.md", "a.json"} <= written

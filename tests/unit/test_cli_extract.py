@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path, PurePath
-from typing import cast
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -20,7 +20,7 @@ from inkgate.library import AsyncOcr, DocumentFields, OcrResult
 from inkgate.types import Document
 
 
-def found(**data: object) -> DocumentFields:
+def found(**data: object) -> DocumentFields[Any]:
     extraction = Extraction("receipt", data, {}, (), ExtractionStatus.COMPLETE)
     return DocumentFields(extraction, OcrResult("a", "image/png", 1, 1, "ppocr", ()), data)
 
@@ -66,7 +66,7 @@ async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp
 
         second = anyio.Event()
 
-        async def extract(self, document: Document, **_: object) -> DocumentFields:
+        async def extract(self, document: Document, **_: object) -> DocumentFields[Any]:
             nonlocal reading, most
             reading += 1
             most = max(most, reading)

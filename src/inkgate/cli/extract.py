@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -189,7 +189,7 @@ class _Outcome:
     to_review: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def take(self, source: InputDocument, found: DocumentFields | str, to: FieldsOutput) -> None:
+    def take(self, source: InputDocument, found: DocumentFields[Any] | str, to: FieldsOutput) -> None:
         """Writes the fields of a document, or notes why there are none. Raises OSError."""
         if isinstance(found, str):
             self.problems.append(found)
@@ -270,7 +270,7 @@ async def _extracted(ocr: AsyncOcr, sources: Sequence[InputDocument], order: _Or
     return outcome
 
 
-async def _found(ocr: AsyncOcr, source: InputDocument, order: _Order) -> DocumentFields | str:
+async def _found(ocr: AsyncOcr, source: InputDocument, order: _Order) -> DocumentFields[Any] | str:
     """The fields, or why there are none."""
     from inkgate.cli.read_command import problem_line
     from inkgate.codec import encodable

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
@@ -25,7 +25,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class FieldsOutput(Protocol):
     """Takes the fields of documents as they are found."""
 
-    def add(self, source: InputDocument, found: DocumentFields) -> None:
+    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
         """Writes them, or keeps them until `end`. Raises OSError."""
         ...
 
@@ -40,7 +40,7 @@ class PrintedFields:
 
     indent: int | None
 
-    def add(self, source: InputDocument, found: DocumentFields) -> None:
+    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
         """See FieldsOutput."""
         print(json.dumps(_object(source, found), ensure_ascii=False, indent=self.indent), flush=True)
 
@@ -63,7 +63,7 @@ class WrittenFields:
         _refuse([path for path in files.values() if path.exists()], overwrite=overwrite)
         return cls(files, folder)
 
-    def add(self, source: InputDocument, found: DocumentFields) -> None:
+    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
         """See FieldsOutput."""
         text = json.dumps(_object(source, found), ensure_ascii=False, indent=2)
         write_whole(self.files[source], f"{text}\n".encode(), parents=True)
@@ -89,7 +89,7 @@ class FieldRows:
         _refuse([path] if path is not None and path.exists() else [], overwrite=overwrite)
         return cls(path)
 
-    def add(self, source: InputDocument, found: DocumentFields) -> None:
+    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
         """See FieldsOutput."""
         about = {"file": source.name, "document_type": found.extraction.document_type}
         self.rows.append({**about, "status": found.extraction.status.value, **_flat(found.values)})
@@ -119,7 +119,7 @@ def _refuse(existing: Sequence[Path], *, overwrite: bool) -> None:
         raise misuse(f"{existing[0]} exists. Give --overwrite to replace results.")
 
 
-def _object(source: InputDocument, found: DocumentFields) -> dict[str, object]:
+def _object(source: InputDocument, found: DocumentFields[Any]) -> dict[str, object]:
     """As POST /extract answers, and the file."""
     return {"file": source.name, **document_fields_to_dict(found.extraction, found.document)}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 
 from inkgate.documents.formats.tables import DocumentTable, tables_of
 from inkgate.documents.formats.text import printable
@@ -18,16 +19,22 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 def render(result: DocumentResult) -> bytes:
     """The document's tables as CSV in UTF-8, with CRLF at line ends."""
-    return b"\r\n".join(_table(table) for table in tables_of(result))
+    return "\r\n".join(csv_of(rows_of(table)) for table in tables_of(result)).encode()
 
 
-def _table(table: DocumentTable) -> bytes:
+def rows_of(table: DocumentTable) -> list[list[str]]:
+    """The texts of the cells by row; a cell over several rows or columns has its text in the first place."""
     rows = [[""] * table.columns for _ in range(table.rows)]
     for row, cell in table.cells():
-        rows[row][cell.column] = _safe(printable(cell.text).strip())
+        rows[row][cell.column] = printable(cell.text).strip()
+    return rows
+
+
+def csv_of(rows: Sequence[Sequence[str]]) -> str:
+    """One table as CSV."""
     out = io.StringIO(newline="")
-    csv.writer(out).writerows(rows)
-    return out.getvalue().encode()
+    csv.writer(out).writerows([_safe(text) for text in row] for row in rows)
+    return out.getvalue()
 
 
 def _safe(text: str) -> str:

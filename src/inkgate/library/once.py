@@ -1,0 +1,134 @@
+"""One document: the models are loaded for it and freed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack, overload
+
+from pydantic import BaseModel
+
+from inkgate.extraction.finder import field_finder
+from inkgate.fields.asked import ModelT, Wanted
+from inkgate.library.arguments import (
+    ExtractArguments,
+    ReadArguments,
+    SettingsSource,
+    asked_fields,
+    extract_options,
+    given_values,
+    read_options,
+    settings_of,
+)
+from inkgate.library.awaited import AsyncOcr, fields_by_type
+from inkgate.library.blocking import Ocr
+from inkgate.library.originals import Source, loaded
+from inkgate.library.results import DocumentFields, OcrResult
+
+
+def read(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:
+    """Reads one document. Loads the models for it: use Ocr for several. `arguments`: see ReadArguments.
+
+    Raises:
+        OSError: the file can't be read.
+        InputRejected: the document or an argument can't be used.
+        EngineFailed: the engine did not start, or read no page. A failed page among others has an `error` instead.
+        ValueError: a setting is wrong.
+        RuntimeError: this thread runs an event loop.
+    """
+    source, _ = loaded(document), read_options(**arguments)  # before the models
+    with Ocr(settings) as ocr:
+        return ocr.read(source, **arguments)
+
+
+async def aread(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:
+    """As `read`, for async code and notebooks."""
+    read_options(**arguments)
+    async with AsyncOcr(settings) as ocr:
+        return await ocr.read(document, **arguments)
+
+
+@overload
+def extract(
+    document: Source, wanted: type[ModelT], *, settings: SettingsSource = None, **named: Unpack[ExtractArguments]
+) -> DocumentFields[ModelT | None]: ...
+
+
+@overload
+def extract(
+    document: Source, wanted: Wanted = None, *, settings: SettingsSource = None, **named: Unpack[ExtractArguments]
+) -> DocumentFields[Any]: ...
+
+
+def extract(
+    document: Source,
+    wanted: Wanted | type[Any] = None,
+    *,
+    settings: SettingsSource = None,
+    **named: Unpack[ExtractArguments],
+) -> DocumentFields[Any]:
+    """Fields of one document: those of a pydantic class, a document type, a JSON Schema or a list of names; without
+    any, the type is found. Loads the models for it: use Ocr for several. See AsyncOcr.extract; raises as `read`.
+    """
+    source, _, _ = loaded(document), asked_fields(wanted, None, named), extract_options(named)
+    with Ocr(settings) as ocr:
+        return ocr.extract(source, wanted, **named)
+
+
+@overload
+async def aextract(
+    document: Source, wanted: type[ModelT], *, settings: SettingsSource = None, **named: Unpack[ExtractArguments]
+) -> DocumentFields[ModelT | None]: ...
+
+
+@overload
+async def aextract(
+    document: Source, wanted: Wanted = None, *, settings: SettingsSource = None, **named: Unpack[ExtractArguments]
+) -> DocumentFields[Any]: ...
+
+
+async def aextract(
+    document: Source,
+    wanted: Wanted | type[Any] = None,
+    *,
+    settings: SettingsSource = None,
+    **named: Unpack[ExtractArguments],
+) -> DocumentFields[Any]:
+    """As `extract`, for async code and notebooks."""
+    asked_fields(wanted, None, named)
+    async with AsyncOcr(settings) as ocr:
+        return await ocr.extract(document, wanted, **named)
+
+
+def verify(
+    document: Source,
+    data: Mapping[str, object] | str | BaseModel,
+    wanted: Wanted = None,
+    *,
+    settings: SettingsSource = None,
+    **named: Unpack[ExtractArguments],
+) -> DocumentFields[Any]:
+    """Looks up values of somebody else in one document; see AsyncOcr.verify. Raises as `read`."""
+    source, _, _ = loaded(document), given_values(data, wanted, named), extract_options(named)
+    with Ocr(settings) as ocr:
+        return ocr.verify(source, data, wanted, **named)
+
+
+async def averify(
+    document: Source,
+    data: Mapping[str, object] | str | BaseModel,
+    wanted: Wanted = None,
+    *,
+    settings: SettingsSource = None,
+    **named: Unpack[ExtractArguments],
+) -> DocumentFields[Any]:
+    """As `verify`, for async code and notebooks."""
+    given_values(data, wanted, named)
+    async with AsyncOcr(settings) as ocr:
+        return await ocr.verify(document, data, wanted, **named)
+
+
+def document_types(*, settings: SettingsSource = None) -> dict[str, tuple[str, ...]]:
+    """The paths of the fields of each document type, such as `/total`. Loads no models. Raises ValueError, OSError or
+    InputRejected if the settings or a type's file can't be used.
+    """
+    return fields_by_type(field_finder(settings_of(settings)).types)

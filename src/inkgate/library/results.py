@@ -1,0 +1,223 @@
+"""What the library gives: the pages of a document with its text, tables and files, or its fields."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from anyio.from_thread import start_blocking_portal
+
+from inkgate.coordinates import Coordinates
+from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.csv import csv_of, rows_of
+from inkgate.documents.formats.marks import marked_document
+from inkgate.documents.formats.tables import tables_of
+from inkgate.errors import InkgateError
+from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, FieldValue
+from inkgate.format_names import AnyFormat, FileFormat, format_for
+from inkgate.library.finding import FoundText, find_text
+from inkgate.library.originals import Original, Source, loaded
+from inkgate.library.portals import call
+from inkgate.library.saving import SaveOrder, save, save_here
+from inkgate.settings import LimitSettings, PdfSettings
+from inkgate.types import DocumentResult
+
+DataT = TypeVar("DataT")
+_SHOWN = 20_000
+"""Characters that a notebook shows of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrTable:
+    """A table, whole: with its rows on following pages.
+
+    Attributes:
+        page: index of its first page, from 0.
+        caption: in one line; empty if it has none.
+        rows: texts of the cells; a cell over several rows or columns has its text in the first place.
+    """
+
+    page: int
+    caption: str
+    rows: list[list[str]] = field(repr=False)
+
+    def to_csv(self) -> str:
+        """The table as CSV. A text that a spreadsheet would take for a formula begins with an apostrophe."""
+        return csv_of(self.rows)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OcrResult(DocumentResult):
+    """A document's pages, and the whole document as one text."""
+
+    _original: Original | None = field(default=None, compare=False)
+
+    @property
+    def text(self) -> str:
+        r"""The text of all pages, separated by form feeds (`\f`). A failed page is a note."""
+        return self.render(Format.TEXT).decode()
+
+    @property
+    def markdown(self) -> str:
+        """The Markdown of all pages; several are marked by comments `<!-- page 2 -->`. A failed page is a note."""
+        return self.render(Format.MARKDOWN).decode()
+
+    @property
+    def tables(self) -> list[OcrTable]:
+        """The tables in the document's order. The task `text` finds none."""
+        return [OcrTable(table.page - 1, table.caption, rows_of(table)) for table in tables_of(self)]
+
+    def find(self, text: str) -> list[FoundText]:
+        """All places of `text`, each inside one line. Case, spaces and punctuation don't matter."""
+        return find_text(self, text)
+
+    def render(
+        self,
+        format: Format | str,  # noqa: A002 - the term
+        coordinates: Coordinates | None = None,
+        *,
+        marks: bool = False,
+    ) -> bytes:
+        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto` or `csv`. Raises ValueError for
+        another; `save` and `Ocr.file` make binary files.
+
+        `marks`: mark doubtful words and blocks in the Markdown.
+        """
+        return render(marked_document(self) if marks else self, Format(format), coordinates)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: AnyFormat | str = "",  # noqa: A002 - the term
+        original: Source | None = None,
+        password: str | None = None,
+    ) -> Path:
+        """Writes a file: text, Markdown, JSON, hOCR, ALTO, CSV, searchable PDF, Word or Excel, by its suffix or
+        `format`. Replaces an existing file, and never leaves half of one. Returns its path. Needs no open Ocr.
+
+        A searchable PDF is made from the document that was read. A path is read again; bytes are kept in the result.
+        `original` gives the document in their place, `password` opens an encrypted one that is given so.
+
+        Raises:
+            ValueError: the suffix or format is unknown; it shows tables, but the task looked for none; or the document
+                is needed and has changed since it was read.
+            OSError: the file can't be written, or the document is needed and gone.
+            InputRejected: "format_unavailable": `inkgate[files]` is not installed; or the document can't be written.
+        """
+        order = self._order(path, format, original, password)
+
+        def run(function: object) -> object:
+            with start_blocking_portal() as portal:
+                return call(portal, function)  # type: ignore[arg-type]
+
+        return save_here(order, run)
+
+    async def asave(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: AnyFormat | str = "",  # noqa: A002 - the term
+        original: Source | None = None,
+        password: str | None = None,
+    ) -> Path:
+        """As `save`, for async code."""
+        return await save(self._order(path, format, original, password))
+
+    def _order(
+        self, path: str | os.PathLike[str], name: AnyFormat | str, original: Source | None, password: str | None
+    ) -> SaveOrder:
+        kind, own = format_for(os.fspath(path), name), self._original
+        if original is not None:
+            document = partial(loaded, original)
+        elif own is not None:
+            document = own.document  # type: ignore[assignment]
+        elif kind is FileFormat.PDF:
+            raise ValueError("This result does not know its document. Give it: original=...")
+        else:
+            document = partial(loaded, b"")
+        kept = own.password if own else ""
+        limits, pdf = (own.limits, own.pdf) if own else (LimitSettings(), PdfSettings())
+        return SaveOrder(self, kind, Path(path), document, kept if password is None else password, limits, pdf)
+
+    def __repr__(self) -> str:
+        """Without texts of the document: it may end in logs."""
+        read = sum(page.error is None for page in self.pages)
+        known = [page.confidence for page in self.pages if page.confidence is not None]
+        sure = f", least confidence {min(known):.2f}" if known else ""
+        return f"<OcrResult {self.name!r}: {read} of {len(self.pages)} pages read by {self.engine}{sure}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the Markdown as text, which can't become active HTML."""
+        shown = self.markdown
+        more = "\n..." if len(shown) > _SHOWN else ""
+        style = "white-space: pre-wrap; max-height: 40em; overflow: auto"
+        return f'<p>{escape(repr(self))}</p><pre style="{style}">{escape(shown[:_SHOWN])}{more}</pre>'
+
+
+def ocr_result(result: DocumentResult, original: Original) -> OcrResult:
+    """`result` as the library gives it."""
+    return OcrResult(**{each.name: getattr(result, each.name) for each in fields(DocumentResult)}, _original=original)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DocumentFields(Generic[DataT]):
+    """The fields of a document, and its pages as they were read.
+
+    Attributes:
+        data: the values: an object of the pydantic class that was asked for, else as `values`. None if the values don't
+            fit the class, such as null for a text that must be there; `errors` says why.
+        errors: why there is no `data`: the place and what is wrong, without values.
+    """
+
+    extraction: Extraction
+    document: OcrResult
+    data: DataT
+    errors: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """The values, as the schema has them; null where nothing was found."""
+        return self.extraction.data
+
+    @property
+    def fields(self) -> Mapping[str, FieldValue]:
+        """What is known of each field, by its path, such as `/total`."""
+        return self.extraction.fields
+
+    @property
+    def needs_review(self) -> bool:
+        """Whether a person should look at it."""
+        return self.extraction.status is ExtractionStatus.NEEDS_REVIEW
+
+    def __repr__(self) -> str:
+        """Without values: it may end in logs."""
+        found = sum(each.status is FieldStatus.FOUND for each in self.fields.values())
+        kind = self.extraction.document_type or "document"
+        return f"<DocumentFields of {kind} {self.document.name!r}: {found} of {len(self.fields)} found for sure>"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutcome(Generic[DataT]):
+    """What became of one of many documents.
+
+    Attributes:
+        source: as it was given.
+        error: why it could not be read; None if it was.
+    """
+
+    source: Source = field(repr=False)
+    value: DataT | None = None
+    error: InkgateError | OSError | ValueError | None = None
+
+    @property
+    def result(self) -> DataT:
+        """Its result. Raises `error`, if there is one."""
+        if self.error is not None:
+            raise self.error
+        return self.value  # type: ignore[return-value]
