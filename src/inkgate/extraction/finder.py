@@ -121,7 +121,7 @@ class FieldFinder:
         elif proposals is None:
             proposals = proposed(pages, schema, [model_proposals(pages, schema), asked or {}])
         found = answer(pages, schema, proposals, self._settings.least_confidence, find_items=find)
-        return replace(found, notes=notes)
+        return replace(found, notes=(*notes, *found.notes))
 
 
 def field_finder(settings: Settings) -> FieldFinder:

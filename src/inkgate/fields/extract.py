@@ -14,7 +14,7 @@ from inkgate.fields.calibrated import MEASURED, ORIGIN, calibrated, is_placed
 from inkgate.fields.checks import run_checks
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
 from inkgate.fields.codes.printed import MRZ_PRINTED
-from inkgate.fields.codes.propose import code_checks
+from inkgate.fields.codes.propose import MRZ_CHECK, code_checks
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
 from inkgate.fields.ground import Effort, ground_copied, ground_text, ground_value, own_place
 from inkgate.fields.invoice_checks import PASSED_BY_MOST, REQUIRED_MISSING, required_missing
@@ -46,6 +46,8 @@ _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.75
 """Most confidence of a field whose check fails; of 89 such fields, 83 % were right (2026-11-25)."""
+ZONE_NOT_READ: Final = "zone_not_read"
+"""Note: the paper has no readable zone, so that its values come from the print alone, and no check digit holds them."""
 _CONTRADICTIONS: Final = frozenset({MRZ_PRINTED, CODE_MISMATCH})
 """Checks of two places that say different things; either may be right."""
 _MOST_READ_ON = 6
@@ -86,12 +88,14 @@ def answer(
     fields = {path: _checked(field, checks) for path, field in fields.items()}
     measured = {leaf.path for leaf in leaves if calibrate and schema.name in MEASURED}
     fields = {path: _sure(field, least_confidence, calibrate=path in measured) for path, field in fields.items()}
+    unread = find_items and MRZ_CHECK in schema.checks and all(check.code != MRZ_CHECK for check in checks)
     return Extraction(
         document_type=schema.name,
         data=_data(schema, fields, items),
         fields=fields,
         checks=checks,
-        status=_status(fields, checks, lost=any(page.error is not None for page in pages)),
+        status=_status(fields, checks, lost=unread or any(page.error is not None for page in pages)),
+        notes=(ZONE_NOT_READ,) if unread else (),
     )
 
 

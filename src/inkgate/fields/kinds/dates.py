@@ -10,13 +10,13 @@ from inkgate.fields.kinds.base import ParsedValue, plain
 from inkgate.types import JsonValue
 
 _MONTHS = {
-    1: "jan january januar janvier enero janeiro gennaio januari ene gen",
-    2: "feb february februar fevrier février febrero fevereiro febbraio februari fev fév fbr",
+    1: "jan january januar janvier janv enero janeiro gennaio januari ene gen",
+    2: "feb february februar fevrier février fevr févr febrero fevereiro febbraio februari fev fév fbr",
     3: "mar march maerz märz mars marzo março maart mrz mrt",
     4: "apr april avril abril aprile avr abr",
     5: "may mai mayo maio maggio mei mag",
     6: "jun june juni juin junio junho giugno giu",
-    7: "jul july juli juillet julio julho luglio lug ju1",
+    7: "jul july juli juillet juil julio julho luglio lug ju1",
     8: "aug august août aout agosto augustus ago",
     9: "sep sept september septembre septiembre setembro settembre set",
     10: "oct october oktober octobre octubre outubro ottobre okt out ott",
@@ -36,11 +36,15 @@ _WRITTEN = (
     # Between day and year stands a mark or a space: "Mar 2018" is not the 20th of March 2018.
     rf"(?P<name>{_MONTH})\.?\s?[-/.]?\s?{_DAY}(?:st|nd|rd|th)?(?:\s?[-/.,']\s?|\s){_YEAR}",
     rf"{_DAY}(?:st|nd|rd|th)\s?day\s?of\s?(?P<name>{_MONTH})\.?,?\s?{_FULL_YEAR}",
+    # Passports in two languages: 02 SEP/SEPT 1993.
+    rf"{_DAY}\s?(?P<name>{_MONTH})\s?/\s?(?:{_MONTH})\s?{_YEAR}",
     rf"{_DAY}\s?de\s?(?P<name>{_MONTH})\s?(?:de|del)?\s?{_FULL_YEAR}",
 )
 _PATTERNS = (
     *(re.compile(_BEFORE + written + _BEHIND, re.IGNORECASE) for written in _WRITTEN),
     re.compile(rf"{_FULL_YEAR}\s?年\s?(?P<month>1[0-2]|0?[1-9])\s?月\s?{_DAY}\s?[日号號]"),
+    # French passports have nothing but spaces: alone on a line, day first.
+    re.compile(rf"^\s?(?P<day>0[1-9]|[12]\d|3[01])\s(?P<month>0[1-9]|1[0-2])\s{_FULL_YEAR}\s?$"),
     re.compile(r"(?<!\d)(?P<year>20\d\d|19\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"),
 )
 _NUMBERS = re.compile(

@@ -30,6 +30,7 @@ _NUMBERED = re.compile(r"^\d{1,2}[a-z]?\.?\s+[A-Z][a-z]\D*$")
 _SEPARATOR = re.compile(r"\s*[:：=]\s*|\s{2,}|\.{3,}|_{3,}")
 _ABOVE = 2.0
 """A value stands at most this many line heights below its label."""
+_ROWS_BELOW: Final = 2
 MOST_CANDIDATES: Final = 50
 """Of a field."""
 _LONGEST_CELL: Final = 5000
@@ -207,13 +208,12 @@ def likeness(folded: str, wanted: Sequence[str]) -> float:
 
 
 def _below(pages: PrintedPages, row: PrintedRow, cell: RowCell) -> tuple[PrintedRow, RowCell] | None:
-    if row.number + 1 >= len(pages.rows):
-        return None
-    following = pages.rows[row.number + 1]
-    for other in following.cells:
-        near = 0 <= other.box[1] - cell.box[3] + pages.unit <= (_ABOVE + 1) * pages.unit
-        if following.page == row.page and near and other.box[0] < cell.box[2] and cell.box[0] < other.box[2]:
-            return following, other
+    """The nearest cell below; rows of photographs may be cut into two."""
+    for following in pages.rows[row.number + 1 : row.number + 1 + _ROWS_BELOW]:
+        for other in following.cells:
+            near = 0 <= other.box[1] - cell.box[3] + pages.unit <= (_ABOVE + 1) * pages.unit
+            if following.page == row.page and near and other.box[0] < cell.box[2] and cell.box[0] < other.box[2]:
+                return following, other
     return None
 
 

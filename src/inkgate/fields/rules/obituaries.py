@@ -13,7 +13,8 @@ from inkgate.fields.rules.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
 
 _DIED = re.compile(
-    r"(?:逝世|去世|辞世|病逝|离世|仙逝|与世长辞|停止呼吸)|\b(?:passed away|died|passed peacefully|went to be with"
+    r"(?:逝\n?世|去\n?世|辞\n?世|病\n?逝|离\n?世|仙\n?逝|与\n?世\n?长\n?辞|停止呼吸)"
+    r"|\b(?:passed away|died|passed peacefully|went to be with"
     r"|departed this life|entered into rest)\b",
     re.IGNORECASE,
 )
