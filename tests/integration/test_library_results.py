@@ -15,8 +15,10 @@ import structlog
 from pydantic import BaseModel
 
 import inkgate
+from inkgate.block_image import BlockImage
 from inkgate.documents.files import FileFormat
-from inkgate.types import Box, Line, PageResult
+from inkgate.layout.figure_links import with_images
+from inkgate.types import Block, BlockType, Box, Line, PageResult
 from support.pdf_writer import paragraph, text_pdf
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +51,14 @@ def test_a_result_is_saved_in_every_format(report: inkgate.OcrResult, tmp_path: 
     with pypdfium2.PdfDocument(tmp_path / "a.pdf") as pdf:
         assert "FEMIP" in pdf[0].get_textpage().get_text_range()
     assert {path.name for path in tmp_path.iterdir()} == {*begins, "other.bin"}
+
+
+def test_saved_markdown_has_its_images_inside(tmp_path: Path) -> None:
+    block = Block(BlockType.FIGURE, (0, 0, 1, 1), (), "", "> [Figure]")
+    plain = PageResult(0, blocks=(block,), markdown="> [Figure]")
+    page = with_images(plain, {0: BlockImage("page-1-1.png", "image/png", 1, 1, "AAAA")})
+    result = inkgate.OcrResult("a", "image/png", 1, 1, "x", (page,))
+    assert "base64,AAAA" in result.save(tmp_path / "a.md").read_text()
 
 
 def test_what_can_not_be_saved_says_why(report: inkgate.OcrResult, ocr: inkgate.Ocr, tmp_path: Path) -> None:

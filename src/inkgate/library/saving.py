@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from inkgate.documents.files.write import FileOrder, office_file
 from inkgate.documents.formats import render
 from inkgate.documents.open import Opener
 from inkgate.format_names import Format
+from inkgate.layout.figure_links import with_embedded_images
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, DocumentResult
 from inkgate.whole_files import write_whole
@@ -76,7 +77,10 @@ def save_here(order: SaveOrder, run: Callable[[Callable[[], object]], object]) -
 
 def _save(order: SaveOrder) -> None:
     """Blocking."""
-    if isinstance(order.format, Format):
+    if order.format is Format.MARKDOWN:
+        pages = tuple(map(with_embedded_images, order.result.pages))
+        data = render(replace(order.result, pages=pages), order.format)
+    elif isinstance(order.format, Format):
         data = render(order.result, order.format)
     else:
         data = office_file(FileOrder(Document(b""), order.result, order.format))
