@@ -101,6 +101,10 @@ async def test_generated_clients_have_classes_for_what_they_send_and_get() -> No
             assert schema.get("anyOf", [schema])[0] == {"$ref": f"#/components/schemas/{name}"}
             assert document["components"]["schemas"][name]["title"] == name
 
+    offered = document["components"]["schemas"]["MistralRequest"]["properties"].keys()
+    assert {"document_annotation_format", "bbox_annotation_format"} <= offered
+    assert "document_annotation_prompt" not in offered  # it gets 501
+
     def null_fields(node: object) -> list[str]:
         if isinstance(node, list):
             return [found for item in node for found in null_fields(item)]

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from inkgate.concurrency import single_error
@@ -91,6 +92,18 @@ async def test_due_deliveries_are_delivered_and_counted() -> None:
     assert made.relay.outcomes == {("sink", DeliveryOutcome.DELIVERED): 300}
     assert not sink.entered
     assert made.outbox.queries < 50
+
+
+@pytest.mark.timeout(20)
+async def test_relay_that_is_cancelled_at_any_of_its_first_steps_ends() -> None:
+    for steps in range(10):
+        made = Running(sink=FakeSink())
+        made.outbox.add("1")
+        async with made.relay, anyio.create_task_group() as group:
+            group.start_soon(made.relay.run)
+            for _ in range(steps):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
 
 
 async def test_load_gives_the_document_of_the_job() -> None:

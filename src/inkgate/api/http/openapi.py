@@ -192,8 +192,7 @@ def _request_schemas(models: Sequence[type[BaseModel]]) -> Json:
     _, schema = models_json_schema([(model, "validation") for model in models], ref_template=_REF + "{model}")
     found: Json = schema["$defs"]
     # Not offered until it is supported; requests that have it get 501.
-    for missing in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
-        del found["MistralRequest"]["properties"][missing]
+    del found["MistralRequest"]["properties"]["document_annotation_prompt"]
     return found
 
 

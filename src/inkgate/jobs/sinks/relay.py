@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 
 from inkgate.codec import encodable
 from inkgate.concurrency import single_error
@@ -140,9 +140,12 @@ class Relay:
             await self._run()
 
     async def _run(self) -> None:
+        deliveries = _Deliveries()
         async with anyio.create_task_group() as group:
-            deliveries: _Deliveries = await group.start(self._hold)
+            # Not group.start: cancelled, it waits for `_hold`, which then waits for the `ended` that is set below.
+            group.start_soon(self._hold, deliveries)
             try:
+                await deliveries.begun.wait()
                 while True:
                     self._changed = anyio.Event()
                     if not await self._take(deliveries.group):
@@ -152,12 +155,11 @@ class Relay:
                 deliveries.scope.deadline = anyio.current_time() + self._settings.grace_s
                 deliveries.ended.set()
 
-    async def _hold(self, *, task_status: TaskStatus[_Deliveries]) -> None:
+    async def _hold(self, deliveries: _Deliveries) -> None:
         """A task group that outlives the cancellation of `run` for a while."""
-        with anyio.CancelScope(shield=True) as scope:
-            async with anyio.create_task_group() as group:
-                deliveries = _Deliveries(group, scope, anyio.Event())
-                task_status.started(deliveries)
+        with deliveries.scope:
+            async with deliveries.group:
+                deliveries.begun.set()
                 await deliveries.ended.wait()
 
     async def _take(self, group: TaskGroup) -> bool:
@@ -267,11 +269,14 @@ def _storable(reason: str) -> str:
     return encodable(reason[:_MAX_ERROR]).replace("\0", "\ufffd")
 
 
-@dataclass(frozen=True, slots=True)
 class _Deliveries:
-    group: TaskGroup
-    scope: anyio.CancelScope
-    ended: anyio.Event
+    """The task group of deliveries, from `begun` until `ended` is set and they have ended, or `scope` is over."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope(shield=True)
+        self.group = anyio.create_task_group()
+        self.begun = anyio.Event()
+        self.ended = anyio.Event()
 
 
 class _Endpoint:
