@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from inkgate.serving.demand import Demand, DemandCounts
+from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
 
 
 @dataclass
@@ -84,3 +84,24 @@ def test_before_the_first_call_it_is_unknown() -> None:
     demand = traffic.demand()
     demand.look()
     assert demand.servers is None
+
+
+@pytest.mark.parametrize(
+    ("pages", "calls", "slots"),
+    [
+        (0, 0, 32.0),  # nothing is known
+        (16, 16, 16.0),  # one call at a time for each page: 16 pages fill no more slots
+        (16, 24, 24.0),
+        (16, 64, 32.0),  # blocks of a page are read at once: the server is the limit
+        (0, 8, 32.0),  # calls of clients, without pages
+    ],
+)
+def test_slots_that_pages_leave_empty_do_not_count(pages: int, calls: int, slots: float) -> None:
+    assert UsableSlots(lambda _: 32.0, 16, lambda: pages, lambda: calls)(100) == pytest.approx(slots)
+
+
+def test_slots_that_other_gateways_fill_are_part_of_a_server() -> None:
+    others = iter([16.0, 16.0, -1.0])
+    slots = UsableSlots(lambda _: 32.0, 16, lambda: 16, lambda: 16, lambda: next(others))
+    assert slots(100) == slots(100) == pytest.approx(32.0)
+    assert 16 < slots(100) < 32

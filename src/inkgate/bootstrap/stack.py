@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import anyio
 
-from inkgate.bootstrap.state import KeptPages, StateObjects, build_of, demand_counts, faults
+from inkgate.bootstrap.state import KeptPages, StateObjects, build_of, demand_for, faults
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import (
@@ -38,7 +38,6 @@ from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker, BreakerSettings
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation, SheddingLimiter
-from inkgate.serving.demand import Demand
 from inkgate.serving.gpu_watch import gpu_background, last_read
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Limiter
@@ -151,7 +150,7 @@ def build_parts(
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
     demand = None
     if chosen.servers is not None:
-        demand = Demand(partial(demand_counts, chosen.servers, scheduler, limiter, shedding), chosen.servers.slots_each)
+        demand = demand_for(chosen.servers, scheduler, limiter, shedding, vllm.concurrent_pages)
     objects = StateObjects(
         build_of(pipeline.names, chosen.model, runtime.name),
         runtime,

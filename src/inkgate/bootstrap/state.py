@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -28,7 +29,7 @@ from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache, CacheSource, MemoryStore
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, SheddingLimiter
-from inkgate.serving.demand import Demand, DemandCounts
+from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
 from inkgate.serving.gpu_watch import LastRead
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.replicas import Replica, ReplicaState
@@ -127,6 +128,20 @@ def demand_counts(
             documents_refused=admission.refused.total() + door.refused,
         )
     )
+
+
+def demand_for(
+    servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter, door: SheddingLimiter, pages_each: int
+) -> Demand:
+    """The load of the model servers. `pages_each`: maximum pages at once for each server."""
+    slots = UsableSlots(
+        servers.slots_each,
+        pages_each,
+        lambda: pages.in_flight,
+        lambda: servers.scheduler.in_flight,
+        servers.others_each,
+    )
+    return Demand(partial(demand_counts, servers, pages, admission, door), slots)
 
 
 def faults(seen: StateObjects) -> list[str]:

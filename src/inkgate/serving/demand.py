@@ -106,3 +106,45 @@ class Demand:
         whole_s = recent.call_s + of_page * recent.pages_refused
         of_document = whole_s / recent.documents if recent.documents else 0.0
         return arrived.call_s + of_page * arrived.pages_refused + of_document * arrived.documents_refused
+
+
+class UsableSlots:
+    """How many calls with this many tokens each a server runs at once: ours, as far as our pages can make that many,
+    and those of others.
+
+    A page that makes one call at a time leaves slots of its server empty, however many pages wait. Each of several
+    gateways fills a part of a server, and their loads are added.
+    """
+
+    def __init__(
+        self,
+        slots: Callable[[float], float],
+        pages_each: int,
+        pages_in_flight: Callable[[], int],
+        calls_in_flight: Callable[[], int],
+        others_each: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """`slots`: our calls; see Demand. `pages_each`: our maximum of pages at once for each server. `others_each`:
+        calls of others in each server; their mean counts, since the parts of the difference are read at two times.
+        """
+        self._slots = slots
+        self._pages_each = pages_each
+        self._pages_in_flight = pages_in_flight
+        self._calls_in_flight = calls_in_flight
+        self._others_each = others_each
+        self._seconds = 0.0
+        self._pages = 0.0
+        self._calls = 0.0
+        self._others = 0.0
+
+    def __call__(self, tokens: float) -> float:
+        """The number. To be called every second."""
+        kept = math.exp(-_EVERY_S / _MEANS_S)
+        self._seconds = kept * self._seconds + 1
+        self._pages = kept * self._pages + self._pages_in_flight()
+        self._calls = kept * self._calls + self._calls_in_flight()
+        self._others = kept * self._others + self._others_each()
+        slots = self._slots(tokens)
+        if self._pages and self._calls:
+            slots = min(slots, self._pages_each * self._calls / self._pages)
+        return slots + max(0.0, self._others / self._seconds)
