@@ -1,4 +1,7 @@
-"""The CPU image, built by podman on the base image that INKGATE_BASE_IMAGE names, and run as production runs it."""
+"""The CPU image, built by podman on the base image that INKGATE_BASE_IMAGE names, and run as production runs it.
+
+docs/contributing/testing.md says how to make a base image and run podman where no registry can be reached.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,7 +23,6 @@ from support.waiting import until
 ROOT = Path(__file__).parents[2]
 BASE = os.environ.get("INKGATE_BASE_IMAGE", "")
 MOST_BYTES = 1_200_000_000
-KEY_HASH = "0" * 64
 
 pytestmark = [
     pytest.mark.real,
@@ -77,26 +81,57 @@ def test_it_reads_without_root_without_network_and_without_writing_to_its_files(
     assert "Gaza" in podman("run", *flags, image, "read", "/page.png")
 
 
-def test_it_serves_is_healthy_and_stops_on_sigterm(image: str) -> None:
+def container_status(container: str) -> dict[str, str]:
+    """/proc/PID/status of the service, which is the child of the container's init."""
+    init = podman("inspect", "--format", "{{.State.Pid}}", container)
+    [service] = Path(f"/proc/{init}/task/{init}/children").read_text(encoding="ascii").split()[:1]
+    lines = Path(f"/proc/{service}/status").read_text(encoding="utf-8").splitlines()
+    return {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
+
+
+def test_it_serves_without_rights_and_ends_after_its_last_answer(image: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    key = "inkgate-of-the-image-test"
     container = podman(
-        "run", "-d", "--no-healthcheck",
-        "--init", "--read-only", "--tmpfs=/tmp", "--cap-drop=all", "-p", f"127.0.0.1:{port}:7860",
-        "-e", f'INKGATE_AUTH__KEY_HASHES=["{KEY_HASH}"]', image,
+        "run", "-d", "--no-healthcheck", "--network=host",
+        "--init", "--read-only", "--tmpfs=/tmp", "--cap-drop=all", "--security-opt=no-new-privileges", "--memory=3g",
+        "-e", "INKGATE_SERVER__HOST=127.0.0.1", "-e", f"INKGATE_SERVER__PORT={port}",
+        "-e", "INKGATE_METRICS__HOST=127.0.0.1", "-e", "INKGATE_METRICS__PORT=0",
+        "-e", f'INKGATE_AUTH__KEY_HASHES=["{sha256(key.encode()).hexdigest()}"]', image,
     )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
     try:
 
         def answers() -> bool:
             try:
-                return httpx.get(f"http://127.0.0.1:{port}/livez", trust_env=False).status_code == 200
+                return httpx.get(f"{url}/readyz", trust_env=False).status_code == 200
             except httpx.TransportError:
                 return False
 
         until(answers, "the container to serve", 600)
         podman("exec", container, "healthy")
-        assert httpx.post(f"http://127.0.0.1:{port}/ocr", trust_env=False).status_code == 401
-        podman("stop", "--time=60", container)
+        status = container_status(container)
+        assert (status["Uid"].split()[0], int(status["CapEff"], 16), status["NoNewPrivs"]) == ("10001", 0, "1")
+        assert httpx.post(f"{url}/ocr", trust_env=False).status_code == 401
+        page = (ROOT / "examples" / "report.png").read_bytes()
+        with ThreadPoolExecutor() as threads:
+            answer = threads.submit(
+                httpx.post,
+                f"{url}/ocr",
+                files={"file": page},
+                headers={"Authorization": f"Bearer {key}"},
+                timeout=120,
+                trust_env=False,
+            )
+            until(lambda: in_flight(url, key) > 0, "the request to be in flight", 60)
+            podman("stop", "--time=60", container)
+            assert answer.result().status_code == 200
         assert podman("inspect", "--format", "{{.State.ExitCode}}", container) == "0"
     finally:
         podman("rm", "-f", container)
+
+
+def in_flight(url: str, key: str) -> int:
+    state = httpx.get(f"{url}/state", headers={"Authorization": f"Bearer {key}"}, trust_env=False).json()
+    return int(state["admission"]["documents"])

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from inkgate.cli.configure import setting_fields
-from inkgate.settings import PdfText, load_settings
+from inkgate.settings import PdfText, Settings, load_settings
 
 
 def test_later_sources_win_and_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,3 +134,14 @@ def test_the_base_of_links_fits_in_a_header() -> None:
             load_settings(docs={"url": url})
             taken.append(url)
     assert taken == []
+
+
+def test_managed_servers_do_not_take_a_port_of_inkgate_itself() -> None:
+    def settings(port: int, replicas: int) -> Settings:
+        return Settings.model_validate({"engine": {"vllm": {"managed": {"port": port, "replicas": replicas}}}})
+
+    with pytest.raises(ValidationError, match=r"server\.port 7860"):
+        settings(7859, 2)
+    with pytest.raises(ValidationError, match=r"metrics\.port 8001"):
+        settings(8000, 2)
+    assert settings(8000, 1).engine.vllm.managed.port == 8000

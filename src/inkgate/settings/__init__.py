@@ -170,6 +170,11 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _joined(self) -> Settings:
         check_joined(self.pipelines, self.sinks, self.webhooks, self.intake)
+        managed = self.engine.vllm.managed
+        own = {"server.port": self.server.port} | ({"metrics.port": self.metrics.port} if self.metrics.enabled else {})
+        for name, port in own.items():
+            if managed.port and managed.port <= port < managed.port + managed.replicas:
+                raise ValueError(f"{name} {port} is among the ports of engine.vllm.managed.port and its replicas")
         return self
 
 
