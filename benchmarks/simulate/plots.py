@@ -22,7 +22,7 @@ mpl.rcParams.update(
 
 def overload(rows: Sequence[Row], capacity: float, file: Path) -> None:
     """Goodput by offered load, both in multiples of the capacity (responses a second), a line for each policy."""
-    figure, axes = _figure()
+    figure, axes = figure_and_axes()
     for policy in dict.fromkeys(row.policy for row in rows):
         mine = [row for row in rows if row.policy == policy]
         axes.plot([row.load for row in mine], [row.goodput / capacity for row in mine], marker="o", label=policy)
@@ -32,12 +32,12 @@ def overload(rows: Sequence[Row], capacity: float, file: Path) -> None:
     axes.minorticks_off()
     axes.set_xlabel("offered load / capacity")
     axes.set_ylabel("answers in time / capacity")
-    _save(figure, axes, file)
+    save(figure, axes, file)
 
 
 def limits(runs: Mapping[str, Run], file: Path) -> None:
     """The limit over time, a line for each gateway of each run."""
-    figure, axes = _figure()
+    figure, axes = figure_and_axes()
     for name, run in runs.items():
         seen: list[Sample] = [sample for sample in run.samples if sample.limit is not None]
         gateways = run.scenario.gateways * run.scenario.servers
@@ -47,15 +47,17 @@ def limits(runs: Mapping[str, Run], file: Path) -> None:
             axes.plot([sample.at for sample in mine], [sample.limit or 0 for sample in mine], label=label)
     axes.set_xlabel("seconds")
     axes.set_ylabel("limit: pages at the server at once")
-    _save(figure, axes, file)
+    save(figure, axes, file)
 
 
-def _figure() -> tuple[Figure, Axes]:
+def figure_and_axes() -> tuple[Figure, Axes]:
+    """An empty chart."""
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     return figure, figure.add_subplot()
 
 
-def _save(figure: Figure, axes: Axes, file: Path) -> None:
+def save(figure: Figure, axes: Axes, file: Path) -> None:
+    """Writes the chart, with a legend."""
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend(framealpha=0)
