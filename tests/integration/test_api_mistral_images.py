@@ -11,7 +11,8 @@ from mistralai.client import Mistral
 from mistralai.extra import response_format_from_pydantic_model
 from pydantic import BaseModel
 
-from inkgate.types import TaskKind
+from inkgate.caller import Caller
+from inkgate.types import Page, PageResult, Task, TaskKind
 from support.api_client import Api, b64, png, running_api, tiff
 from support.pictured_page import PicturedEngine, opened
 
@@ -79,6 +80,21 @@ async def test_each_figure_is_described_in_the_form_of_the_schema() -> None:
         text = {"type": "text"}
         plain = await api.client.post("/v1/ocr", json=body(bbox_annotation_format=text))
         assert plain.json()["pages"][0]["images"][0]["image_annotation"] is None
+
+
+async def test_figures_of_private_papers_are_read_as_privately_as_the_page() -> None:
+    class Watched(PicturedEngine):
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+            anew.append(caller.anew)
+            return await super().read(page, task, caller)
+
+    schema = FORMAT["json_schema"]["schema"]
+    for private in (False, True):
+        anew: list[bool] = []
+        wanted = {**FORMAT, "json_schema": {"name": "figure", "schema": {**schema, "x-private": private}}}
+        async with running_api(Watched(answers=ANSWERS)) as api:
+            await api.client.post("/v1/ocr", json=body(bbox_annotation_format=wanted))
+        assert anew == [private, private]
 
 
 async def test_both_annotations_come_in_one_answer() -> None:

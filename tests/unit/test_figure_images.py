@@ -7,11 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from structlog.testing import capture_logs
 
 from inkgate.block_image import BlockImage
-from inkgate.caller import NO_CALLER
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.codec import dump_page, load_page
 from inkgate.concurrency import Threads
+from inkgate.errors import EngineFailed, Overloaded
+from inkgate.layout.escape import of_text
 from inkgate.layout.figure_links import with_embedded_images, with_image_folder, with_images
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
@@ -19,7 +22,7 @@ from inkgate.pipeline.codes import CodesFound
 from inkgate.pipeline.figure_images import MOST_BYTES, MOST_IMAGES, FigureImages, cut_images
 from inkgate.pipeline.remembered_page import LONGEST_SIDE
 from inkgate.reader import MOST_IMAGE_BYTES, ImageBudget
-from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Pixels, Task, TaskKind
+from inkgate.types import Block, BlockType, Box, DocumentResult, Page, PageResult, Pixels, Task, TaskKind
 from support.fake_engine import FakeEngine
 from support.pictured_page import opened, picture
 from support.ppocr import ArrayPage
@@ -84,11 +87,18 @@ def test_what_a_page_may_have_is_bounded_in_number_bytes_and_area() -> None:
     assert images[1].width < 2400  # made smaller, as there is no room for all of it
 
 
+def test_a_figure_that_has_no_room_takes_none_from_those_behind_it() -> None:
+    whole, half, small = (0.0, 0.0, 200.0, 100.0), (0.0, 0.0, 120.0, 100.0), (0.0, 0.0, 20.0, 20.0)
+    assert list(cut_images(figures(whole, half, half, small), Pixels(corners()))) == [0, 1, 3]
+
+
 def test_boxes_outside_of_the_page_have_no_image() -> None:
     outside = figures((300, 0, 400, 50), (-50, -50, 0, 0), (0, 0, 200, 3), (190, 90, 999, 999))
     assert list(cut_images(outside, Pixels(corners()))) == [3]
     for wild in (float("inf"), float("nan")):
         assert not cut_images(figures((0, 0, wild, 50)), Pixels(corners()))
+    strip = np.zeros((1, LONGEST_SIDE * 4, 3), np.uint8)
+    assert not cut_images(figures((0, 0, 50, 1), width=LONGEST_SIDE * 4, height=1), Pixels(strip))
 
 
 def test_stamps_have_images_and_text_has_none() -> None:
@@ -126,6 +136,32 @@ async def test_a_page_is_rendered_once_for_the_engine_its_codes_and_its_images()
     plain = await layer.read(page, Task(TaskKind.PARSE), NO_CALLER)
     assert all(block.image is None for block in plain.blocks or ())
     assert (await layer.read(page, Task(images=True), NO_CALLER)).blocks is None
+
+
+@pytest.mark.anyio
+async def test_a_page_that_was_read_is_not_lost_because_its_images_are() -> None:
+    class NoPixels(CountedPage):
+        def __init__(self, error: Exception) -> None:
+            super().__init__()
+            self.error = error
+
+        async def pixels(self, longest_side: int | None = None) -> Pixels:
+            raise self.error
+
+    class TextLayerRead(FakeEngine):
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+            return figures((0, 0, 50, 50))
+
+    layer = FigureImages(TextLayerRead(), Threads("test", 1))
+    errors: list[tuple[Exception, str]] = [
+        (EngineFailed("page_timeout", "It took too long."), "page_timeout"),
+        (Overloaded("service_full", "There is no room.", 1.0), "service_full"),
+        (MemoryError("1234"), "MemoryError"),
+    ]
+    with capture_logs() as logs:
+        for error, _ in errors:
+            assert await layer.read(NoPixels(error), PARSE, NO_CALLER) == figures((0, 0, 50, 50))
+    assert [(entry["event"], entry["reason"]) for entry in logs] == [("images_not_cut", reason) for _, reason in errors]
 
 
 IMAGE = BlockImage("page-1-1.png", "image/png", 1, 1, "AAAA")
@@ -171,6 +207,16 @@ def test_markdown_alone_has_the_images_inside_and_files_stand_beside_it() -> Non
     assert with_image_folder(document, "a (1).images").pages[0].markdown == (
         "![Figure](a%20%281%29.images/page-1-1.png)"
     )
+
+
+def test_text_that_looks_like_the_link_does_not_repeat_the_file() -> None:
+    link = "![Figure](images/page-1-1.png)"
+    printed = f"[a](images/page-1-1.png) {link} "
+    text = block(BlockType.TEXT, of_text(printed * 100))
+    page = with_images(page_of(block(BlockType.FIGURE, figure("")), text), {0: IMAGE})
+    assert (with_embedded_images(page).markdown or "").count("data:") == 1
+    raw = with_images(page_of(block(BlockType.FIGURE, ""), markdown=printed * 100), {0: IMAGE})  # a model's Markdown
+    assert (with_embedded_images(raw).markdown or "").count("data:") == 1
 
 
 def test_images_are_kept_with_the_page() -> None:

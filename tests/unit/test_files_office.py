@@ -99,6 +99,10 @@ def test_word_shows_markdown_of_pages_without_blocks_and_pictures_of_figures() -
     pictured = docx.Document(io.BytesIO(word.render(DocumentResult("a", "image/png", 1, 1, "f", (figure,)))))
     assert [shape.width.inches for shape in pictured.inline_shapes] == [3.0]  # as wide as on the page
     assert [paragraph.text for paragraph in pictured.paragraphs] == ["", "Hills"]
+    for broken in (replace(image, base64="!"), replace(image, base64="AAAA"), replace(image, height=0)):  # of a client
+        sent = with_images(replace(figure, blocks=(block,)), {0: broken})
+        written = docx.Document(io.BytesIO(word.render(DocumentResult("a", "image/png", 1, 1, "f", (sent,)))))
+        assert [paragraph.text for paragraph in written.paragraphs] == ["", "Hills"]
 
 
 def test_excel_has_numbers_as_numbers_and_no_formulas() -> None:

@@ -92,19 +92,21 @@ async def _annotated(request: ReadRequest, answer: MistralAnswer, received: Rece
         for schema in (options.annotation_schema(), options.figure_schema())
     ]
     annotator = FigureAnnotator(service.gateway.reader, limits.page_window, limits.time_s)
+    private = any(wanted.private for wanted in (of_document, of_figures) if wanted is not None)
 
     async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
         shown = answer
         if of_figures is not None and of_figures.schema is not None:
             figures = [figure.image for page in result.pages for figure in figures_of(page, options) if figure.image]
-            shown = replace(answer, annotations=await annotator.annotate(figures, of_figures.schema, caller))
+            said = await annotator.annotate(figures, of_figures.schema, caller, private=private)
+            shown = replace(answer, annotations=said)
         if of_document is None:
             return shown.document
         extraction = await finder.find(result, of_document, caller)
         return partial(shown.annotated, extraction_to_dict(extraction)["data"])
 
     asked = request.options if of_document is None else finder.read_options(of_document, request.options)
-    return replace(request, options=asked, find=find)
+    return replace(request, options=replace(asked, private=private), find=find)
 
 
 async def _names(received: ReceivedRequest) -> tuple[str, ...]:

@@ -208,6 +208,7 @@ class _Page:
         self._annotations = answer.annotations
         self._tables = [block for block in page.blocks or () if block.type is BlockType.TABLE]
         self._figures = figures_of(page, answer.options)
+        self._numbers = {id(figure): number for number, figure in enumerate(self._figures)}  # equal ones are several
 
     def markdown(self) -> str:
         """The page's Markdown. It includes header and footer unless they are extracted; extracted tables are replaced
@@ -273,7 +274,7 @@ class _Page:
 
     def _image_id(self, block: Block) -> str:
         """The figure's ID; empty for a block that is none, or not wanted."""
-        number = next((number for number, figure in enumerate(self._figures) if figure is block), -1)
+        number = self._numbers.get(id(block), -1)
         drawing = block.image is not None and block.image.mime_type == "image/png"
         return f"img-{number}.{'png' if drawing else 'jpeg'}" if number >= 0 else ""
 

@@ -44,9 +44,12 @@ class FigureAnnotator:
     at_once: int
     time_s: float
 
-    async def annotate(self, images: Sequence[BlockImage], schema: FieldSchema, caller: Caller) -> Mapping[str, str]:
+    async def annotate(
+        self, images: Sequence[BlockImage], schema: FieldSchema, caller: Caller, *, private: bool = False
+    ) -> Mapping[str, str]:
         """What the engine says of the images, by their names, as JSON in the form of `schema`. What it says is not
-        looked up on the page: a description is not printed there. Images that failed are left out.
+        looked up on the page: a description is not printed there. Images that failed are left out. `private`: as in
+        ReadOptions.
 
         Raises:
             InputRejected: "feature_unavailable": the engine can't be asked, or the schema has nothing but arrays.
@@ -56,7 +59,7 @@ class FigureAnnotator:
         if not names:
             raise InputRejected("feature_unavailable", "`bbox_annotation_format`: the schema has only arrays.")
         caller = replace(caller, deadline=min(caller.deadline, anyio.current_time() + self.time_s))
-        options = ReadOptions(Task(TaskKind.EXTRACT, detect_rotation=False, fields=names))
+        options = ReadOptions(Task(TaskKind.EXTRACT, detect_rotation=False, fields=names), private=private)
         waiting = iter(images[:MOST_FIGURES])
         said: dict[str, str] = {}
         errors: list[InkgateError] = []

@@ -95,9 +95,14 @@ def beside_image(block: Block) -> str:
 
 
 def _with_targets(page: PageResult, target_of: Callable[[BlockImage], str]) -> PageResult:
-    images = {f"{IMAGE_FOLDER}/{block.image.name}": block.image for block in page.blocks or () if block.image}
+    images = {f"{IMAGE_FOLDER}/{image.name}": image for image in images_on(page)}
     if not images or page.markdown is None:
         return page
-    pattern = re.compile(r"\]\((" + "|".join(map(re.escape, images)) + r")\)")
-    markdown = pattern.sub(lambda found: f"]({target_of(images[found[1]])})", page.markdown)
-    return replace(page, markdown=markdown)
+
+    def linked(found: re.Match[str]) -> str:
+        # Once: a page that a thousand times has what looks like the link would get a thousand files.
+        image = images.pop(found[1], None)
+        return found[0] if image is None else f"![Figure]({target_of(image)})"
+
+    pattern = re.compile(r"!\[Figure\]\((" + "|".join(map(re.escape, images)) + r")\)")
+    return replace(page, markdown=pattern.sub(linked, page.markdown))

@@ -18,7 +18,7 @@ from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.coordinates import before_rotation
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import InputRejected
+from inkgate.errors import InkgateError
 from inkgate.layout.figure_links import with_images
 from inkgate.pipeline.remembered_page import LONGEST_SIDE, RememberedPage
 from inkgate.types import PICTURE_TYPES, Box, Page, PageResult, Pixels, RgbArray, Task, TaskKind
@@ -67,12 +67,17 @@ class FigureImages(EngineWrapper):
         started = perf_counter()
         try:
             pixels = await shared.enough_pixels()
-        except InputRejected as error:
-            log.info("images_not_cut", code=error.code)
+            shown = await self._threads.run(_with_cut_images, result, pixels)
+        except Exception as error:  # noqa: BLE001 - of one page, which was read
+            reason = error.code if isinstance(error, InkgateError) else type(error).__name__
+            log.warning("images_not_cut", reason=reason)
             return result
-        images = await self._threads.run(cut_images, result, pixels)
-        spent = {**result.timings_ms, "images": (perf_counter() - started) * 1000}
-        return replace(with_images(result, images), timings_ms=spent)
+        return replace(shown, timings_ms={**result.timings_ms, "images": (perf_counter() - started) * 1000})
+
+
+def _with_cut_images(page: PageResult, pixels: Pixels) -> PageResult:
+    """Blocking: also the links take seconds in long Markdown that a model wrote."""
+    return with_images(page, cut_images(page, pixels))
 
 
 def cut_images(page: PageResult, pixels: Pixels) -> Mapping[int, BlockImage]:
@@ -86,11 +91,12 @@ def cut_images(page: PageResult, pixels: Pixels) -> Mapping[int, BlockImage]:
         possible = block.type in PICTURE_TYPES and all(map(isfinite, block.box))
         if not possible or len(images) == MOST_IMAGES:
             continue
-        cut = _cut(rgb, scale, block.box, page)
-        height, width = cut.shape[:2]
-        left_area -= height * width
-        if min(height, width) < _LEAST_SIDE or left_area < 0:
+        rows, columns = _place(rgb, scale, block.box, page)
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        if min(height, width) < _LEAST_SIDE or height * width > left_area:
             continue
+        left_area -= height * width
+        cut: RgbArray = np.ascontiguousarray(np.rot90(rgb[rows, columns], -page.rotation // 90))
         suffix, data, cut = _encoded(cut, left_bytes)
         if data:
             left_bytes -= len(data)
@@ -106,12 +112,13 @@ def _shrunk(pixels: Pixels) -> tuple[RgbArray, float]:
     share = LONGEST_SIDE / max(height, width)
     if share >= 1:
         return pixels.rgb, pixels.scale
-    smaller = cv2.resize(pixels.rgb, (round(width * share), round(height * share)), interpolation=cv2.INTER_AREA)
+    size = (max(1, round(width * share)), max(1, round(height * share)))
+    smaller = cv2.resize(pixels.rgb, size, interpolation=cv2.INTER_AREA)
     return np.asarray(smaller, np.uint8), pixels.scale / share
 
 
-def _cut(rgb: RgbArray, scale: float, box: Box, page: PageResult) -> RgbArray:
-    """The upright pixels of a box of the upright page; empty if it is outside of the page."""
+def _place(rgb: RgbArray, scale: float, box: Box, page: PageResult) -> tuple[slice, slice]:
+    """Rows and columns of a box of the upright page; empty ones if it is outside of the page."""
     left, top, right, bottom = box
     corners = ((left, top), (right, top), (right, bottom), (left, bottom))
     sent = before_rotation(corners, page.rotation, page.width, page.height)
@@ -121,7 +128,7 @@ def _cut(rgb: RgbArray, scale: float, box: Box, page: PageResult) -> RgbArray:
     # rounded outwards: half a pixel of the page's background is better than a frame without its edge
     rows = slice(int(np.floor(min(ys))), int(np.ceil(max(ys))))
     columns = slice(int(np.floor(min(xs))), int(np.ceil(max(xs))))
-    return np.ascontiguousarray(np.rot90(rgb[rows, columns], -page.rotation // 90))
+    return rows, columns
 
 
 def _encoded(rgb: RgbArray, most: int) -> tuple[str, bytes, RgbArray]:

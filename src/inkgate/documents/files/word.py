@@ -7,12 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from inkgate.block_image import BlockImage
 from inkgate.documents.formats.markdown import content_of, failure_note
 from inkgate.documents.formats.text import printable
 from inkgate.layout.figure_links import beside_image
 from inkgate.layout.markdown import left_out_blocks
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
+
+log = structlog.get_logger(__name__)
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
@@ -136,11 +140,17 @@ def _plain(markdown: str) -> str:
 
 
 def _add_picture(document: WordDocument, image: BlockImage, width: float) -> None:
-    """`width`: on the page, in inches. The height follows from the image, unless it is larger than a page."""
+    """`width`: on the page, in inches. The height follows from the image, unless it is larger than a page. What is no
+    image is left out.
+    """
     from docx.shared import Inches
 
-    width = min(max(width, _NARROWEST_INCHES), _WIDEST_INCHES, _HIGHEST_INCHES * image.width / image.height)
-    document.add_picture(io.BytesIO(image.data), width=Inches(width))
+    paragraph = document.add_paragraph()
+    try:
+        width = min(max(width, _NARROWEST_INCHES), _WIDEST_INCHES, _HIGHEST_INCHES * image.width / image.height)
+        paragraph.add_run().add_picture(io.BytesIO(image.data), width=Inches(width))
+    except Exception as error:  # noqa: BLE001 - of one image, which a client may have sent (api/webpage.py)
+        log.info("image_not_written", error=type(error).__name__)
 
 
 def _add_table(document: WordDocument, table: Table) -> None:
