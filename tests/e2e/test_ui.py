@@ -63,6 +63,9 @@ def test_every_format_is_saved_and_copies_are_confirmed_at_the_button(browser: B
         give(page, SAMPLE, three_pages())
         done(page, 2)
         saved = {}
+        page.click(".menu summary")
+        expect(page.get_by_role("menuitem", name="Word")).to_be_visible()
+        page.click(".menu summary")
         for name in FORMATS:
             page.click(".menu summary")
             with page.expect_download() as download:

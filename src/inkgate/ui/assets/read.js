@@ -1,6 +1,6 @@
 // The view "Read": files in, their pages beside what was read.
 import { $, make, icon, sizeOf, copyText, confirmAt, save, announce } from "./dom.js";
-import { word, number, duration, onLanguage } from "./words.js";
+import { word, number, duration, fillWords, onLanguage } from "./words.js";
 import { againButton, problemBox, toldOf } from "./api.js";
 import { Viewer } from "./viewer.js";
 import { boxesOf, Result } from "./result.js";
@@ -53,6 +53,7 @@ export function startRead() {
   $("copy-page").addEventListener("click", () => copy($("copy-page"), () => Result.source(page(), result.view)));
   $("copy-document").addEventListener("click", () => copy($("copy-document"), wholeText));
   $("downloads").append(...Object.keys(SUFFIXES).map((format) => make("button", { type: "button", role: "menuitem", "data-format": format, "data-word": "download_" + format, onclick: (event) => download(format, event.currentTarget) })));
+  fillWords($("downloads"));
   document.addEventListener("keydown", pressed);
   onLanguage(() => { drawOptions(); drawFiles(); drawBar(); });
 }
