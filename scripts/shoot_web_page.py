@@ -1,4 +1,4 @@
-"""Takes screenshots of the web page in every state, at three widths, light and dark: `scripts/shoot_web_page.py FOLDER`.
+"""Takes screenshots of the web page in every state, at three widths, light and dark.
 
 Looks with axe-core for faults in each state too, if `.setup/npm` has it. Needs Chromium. Prints what it saw; the exit
 status is 1 if axe-core found a serious fault or something is wider than the screen.
@@ -66,7 +66,7 @@ class Album:
 def reading(page: Page, album: Album) -> None:
     """The empty page, a document that is read, and its result in each form."""
     album.take(page, "empty")
-    page.route("**/ocr", lambda route: None)  # never answered
+    page.route("**/ocr", lambda _: None)  # never answered
     page.click("[data-sample='report.png']")
     page.wait_for_timeout(500)
     album.take(page, "reading")

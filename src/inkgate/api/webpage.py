@@ -5,6 +5,7 @@ For the page alone, hence not part of the published API. The document may have b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -17,9 +18,10 @@ from inkgate.api.http.uploads import receive_bytes
 from inkgate.codec import parse_document
 from inkgate.documents.files import AnyFormat, FileFormat, format_named, require_writer
 from inkgate.documents.files.write import OFFICE
-from inkgate.documents.formats import render
+from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
 from inkgate.errors import InputRejected
+from inkgate.layout.figure_links import with_embedded_images
 from inkgate.layout.whole_document import finished
 
 API_PATH = "/ui/api"
@@ -60,4 +62,6 @@ def _converted(body: bytes, shape: AnyFormat, marks: bool) -> bytes:
     result = finished(result)
     if isinstance(shape, FileFormat):
         return OFFICE[shape](result)
+    if shape is Format.MARKDOWN:  # one file, as over HTTP
+        result = replace(result, pages=tuple(map(with_embedded_images, result.pages)))
     return render(marked_document(result) if marks else result, shape)

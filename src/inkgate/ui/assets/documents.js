@@ -6,6 +6,7 @@ import { word } from "./words.js";
 
 const AT_ONCE = 2;
 export const SUFFIXES = { markdown: ".md", docx: ".docx", xlsx: ".xlsx", csv: ".csv", text: ".txt", pdf: ".pdf", json: ".json", hocr: ".hocr", alto: ".alto.xml" };
+const PICTURED = new Set(["markdown", "docx"]);
 export const ENDED = new Set(["done", "partial", "failed", "stopped"]);
 
 // What the service is and may do; known after `learn`.
@@ -43,12 +44,12 @@ export class Doc {
 
   get failed() { return this.pages.filter((page) => page.error).length; }
 
-  // The published JSON of the whole document, with corrections.
-  json() {
+  // The published JSON of the whole document, with corrections. `images`: with those of figures.
+  json(images = true) {
     const end = this.summary || {};
     return {
       schema_version: 1, name: this.name, mime_type: end.mime_type || "", byte_count: end.byte_count || this.size, page_count: end.page_count || this.pages.length,
-      engine: end.engine || (this.pages[0] || {}).engine || "", status: end.status || "partial", notes: end.notes || [], pages: this.pages, needs_review: end.needs_review || [],
+      engine: end.engine || (this.pages[0] || {}).engine || "", status: end.status || "partial", notes: end.notes || [], pages: images ? this.pages : this.pages.map(imageless), needs_review: end.needs_review || [],
     };
   }
 
@@ -60,6 +61,11 @@ export class Doc {
     if (this.status === "reading") return word("state_reading_doc");
     return word("state_" + this.status);
   }
+}
+
+// The page without the images of its figures, which are most of it.
+function imageless(page) {
+  return (page.blocks || []).some((block) => block.image) ? { ...page, blocks: page.blocks.map((block) => ({ ...block, image: null })) } : page;
 }
 
 export function tooLarge(doc) {
@@ -121,7 +127,7 @@ export class Reading {
     await this.send(doc, signal);
     doc.status = "reading";
     this.onChange(doc);
-    await this.take(doc, await this.ask(doc, "ocr", { ...doc.options, format: "ndjson" }, signal));
+    await this.take(doc, await this.ask(doc, "ocr", { ...doc.options, ...(doc.options.task === "parse" ? { include: "images" } : {}), format: "ndjson" }, signal));
   }
 
   // Sends a file of which the browser can't show the pages.
@@ -176,14 +182,19 @@ export async function ensurePictures(doc) {
 }
 
 // The document as a file of a format: {name, type, content}. A searchable PDF is made of the file itself, by `reading`.
-export async function fileOf(doc, format, reading) {
-  const json = doc.json();
+// Figures come along as images, unless the format has none, or they were too much to send, or `images` is false.
+export async function fileOf(doc, format, reading, images = true) {
   const name = stem(doc.name) + SUFFIXES[format];
-  if (format === "json") return { name, type: "application/json", content: JSON.stringify(json) };
+  if (format === "json") return { name, type: "application/json", content: JSON.stringify(doc.json()) };
   const signal = new AbortController().signal;
-  const answer = format !== "pdf" ? await request("POST", `ui/api/convert?format=${format}`, { json })
+  const answer = format !== "pdf" ? await request("POST", `ui/api/convert?format=${format}`, { body: written(doc, images && PICTURED.has(format)), headers: { "Content-Type": "application/json" } })
     : doc.job ? await request("GET", `v1/jobs/${doc.job}/result?format=pdf`) : await reading.ask(doc, "ocr", { ...doc.options, format }, signal);
   return { name, type: answer.headers.get("content-type"), content: await answer.blob() };
+}
+
+function written(doc, images) {
+  const blob = new Blob([JSON.stringify(doc.json(images))]);
+  return images && service.maxBytes && blob.size > service.maxBytes ? written(doc, false) : blob;
 }
 
 export const address = () => home.href.replace(/\/$/, "");

@@ -1,8 +1,8 @@
 // The start of the page: languages, keys, views, and what is dropped or pasted anywhere on it.
 import { $, tabs } from "./dom.js";
 import { loadWords } from "./words.js";
-import { startKeys } from "./api.js";
-import { drawOptions, options, startRead, take, openJob } from "./read.js";
+import { get, startKeys } from "./api.js";
+import { drawOptions, options, startRead, take, openJob, whereabouts } from "./read.js";
 import { learn, service } from "./documents.js";
 import { learnTypes, reviewJob, showReviews, startExtract, takeForFields } from "./extract.js";
 import { addJobs, showJobs, startJobs } from "./jobs.js";
@@ -59,7 +59,7 @@ async function start() {
     showJobs(name === "jobs");
     showLive(name === "live");
     if (name === "extract") showReviews();
-    history.replaceState(null, "", name === "read" ? location.pathname + location.search : "#" + name);
+    history.replaceState(null, "", name === "read" ? whereabouts() : "#" + name);
   });
   startRead();
   startExtract();
@@ -68,6 +68,7 @@ async function start() {
   startCode(options);
   startDropping(show);
   const wanted = location.hash.slice(1);
+  const linked = /^job\/([\w-]{1,100})$/.exec(wanted);
   if (VIEWS.includes(wanted)) show(wanted);
   document.documentElement.dataset.ready = "1";
   try {
@@ -77,6 +78,7 @@ async function start() {
     $("extract-later-row").hidden = !service.jobs;
     await learnTypes();
   } catch { /* each request says what is wrong */ }
+  if (linked) openJob(await get("v1/jobs/" + linked[1]).catch(() => ({ id: linked[1], name: linked[1] })), null);
 }
 
 start();

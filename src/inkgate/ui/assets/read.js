@@ -6,6 +6,7 @@ import { Viewer } from "./viewer.js";
 import { boxesOf, Result } from "./result.js";
 import { Doc, ensurePictures, fileOf, Reading, service, SUFFIXES } from "./documents.js";
 import { doubtsOf } from "./corrections.js";
+import { zipOf } from "./zip.js";
 
 const MOST_FILES = 200;
 const TASKS = ["parse", "text", "table", "formula", "chart", "spot", "extract", "translate"];
@@ -52,8 +53,10 @@ export function startRead() {
   $("clear").addEventListener("click", () => [...docs].forEach(remove));
   $("copy-page").addEventListener("click", () => copy($("copy-page"), () => Result.source(page(), result.view)));
   $("copy-document").addEventListener("click", () => copy($("copy-document"), wholeText));
-  $("downloads").append(...Object.keys(SUFFIXES).map((format) => make("button", { type: "button", role: "menuitem", "data-format": format, "data-word": "download_" + format, onclick: (event) => download(format, event.currentTarget) })));
-  fillWords($("downloads"));
+  for (const [list, run] of [["downloads", download], ["downloads-all", downloadAll]]) {
+    $(list).append(...Object.keys(SUFFIXES).map((format) => make("button", { type: "button", role: "menuitem", "data-format": format, "data-word": "download_" + format, onclick: (event) => run(format, event.currentTarget) })));
+    fillWords($(list));
+  }
   document.addEventListener("keydown", pressed);
   onLanguage(() => { drawOptions(); drawFiles(); drawBar(); });
 }
@@ -79,6 +82,11 @@ export function openJob(job, blob) {
   select(doc);
 }
 
+// The address of what is shown: a job's survives a reload.
+export const whereabouts = () => (selected && selected.job ? "#job/" + selected.job : location.pathname + location.search);
+
+const readable = () => docs.filter((doc) => doc.ended && doc.pages.length);
+
 function remove(doc) {
   reading.stop(doc);
   doc.pictures.release();
@@ -90,6 +98,7 @@ function select(doc, byHand = false) {
   if (byHand) chosenByHand = true;
   selected = doc;
   at = 0;
+  if (!$("read").hidden) history.replaceState(null, "", whereabouts());
   $("read").classList.toggle("empty", !docs.length);
   drawFiles();
   drawPage();
@@ -149,6 +158,7 @@ function drawFiles() {
   }));
   $("stop").hidden = !reading.busy;
   $("clear").hidden = !docs.length || reading.busy;
+  $("all").hidden = reading.busy || readable().length < 2;
 }
 
 function drawBar() {
@@ -178,9 +188,20 @@ function drawPage(keep = false) {
   if (selected && selected.problem) $("failure").append(failureBox(selected));
   else if (selected && selected.status === "partial") $("failure").append(make("p", { class: "note" }, word("partial", { failed: selected.failed, count: selected.pages.length })));
   else if (selected && selected.status === "stopped" && !shown) $("failure").append(make("p", { class: "note" }, word("state_stopped"), " ", againButton(() => reading.add(selected, options()))));
-  if (!shown || (keep && result.page === shown)) return;
+  $("columns").classList.toggle("waiting", !shown);
+  if (!shown) { drawBefore(); return; }
+  if (keep && result.page === shown) return;
   result.show(shown);
   drawPicture();
+}
+
+// The first page's picture while its text is awaited.
+function drawBefore() {
+  const doc = selected;
+  if (!doc || doc.ended || doc.problem || !(doc.pictures.local || doc.pictures.fileId)) return;
+  $("columns").hidden = false;
+  if (viewer.page && viewer.page.before === doc) return;
+  viewer.show({ pictures: doc.pictures, index: 0, rotation: 0, width: 0, height: 0, pages: Math.max(doc.count, 1), name: doc.name, before: doc }, [], []);
 }
 
 async function drawPicture() {
@@ -206,7 +227,7 @@ function failureBox(doc) {
 async function wholeText() {
   if (result.view === "json") return JSON.stringify(selected.json(), null, 2);
   const format = result.view === "text" ? "text" : "markdown";
-  return (await fileOf(selected, format, reading)).content.text();
+  return (await fileOf(selected, format, reading, false)).content.text();
 }
 
 async function copy(button, textOf) {
@@ -223,6 +244,17 @@ async function download(format, button) {
     if (format === "pdf" && selected.edited) $("failure").replaceChildren(make("p", { class: "note" }, word("pdf_uncorrected")));
     save(file.name, file.type, file.content);
     announce(word("downloaded", { name: file.name }));
+    button.closest("details").open = false;
+  } catch (error) { fail(error); } finally { button.disabled = false; }
+}
+
+async function downloadAll(format, button) {
+  button.disabled = true;
+  try {
+    const files = [];
+    for (const doc of readable()) files.push(await fileOf(doc, format, reading));
+    save("inkgate.zip", "application/zip", await zipOf(files));
+    announce(word("downloaded", { name: "inkgate.zip" }));
     button.closest("details").open = false;
   } catch (error) { fail(error); } finally { button.disabled = false; }
 }

@@ -7,6 +7,8 @@ import { pageProblem, problemBox } from "./api.js";
 import { correctLine, correctWord, doubtsOf, isDoubtful, located, wordsOf } from "./corrections.js";
 
 const MOST_SHOWN = 300_000;
+const LINK = /^!\[Figure\]\([^()\s]*\)\n*/; // to the image that is shown instead
+const BASE64 = /^[A-Za-z0-9+/=]+$/;
 const VIEWS = ["preview", "source", "text", "json"];
 export const KINDS = ["title", "text", "list", "table", "figure", "caption", "formula", "header", "footer", "reference", "barcode", "stamp", "checkbox"];
 
@@ -55,7 +57,7 @@ export class Result {
     panel.replaceChildren();
     if (this.view === "preview") this.drawPreview(panel);
     else if (this.view === "text") this.drawText(panel);
-    else panel.append(...cut(this.view === "json" ? JSON.stringify(this.page, null, 2) : this.page.markdown ?? word("no_markdown")));
+    else panel.append(...cut(this.view === "json" ? JSON.stringify(this.page, shortened, 2) : this.page.markdown ?? word("no_markdown")));
   }
 
   drawPreview(panel) {
@@ -81,6 +83,7 @@ export class Result {
     const id = "b" + place;
     const node = make("div", { class: "block " + block.type, "data-id": id, tabindex: "-1" });
     this.entries.set(id, node);
+    const image = imageOf(block);
     if (block.table) {
       const table = tableFromCells(block.table, (cell, one, index) => {
         one.dataset.id = `${id}c${index}`;
@@ -88,9 +91,10 @@ export class Result {
         this.markDoubts(one, cell.lines);
       });
       node.append(csvButton(() => csvOfCells(block.table)), make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": word("kind_table") }, table));
-    } else if (block.markdown) this.markDoubts(renderMarkdown(block.markdown.slice(0, MOST_SHOWN), node), block.lines);
+    } else if (block.markdown) this.markDoubts(renderMarkdown(block.markdown.slice(0, MOST_SHOWN).replace(image ? LINK : "", ""), node), block.lines);
     else if (block.text) node.append(make("p", { class: "faint" }, block.text.slice(0, MOST_SHOWN)));
-    else node.append(make("p", { class: "figure" }, markText(block)));
+    else if (!image || block.type !== "figure") node.append(make("p", { class: "figure" }, markText(block)));
+    if (image) node.prepend(image);
     return node;
   }
 
@@ -226,6 +230,16 @@ export class Result {
     return page.markdown ?? page.text;
   }
 }
+
+// The image of a block; only of the types that the service makes.
+function imageOf(block) {
+  const { image } = block;
+  if (!image || !/^image\/(jpeg|png)$/.test(image.mime_type) || typeof image.base64 !== "string" || !BASE64.test(image.base64.slice(0, 64))) return null;
+  return make("img", { class: "pictured", src: `data:${image.mime_type};base64,${image.base64}`, width: Number(image.width) || null, height: Number(image.height) || null, alt: block.text ? block.text.slice(0, 200) : markText(block) });
+}
+
+// In JSON that is shown, an image is its size. Copies and downloads have all of it.
+const shortened = (key, value) => (key === "base64" && typeof value === "string" && value.length > 200 ? `${value.slice(0, 40)}… (${number(value.length)})` : value);
 
 // A figure, a code, a stamp or a checkbox in words.
 function markText(block) {

@@ -1,0 +1,102 @@
+"""The web page's figures, its ZIP of all documents, and what it shows before a document is read, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from support.browser import give, visit
+from support.images import encoded
+from support.pdf_writer import paragraph, text_pdf
+from support.pictured_page import opened, pictured_page
+from support.server import Server
+
+pytestmark = pytest.mark.real
+
+
+def test_figures_are_images_in_the_preview_and_in_files_and_all_documents_go_into_one_zip(
+    browser: Browser, page_server: Server
+) -> None:
+    scan = encoded(pictured_page(), "PNG")
+    with visit(browser, page_server) as page:
+        give(page, ("hills.png", scan))
+        expect(page.locator("#files .file.done")).to_have_count(1)
+        figure = page.locator("#result-preview .block.figure img")
+        expect(figure).to_have_count(1)
+        shown = figure.evaluate("(node) => [node.naturalWidth, node.naturalHeight, node.offsetWidth]")
+        assert shown[0] > 550
+        assert shown[1] > 270
+        assert 200 < shown[2] < shown[0]
+        expect(page.locator("#result-preview .block.figure")).to_contain_text("Hills in the morning")
+        give(page, ("../hills.png", scan), ("text.pdf", text_pdf(paragraph())))
+        expect(page.locator("#files .file.done")).to_have_count(3)
+        page.click("#all summary")
+        with page.expect_download() as download:
+            page.click("#downloads-all [data-format=markdown]")
+        with zipfile.ZipFile(download.value.path()) as archive:
+            assert archive.testzip() is None
+            assert sorted(archive.namelist()) == ["_hills.md", "hills.md", "text.md"]
+            markdown = archive.read("hills.md").decode()
+        link = re.search(r"!\[Figure\]\((data:image/\w+;base64,[^)]+)\)", markdown)
+        assert link is not None
+        assert opened(link[1]).width == shown[0]
+        page.click(".page-bar .menu summary")
+        with page.expect_download() as download:
+            page.click("#downloads [data-format=docx]")
+        with zipfile.ZipFile(download.value.path()) as word:
+            assert [name for name in word.namelist() if name.startswith("word/media/")]
+
+
+def test_only_jpeg_and_png_images_of_blocks_are_shown(browser: Browser, page_server: Server) -> None:
+    drawing = "<svg xmlns='http://www.w3.org/2000/svg' onload='document.title=1'/>"
+
+    def changed(route: Route) -> None:
+        answer = route.fetch()
+        lines = answer.text().splitlines()
+        read = json.loads(lines[0])
+        (figure,) = [block for block in read["blocks"] if block.get("image")]
+        hostile = [
+            {"name": "a", "mime_type": "image/svg+xml", "width": 5, "height": 5, "base64": "PHN2Zy8+"},
+            {"name": "a", "mime_type": "image/png", "width": "5' onload=", "height": {}, "base64": f'",{drawing}'},
+            {"name": "a", "mime_type": "image/png\nx", "width": 5, "height": 5, "base64": "AAAA"},
+            {"name": "a", "mime_type": "image/png", "width": 5, "height": 5, "base64": ["AAAA"]},
+        ]
+        read["blocks"] = [{**figure, "image": image} for image in hostile]
+        route.fulfill(response=answer, body="\n".join([json.dumps(read), *lines[1:]]) + "\n")
+
+    with visit(browser, page_server) as page:
+        page.route("**/ocr", changed)
+        give(page, ("hills.png", encoded(pictured_page(), "PNG")))
+        expect(page.locator("#files .file.done")).to_have_count(1)
+        expect(page.locator("#result-preview .block.figure")).to_have_count(4)
+        assert page.locator("#result-preview img").count() == 0
+
+
+def test_the_page_is_shown_while_it_is_read_and_a_jobs_link_survives_a_reload(
+    browser: Browser, page_server: Server
+) -> None:
+    with visit(browser, page_server) as page:
+        page.route("**/ocr", lambda _: None)  # never answered
+        give(page, ("hills.png", encoded(pictured_page(), "PNG")))
+        expect(page.locator("#viewer .picture")).to_be_visible()
+        expect(page.locator("#pending")).to_contain_text("hills.png: reading")
+        expect(page.locator("#result")).to_be_hidden()
+        page.unroute_all(behavior="ignoreErrors")
+        page.click("#tab-jobs")
+        give(page, ("text.pdf", text_pdf(paragraph())), field="#jobs-input")
+        page.locator("[data-act=show]").click()
+        expect(page.locator("#result-preview")).to_contain_text(re.compile(r"\w{3}"))
+        read = page.locator("#result-preview").inner_text()
+        assert "#job/" in page.url
+        page.reload()
+        expect(page.locator("#result-preview")).to_have_text(read, use_inner_text=True)
+        page.click("#tab-live")
+        page.click("#tab-read")
+        assert "#job/" in page.url
+        page.goto(page_server.url + "/#job/nothing")
+        page.reload()
+        expect(page.locator("#failure .problem")).to_be_visible()
