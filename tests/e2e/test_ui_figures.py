@@ -36,7 +36,7 @@ def test_figures_are_images_in_the_preview_and_in_files_and_all_documents_go_int
         expect(page.locator("#files .file.done")).to_have_count(3)
         page.click("#all summary")
         with page.expect_download() as download:
-            page.click("#downloads-all [data-format=markdown]")
+            page.click("#downloads-all [data-all=markdown]")
         with zipfile.ZipFile(download.value.path()) as archive:
             assert archive.testzip() is None
             assert sorted(archive.namelist()) == ["_hills.md", "hills.md", "text.md"]

@@ -53,8 +53,8 @@ export function startRead() {
   $("clear").addEventListener("click", () => [...docs].forEach(remove));
   $("copy-page").addEventListener("click", () => copy($("copy-page"), () => Result.source(page(), result.view)));
   $("copy-document").addEventListener("click", () => copy($("copy-document"), wholeText));
-  for (const [list, run] of [["downloads", download], ["downloads-all", downloadAll]]) {
-    $(list).append(...Object.keys(SUFFIXES).map((format) => make("button", { type: "button", role: "menuitem", "data-format": format, "data-word": "download_" + format, onclick: (event) => run(format, event.currentTarget) })));
+  for (const [list, name, run] of [["downloads", "data-format", download], ["downloads-all", "data-all", downloadAll]]) {
+    $(list).append(...Object.keys(SUFFIXES).map((format) => make("button", { type: "button", role: "menuitem", [name]: format, "data-word": "download_" + format, onclick: (event) => run(format, event.currentTarget) })));
     fillWords($(list));
   }
   document.addEventListener("keydown", pressed);
