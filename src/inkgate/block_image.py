@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from dataclasses import dataclass
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,11 @@ class BlockImage:
     width: int
     height: int
     base64: str
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if `name` could lead to another folder: it may come from a service, and files get it."""
+        if not _FILE_NAME.fullmatch(self.name):
+            raise ValueError("the name of an image is no file name")
 
     @property
     def data(self) -> bytes:

@@ -92,7 +92,7 @@ class ReadTally:
         if (to_review := review_line(source.name, result)) is not None:
             self.reviews.append(to_review)
         self.problems += [
-            problem_line(f"{source.name}, page {number}", error, CODES[error.code].title) for number, error in failed
+            problem_line(f"{source.name}, page {number}", error, _title(error.code)) for number, error in failed
         ]
 
     def fail(self, problem: str) -> None:
@@ -140,6 +140,11 @@ def review_line(name: str, result: DocumentResult) -> str | None:
                 pages.setdefault(reason, []).append(str(page.index + 1))
     parts = [f"{reason.value.replace('_', ' ')} on page {', '.join(numbers)}" for reason, numbers in pages.items()]
     return f"{name} needs review: {'; '.join(parts)}." if parts else None
+
+
+def _title(code: str) -> str:
+    """Of an error, which may be one of a later version of the service."""
+    return CODES[code].title if code in CODES else "The page could not be read"
 
 
 def problem_line(name: str, error: PageError, title: str) -> str:

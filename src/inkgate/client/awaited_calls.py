@@ -11,6 +11,7 @@ from inkgate.client import requests
 from inkgate.client.errors import FileUnreadable, fetch_errors, file_errors, refusal_error, service_errors
 from inkgate.client.files import MOST_FETCHED_BYTES, File, is_url, load, store, url_name
 from inkgate.client.requests import ClientRequest, ResultT
+from inkgate.codec import encodable
 from inkgate.concurrency import Threads
 
 
@@ -54,9 +55,12 @@ class AsyncCalls:
     async def loaded(self, file: File, name: str) -> tuple[str, bytes]:
         """Name and bytes of `file`. Raises FileUnreadable."""
         if is_url(file):
-            return name or url_name(file), await self._fetched(file)
+            with fetch_errors(file):
+                name = name or url_name(file)
+            return encodable(name), await self._fetched(file)
         with file_errors(file):
-            return await self._threads.run(load, file, name)
+            name, data = await self._threads.run(load, file, name)
+        return encodable(name), data
 
     async def store(self, path: str | os.PathLike[str], data: bytes) -> None:
         """Writes a file. Raises OSError."""

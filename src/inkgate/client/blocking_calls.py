@@ -11,6 +11,7 @@ from inkgate.client import requests
 from inkgate.client.errors import FileUnreadable, fetch_errors, file_errors, refusal_error, service_errors
 from inkgate.client.files import MOST_FETCHED_BYTES, File, is_url, load, store, url_name
 from inkgate.client.requests import ClientRequest, ResultT
+from inkgate.codec import encodable
 
 
 class Calls:
@@ -52,9 +53,12 @@ class Calls:
     def loaded(self, file: File, name: str) -> tuple[str, bytes]:
         """Name and bytes of `file`. Raises FileUnreadable."""
         if is_url(file):
-            return name or url_name(file), self._fetched(file)
+            with fetch_errors(file):
+                name = name or url_name(file)
+            return encodable(name), self._fetched(file)
         with file_errors(file):
-            return load(file, name)
+            name, data = load(file, name)
+        return encodable(name), data
 
     def store(self, path: str | os.PathLike[str], data: bytes) -> None:
         """Writes a file. Raises OSError."""

@@ -72,13 +72,16 @@ def fetch_errors(url: str) -> Iterator[None]:
     except httpx.HTTPStatusError as error:
         reason = f"status {error.response.status_code}"
         raise FileUnreadable(f"{_without_secrets(url)} can't be fetched: {reason}.") from error
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        reason = str(error) or type(error).__name__
+    except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as error:  # ImportError: a SOCKS proxy
+        if "@" in url and isinstance(error, httpx.InvalidURL | ValueError):  # it may show a part of the password
+            said = "A URL with a user is not valid. Percent-encode special characters of the password."
+            raise FileUnreadable(said) from None
+        reason = str(error).rstrip(".") or type(error).__name__
         raise FileUnreadable(f"{_without_secrets(url)} can't be fetched: {reason}.") from error
 
 
 def _without_secrets(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", re.split(r"[?#]", url)[0])
+    return re.sub(r"//[^/]*@", "//", re.split(r"[?#]", url)[0])
 
 
 @contextmanager
@@ -115,7 +118,7 @@ def refusal_error(url: str, path: str, answer: httpx.Response) -> ServiceError:
         message = f"{url} requires an API key. Pass a valid one."
     elif answer.has_redirect_location:
         message = f"{url} redirects {path} to {answer.headers['location']}. Use that address instead."
-    elif status == httpx.codes.NOT_FOUND and problem.get("code") in {None, "route_unknown"}:
+    elif status == httpx.codes.NOT_FOUND and problem.get("code") in (None, "route_unknown"):
         message = f"{url} has no {path}: it is another service or an older inkgate."
     else:
         said = " ".join(str(problem[name]) for name in ("detail", "remedy") if problem.get(name))

@@ -68,6 +68,7 @@ class PageStream:
             raise StreamBroken(f"{self._url} broke off the response in its last line. Try again.") from error
         problem = found.get("error")
         if problem:
+            problem = problem if isinstance(problem, dict) else {"title": str(problem)}
             said = [str(problem.get(name) or "") for name in ("title", "detail", "remedy")]
             raise ServiceError("{}. {} {}".format(*said), None, problem)
         return summary
@@ -83,4 +84,4 @@ class PageStream:
 def count_pages(answer: httpx.Response) -> int | None:
     """Number of pages to come; None if unknown."""
     said = answer.headers.get("x-inkgate-pages", "")
-    return int(said) if said.isascii() and said.isdigit() else None
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
