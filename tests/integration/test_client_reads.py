@@ -19,14 +19,15 @@ from inkgate.types import DocumentResult, PageResult, TaskKind
 from support.api_client import Api, png, running_api
 from support.fake_engine import FakeEngine
 from support.pdf_writer import paragraph, text_pdf
+from support.pictured_page import PicturedEngine
 
 pytestmark = pytest.mark.anyio
 PDF = text_pdf(paragraph(), paragraph(), paragraph())
 
 
 @asynccontextmanager
-async def reading_service() -> AsyncIterator[tuple[Api, AsyncInkgateClient]]:
-    async with running_api(FakeEngine()) as api:
+async def reading_service(engine: FakeEngine | None = None) -> AsyncIterator[tuple[Api, AsyncInkgateClient]]:
+    async with running_api(engine or FakeEngine()) as api:
         transport = httpx.ASGITransport(api.app)
         async with AsyncInkgateClient("http://inkgate.localhost", transport=transport) as client:
             yield api, client
@@ -65,6 +66,17 @@ async def test_a_document_is_saved_as_its_suffix_says_and_only_files_ask_the_ser
         scan.write_bytes(b"something else")
         with pytest.raises(FileUnreadable, match="was changed"):
             await document.save(tmp_path / "b.docx")
+
+
+async def test_saved_markdown_has_the_images_of_figures_inside(tmp_path: Path) -> None:
+    async with reading_service(PicturedEngine()) as (api, client):
+        document = await client.read(png(), task="parse", images=True)
+        assert "](images/page-1-1.png)" in document.markdown
+        await document.save(tmp_path / "a.md")
+        assert len(api.engine.tasks) == 1
+    saved = (tmp_path / "a.md").read_text()
+    assert "](images/" not in saved
+    assert saved.count("](data:image/png;base64,") == 1
 
 
 async def test_one_broken_file_does_not_end_the_others_and_files_are_taken_as_they_are_read(tmp_path: Path) -> None:

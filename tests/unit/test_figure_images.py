@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import orjson
 import pytest
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
 from inkgate.block_image import BlockImage
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.codec import dump_page, load_page
+from inkgate.codec import dump_page, load_page, page_to_dict, parse_page
 from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, Overloaded
 from inkgate.layout.escape import of_text
-from inkgate.layout.figure_links import with_embedded_images, with_image_folder, with_images
+from inkgate.layout.figure_links import with_images
+from inkgate.layout.image_links import with_embedded_images, with_image_folder
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.pipeline.codes import CodesFound
@@ -224,6 +226,15 @@ def test_images_are_kept_with_the_page() -> None:
     kept = load_page(dump_page(page))
     assert kept == page
     assert (kept.blocks or ())[0].image == IMAGE
+
+
+def test_images_of_another_service_have_the_names_of_files() -> None:
+    for name in ("../../.profile", "/etc/passwd", "a/b.png", "", ".", "a\\b", "a\nb", "x" * 200):
+        page = with_images(page_of(block(BlockType.FIGURE, "")), {0: replace(IMAGE, name=name)})
+        with pytest.raises(ValueError, match="no file name"):
+            parse_page(orjson.dumps(page_to_dict(page)))
+    page = with_images(page_of(block(BlockType.FIGURE, "")), {0: IMAGE})
+    assert (parse_page(orjson.dumps(page_to_dict(page))).blocks or ())[0].image == IMAGE
 
 
 def test_a_document_has_room_for_some_images() -> None:

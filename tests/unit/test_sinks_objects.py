@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from inkgate.block_image import BlockImage
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.format_names import FileFormat
 from inkgate.jobs.job import Job, JobSource
@@ -13,7 +15,7 @@ from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.objects import ObjectNames, ObjectsSink
 from inkgate.settings import ObjectsSinkSettings, PipelineSettings, StorageSettings
 from inkgate.storage.objects import Objects
-from inkgate.types import DocumentResult, PageResult
+from inkgate.types import Block, BlockType, DocumentResult, PageResult
 from support.jobs import delivery, document, job
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +57,16 @@ async def test_each_format_is_an_object_named_after_the_input() -> None:
     data, media_type = written.objects["s3://scans/out/2026/receipt.png.json"]
     assert json.loads(data)["pages"][0]["text"] == "Total 3.50"
     assert media_type == "application/json"
+
+
+async def test_markdown_has_the_images_of_figures_inside() -> None:
+    written = Written()
+    image = BlockImage("page-1-1.png", "image/png", 1, 1, "AAAA")
+    figure = Block(BlockType.FIGURE, (0, 0, 1, 1), (), "", "", image=image)
+    page = replace(PAGE, blocks=(figure,), markdown="![Figure](images/page-1-1.png)")
+    async with sink(written, "markdown") as out:
+        await out.deliver(delivery(document(page)))
+    assert [data for data, _ in written.objects.values()] == [b"![Figure](data:image/png;base64,AAAA)\n"]
 
 
 async def test_files_are_made_and_what_can_not_be_made_is_not_tried_again() -> None:

@@ -24,7 +24,7 @@ from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexFile, data_info, success_schema
 from inkgate.codec import encodable, page_to_dict
 from inkgate.errors import InputRejected
-from inkgate.layout.figure_links import IMAGE_FOLDER, images_on
+from inkgate.layout.image_links import IMAGE_FOLDER, images_on
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 
 _WHOLE_PAGE = {

@@ -31,7 +31,7 @@ from inkgate.block_image import BlockImage
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
-from inkgate.layout.figure_links import IMAGE_FOLDER
+from inkgate.layout.image_links import IMAGE_FOLDER
 from inkgate.settings import PdfText
 from inkgate.types import Task, TaskKind
 

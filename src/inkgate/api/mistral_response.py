@@ -22,7 +22,7 @@ from inkgate.codec import encodable, page_to_dict
 from inkgate.documents.formats.markdown import content_of
 from inkgate.errors import InputRejected
 from inkgate.extraction.figures import NO_MODEL_FOR_FIGURES
-from inkgate.layout.figure_links import beside_image
+from inkgate.layout.image_links import beside_image
 from inkgate.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 
 _MODELS = ("mistral-ocr", "inkgate")

@@ -5,7 +5,6 @@ For the page alone, hence not part of the published API. The document may have b
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -21,7 +20,7 @@ from inkgate.documents.files.write import OFFICE
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
 from inkgate.errors import InputRejected
-from inkgate.layout.figure_links import with_embedded_images
+from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.layout.whole_document import finished
 
 API_PATH = "/ui/api"
@@ -63,5 +62,5 @@ def _converted(body: bytes, shape: AnyFormat, marks: bool) -> bytes:
     if isinstance(shape, FileFormat):
         return OFFICE[shape](result)
     if shape is Format.MARKDOWN:  # one file, as over HTTP
-        result = replace(result, pages=tuple(map(with_embedded_images, result.pages)))
+        result = with_all_images_embedded(result)
     return render(marked_document(result) if marks else result, shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from inkgate.coordinates import Coordinates
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
-from inkgate.layout.figure_links import images_of, with_embedded_images, with_image_folder
+from inkgate.layout.image_links import images_of, with_all_images_embedded, with_image_folder
 from inkgate.types import DocumentResult
 from inkgate.whole_files import write_whole
 
@@ -78,7 +78,7 @@ class ToStdout:
         """Prints one document: several texts each below a line with its name, several JSON documents one per line."""
         result = marked_document(result) if self.marks else result
         if self.format is Format.MARKDOWN:
-            result = replace(result, pages=tuple(map(with_embedded_images, result.pages)))
+            result = with_all_images_embedded(result)
         data = _content(result, self.format, files or {}, self.coordinates)
         if isinstance(self.format, FileFormat):
             sys.stdout.buffer.write(data)

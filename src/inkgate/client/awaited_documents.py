@@ -10,8 +10,10 @@ from inkgate.client.awaited_calls import AsyncCalls
 from inkgate.client.errors import FileUnreadable
 from inkgate.client.files import File
 from inkgate.client.requests import READ_S, ReadAs
+from inkgate.documents.formats import render
 from inkgate.documents.rendered import RenderedDocument
 from inkgate.format_names import Format, format_for, format_named
+from inkgate.layout.image_links import with_all_images_embedded
 
 _MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV)
 
@@ -53,7 +55,8 @@ class AsyncClientDocument(RenderedDocument):
 
     async def save(self, path: str | os.PathLike[str], format: str = "") -> None:  # noqa: A002 - the option's name
         """Writes the document to `path`, in the format that its suffix tells: `.txt`, `.md`, `.json`, `.hocr`,
-        `.alto.xml`, `.csv`, `.pdf` (searchable), `.docx` or `.xlsx`. An existing file is replaced.
+        `.alto.xml`, `.csv`, `.pdf` (searchable), `.docx` or `.xlsx`. An existing file is replaced. Markdown has the
+        images of figures inside, if they were asked for.
 
         Raises:
             OSError: it can't be written.
@@ -61,5 +64,8 @@ class AsyncClientDocument(RenderedDocument):
             ServiceError: as `file`.
         """
         wanted = format_for(os.fspath(path), format)
-        data = self.render(wanted) if wanted in _MADE_HERE else await self.file(wanted)
+        if wanted is Format.MARKDOWN:
+            data = render(with_all_images_embedded(self), wanted)
+        else:
+            data = self.render(wanted) if wanted in _MADE_HERE else await self.file(wanted)
         await self.source.calls.store(path, data)

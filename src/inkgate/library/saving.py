@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from inkgate.documents.files.write import FileOrder, office_file
 from inkgate.documents.formats import render
 from inkgate.documents.open import Opener
 from inkgate.format_names import Format
-from inkgate.layout.figure_links import with_embedded_images
+from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, DocumentResult
 from inkgate.whole_files import write_whole
@@ -78,8 +78,7 @@ def save_here(order: SaveOrder, run: Callable[[Callable[[], object]], object]) -
 def _save(order: SaveOrder) -> None:
     """Blocking."""
     if order.format is Format.MARKDOWN:
-        pages = tuple(map(with_embedded_images, order.result.pages))
-        data = render(replace(order.result, pages=pages), order.format)
+        data = render(with_all_images_embedded(order.result), order.format)
     elif isinstance(order.format, Format):
         data = render(order.result, order.format)
     else:

@@ -29,7 +29,7 @@ from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.gateway import Admitted
-from inkgate.layout.figure_links import with_embedded_images
+from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.reader import Reading, ReadOptions
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
@@ -170,7 +170,7 @@ def _rendered(asked: ReadRequest, shape: Native | Format, result: DocumentResult
     if isinstance(shape, Native):
         return orjson.dumps(asked.show(result)), "application/json"
     if shape is Format.MARKDOWN:
-        result = replace(result, pages=tuple(map(with_embedded_images, result.pages)))
+        result = with_all_images_embedded(result)
     return render(result, shape, asked.coordinates), shape.media_type
 
 

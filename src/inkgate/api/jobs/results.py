@@ -36,7 +36,7 @@ from inkgate.jobs.files import file_order
 from inkgate.jobs.job import Job, JobDocument
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
-from inkgate.layout.figure_links import images_on, with_embedded_images
+from inkgate.layout.image_links import images_on, with_embedded_images
 from inkgate.layout.whole_document import finished_pages
 from inkgate.types import DocumentResult, PageResult
 

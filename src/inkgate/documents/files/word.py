@@ -12,7 +12,7 @@ import structlog
 from inkgate.block_image import BlockImage
 from inkgate.documents.formats.markdown import content_of, failure_note
 from inkgate.documents.formats.text import printable
-from inkgate.layout.figure_links import beside_image
+from inkgate.layout.image_links import beside_image
 from inkgate.layout.markdown import left_out_blocks
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
 

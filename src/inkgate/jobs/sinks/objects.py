@@ -17,6 +17,7 @@ from inkgate.format_names import FileFormat, Format
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.published import public_url
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
+from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.settings import ObjectsSinkSettings, PipelineSettings
 from inkgate.types import DocumentResult
 
@@ -99,7 +100,7 @@ class ObjectsSink:
                 if isinstance(kind, FileFormat):
                     data = await self._make_file(delivery.job, document, kind)
                 else:
-                    data = await self._threads.run(render, document, kind)
+                    data = await self._threads.run(_text, document, kind)
                 if kind is Format.JSON and fields is not None:
                     data = await self._threads.run(_with_fields, data, fields)
                 await self._objects.put(f"{self._url}{name}{kind.suffix}", data, kind.media_type)
@@ -107,6 +108,11 @@ class ObjectsSink:
                 raise DeliverLater(error.detail) from error
             except InputRejected as error:
                 raise DeliverNever(error.detail) from error
+
+
+def _text(document: DocumentResult, kind: Format) -> bytes:
+    """One object, so that images of figures are inside of Markdown. Blocking."""
+    return render(with_all_images_embedded(document) if kind is Format.MARKDOWN else document, kind)
 
 
 def _with_fields(document: bytes, fields: Mapping[str, Any]) -> bytes:
