@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from inkgate.fields.document_types import DocumentTypes
@@ -133,3 +134,18 @@ def test_own_schemas_get_items_by_the_names_of_their_properties() -> None:
     schema = FieldSchema.of({"properties": {"total": {"type": "number"}, "lines": {"type": "array", "items": item}}})
     extraction = found("SOAP | 5.00\nTOWEL | 7.00\nTotal | 12.00", schema)
     assert extraction.data["lines"] == [{"name": "SOAP", "price": 5.0}, {"name": "TOWEL", "price": 7.0}]
+
+
+def test_rows_of_very_long_lines_cost_no_more_than_short_ones() -> None:
+    # Square work on these would take minutes.
+    long = f"1{' ' * 100_000}"
+    extraction = found(f"{long}!| 7.00\n1 Carrot Cake | 4.50\nTotal | 11.50")
+    assert rows(extraction)[-1] == ("Carrot Cake", "1", None, "4.50")
+
+
+def test_a_document_of_many_pages_has_the_items_of_each_page() -> None:
+    pages = [replace(page(f"Tea {at} | 1.50\n1 Cake | 2.00\nTotal | 3.50"), index=at) for at in range(30)]
+    extraction = answer(pages, RECEIPT, proposed(pages, RECEIPT))
+    items: Any = extraction.data["items"]
+    assert [item["description"] for item in items[::2]] == [f"Tea {at}" for at in range(30)]
+    assert extraction.fields["/items/58/amount"].sources[0].page == 29

@@ -179,9 +179,9 @@ def _count(found: PricedRow, cells: Sequence[RowCell], prices: Sequence[tuple[in
     counts = [
         RowPart(cell, *match.span("count"))
         for cell in cells
-        if (match := _COUNT.match(cell.text)) and (match["unit"] or match["count"].isdigit())
+        if (match := _COUNT.match(cell.text[:_LONGEST])) and (match["unit"] or match["count"].isdigit())
     ]
-    lead = _LEADING.match(cells[0].text) if cells else None
+    lead = _LEADING.match(cells[0].text[:_LONGEST]) if cells else None
     if lead is not None:
         found.loose = RowPart(cells[0], *lead.span("count"))
         counts.append(found.loose)

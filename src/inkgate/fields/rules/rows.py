@@ -47,12 +47,18 @@ class PrintedPages:
         unit: median height of its lines in pixels, at least 1.
         slopes: by page, by how much its lines fall for each pixel to the right: photographs are not level.
         candidates: what was found until now, by the names of kinds; see `candidates_of`.
+        by_page: the rows by their page.
     """
 
     rows: tuple[PrintedRow, ...]
     unit: float
     slopes: Mapping[int, float] = field(default_factory=dict)
     candidates: dict[str, Sequence[object]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    by_page: dict[int, list[PrintedRow]] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            self.by_page.setdefault(row.page, []).append(row)
 
     @classmethod
     def of(cls, pages: Sequence[PageResult]) -> PrintedPages:
@@ -73,7 +79,7 @@ class PrintedPages:
     def levelled(self, page: int) -> PrintedPages:
         """The rows of a page as they are once it is level. Boxes move up or down by that."""
         slope = self.slopes.get(page, 0.0)
-        cells = [_levelled(cell, slope) for row in self.rows if row.page == page for cell in row.cells]
+        cells = [_levelled(cell, slope) for row in self.by_page.get(page, ()) for cell in row.cells]
         rows: list[list[RowCell]] = []
         for cell in sorted(cells, key=lambda cell: (cell.box[1] + cell.box[3], cell.box[0])):
             if rows and _is_beside(rows[-1][0].box, cell.box):
@@ -89,7 +95,7 @@ class PrintedPages:
             return None
         printed = {(row.page, cell.line): cell for row in self.rows for cell in row.cells}
         rows: list[PrintedRow] = []
-        for page in dict.fromkeys(row.page for row in self.rows):
+        for page in self.by_page:
             for row in self.levelled(page).rows:
                 rows.append(PrintedRow(page, len(rows), tuple(printed[page, index] for index in row.lines)))
         return PrintedPages(tuple(rows), self.unit, self.slopes)
