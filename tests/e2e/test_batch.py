@@ -10,10 +10,17 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import anyio
 import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
+from inkgate.batch.plan import BatchPlan
 from inkgate.cli.app import app
+from inkgate.cli.batch_child import BatchOrder
+from inkgate.cli.batch_ray import count_whole
+from inkgate.cli.batch_run import BatchTally
+from inkgate.settings import Settings
+from inkgate.storage.objects import file_url
 from support.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -131,3 +138,22 @@ def test_wrong_arguments_are_told(tmp_path: Path) -> None:
         if ended.exit_code != 2 or said not in ended.output:
             wrong[arguments] = ended.output
     assert wrong == {}
+
+
+def test_what_a_library_prints_is_no_event_and_a_marker_counts_its_shard(tmp_path: Path) -> None:
+    put(tmp_path / "in", a="noisy", b="broken", c="text")
+    results = tmp_path / "out"
+    assert "What a library says." in run(tmp_path / "in", results, status=1)
+    plan = BatchPlan(**json.loads((results / "_inkgate" / "plan.json").read_text()))
+    order = BatchOrder(Settings(), file_url(results), plan, tmp_path, at_once=1, max_bytes=1)
+    tally = BatchTally(shards=1)
+    anyio.run(count_whole, order, 0, tally)
+    assert tally == BatchTally(read=2, failed=1, pages=2, shards=1)
+
+
+def test_the_reason_why_it_stops_may_name_a_folder_that_is_not_utf8(tmp_path: Path) -> None:
+    put(tmp_path / "in", a="text")
+    results = tmp_path / os.fsdecode(b"\xff")
+    (results / "_inkgate").mkdir(parents=True)
+    (results / "_inkgate" / "work").write_text("a file")
+    assert "File exists" in run(tmp_path / "in", results, status=1)

@@ -1,6 +1,6 @@
 """`inkgate batch`, whose documents are read by a stand-in: each page is the file's text. As a program: the child.
 
-A file that says `poison` ends the process, `broken` fails, and `once` ends the process the first time.
+A file that says `poison` ends the process, `broken` fails, `once` ends the process the first time, and `noisy` prints.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class TextReader:
             await anyio.sleep(0.05)  # others are open then, too
             if first or text.startswith("poison"):
                 os.kill(os.getpid(), signal.SIGKILL)
+        if text.startswith("noisy"):
+            os.write(1, b"What a library says.\n")
         if text.startswith("broken"):
             raise EngineFailed("engine_failed", "It is broken.")
         await anyio.lowlevel.checkpoint()

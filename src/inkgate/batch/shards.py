@@ -112,7 +112,8 @@ class ShardReader:
         folder = self._work.folder
         await folder.objects.put(folder.data(shard.index, self._work.rows.suffix), data)
         failed = [index for index, row in enumerate(rows) if not _is_read(row)]
-        marker = orjson.dumps({"documents": len(rows), "failed": failed})
+        pages = sum(row.pages_read for row in rows)
+        marker = orjson.dumps({"documents": len(rows), "failed": failed, "pages": pages})
         await folder.objects.put(folder.done_marker(shard.index), marker, create_only=not self._work.again)
 
     async def _rows_before(self, shard: Shard) -> dict[int, BatchRow]:

@@ -29,6 +29,7 @@ from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan
 from inkgate.batch.rows import RowFormat
 from inkgate.batch.shards import BatchEvent, BatchReader, ShardReader, ShardWork, event_line
 from inkgate.client import ServiceError
+from inkgate.codec import encodable
 from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError
 from inkgate.library import AsyncOcr
@@ -86,13 +87,18 @@ async def reader_of(order: BatchOrder) -> AsyncIterator[BatchReader]:
         yield OcrBatchReader(ocr)
 
 
-async def read_shards(order: BatchOrder, pipe: IO[bytes]) -> None:
-    """Reads the shards that come through the pipe, one after another; prints events."""
+async def read_shards(order: BatchOrder, pipe: IO[bytes], events: IO[bytes]) -> None:
+    """Reads the shards that come through the pipe, one after another; writes events."""
+
+    def tell(event: BatchEvent) -> None:
+        events.write(event_line(event))
+        events.flush()
+
     send, shards = anyio.create_memory_object_stream[int](float("inf"))
     Thread(target=_take, args=(pipe, send, current_token()), daemon=True).start()
     work = order.work()
     async with shards, reader_of(order) as reader:
-        await ShardReader(reader, work, _tell).read_all(work.folder.shards(order.plan, shards))
+        await ShardReader(reader, work, tell).read_all(work.folder.shards(order.plan, shards))
 
 
 def _take(pipe: IO[bytes], shards: MemoryObjectSendStream[int], loop: EventLoopToken) -> None:
@@ -105,32 +111,29 @@ def _take(pipe: IO[bytes], shards: MemoryObjectSendStream[int], loop: EventLoopT
     os._exit(1)
 
 
-def _tell(event: BatchEvent) -> None:
-    sys.stdout.buffer.write(event_line(event))
-    sys.stdout.buffer.flush()
-
-
 def main() -> int:
     """Returns the exit status: 0, even if it can't go on, for it said so."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent decides
+    events = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no event
     pipe = open(0, "rb", closefd=False)  # noqa: SIM115 - not sys.stdin, whose lock would be held at the end
     order: BatchOrder = pickle.load(pipe)  # noqa: S301 - of the parent, through a pipe
     configure_logs(order.settings.log)
     try:
         with single_error():
-            anyio.run(read_shards, order, pipe)
+            anyio.run(read_shards, order, pipe, events)
     except InkgateError as error:
-        _stop(f"{error.title}. {error.detail} {error.remedy} ({error.code})")
+        _stop(events, f"{error.title}. {error.detail} {error.remedy} ({error.code})")
     except (BatchInvalid, GatewaysUnusable, ServiceError) as error:
-        _stop(str(error))
+        _stop(events, str(error))
     except OSError as error:
-        _stop(f"{error.filename or 'The results'}: {error.strerror or error}.")
+        _stop(events, f"{error.filename or 'The results'}: {error.strerror or error}.")
     return 0
 
 
-def _stop(why: str) -> None:
-    sys.stdout.buffer.write(orjson.dumps({"stopped": why}) + b"\n")
-    sys.stdout.buffer.flush()
+def _stop(events: IO[bytes], why: str) -> None:
+    events.write(orjson.dumps({"stopped": encodable(why)}) + b"\n")
+    events.flush()
 
 
 if __name__ == "__main__":

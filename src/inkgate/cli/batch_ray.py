@@ -16,6 +16,9 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
+import anyio
+import orjson
+
 from inkgate import __version__
 from inkgate.batch.journal import note_death
 from inkgate.batch.plan import BatchInvalid, BatchPlan
@@ -24,12 +27,13 @@ from inkgate.cli.batch_child import BatchOrder
 from inkgate.cli.batch_process import BatchStopped, ReadingProcess
 from inkgate.cli.batch_run import BatchCommand, BatchProgress, BatchTally, scratch_folder
 from inkgate.cli.messages import say
-from inkgate.errors import install_extra
+from inkgate.errors import InkgateError, install_extra
 
 _TAKEN_S: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Pauses before a shard is tried again: the process of an actor that was lost may still end."""
 _CHECK_S: Final = 120.0
 _BLOCK_BYTES: Final = 1_000_000
+_MOST_OF_MARKER: Final = 1_000_000
 
 
 def check_ray(address: str) -> None:
@@ -79,13 +83,17 @@ class ShardActor:
         tally, stopped = BatchTally(), ""
         self._deaths = 0
         try:
-            if self._restarted:  # what was open when the actor was lost is a suspect: Ray may have ended it for memory
-                self._restarted = False
+            restarted, self._restarted = self._restarted, False
+            if restarted:  # what was open when the actor was lost is a suspect: Ray may have ended it for memory
                 note_death(self._order.journal(shard))
             self._read(shard, tally)
+            if restarted and tally.shards:  # the lost actor told nothing of what it read
+                anyio.run(count_whole, self._order, shard, tally)
         except BatchStopped as error:
             stopped = str(error)
             self._process.kill()
+        except InkgateError as error:
+            stopped = f"{error.title}. {error.detail} {error.remedy} ({error.code})"
         except OSError as error:
             stopped = f"{error.filename or 'The results'}: {error.strerror or error}."
         return ShardReport(shard, **asdict(tally), deaths=self._deaths, stopped=stopped)
@@ -98,6 +106,16 @@ class ShardActor:
             if tally.shards or pause_s is None:
                 return
             Event().wait(pause_s)
+
+
+async def count_whole(order: BatchOrder, shard: int, tally: BatchTally) -> None:
+    """Sets the counts to those of a whole shard that is done. Raises InkgateError: its marker can't be read."""
+    folder = order.work().folder
+    marker = orjson.loads(await folder.objects.get(folder.done_marker(shard), max_bytes=_MOST_OF_MARKER))
+    tally.failed = len(marker["failed"])
+    if not order.again:
+        tally.read = marker["documents"] - tally.failed
+        tally.pages = marker.get("pages", tally.pages)  # none in one of an earlier version
 
 
 def read_on_ray(
@@ -135,6 +153,7 @@ def _connected(address: str) -> Iterator[None]:
     """Joins the cluster at an address; `local` starts one, and `auto` does unless one runs here."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # noqa: TID251 - before Ray is imported, for what it starts
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # noqa: TID251 - of what Ray itself logs on standard error
+    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "2")  # noqa: TID251 - 20 tries at a cluster that is gone: 14 min
     import ray
 
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
