@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import typer
 
 from inkgate.cli.inputs import InputDocument
+from inkgate.cli.read import read as read_command
 from inkgate.cli.read_command import ReadTally
-from inkgate.client import FileUnreadable, InkgateClient, ServiceError
+from inkgate.client import FileUnreadable, InkgateClient, ServiceError, blocking_calls
 from inkgate.types import DocumentResult, PageError, PageResult
 
 PAGE: dict[str, Any] = {"index": 0, "width": 10, "height": 10}
@@ -84,3 +87,69 @@ def test_a_proxy_that_needs_another_package_fails_the_url_alone(monkeypatch: pyt
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
     with pytest.raises(FileUnreadable, match="socks"):
         client(document(PAGE)).read("http://inkgate.localhost/a.png")
+
+
+def test_another_file_of_the_same_size_is_not_sent_for_a_document_that_was_read(tmp_path: Path) -> None:
+    scan = tmp_path / "scan.png"
+    scan.write_bytes(b"a")
+    read = client(document(PAGE)).read(scan)
+    scan.write_bytes(b"b")
+    with pytest.raises(FileUnreadable, match="was changed"):
+        read.save(tmp_path / "scan.pdf")
+
+
+def test_one_late_document_does_not_end_the_patience_with_a_busy_service() -> None:
+    def respond(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        if len(asked) == 1:
+            raise httpx.ReadTimeout("late")
+        return httpx.Response(503) if len(asked) == 2 else document(PAGE)
+
+    asked: list[httpx.Request] = []
+    service = InkgateClient("http://inkgate.localhost", transport=httpx.MockTransport(respond))
+    with service.read_many([b"x", b"y"], concurrency=1) as outcomes:
+        late, busy = outcomes
+    assert late.error is not None
+    assert busy.document is not None
+    assert len(asked) == 3
+
+
+def test_no_retry_after_is_too_large_to_wait_for() -> None:
+    busy = client(httpx.Response(503, headers={"Retry-After": "9" * 400}))
+    with pytest.raises(ServiceError) as refused:
+        busy.models()
+    assert refused.value.retry_after_s is not None
+    assert refused.value.retry_after_s < threading.TIMEOUT_MAX
+
+
+def test_a_website_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking_calls, "FETCH_S", -1.0)
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda *_: httpx.Response(200, content=b"x"))
+    with pytest.raises(FileUnreadable, match="did not arrive within"):
+        client(document(PAGE)).read("http://inkgate.localhost/a.png")
+
+
+def test_what_failed_before_a_service_refuses_the_key_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def respond(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json={"data": []})
+        asked.append(request)
+        return [document(PAGE), httpx.Response(415, text="no image"), httpx.Response(401)][len(asked) - 1]
+
+    async def send(_: object, request: httpx.Request) -> httpx.Response:
+        return respond(request)
+
+    asked: list[httpx.Request] = []
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", send)
+    files = [tmp_path / f"{name}.png" for name in "abc"]
+    for file in files:
+        file.write_bytes(b"x")
+    with pytest.raises(typer.Exit) as ended:
+        read_command([*map(str, files)], server="http://inkgate.localhost", jobs=1)
+    said = capsys.readouterr().err
+    assert ended.value.exit_code == 1
+    assert "requires an API key" in said
+    assert "1 document was read before" in said
+    assert f"{files[1]}: " in said

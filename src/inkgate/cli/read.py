@@ -262,13 +262,17 @@ def _read_here(settings: Settings, order: ReadCommand) -> ReadTally:
 def _read_there(address: ServiceAddress, order: ReadCommand) -> ReadTally:
     import anyio
 
+    from inkgate.cli.read_command import ReadTally
     from inkgate.cli.read_remote import read_by_service
     from inkgate.client import ServiceError
 
+    tally = ReadTally()
     try:
-        return anyio.run(read_by_service, address, order)
+        return anyio.run(read_by_service, address, order, tally)
     except ServiceError as error:
-        raise failure(str(error)) from error
+        count = tally.whole + tally.partial
+        before = [f"{count} {'document was' if count == 1 else 'documents were'} read before."] if count else []
+        raise failure(str(error), *before, *tally.problems) from error
 
 
 def chosen_formats(given: list[str], *, here: bool = True) -> tuple[AnyFormat, ...]:

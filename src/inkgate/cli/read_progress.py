@@ -18,15 +18,17 @@ Advance = Callable[[int, int], None]
 
 
 async def read_each(
-    order: ReadCommand, read_one: Callable[[InputDocument, Advance], Awaitable[DocumentRead | str]]
+    order: ReadCommand,
+    read_one: Callable[[InputDocument, Advance], Awaitable[DocumentRead | str]],
+    tally: ReadTally | None = None,
 ) -> ReadTally:
     """Reads the documents with `read_one`, which returns why there is no result. They are written in their order, and
-    no more than `order.at_once` are read or wait to be written.
+    no more than `order.at_once` are read or wait to be written. `tally`: counts them, also if an error ends all.
 
     Raises:
         BrokenPipeError: the reader of standard output has closed it.
     """
-    tally, count = ReadTally(), len(order.sources)
+    tally, count = tally or ReadTally(), len(order.sources)
     slots = anyio.Semaphore(order.at_once)
     turns = [anyio.Event() for _ in range(count + 1)]
     turns[0].set()

@@ -36,8 +36,9 @@ class ServiceAddress:
             raise misuse(f"{key_file}: {getattr(error, 'strerror', None) or 'not UTF-8'}.") from error
 
 
-async def read_by_service(address: ServiceAddress, order: ReadCommand) -> ReadTally:
+async def read_by_service(address: ServiceAddress, order: ReadCommand, tally: ReadTally) -> ReadTally:
     """Reads every document and writes its results. Documents that the service refuses for load are sent again.
+    `tally`: counts them, also if an error ends all.
 
     Raises:
         ServiceError: the service can't be reached, or refuses the key.
@@ -63,7 +64,7 @@ async def read_by_service(address: ServiceAddress, order: ReadCommand) -> ReadTa
             except OSError as error:
                 return os_problem(source, error)
 
-        return await read_each(order, read_one)
+        return await read_each(order, read_one, tally)
 
 
 async def _read(client: AsyncInkgateClient, order: ReadCommand, read_as: ReadAs, source: InputDocument) -> DocumentRead:

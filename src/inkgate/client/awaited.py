@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields as fields_of
+from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
@@ -146,7 +147,7 @@ class AsyncInkgateClient:
                 refused = error
             await patience.pause_awaited(refused)
         again = file if isinstance(file, str | os.PathLike) and not is_url(file) else loaded[1]
-        source = AsyncSourceOf(self._calls, again, read_as, self._read_timeout_s)
+        source = AsyncSourceOf(self._calls, again, sha256(loaded[1]).digest(), read_as, self._read_timeout_s)
         return AsyncClientDocument(
             **{each.name: getattr(result, each.name) for each in fields_of(result)}, source=source
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from inkgate.client import requests
 from inkgate.client.awaited_calls import AsyncCalls
@@ -20,10 +21,11 @@ _MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV)
 
 @dataclass(frozen=True, slots=True)
 class AsyncSourceOf:
-    """Where a document came from, and how it was read. `file`: its path or its bytes."""
+    """Where a document came from, and how it was read. `file`: its path or its bytes. `digest`: their SHA-256."""
 
     calls: AsyncCalls
     file: File
+    digest: bytes
     read_as: ReadAs
     wait_s: float = READ_S
 
@@ -47,7 +49,7 @@ class AsyncClientDocument(RenderedDocument):
         """
         kind, source = format_named(format), self.source
         loaded = await source.calls.loaded(source.file, self.name)
-        if len(loaded[1]) != self.byte_count:
+        if sha256(loaded[1]).digest() != source.digest:
             raise FileUnreadable(f"{self.name} was changed since it was read. Read it again.")
         ask = requests.reading(loaded, source.read_as, kind.value, source.wait_s)
         answer = await source.calls.answer(ask)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields as fields_of
+from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
@@ -143,7 +144,7 @@ class InkgateClient:
                 refused = error
             patience.pause(refused)
         again = file if isinstance(file, str | os.PathLike) and not is_url(file) else loaded[1]
-        source = SourceOf(self._calls, again, read_as, self._read_timeout_s)
+        source = SourceOf(self._calls, again, sha256(loaded[1]).digest(), read_as, self._read_timeout_s)
         return ClientDocument(**{each.name: getattr(result, each.name) for each in fields_of(result)}, source=source)
 
     @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from time import monotonic
 
 import httpx
 
 from inkgate.client import requests
 from inkgate.client.errors import FileUnreadable, fetch_errors, file_errors, refusal_error, service_errors
-from inkgate.client.files import MOST_FETCHED_BYTES, File, is_url, load, store, url_name
+from inkgate.client.files import FETCH_S, MOST_FETCHED_BYTES, File, is_url, load, store, url_name
 from inkgate.client.requests import ClientRequest, ResultT
 from inkgate.codec import encodable
 
@@ -66,7 +67,7 @@ class Calls:
 
     def _fetched(self, url: str) -> bytes:
         """A document from elsewhere: without the service's key and headers, and through proxies of the environment."""
-        data = bytearray()
+        data, give_up = bytearray(), monotonic() + FETCH_S
         with fetch_errors(url):
             http = httpx.Client(follow_redirects=True, max_redirects=5, timeout=60.0)
             with http, http.stream("GET", url) as answer:
@@ -75,4 +76,6 @@ class Calls:
                     data += chunk
                     if len(data) > MOST_FETCHED_BYTES:
                         raise FileUnreadable(f"The document at this URL is larger than {MOST_FETCHED_BYTES} bytes.")
+                    if monotonic() > give_up:
+                        raise FileUnreadable(f"The document at this URL did not arrive within {FETCH_S:g} s.")
         return bytes(data)

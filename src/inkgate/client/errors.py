@@ -15,6 +15,9 @@ UNSENDABLE = (
     "The key or a header contains a character that HTTP does not allow, such as a line feed or an accented letter."
 )
 
+_LONGEST_RETRY_S = 1e9
+"""Of a Retry-After: clocks can't wait for longer."""
+
 
 class ServiceError(Exception):
     """A request failed or was refused. The message says what happened and what to do.
@@ -113,7 +116,7 @@ def refusal_error(url: str, path: str, answer: httpx.Response) -> ServiceError:
     problem = problem_of(answer.content)
     status = answer.status_code
     retry = answer.headers.get("retry-after", "")
-    retry_after_s = float(retry) if retry.isascii() and retry.isdigit() else None
+    retry_after_s = min(float(retry), _LONGEST_RETRY_S) if retry.isascii() and retry.isdigit() else None
     if status == httpx.codes.UNAUTHORIZED:
         message = f"{url} requires an API key. Pass a valid one."
     elif answer.has_redirect_location:

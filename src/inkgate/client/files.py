@@ -26,6 +26,8 @@ binary mode, which is read from its current position.
 
 MOST_FETCHED_BYTES = 512 * 1024 * 1024
 """Of a URL. Services take less."""
+FETCH_S = 600.0
+"""Time limit for a URL, for a website that sends a byte now and then."""
 
 
 def is_url(file: File) -> TypeGuard[str]:

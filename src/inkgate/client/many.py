@@ -40,12 +40,14 @@ class ReadOutcome(Generic[DocumentT]):
 
 class ReadPatience:
     """Retries one document for `retry_s` while the service refuses it for load or can't be reached: after Retry-After,
-    if the service sent it. `left`: set when nobody wants it any more.
+    if the service sent it. `left`: set when nobody wants it any more. `lost`: don't wait for a service that can't be
+    reached.
     """
 
-    def __init__(self, retry_s: float, left: Event | None = None) -> None:
+    def __init__(self, retry_s: float, left: Event | None = None, *, lost: bool = False) -> None:
         self._patience = Patience(retry_s)
         self._left = left or Event()
+        self._lost = lost
 
     async def pause_awaited(self, error: ServiceError) -> None:
         """Waits before the next attempt. Raises `error` if there should be none."""
@@ -57,15 +59,15 @@ class ReadPatience:
             raise error
 
     def _pause_s(self, error: ServiceError) -> float:
-        late = isinstance(error.__cause__, httpx.ReadTimeout)  # the service took it, and may be busy with it still
-        if late or isinstance(error, FileUnreadable) or error.status not in _RETRIED:
+        ends = isinstance(error, FileUnreadable) or error.status not in _RETRIED or (self._lost and _is_lost(error))
+        if ends or isinstance(error.__cause__, httpx.ReadTimeout):  # the service took it, and may be busy with it still
             raise error
         return self._patience.pause_s(error)
 
 
 class ReadBatch:
     """Retries for all documents of a batch. Once a document was given up because the service can't be reached, the
-    following ones are not retried, until one succeeds.
+    following ones don't wait for it either, until it responds.
     """
 
     def __init__(self, retry_s: float, concurrency: int) -> None:
@@ -79,12 +81,18 @@ class ReadBatch:
 
     def patience(self) -> ReadPatience:
         """For one document."""
-        return ReadPatience(0.0 if self._lost else self._retry_s, self.left)
+        return ReadPatience(self._retry_s, self.left, lost=self._lost)
 
     def note(self, error: ServiceError | None) -> None:
         """A document was read, or given up with `error`."""
         if not isinstance(error, FileUnreadable):
-            self._lost = error is not None and error.status is None
+            self._lost = error is not None and _is_lost(error)
+
+
+def _is_lost(error: ServiceError) -> bool:
+    """Whether the service can't be reached. One that took a document and is late is there."""
+    cause = error.__cause__
+    return isinstance(cause, httpx.TransportError) and not isinstance(cause, httpx.ReadTimeout)
 
 
 @asynccontextmanager
