@@ -12,6 +12,7 @@ from mistralai.extra import response_format_from_pydantic_model
 from pydantic import BaseModel
 
 from inkgate.caller import Caller
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.types import Page, PageResult, Task, TaskKind
 from support.api_client import Api, b64, png, running_api, tiff
 from support.pictured_page import PicturedEngine, opened
@@ -138,8 +139,34 @@ async def test_an_engine_that_can_t_be_asked_says_what_to_set() -> None:
         assert TaskKind.PARSE not in {task.kind for task in engine.tasks}  # told before anything is read
 
 
+async def test_a_figure_that_can_t_be_read_costs_the_document_nothing_else_but_an_engine_that_fails_is_told() -> None:
+    class Failing(PicturedEngine):
+        error: InkgateError
+
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+            if task.kind is TaskKind.EXTRACT:
+                raise self.error
+            return await super().read(page, task, caller)
+
+    cases: list[tuple[InkgateError, int]] = [
+        (InputRejected("image_too_narrow", "The image is 900 times as wide as high."), 200),
+        (EngineFailed("engine_failed", "The model failed."), 502),
+    ]
+    for error, status in cases:
+        engine = Failing(answers=ANSWERS)
+        engine.error = error
+        async with running_api(engine) as api:
+            answer = await api.client.post("/v1/ocr", json=body(bbox_annotation_format=FORMAT))
+        assert answer.status_code == status, answer.text
+        if status == 200:
+            (image,) = answer.json()["pages"][0]["images"]
+            assert image["image_annotation"] is None
+
+
 async def test_schemas_of_figures_are_checked_before_anything_is_read() -> None:
+    arrays = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}}}}
     hostile: list[tuple[dict[str, Any], str]] = [
+        ({"type": "json_schema", "json_schema": {"schema": arrays}}, "feature_unavailable"),
         ({"type": "json_schema"}, "options_invalid"),
         ({"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}, "schema_invalid"),
         (
@@ -151,7 +178,7 @@ async def test_schemas_of_figures_are_checked_before_anything_is_read() -> None:
     async with running_api(engine) as api:
         for wanted, code in hostile:
             answer = await api.client.post("/v1/ocr", json=body(bbox_annotation_format=wanted))
-            assert (answer.status_code, answer.json()["code"]) == (422, code)
+            assert (answer.status_code, answer.json()["code"]) == (422 if "invalid" in code else 501, code)
         markdown = {"accept": "text/markdown"}
         other = await api.client.post("/v1/ocr", json=body(bbox_annotation_format=FORMAT), headers=markdown)
         assert other.status_code == 406

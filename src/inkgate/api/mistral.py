@@ -81,7 +81,8 @@ async def _annotated(request: ReadRequest, answer: MistralAnswer, received: Rece
     """The request, with fields in `document_annotation` and what a model says of figures in `image_annotation`.
 
     Raises:
-        InputRejected: a schema can't be used, or the response has another form than Mistral's.
+        InputRejected: a schema can't be used (that of figures not with arrays alone), or the response has another form
+            than Mistral's.
     """
     if request.shape is not Native.FORM:
         raise InputRejected("not_acceptable", "Annotations are answered in Mistral's JSON only.")
@@ -91,6 +92,8 @@ async def _annotated(request: ReadRequest, answer: MistralAnswer, received: Rece
         await finder.wanted(FieldRequest(schema=schema)) if schema else None
         for schema in (options.annotation_schema(), options.figure_schema())
     ]
+    if of_figures is not None and of_figures.schema is not None and not of_figures.schema.questions:
+        raise InputRejected("feature_unavailable", "`bbox_annotation_format`: the schema has only arrays.")
     annotator = FigureAnnotator(service.gateway.reader, limits.page_window, limits.time_s)
     private = any(wanted.private for wanted in (of_document, of_figures) if wanted is not None)
 

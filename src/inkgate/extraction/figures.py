@@ -52,14 +52,13 @@ class FigureAnnotator:
         ReadOptions.
 
         Raises:
-            InputRejected: "feature_unavailable": the engine can't be asked, or the schema has nothing but arrays.
-            InkgateError: all images failed: the first one's error.
+            InputRejected: "feature_unavailable": the engine can't be asked.
+            InkgateError: none could be asked about, as the engine failed or has no room: the first one's error.
         """
-        names = tuple(schema.questions)
-        if not names:
-            raise InputRejected("feature_unavailable", "`bbox_annotation_format`: the schema has only arrays.")
         caller = replace(caller, deadline=min(caller.deadline, anyio.current_time() + self.time_s))
-        options = ReadOptions(Task(TaskKind.EXTRACT, detect_rotation=False, fields=names), private=private)
+        options = ReadOptions(
+            Task(TaskKind.EXTRACT, detect_rotation=False, fields=tuple(schema.questions)), private=private
+        )
         waiting = iter(images[:MOST_FIGURES])
         said: dict[str, str] = {}
         errors: list[InkgateError] = []
@@ -69,8 +68,13 @@ class FigureAnnotator:
                 try:
                     fields = await self._asked(image, options, caller)
                 except InkgateError as error:
+                    if error.code == "task_unsupported":
+                        raise InputRejected(
+                            "feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}"
+                        ) from error
                     log.info("figure_not_annotated", code=error.code)
-                    errors.append(error)
+                    if not isinstance(error, InputRejected):  # else about this figure, such as one that is too narrow
+                        errors.append(error)
                 else:
                     said[image.name] = encodable(json.dumps(annotation(schema, fields), ensure_ascii=False))
 
@@ -79,7 +83,7 @@ class FigureAnnotator:
                 for _ in range(self.at_once):
                     group.start_soon(ask)
         if errors and not said:
-            raise _unavailable(errors[0])
+            raise errors[0]
         return said
 
     async def _asked(self, image: BlockImage, options: ReadOptions, caller: Caller) -> Mapping[str, object]:
@@ -88,9 +92,3 @@ class FigureAnnotator:
         if page.error is not None:
             raise from_page_error(page.error)
         return page.fields or {}
-
-
-def _unavailable(error: InkgateError) -> InkgateError:
-    if error.code != "task_unsupported":
-        return error
-    return InputRejected("feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}")
