@@ -75,6 +75,7 @@ def test_the_page_speaks_the_visitors_language_and_can_be_switched(browser: Brow
         assert page.get_attribute("html", "lang") == "zh-CN"
         give(page, BROKEN)
         expect(page.locator("#failure")).to_contain_text("图像已损坏")
+        expect(page.locator("#failure")).to_contain_text("PNG 图像无法解码：文件头有错误。")
         give(page, LETTER)
         done(page)
         page.click("#after")

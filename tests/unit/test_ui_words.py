@@ -3,6 +3,7 @@
 import json
 import re
 from importlib.resources import files
+from pathlib import Path
 from string import Formatter
 
 from inkgate import errors
@@ -45,6 +46,19 @@ def test_every_error_has_a_title_and_a_remedy_in_chinese() -> None:
     problems = json.loads(ASSETS.joinpath("problems.zh.json").read_text(encoding="utf-8"))
     assert set(problems) == set(errors.CODES)
     assert [code for code, told in problems.items() if len(told) != 2 or not all(told)] == []
+
+
+def test_details_in_chinese_are_of_texts_that_the_service_has() -> None:
+    told = json.loads(ASSETS.joinpath("details.zh.json").read_text(encoding="utf-8"))
+    package = Path(str(files("inkgate")))
+    source = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+    image = "The {type} image {why}: error in its {part}."
+    assert image.replace("type", "file_type.label") in source
+    for text, said in (told["details"] | told["parts"]).items():
+        assert names(text) == names(said), text
+        if ": error in its " not in text:  # put together of the above
+            pieces = [piece for piece in re.split(r"\{\w+\}|;", text) if piece.strip(" .:;")]
+            assert [piece for piece in pieces if piece.rstrip(".") not in source] == [], text
 
 
 def test_no_script_makes_html_of_text() -> None:

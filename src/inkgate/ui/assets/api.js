@@ -1,6 +1,6 @@
 // The service: its address, the visitor's key, requests, and errors in plain words.
 import { $, make, icon } from "./dom.js";
-import { word, session, problemWords } from "./words.js";
+import { word, session, detailWords, problemWords } from "./words.js";
 
 export const home = new URL("../", location.href);
 export const keyOf = () => session.get("inkgate-key");
@@ -23,7 +23,7 @@ export function toldOf(error) {
 function inWords(told, status, retryAfter) {
   const own = problemWords(told.code);
   return new Problem({
-    code: told.code || "", status, title: own[0] || told.title || word("error_other"), detail: told.detail || (told.title ? "" : "HTTP " + status),
+    code: told.code || "", status, title: own[0] || told.title || word("error_other"), detail: detailWords(told.detail) || (told.title ? "" : "HTTP " + status),
     remedy: own[1] || told.remedy || word("error_other_do"), request_id: told.request_id, retry_after_s: Number(retryAfter) || told.retry_after_s || null,
   });
 }

@@ -3,7 +3,7 @@ import { $ } from "./dom.js";
 
 export const LANGUAGES = { en: "English", zh: "中文" };
 const tables = {};
-let problems = {}, titles = {};
+let problems = {}, titles = {}, details = [], parts = [];
 let language = "en";
 const listeners = [];
 
@@ -16,25 +16,56 @@ export const session = {
 const asset = async (name) => (await fetch(new URL(name, import.meta.url))).json();
 
 export async function loadWords() {
-  [tables.en, tables.zh, problems, titles] = await Promise.all(["words.en.json", "words.zh.json", "problems.zh.json", "titles.en.json"].map(asset));
+  titles = await asset("titles.en.json");
   const known = (navigator.languages || [navigator.language]).map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => tag in LANGUAGES);
   for (const [code, name] of Object.entries(LANGUAGES)) $("language").add(new Option(name, code));
-  $("language").addEventListener("change", (event) => { session.set("inkgate-language", event.target.value); setLanguage(event.target.value); });
-  setLanguage(session.get("inkgate-language") || known || "en");
+  $("language").addEventListener("change", (event) => { session.set("inkgate-language", event.target.value); setLanguage(event.target.value).catch(() => { $("language").value = language; }); });
+  await setLanguage(session.get("inkgate-language") || known || "en");
 }
 
 export function word(name, values) {
-  const text = tables[language][name] ?? tables.en[name] ?? name;
+  const text = tables[language][name] ?? name;
   return text.replace(/\{(\w{1,40})\}/g, (whole, key) => (values && key in values ? String(values[key]) : whole));
 }
 
-export const known = (name) => name in tables.en;
+export const known = (name) => name in tables[language];
 export const locale = () => (language === "zh" ? "zh-CN" : "en");
 export const number = (value) => new Intl.NumberFormat(locale()).format(value);
 export const percent = (value) => (value === null || value === undefined ? "–" : Math.floor(value * 100) + "%");
 
 // An error's title and remedy in the chosen language; the remedy is undefined if it is the service's own.
 export const problemWords = (code) => (language === "zh" && problems[code]) || [titles[code]];
+
+// An error's detail in the chosen language, if it has the form of one that is known; else as the service says it.
+export function detailWords(text) {
+  if (language !== "zh" || !text || text.length > 1000) return text;
+  return translated(text, details, (value) => translated(value, parts, (inner) => inner));
+}
+
+function translated(text, forms, ofValue) {
+  for (const [form, said] of forms) {
+    const found = form.exec(text);
+    if (found) return said.replace(/\{(\w+)\}/g, (_, name) => ofValue(found.groups[name]));
+  }
+  return text;
+}
+
+// "The {type} image ends early." as what it matches.
+const formsOf = (table) => Object.entries(table).map(([text, said]) =>
+  [new RegExp("^" + text.replace(/[.*+?^$()|[\]\\/]/g, "\\$&").replace(/\{(\w+)\}/g, "(?<$1>.{1,200}?)") + "$"), said]);
+
+// Only the chosen language is loaded.
+async function load(code) {
+  if (tables[code]) return;
+  const asked = asset(`words.${code}.json`);
+  if (code === "zh") {
+    const [told, more] = await Promise.all(["problems.zh.json", "details.zh.json"].map(asset));
+    problems = told;
+    details = formsOf(more.details);
+    parts = formsOf(more.parts);
+  }
+  tables[code] = await asked;
+}
 
 // `listener` runs whenever the language changes; what it draws is in the new language.
 export function onLanguage(listener) { listeners.push(listener); listener(); }
@@ -49,8 +80,12 @@ export function fillWords(root) {
   for (const node of root.querySelectorAll("[data-hint]")) node.placeholder = word(node.dataset.hint);
 }
 
-function setLanguage(code) {
-  language = code in tables ? code : "en";
+let wanted = "";
+async function setLanguage(given) {
+  const code = wanted = given in LANGUAGES ? given : "en";
+  await load(code);
+  if (code !== wanted) return; // another was chosen meanwhile
+  language = code;
   document.documentElement.lang = locale();
   $("language").value = language;
   fillWords(document);
