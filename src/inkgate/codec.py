@@ -331,13 +331,10 @@ class _PublishedDocument(DocumentResult):
 _STORED_PAGE: TypeAdapter[_StoredPage] = TypeAdapter(_StoredPage)
 _PUBLISHED_PAGE: TypeAdapter[_PublishedPage] = TypeAdapter(_PublishedPage)
 _PUBLISHED_DOCUMENT: TypeAdapter[_PublishedDocument] = TypeAdapter(_PublishedDocument)
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PAGE_FIELDS = tuple(field.name for field in fields(PageResult))
 
 
 def _upright(published: _PublishedPage) -> PageResult:
-    if not all(_FILE_NAME.fullmatch(block.image.name) for block in published.blocks or () if block.image is not None):
-        raise ValueError("an image has a name that is no file name")  # programs write files with these names
     page = PageResult(**{name: getattr(published, name) for name in _PAGE_FIELDS})
     return as_upright(page) if published.coordinates is Coordinates.SENT else page
 

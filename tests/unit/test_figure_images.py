@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import anyio
 import numpy as np
 import orjson
 import pytest
@@ -21,7 +22,7 @@ from inkgate.layout.image_links import with_embedded_images, with_image_folder
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.pipeline.codes import CodesFound
-from inkgate.pipeline.figure_images import MOST_BYTES, MOST_IMAGES, FigureImages, cut_images
+from inkgate.pipeline.figure_images import MOST_BYTES, MOST_IMAGES, PAGES_AT_ONCE, FigureImages, cut_images
 from inkgate.pipeline.remembered_page import LONGEST_SIDE
 from inkgate.reader import MOST_IMAGE_BYTES, ImageBudget
 from inkgate.types import Block, BlockType, Box, DocumentResult, Page, PageResult, Pixels, Task, TaskKind
@@ -166,6 +167,34 @@ async def test_a_page_that_was_read_is_not_lost_because_its_images_are() -> None
     assert [(entry["event"], entry["reason"]) for entry in logs] == [("images_not_cut", reason) for _, reason in errors]
 
 
+@pytest.mark.anyio
+async def test_few_pages_that_the_cache_answers_have_pixels_at_once() -> None:
+    with_pixels = most = 0
+
+    class Counted(CountedPage):
+        async def pixels(self, longest_side: int | None = None) -> Pixels:
+            nonlocal with_pixels, most
+            with_pixels += 1
+            most = max(most, with_pixels)
+            return Pixels(corners())
+
+    class CacheAnswers(FakeEngine):
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+            return figures((0, 0, 50, 50))
+
+    layer = FigureImages(CacheAnswers(), Threads("test", 1))
+
+    async def read() -> None:
+        nonlocal with_pixels
+        assert (await layer.read(Counted(), PARSE, NO_CALLER)).timings_ms
+        with_pixels -= 1
+
+    async with anyio.create_task_group() as group:
+        for _ in range(PAGES_AT_ONCE * 4):
+            group.start_soon(read)
+    assert PAGES_AT_ONCE // 2 < most < PAGES_AT_ONCE * 2  # some ended, and were not counted yet
+
+
 IMAGE = BlockImage("page-1-1.png", "image/png", 1, 1, "AAAA")
 
 
@@ -229,12 +258,12 @@ def test_images_are_kept_with_the_page() -> None:
 
 
 def test_images_of_another_service_have_the_names_of_files() -> None:
+    page = page_to_dict(with_images(page_of(block(BlockType.FIGURE, "")), {0: IMAGE}))
+    assert (parse_page(orjson.dumps(page)).blocks or ())[0].image == IMAGE
     for name in ("../../.profile", "/etc/passwd", "a/b.png", "", ".", "a\\b", "a\nb", "x" * 200):
-        page = with_images(page_of(block(BlockType.FIGURE, "")), {0: replace(IMAGE, name=name)})
+        page["blocks"][0]["image"]["name"] = name
         with pytest.raises(ValueError, match="no file name"):
-            parse_page(orjson.dumps(page_to_dict(page)))
-    page = with_images(page_of(block(BlockType.FIGURE, "")), {0: IMAGE})
-    assert (parse_page(orjson.dumps(page_to_dict(page))).blocks or ())[0].image == IMAGE
+            parse_page(orjson.dumps(page))
 
 
 def test_a_document_has_room_for_some_images() -> None:

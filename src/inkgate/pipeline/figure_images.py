@@ -9,6 +9,7 @@ from math import isfinite
 from time import perf_counter
 from typing import Final
 
+import anyio
 import cv2
 import numpy as np
 import structlog
@@ -38,6 +39,8 @@ _SAMPLES: Final = 20_000
 """A picture that has at most this number of colours in a sample of its pixels is a drawing, or grey: it is written as
 PNG if that is smaller than JPEG. Photographs and scans in colour have thousands.
 """
+PAGES_AT_ONCE: Final = 16
+"""Pages whose pixels wait for a thread: 17 MB each. Pages that the cache answers are not held up by an engine."""
 _SMALLER: Final = 0.5
 """An image that is too large for what the page has left is tried again with sides of this share."""
 
@@ -52,6 +55,7 @@ class FigureImages(EngineWrapper):
     def __init__(self, inner: Engine, threads: Threads) -> None:
         super().__init__(inner)
         self._threads = threads
+        self._room = anyio.Semaphore(PAGES_AT_ONCE)
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. `timings_ms` has `images` if there are any."""
@@ -66,8 +70,9 @@ class FigureImages(EngineWrapper):
             return result
         started = perf_counter()
         try:
-            pixels = await shared.enough_pixels()
-            shown = await self._threads.run(_with_cut_images, result, pixels)
+            async with self._room:
+                pixels = await shared.enough_pixels()
+                shown = await self._threads.run(_with_cut_images, result, pixels)
         except Exception as error:  # noqa: BLE001 - of one page, which was read
             reason = error.code if isinstance(error, InkgateError) else type(error).__name__
             log.warning("images_not_cut", reason=reason)
