@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from support.api_client import png
@@ -58,6 +59,30 @@ def test_several_documents_are_printed_in_their_order_whichever_is_done_first(fa
     ended = inkgate("read", *files, "-f", "json", "--server", fake.url)
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert [json.loads(line)["name"] for line in ended.stdout.decode().splitlines()] == files
+
+
+def test_a_service_finds_fields_and_the_output_is_its_answer(fake: Server, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.png", "b.png", "broken.png")]
+    for file in files:
+        file.write_bytes(png()[:60] if file.name == "broken.png" else png())
+    ended = inkgate("extract", *map(str, files), "--fields", "total,date", "--server", fake.url)
+    assert ended.returncode == 1, ended.stderr
+    assert f"{files[2]}: " in ended.stderr.decode()
+    assert b"(image_corrupt)" in ended.stderr
+    printed = [json.loads(line) for line in ended.stdout.decode().splitlines()]
+    sent = {"file": ("a.png", files[0].read_bytes())}
+    answer = httpx.post(f"{fake.url}/extract", files=sent, data={"fields": "total,date"}).json()
+    assert (
+        [line["file"] for line in printed] == [line["document"]["name"] for line in printed] == [*map(str, files[:2])]
+    )
+    document = answer["document"] | {"name": str(files[0])}
+    assert printed[0] == {"file": str(files[0]), **answer, "document": document}
+    table = tmp_path / "rows.csv"
+    csv = inkgate("extract", str(files[0]), "--fields", "total", "-f", "csv", "-o", str(table), "--server", fake.url)
+    assert (csv.returncode, table.read_text("utf-8-sig").splitlines()[0]) == (0, "file,document_type,status,total")
+    lost = inkgate("extract", str(files[0]), "--server", "http://127.0.0.1:9")
+    assert (lost.returncode, lost.stderr.decode().count("can't be reached")) == (1, 1)
+    assert inkgate("extract", str(files[0]), "--key-file", "key").returncode == 2
 
 
 def test_no_engine_is_imported_and_no_settings_are_read(fake: Server, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, cast
 
@@ -12,9 +13,10 @@ import pytest
 import typer
 
 from inkgate.cli import extract
-from inkgate.cli.extract_outputs import FieldRows, WrittenFields
+from inkgate.cli.extract_outputs import FieldRows, FieldsFound, WrittenFields
 from inkgate.cli.inputs import InputDocument
 from inkgate.errors import InputRejected
+from inkgate.fields.as_json import extraction_to_dict
 from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.library import AsyncOcr, DocumentFields, OcrResult
 from inkgate.types import Document
@@ -25,14 +27,19 @@ def found(**data: object) -> DocumentFields[Any]:
     return DocumentFields(extraction, OcrResult("a", "image/png", 1, 1, "ppocr", ()), data)
 
 
+def shown(**data: object) -> FieldsFound:
+    extraction = found(**data).extraction
+    return FieldsFound(extraction, extraction_to_dict(extraction))
+
+
 def source(name: str) -> InputDocument:
     return InputDocument(Path(name), PurePath(name))
 
 
 def test_documents_with_different_fields_share_a_table_and_no_cell_is_run() -> None:
     rows = FieldRows(None)
-    rows.add(source("a.png"), found(total="-3.50", name="=HYPERLINK(1)", seller={"town": 'O"slo'}))
-    rows.add(source("b.png"), found(**{"total": None, "items": [{"amount": "1"}], "=1+1": "x"}))
+    rows.add(source("a.png"), shown(total="-3.50", name="=HYPERLINK(1)", seller={"town": 'O"slo'}))
+    rows.add(source("b.png"), shown(**{"total": None, "items": [{"amount": "1"}], "=1+1": "x"}))
     first, second = csv.DictReader(io.StringIO(rows.table()))
     assert first["total"] == "-3.50"
     assert first["name"] == "'=HYPERLINK(1)"
@@ -45,7 +52,7 @@ def test_documents_of_one_name_get_files_of_their_own_and_results_are_kept(tmp_p
     sources = [source("one/a.png"), source("one/a.pdf"), source("two/a.png")]
     to = WrittenFields.into(tmp_path, sources, overwrite=False)
     for each in sources:
-        to.add(each, found(total=each.name))
+        to.add(each, shown(total=each.name))
     written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json"))
     assert written == ["one/a.pdf.json", "one/a.png.json", "two/a.json"]
     with pytest.raises(typer.Exit):
@@ -81,8 +88,8 @@ async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp
 
     rows = FieldRows(None)
     sources = [InputDocument(tmp_path / name, PurePath(name)) for name in names]
-    ocr = cast("AsyncOcr", SlowFirst())
-    outcome = await extract._extracted(ocr, sources, extract._Order({}, at_once=2), rows)
+    ocr, order = cast("AsyncOcr", SlowFirst()), extract._Order({}, at_once=2)
+    outcome = await extract._extracted(partial(extract._found, ocr, order), sources, order, rows)
     assert [row["/name"] for row in rows.rows] == [sources[n].name for n in (0, 1, 2, 5)]
     assert len(outcome.problems) == 2
     assert most == 2

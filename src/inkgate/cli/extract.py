@@ -1,12 +1,13 @@
-"""`inkgate extract`, `inkgate verify` and `inkgate types`: fields of documents, without a server."""
+"""`inkgate extract`, `inkgate verify` and `inkgate types`: fields of documents, found here or by a service."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,12 +21,14 @@ from inkgate.cli.configure import (
     logs_of_command,
 )
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
+from inkgate.cli.read import KeyFileOption, ServerOption, service_or_settings
 from inkgate.settings import Settings
 
 if TYPE_CHECKING:
-    from inkgate.cli.extract_outputs import FieldsOutput
+    from inkgate.cli.extract_outputs import FieldsFound, FieldsOutput
     from inkgate.cli.inputs import InputDocument
-    from inkgate.library import AsyncOcr, DocumentFields, ExtractArguments
+    from inkgate.cli.read_remote import ServiceAddress
+    from inkgate.library import AsyncOcr, ExtractArguments
 
 NEEDS_REVIEW = 3
 FORMATS = ("json", "csv")
@@ -69,6 +72,8 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     strict: Annotated[bool, typer.Option("--strict", help="Exit with status 3 if a document needs review.")] = False,
     jobs: Annotated[int, typer.Option("-j", min=1, max=64, help="How many documents to read at once.")] = 2,
     pages: PagesOption = None,
+    server: ServerOption = "",
+    key_file: KeyFileOption = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
@@ -78,7 +83,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
 
     `inkgate extract receipt.jpg --type receipt` prints the fields with their places, as POST /extract does.
     `inkgate extract scans/ --type receipt -f csv -o receipts.csv` writes a row a document. A JSON object a line is
-    printed for several documents.
+    printed for several documents. With `--server URL`, a running service finds them, with the same output.
 
     Exit status: 0 if all documents were read; 1 if one could not be; 2 if the arguments are wrong; 3 with --strict if
     one needs review.
@@ -91,7 +96,8 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     from inkgate.cli.inputs import collect
     from inkgate.cli.read import say_skipped
 
-    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
+    flags = engine_flags(engine, vllm_url, vllm_model)
+    reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
     wanted = _wanted(type, schema, fields, pages)
     inputs = collect(paths)
     to: FieldsOutput
@@ -101,7 +107,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
         to = WrittenFields.into(output, inputs.sources, overwrite=overwrite)
     else:
         to = PrintedFields(2 if len(inputs.sources) == 1 else None)
-    outcome = _run(settings, inputs.sources, _Order(wanted, at_once=jobs), to)
+    outcome = _run(reader, inputs.sources, _Order(wanted, at_once=jobs), to)
     say_skipped(inputs.skipped)
     outcome.end(strict=strict)
 
@@ -189,7 +195,7 @@ class _Outcome:
     to_review: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def take(self, source: InputDocument, found: DocumentFields[Any] | str, to: FieldsOutput) -> None:
+    def take(self, source: InputDocument, found: FieldsFound | str, to: FieldsOutput) -> None:
         """Writes the fields of a document, or notes why there are none. Raises OSError."""
         if isinstance(found, str):
             self.problems.append(found)
@@ -209,8 +215,47 @@ class _Outcome:
             raise typer.Exit(NEEDS_REVIEW)
 
 
-def _run(settings: Settings, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
-    """Raises typer.Exit: an argument is wrong, the engine did not start, or Ctrl-C was pressed."""
+def _run(
+    reader: Settings | ServiceAddress, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput
+) -> _Outcome:
+    """Raises typer.Exit: an argument is wrong, the engine did not start, the service is gone, or Ctrl-C was pressed."""
+    try:
+        if isinstance(reader, Settings):
+            outcome = _run_here(reader, sources, order, to)
+        else:
+            outcome = _run_there(reader, sources, order, to)
+        to.end()
+    except OSError as error:
+        raise failure(f"{error.filename or 'The output'}: {error.strerror or error}.") from error
+    except KeyboardInterrupt as error:
+        to.end()
+        say("interrupted. What was found until then is written.")
+        raise typer.Exit(INTERRUPTED) from error
+    return outcome
+
+
+def _run_there(address: ServiceAddress, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
+    import anyio
+
+    from inkgate.cli.extract_remote import finding_by_service
+    from inkgate.client import FieldsAsked, ServiceError
+
+    wanted, outcome = order.wanted, _Outcome()
+    asked = FieldsAsked(wanted.get("type", ""), wanted.get("schema"), tuple(wanted.get("fields", ())))
+
+    async def run() -> None:
+        async with finding_by_service(address, asked, str(wanted.get("pages") or "")) as find:
+            await _extracted(find, sources, order, to, outcome)
+
+    try:
+        anyio.run(run)
+    except ServiceError as error:
+        to.end()
+        raise failure(str(error), *outcome.problems) from error
+    return outcome
+
+
+def _run_here(settings: Settings, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
     import anyio
 
     from inkgate.extraction.finder import field_finder
@@ -226,23 +271,20 @@ def _run(settings: Settings, sources: Sequence[InputDocument], order: _Order, to
 
     async def run() -> _Outcome:
         async with AsyncOcr(settings) as ocr:
-            return await _extracted(ocr, sources, order, to)
+            return await _extracted(partial(_found, ocr, order), sources, order, to)
 
-    try:
-        with start_errors():
-            check()
-            outcome = anyio.run(run)
-        to.end()
-    except OSError as error:
-        raise failure(f"{error.filename or 'The output'}: {error.strerror or error}.") from error
-    except KeyboardInterrupt as error:
-        to.end()
-        say("interrupted. What was found until then is written.")
-        raise typer.Exit(INTERRUPTED) from error
-    return outcome
+    with start_errors():
+        check()
+        return anyio.run(run)
 
 
-async def _extracted(ocr: AsyncOcr, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
+async def _extracted(
+    find: Callable[[InputDocument], Awaitable[FieldsFound | str]],
+    sources: Sequence[InputDocument],
+    order: _Order,
+    to: FieldsOutput,
+    outcome: _Outcome | None = None,
+) -> _Outcome:
     """Reads several documents at once, and writes their fields in the order of `sources`. No more than `order.at_once`
     are read or wait to be written. Raises OSError: the output can't be written.
     """
@@ -250,13 +292,13 @@ async def _extracted(ocr: AsyncOcr, sources: Sequence[InputDocument], order: _Or
 
     from inkgate.concurrency import single_error
 
-    outcome = _Outcome()
+    outcome = outcome or _Outcome()
     slots = anyio.Semaphore(order.at_once)
     turns = [anyio.Event() for _ in range(len(sources) + 1)]
     turns[0].set()
 
     async def one(at: int) -> None:
-        found = await _found(ocr, sources[at], order)
+        found = await find(sources[at])
         await turns[at].wait()
         outcome.take(sources[at], found, to)
         turns[at + 1].set()
@@ -270,12 +312,14 @@ async def _extracted(ocr: AsyncOcr, sources: Sequence[InputDocument], order: _Or
     return outcome
 
 
-async def _found(ocr: AsyncOcr, source: InputDocument, order: _Order) -> DocumentFields[Any] | str:
+async def _found(ocr: AsyncOcr, order: _Order, source: InputDocument) -> FieldsFound | str:
     """The fields, or why there are none."""
+    from inkgate.cli.extract_outputs import FieldsFound
     from inkgate.cli.read_command import problem_line
     from inkgate.codec import encodable
     from inkgate.concurrency import Threads
     from inkgate.errors import InkgateError
+    from inkgate.fields.as_json import document_fields_to_dict
     from inkgate.types import Document
 
     try:
@@ -283,6 +327,7 @@ async def _found(ocr: AsyncOcr, source: InputDocument, order: _Order) -> Documen
     except OSError as error:
         return f"{error.filename or source.name}: {error.strerror or error}."
     try:
-        return await ocr.extract(Document(content, encodable(source.name)), data=order.data, **order.wanted)
+        found = await ocr.extract(Document(content, encodable(source.name)), data=order.data, **order.wanted)
     except InkgateError as error:
         return problem_line(source.name, error.as_page_error(), error.title)
+    return FieldsFound(found.extraction, document_fields_to_dict(found.extraction, found.document))

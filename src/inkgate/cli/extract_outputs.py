@@ -9,23 +9,30 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
 from inkgate.cli.result_names import result_places
-from inkgate.fields.as_json import document_fields_to_dict
-from inkgate.library import DocumentFields
+from inkgate.fields.values import Extraction
 from inkgate.whole_files import write_whole
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets run cells that begin with these."""
 
 
+@dataclass(frozen=True, slots=True)
+class FieldsFound:
+    """The fields of a document. `answer`: with its pages, as POST /extract answers."""
+
+    extraction: Extraction
+    answer: Mapping[str, object]
+
+
 class FieldsOutput(Protocol):
     """Takes the fields of documents as they are found."""
 
-    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
+    def add(self, source: InputDocument, found: FieldsFound) -> None:
         """Writes them, or keeps them until `end`. Raises OSError."""
         ...
 
@@ -40,7 +47,7 @@ class PrintedFields:
 
     indent: int | None
 
-    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
+    def add(self, source: InputDocument, found: FieldsFound) -> None:
         """See FieldsOutput."""
         print(json.dumps(_object(source, found), ensure_ascii=False, indent=self.indent), flush=True)
 
@@ -63,7 +70,7 @@ class WrittenFields:
         _refuse([path for path in files.values() if path.exists()], overwrite=overwrite)
         return cls(files, folder)
 
-    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
+    def add(self, source: InputDocument, found: FieldsFound) -> None:
         """See FieldsOutput."""
         text = json.dumps(_object(source, found), ensure_ascii=False, indent=2)
         write_whole(self.files[source], f"{text}\n".encode(), parents=True)
@@ -89,10 +96,10 @@ class FieldRows:
         _refuse([path] if path is not None and path.exists() else [], overwrite=overwrite)
         return cls(path)
 
-    def add(self, source: InputDocument, found: DocumentFields[Any]) -> None:
+    def add(self, source: InputDocument, found: FieldsFound) -> None:
         """See FieldsOutput."""
         about = {"file": source.name, "document_type": found.extraction.document_type}
-        self.rows.append({**about, "status": found.extraction.status.value, **_flat(found.values)})
+        self.rows.append({**about, "status": found.extraction.status.value, **_flat(found.extraction.data)})
 
     def end(self) -> None:
         """See FieldsOutput."""
@@ -119,9 +126,9 @@ def _refuse(existing: Sequence[Path], *, overwrite: bool) -> None:
         raise misuse(f"{existing[0]} exists. Give --overwrite to replace results.")
 
 
-def _object(source: InputDocument, found: DocumentFields[Any]) -> dict[str, object]:
+def _object(source: InputDocument, found: FieldsFound) -> dict[str, object]:
     """As POST /extract answers, and the file."""
-    return {"file": source.name, **document_fields_to_dict(found.extraction, found.document)}
+    return {"file": source.name, **found.answer}
 
 
 def _flat(data: Mapping[str, object], above: str = "") -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,6 +36,22 @@ FORMATS = "text|markdown|json|hocr|alto|csv|pdf|docx|xlsx"
 SKIPPED_SHOWN = 10
 AT_ONCE_BY_SERVICE = 4
 SERVICE = "Read by a service"
+
+
+ServerOption = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="Read by this running service, e.g. http://127.0.0.1:7860. Key: INKGATE_API_KEY or --key-file.",
+        show_default=False,
+        rich_help_panel=SERVICE,
+    ),
+]
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option("--key-file", metavar="FILE", help="A file with the service's API key.", rich_help_panel=SERVICE),
+]
 
 
 def read(  # noqa: PLR0913 - one parameter for each option of the command
@@ -116,20 +132,8 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             help="How many documents to read at once. Default: 1, whose pages are read in parallel; with --server 4.",
         ),
     ] = None,
-    server: Annotated[
-        str,
-        typer.Option(
-            "--server",
-            metavar="URL",
-            help="Read by this running service, e.g. http://127.0.0.1:7860. Key: INKGATE_API_KEY or --key-file.",
-            show_default=False,
-            rich_help_panel=SERVICE,
-        ),
-    ] = "",
-    key_file: Annotated[
-        Path | None,
-        typer.Option("--key-file", metavar="FILE", help="A file with the service's API key.", rich_help_panel=SERVICE),
-    ] = None,
+    server: ServerOption = "",
+    key_file: KeyFileOption = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
@@ -149,11 +153,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     or a result exists and neither --overwrite nor --skip-existing is given.
     """
     flags = engine_flags(engine, vllm_url, vllm_model)
-    if server and (engine or vllm_url or vllm_model):
-        raise misuse("With --server, the service chooses the engine. Leave out --engine and --vllm-....")
-    if key_file and not server:
-        raise misuse("--key-file is for --server.")
-    reader: Settings | ServiceAddress = _service(server, key_file) if server else configured(config, {"engine": flags})
+    reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
     formats, selection = chosen_formats(format or ["text"], here=not server), _selection(pages)
     from inkgate.cli.inputs import collect
     from inkgate.cli.outputs import ToFolder, to_stdout
@@ -223,6 +223,19 @@ def summary(tally: ReadTally, folder: Path, existing: int, unknown: int) -> str:
         f"{unknown} skipped, not images or PDFs": unknown > 0,
     }
     return f"{'; '.join(text for text, told in counts.items() if told)}."
+
+
+def service_or_settings(
+    server: str, key_file: Path | None, config: Path | None, flags: dict[str, Any], *, given: bool
+) -> Settings | ServiceAddress:
+    """Who reads: the service, or an engine here. `flags`: of the engine. `given`: whether there were any. Raises
+    typer.Exit.
+    """
+    if server and given:
+        raise misuse("With --server, the service chooses the engine. Leave out --engine and --vllm-....")
+    if key_file and not server:
+        raise misuse("--key-file is for --server.")
+    return _service(server, key_file) if server else configured(config, {"engine": flags})
 
 
 def _service(url: str, key_file: Path | None) -> ServiceAddress:

@@ -58,7 +58,7 @@ async def read_by_service(address: ServiceAddress, order: ReadCommand, tally: Re
             try:
                 return await _read(client, order, read_as, source)
             except ServiceError as error:
-                if not _is_about(error):
+                if not is_about_document(error):
                     raise
                 return service_problem(source.name, error)
             except OSError as error:
@@ -76,7 +76,7 @@ async def _read(client: AsyncInkgateClient, order: ReadCommand, read_as: ReadAs,
     return DocumentRead(result, {kind: await document.file(kind) for kind in order.file_formats})
 
 
-def _is_about(error: ServiceError) -> bool:
+def is_about_document(error: ServiceError) -> bool:
     """Whether it is about the one document, and not about the service, which would not read the next one either."""
     late = isinstance(error.__cause__, httpx.ReadTimeout)
     return late or isinstance(error, FileUnreadable) or error.status not in {None, 401, 403}

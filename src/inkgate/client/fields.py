@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import orjson
 from pydantic import TypeAdapter
 
 from inkgate.client.requests import ClientRequest, ReadAs, options_of, read_headers
@@ -27,12 +28,14 @@ class ExtractedFields(Generic[DataT]):
             give such fields a default of None.
         extraction: beside each value, its text as printed, places, confidence, checks and alternatives.
         page_errors: codes of pages that were not read, by their index.
+        answer: the whole response as JSON, with `document` and `pages`.
     """
 
     data: DataT
     errors: tuple[str, ...]
     extraction: Extraction
     page_errors: Mapping[int, str]
+    answer: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def fields(self) -> Mapping[str, FieldValue]:
@@ -66,6 +69,7 @@ class _SourceAnswer:
     match: Match
     confidence: float
     label: str | None = None
+    read_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,16 @@ class _FieldAnswer:
             self.confidence,
             self.origin or "",
             tuple(
-                Source(each.page, each.lines, each.box, each.text, each.match, each.confidence, each.label or "")
+                Source(
+                    each.page,
+                    each.lines,
+                    each.box,
+                    each.text,
+                    each.match,
+                    each.confidence,
+                    each.label or "",
+                    read_as=each.read_as,
+                )
                 for each in self.sources
             ),
             self.alternatives,
@@ -143,13 +156,13 @@ def parse_fields(body: bytes) -> ExtractedFields[dict[str, Any]]:
         answer.status,
         answer.notes,
     )
-    return ExtractedFields(answer.data, (), extraction, answer.page_errors)
+    return ExtractedFields(answer.data, (), extraction, answer.page_errors, orjson.loads(body))
 
 
 def fitted(found: ExtractedFields[dict[str, Any]], schema: ModelClass[ModelT]) -> ExtractedFields[ModelT | None]:
     """The same fields, with an instance of a model class as data."""
     data, errors = instance_of(schema, found.data)
-    return ExtractedFields(data, errors, found.extraction, found.page_errors)
+    return ExtractedFields(data, errors, found.extraction, found.page_errors, found.answer)
 
 
 def parse_document_types(body: bytes) -> dict[str, tuple[str, ...]]:

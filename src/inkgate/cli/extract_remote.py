@@ -1,0 +1,55 @@
+"""Finds the fields of `inkgate extract --server` by a running service. Imports no engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from inkgate.cli.extract_outputs import FieldsFound
+from inkgate.cli.inputs import InputDocument
+from inkgate.cli.read_command import os_problem
+from inkgate.cli.read_remote import ServiceAddress, is_about_document, service_problem
+from inkgate.client import AsyncInkgateClient, ExtractedFields, FieldsAsked, ReadAs, ServiceError
+from inkgate.client.many import RETRY_S, ReadPatience
+from inkgate.codec import encodable
+
+
+@asynccontextmanager
+async def finding_by_service(
+    address: ServiceAddress, asked: FieldsAsked, pages: str
+) -> AsyncIterator[Callable[[InputDocument], Awaitable[FieldsFound | str]]]:
+    """Yields a function that returns the fields of a document, or why there are none. Documents that the service
+    refuses for load are sent again.
+
+    Raises:
+        ServiceError: the service can't be reached, or refuses the key.
+    """
+    async with AsyncInkgateClient(address.url, address.key) as client:
+        await client.models()  # says at once that the service is gone or wants another key
+
+        async def find(source: InputDocument) -> FieldsFound | str:
+            try:
+                found = await _find(client, asked, ReadAs(pages=pages), source)
+            except ServiceError as error:
+                if not is_about_document(error):
+                    raise
+                return service_problem(source.name, error)
+            except OSError as error:
+                return os_problem(source, error)
+            document = {**found.answer.get("document", {}), "name": encodable(source.name)}
+            return FieldsFound(found.extraction, {**found.answer, "document": document})
+
+        yield find
+
+
+async def _find(
+    client: AsyncInkgateClient, asked: FieldsAsked, read_as: ReadAs, source: InputDocument
+) -> ExtractedFields[dict[str, Any]]:
+    file, patience = source.path if source.path is not None else source.data(), ReadPatience(RETRY_S)
+    while True:
+        try:
+            return await client.find_fields(file, asked, source.relative.name, read_as)
+        except ServiceError as error:
+            refused = error
+        await patience.pause_awaited(refused)
