@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from inkgate.batch.plan import BatchPlan
 from inkgate.cli.app import app
 from inkgate.cli.batch_child import BatchOrder
-from inkgate.cli.batch_ray import count_whole
+from inkgate.cli.batch_ray import cause_of, count_whole
 from inkgate.cli.batch_run import BatchTally
 from inkgate.settings import Settings
 from inkgate.storage.objects import file_url
@@ -157,3 +157,8 @@ def test_the_reason_why_it_stops_may_name_a_folder_that_is_not_utf8(tmp_path: Pa
     (results / "_inkgate").mkdir(parents=True)
     (results / "_inkgate" / "work").write_text("a file")
     assert "File exists" in run(tmp_path / "in", results, status=1)
+
+
+def test_an_error_of_ray_is_told_by_what_caused_it() -> None:
+    text = "File x\nKeyError: 'a'\n\nThe above exception was the direct cause of\n\nTo change"
+    assert [cause_of(text), cause_of("One.\nTwo."), cause_of("")] == ["KeyError: 'a'", "Two.", "no reason given"]

@@ -129,6 +129,7 @@ def read_on_ray(
     """
     if not wanted:
         return
+    _set_environment()
     from ray.exceptions import RayError
 
     order = command.order(plan)
@@ -145,29 +146,38 @@ def read_on_ray(
                 tally.include(BatchTally(**{name: counts[name] for name in asdict(tally)}))
                 progress.show(report.shard, tally)
         except RayError as error:
-            raise BatchStopped(f"Ray: {type(error).__name__}: {str(error).strip().splitlines()[-1]}") from error
+            raise BatchStopped(f"Ray: {type(error).__name__}: {cause_of(str(error))}") from error
+
+
+def cause_of(text: str) -> str:
+    """The last line of Ray's text of an error, or of the error that caused it: what follows that is Ray's own."""
+    lines = text.partition("\n\nThe above exception was the direct cause")[0].strip().splitlines()
+    return lines[-1] if lines else "no reason given"
+
+
+def _set_environment() -> None:
+    """Of Ray: it reads it when it is imported, and hands it to what it starts."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # noqa: TID251
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # noqa: TID251 - of what Ray itself logs on standard error
+    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "2")  # noqa: TID251 - 20 tries at a cluster that is gone: 14 min
 
 
 @contextmanager
 def _connected(address: str) -> Iterator[None]:
     """Joins the cluster at an address; `local` starts one, and `auto` does unless one runs here."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # noqa: TID251 - before Ray is imported, for what it starts
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # noqa: TID251 - of what Ray itself logs on standard error
-    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "2")  # noqa: TID251 - 20 tries at a cluster that is gone: 14 min
     import ray
 
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    started: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
         if address == "local":
-            ray.init(address="local", **quiet, **started)
+            ray.init(address="local", include_dashboard=False, **quiet)
         else:
             try:
                 ray.init(address=address, **quiet)
             except ConnectionError:
                 if address != "auto":
                     raise
-                ray.init(address="local", **quiet, **started)
+                ray.init(address="local", include_dashboard=False, **quiet)
     except Exception as error:
         raise BatchInvalid(f"The Ray cluster {address} can't be used: {str(error).strip()}") from error
     try:
