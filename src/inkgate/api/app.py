@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from inkgate import __version__
 from inkgate.api import (
     docling,
+    docling_convert,
     events,
     extract,
     files,
@@ -80,6 +81,7 @@ ROUTES = (
     files,
     extract,
     docling,
+    docling_convert,
     mineru,
     models,
     health,

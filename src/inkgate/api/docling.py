@@ -104,7 +104,7 @@ _Sources = Annotated[list[DoclingSource], Field(max_length=100), StopAtFirst()] 
 
 
 class DoclingRequest(BaseModel):
-    """`/v1/convert/source/async`."""
+    """`/v1/convert/source` and `/v1/convert/source/async`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -119,7 +119,7 @@ class DoclingRequest(BaseModel):
         if not found:
             raise InputRejected("file_missing", "The request has no `sources`.")
         if len(found) > 1:
-            raise InputRejected("options_invalid", "sources: send one document a task.")
+            raise InputRejected("options_invalid", "sources: send one document.")
         return found[0]
 
 
@@ -135,7 +135,7 @@ class DoclingTask(BaseModel):
 
 
 class DoclingDocument(BaseModel):
-    """The document of a task."""
+    """The document that was read."""
 
     filename: str
     md_content: str | None = None
@@ -146,7 +146,7 @@ class DoclingDocument(BaseModel):
 
 
 class DoclingResult(BaseModel):
-    """The result of a task."""
+    """The result of a task or a conversion."""
 
     document: DoclingDocument
     status: Literal["success", "partial_success", "failure"]
@@ -199,7 +199,7 @@ async def _task(call: JobCall, job: Job) -> Response:
 router = APIRouter(prefix="/v1", tags=["docling"], responses=PROBLEM_RESPONSES)
 
 TaskId = Annotated[str, Path(pattern="^[A-Za-z0-9_-]{1,64}$")]
-_FORM: dict[str, Any] = {
+CONVERT_FILE: dict[str, Any] = {
     "required": True,
     "content": {
         "multipart/form-data": {
@@ -215,7 +215,7 @@ _FORM: dict[str, Any] = {
         }
     },
 }
-_JSON: dict[str, Any] = {
+CONVERT_SOURCE: dict[str, Any] = {
     "required": True,
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/DoclingRequest"}}},
 }
@@ -228,7 +228,7 @@ _REFUSED = problems(400, 403, 404, 408, 413, 415, 422, 501)
     summary="docling-serve: add a file",
     response_model=DoclingTask,
     responses=_REFUSED,
-    openapi_extra={"requestBody": _FORM},
+    openapi_extra={"requestBody": CONVERT_FILE},
 )
 async def convert_file(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
@@ -242,7 +242,7 @@ async def convert_file(request: Request) -> Response:
     summary="docling-serve: add a source",
     response_model=DoclingTask,
     responses=_REFUSED,
-    openapi_extra={"requestBody": _JSON},
+    openapi_extra={"requestBody": CONVERT_SOURCE},
 )
 async def convert_source(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
@@ -291,19 +291,20 @@ async def result(request: Request, task_id: TaskId) -> Response:
             reader = ResultReader(call.jobs, context_of(request).threads)
             found.md_content = await reader.text(job, PagewiseMarkdown(several=job.saved > 1))
             found.text_content = await reader.text(job, PagewiseText())
+    pages = f"{job.failed} pages could not be read." if job.failed else ""
     partial = "partial_success" if job.state is JobState.PARTIAL else "success"
     answer = DoclingResult(
         document=found,
         status="failure" if error else partial,
-        errors=_errors(job, error.detail if error else ""),
+        errors=docling_errors(error.detail if error else pages),
         processing_time=round((job.ended or 0.0) - (job.started or job.ended or 0.0), 3),
         timings={},
     )
     return json_response(answer.model_dump())
 
 
-def _errors(job: Job, failure: str) -> list[dict[str, str]]:
-    message = failure or (f"{job.failed} pages could not be read." if job.failed else "")
+def docling_errors(message: str) -> list[dict[str, str]]:
+    """The errors of a result; none if `message` is empty."""
     if not message:
         return []
     return [{"component_type": "document_backend", "module_name": "inkgate", "error_message": message}]

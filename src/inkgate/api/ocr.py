@@ -1,4 +1,4 @@
-"""`POST /ocr`: content type and keys select one of four request forms. Here: the route and the two simple forms."""
+"""`POST /ocr`: content type and keys select one of five request forms. Here: the route and the three simple forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, pages_pattern, problems
 from inkgate.api.http.options import BODY_ONLY, LONGEST_PASSWORD
 from inkgate.api.http.sources import document
-from inkgate.api.http.uploads import UploadedBody
+from inkgate.api.http.uploads import FormPart, UploadedBody, receive_document
 from inkgate.api.paddlex import ERROR_SCHEMA, Paddlex, success_schema
 from inkgate.api.rapidocr import RapidOcrForm
 from inkgate.codec import document_to_dict
@@ -53,6 +53,19 @@ class SimpleMultipart:
         if not text:
             raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
         return _simple(received, await received.context.sources.from_text(text, received.caller), simple_multipart)
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+class RawBody:
+    """The body is the document; the query has the options. The response is that of `SimpleJson`."""
+
+    def __init__(self, file: FormPart) -> None:
+        self._file = file
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        return _simple(received, document(self._file.data, self._file.filename), simple_json)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -174,6 +187,7 @@ _REQUEST: Json = {
         },
         "multipart/form-data": {"schema": {"anyOf": [_FORM, _RAPIDOCR_FORM]}},
         "application/x-www-form-urlencoded": {"schema": _RAPIDOCR_FIELDS},
+        "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
     },
 }
 
@@ -246,8 +260,10 @@ def _responses() -> dict[int | str, Json]:
 OCR_OPERATION: Json = {
     "summary": "Read a document",
     "operation_id": "read_ocr",
-    "description": "Reads an image or a PDF. The content type and the keys select one of four "
-    "protocols; see the examples. PaddleX requests get errors in PaddleX's envelope, all others problem documents.",
+    "description": "Reads an image or a PDF. The content type and the keys select one of five "
+    "protocols; see the examples. A body of type `application/octet-stream`, `application/pdf`, `image/*` or another "
+    "`application/*` is the document itself, with the options in the query. PaddleX requests get errors in PaddleX's "
+    "envelope, all others problem documents.",
     "responses": _responses(),
     "openapi_extra": {"parameters": _PARAMETERS, "requestBody": _REQUEST},
 }
@@ -262,7 +278,7 @@ async def read(request: Request) -> Response:
 
     Takes the raw request, so that admission comes before reading the body.
     """
-    return DocumentResponse(context_of(request), find_form)
+    return DocumentResponse(context_of(request), find_form, receive_document)
 
 
 def find_form(body: UploadedBody) -> Form:
@@ -271,6 +287,8 @@ def find_form(body: UploadedBody) -> Form:
     Raises:
         InputRejected: "file_missing", no key holds a file in any form.
     """
+    if body.raw is not None:
+        return RawBody(body.raw)
     keys = body.fields.keys() | body.files.keys()
     if body.is_form:
         if "file" in keys:

@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import Context
+from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.errors import Problem, internal_error, request_id_of
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import cancelled_when_left
@@ -32,6 +33,7 @@ from inkgate.gateway import Admitted
 from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.reader import Reading, ReadOptions
 from inkgate.serving.limiter import WorkOutcome
+from inkgate.settings import LimitSettings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
 
 log = structlog.get_logger(__name__)
@@ -93,6 +95,9 @@ class Form(Protocol):
         ...
 
 
+ReceiveBody = Callable[[Request, LimitSettings, BodyThreads], Awaitable[UploadedBody]]
+
+
 def ordered(received: ReceivedRequest, found: Document, show: Callable[[DocumentResult], Any]) -> ReadRequest:
     """The order for `found` with the options that all forms share."""
     options = parse(OcrOptions, received.body.fields, received.query)
@@ -109,10 +114,13 @@ class DocumentResponse(Response):
     from the first byte to the last. A stream keeps its slot until it ends.
     """
 
-    def __init__(self, context: Context, find_form: Callable[[UploadedBody], Form]) -> None:
+    def __init__(
+        self, context: Context, find_form: Callable[[UploadedBody], Form], receive_body: ReceiveBody = uploads.receive
+    ) -> None:
         super().__init__()
         self._context = context
         self._find_form = find_form
+        self._receive_body = receive_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, context = Request(scope, receive), self._context
@@ -121,7 +129,7 @@ class DocumentResponse(Response):
             head = parse_head(request, context.settings)
             async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
                 with admitted.receiving():
-                    body = await uploads.receive(request, context.settings.limits, context.bodies)
+                    body = await self._receive_body(request, context.settings.limits, context.bodies)
                 form = self._find_form(body)
                 accept = request.headers.get("accept")
                 received = ReceivedRequest(context, body, request.query_params, accept, head.caller.tenant)

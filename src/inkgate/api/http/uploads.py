@@ -157,6 +157,12 @@ def _disposition(header: str) -> dict[str, str]:
     return {key.decode("latin-1"): value.decode("utf-8", "replace") for key, value in options.items()}
 
 
+def _name_in(header: str) -> str | None:
+    """The file name in the Content-Disposition header of a request, which Starlette decodes as latin-1."""
+    name = _disposition(header.encode("latin-1").decode("utf-8", "replace")).get("filename")
+    return None if name is None else clean_name(name)
+
+
 def clean_name(name: str) -> str:
     """A file name that is safe in messages: without folders and control characters, and shortened."""
     return _UNSAFE.sub("", name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME_LENGTH]
@@ -180,6 +186,22 @@ class UploadedBody:
     files: Mapping[str, FormPart] = field(default_factory=dict)
     is_form: bool = False
     repeated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    raw: FormPart | None = None
+    """The body itself, where it is the document."""
+
+
+async def receive_document(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
+    """As `receive`; a body of another type for files, such as application/pdf or image/png, is the document itself. Its
+    name is the one in the Content-Disposition header.
+    """
+    kind = _kind(request, limits)
+    if not kind.startswith(("image/", "application/")) or kind in _FORMS or _is_json(kind):
+        return await receive(request, limits, threads)
+    name = _name_in(request.headers.get("content-disposition", ""))
+    return UploadedBody({}, raw=FormPart("file", name, kind, await _gather(request, limits)))
+
+
+_FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
 async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
