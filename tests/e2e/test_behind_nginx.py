@@ -66,6 +66,6 @@ def test_on_a_host_of_its_own_the_page_reads(page_server: Server, browser: Brows
         read_on_the_page(browser, replace(page_server, url=url))
         spoofed = {"X-Forwarded-For": "198.51.100.1"}
         assert httpx.get(f"{url}/v1/models", headers=spoofed, trust_env=False).status_code == 200
-    last = [line for line in page_server.log_text().splitlines() if '"path": "/v1/models"' in line][-1]
+    asked = [line for line in page_server.log_text().splitlines() if '"path": "/v1/models"' in line]
     # nginx and the visitor are on this machine, which is trusted; so the address before them counts.
-    assert '"client": "198.51.100.1"' in last
+    assert any('"client": "198.51.100.1"' in line for line in asked)

@@ -39,7 +39,7 @@ def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser
         page.click("#extract-sample")
         total = field(page, "Total")
         expect(total.locator("input")).to_have_value("18.70")
-        expect(total.locator(".badge")).to_have_text("found 100%")
+        expect(total.locator(".badge")).to_have_text(re.compile(r"found 9\d%|found 100%"))
         expect(page.locator("#extract-verdict")).to_have_text("Complete: nothing to look at.")
         expect(page.locator("#checks")).to_contain_text("subtotal and tax add up to the total")
         total.locator(".field-title").click()

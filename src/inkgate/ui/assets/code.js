@@ -2,19 +2,23 @@
 import { $, make, tabs, copyText, confirmAt } from "./dom.js";
 import { word, onLanguage } from "./words.js";
 import { address, service } from "./documents.js";
+import { shownName } from "./read.js";
 import { keyOf } from "./api.js";
 
 const KEY = "YOUR_KEY";
 
 const quoted = (value) => (/^[\w,.-]+$/.test(value) ? value : `'${String(value).replaceAll("'", "'\\''")}'`);
 
+// The name of a file as curl takes it after @: in quotes, since "," and ";" part names from options.
+const fileOfCurl = (name) => (/^[\w.-]+$/.test(name) ? name : `'"${name.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("'", "'\\''")}"'`);
+
+// One command, for the view that is shown. Pasted into a shell it runs as it is, in the folder of the document.
 function curl(url, options) {
   const key = keyOf() ? ` -H 'Authorization: Bearer ${KEY}'` : "";
-  return `curl -F file=@document.pdf${options.map(([name, value]) => ` -F ${name}=${quoted(value)}`).join("")} -H 'Accept: text/markdown'${key} \\
-  ${url}/ocr
-
-# the fields of a receipt
-curl -F file=@receipt.jpg -F type=receipt${key} ${url}/extract`;
+  if (document.body.dataset.view === "extract") return `curl -F file=@receipt.jpg -F type=${$("extract-type").value || "receipt"}${key} ${url}/extract`;
+  const file = fileOfCurl(shownName() || "document.pdf");
+  return `curl -F file=@${file}${options.map(([name, value]) => ` -F ${name}=${quoted(value)}`).join("")} -H 'Accept: text/markdown'${key} \\
+  ${url}/ocr`;
 }
 
 function python(url, options) {

@@ -6,6 +6,7 @@ import { Viewer } from "./viewer.js";
 import { boxesOf, Result } from "./result.js";
 import { Doc, ensurePictures, fileOf, Reading, service, SUFFIXES } from "./documents.js";
 import { doubtsOf } from "./corrections.js";
+import { Finder } from "./find.js";
 import { zipOf } from "./zip.js";
 
 const MOST_FILES = 200;
@@ -15,8 +16,10 @@ let docs = [];
 let selected = null;
 let at = 0; // the page that is shown, by its place in the document's pages
 let chosenByHand = false;
-let reading, viewer, result;
+let picked = null; // the entry that is lit up: {page, id}
+let reading, viewer, result, finder;
 
+export const shownName = () => (selected ? selected.name : "");
 export const recent = () => docs.filter((doc) => doc.ended && !doc.job);
 
 export function options() {
@@ -33,9 +36,19 @@ export function startRead() {
   reading = new Reading(changed);
   viewer = new Viewer($("viewer"), (id) => result.pick(id));
   result = new Result($("result"), {
-    onPick: (id) => viewer.pick(id),
+    onPick: (id) => pick(id),
     onChange: () => { selected.edited = true; drawBoxes(); drawBar(); },
-    onView: () => { drawBoxes(); },
+    onView: () => { drawBoxes(); finder.paint(); },
+  });
+  finder = new Finder($("find"), $("find-count"), {
+    pages: () => (selected ? selected.pages : []), at: () => at, root: () => result.panels[result.view], idOf: (line) => result.idOf(line),
+    show: (place) => {
+      if (place.page !== at) go(place.page);
+      const id = result.idOf(place.line);
+      result.pick(id);
+      pick(id);
+      return { id, node: result.entryOf(id) };
+    },
   });
   $("choose").addEventListener("click", () => $("input").click());
   $("input").addEventListener("change", (event) => { take(event.target.files); event.target.value = ""; });
@@ -50,6 +63,7 @@ export function startRead() {
   });
   $("again").addEventListener("click", () => reading.add(selected, options()));
   $("stop").addEventListener("click", () => docs.forEach((doc) => reading.stop(doc)));
+  $("retry-failed").addEventListener("click", () => docs.filter((doc) => doc.status === "failed").forEach((doc) => reading.add(doc, options())));
   $("clear").addEventListener("click", () => [...docs].forEach(remove));
   $("copy-page").addEventListener("click", () => copy($("copy-page"), () => Result.source(page(), result.view)));
   $("copy-document").addEventListener("click", () => copy($("copy-document"), wholeText));
@@ -157,6 +171,7 @@ function drawFiles() {
       make("button", { type: "button", class: "quiet square", "aria-label": word("remove", { name: doc.name }), title: word("remove", { name: doc.name }), onclick: () => remove(doc) }, icon("close")));
   }));
   $("stop").hidden = !reading.busy;
+  $("retry-failed").hidden = reading.busy || docs.filter((doc) => doc.status === "failed").length < 2;
   $("clear").hidden = !docs.length || reading.busy;
   $("all").hidden = reading.busy || readable().length < 2;
 }
@@ -177,6 +192,7 @@ function drawBar() {
   const wanted = options();
   $("again").hidden = Boolean(selected.job) || !selected.ended || JSON.stringify(wanted) === JSON.stringify(selected.options);
   $("copy-document").hidden = pages < 2;
+  finder.refresh();
 }
 
 function drawPage(keep = false) {
@@ -192,7 +208,13 @@ function drawPage(keep = false) {
   if (!shown) { drawBefore(); return; }
   if (keep && result.page === shown) return;
   result.show(shown);
+  finder.paint();
   drawPicture();
+}
+
+function pick(id) {
+  picked = { page: page(), id };
+  viewer.pick(id);
 }
 
 // The first page's picture while its text is awaited.
@@ -210,6 +232,7 @@ async function drawPicture() {
   if (shown !== page()) return;
   const [boxes, legend] = boxesOf(shown, result.view);
   await viewer.show({ pictures: doc.pictures, index: shown.index, rotation: shown.rotation, width: shown.width, height: shown.height, pages: Math.max(doc.count, doc.pages.length), name: doc.name }, boxes, legend);
+  if (picked && picked.page === page()) viewer.pick(picked.id); // it was chosen before its boxes were drawn
 }
 
 function drawBoxes() {
@@ -261,11 +284,12 @@ async function downloadAll(format, button) {
 
 function fail(error) { $("failure").replaceChildren(problemBox(toldOf(error))); }
 
-// "n": the next doubtful word, also on the following pages. "j" and "k": pages.
+// "n": the next doubtful word, also on the following pages. "j" and "k": pages. "/": finds a word.
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || $("read").hidden || !page() || document.querySelector("dialog[open]") || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
   if (event.key === "j") go(at + 1);
   else if (event.key === "k") go(at - 1);
+  else if (event.key === "/") { $("find").focus(); $("find").select(); }
   else if (event.key === "n" || event.key === "N") nextDoubt();
   else return;
   event.preventDefault();

@@ -164,6 +164,15 @@ export class Result {
     return this.entries.get(id) || (block && this.entries.get("b" + block[1]));
   }
 
+  // The id of the entry and of the box that have a line, in the form that is shown.
+  idOf(line) {
+    const blocks = this.view === "text" ? [] : this.page.blocks || [];
+    const place = blocks.findIndex((block) => block.lines.includes(line));
+    if (place < 0) return "l" + line;
+    const cell = blocks[place].table ? blocks[place].table.cells.findIndex((one) => one.lines.includes(line)) : -1;
+    return cell < 0 ? "b" + place : `b${place}c${cell}`;
+  }
+
   nextDoubt() {
     if (this.view !== "preview" && this.view !== "text") this.showTab("preview");
     const marks = [...this.panels[this.view].querySelectorAll("mark[data-line]")];
