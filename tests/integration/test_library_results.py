@@ -26,7 +26,7 @@ from support.pdf_writer import paragraph, text_pdf
 ROOT = Path(__file__).parents[2]
 PDF = text_pdf(paragraph(), paragraph())
 REPORT = ROOT / "examples" / "report.png"
-NO_MODELS = {"engine": {"name": f"{__name__}:fake_engine"}, "pdf": {"warm_workers": 0}}
+NO_MODELS: dict[str, dict[str, object]] = {"engine": {"name": f"{__name__}:fake_engine"}, "pdf": {"warm_workers": 0}}
 PNG = (ROOT / "tests" / "data" / "images" / "l_trns.png").read_bytes()
 needs_files = pytest.mark.skipif(find_spec("pikepdf") is None, reason="inkgate[files] is not installed")
 
