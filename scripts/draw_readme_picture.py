@@ -49,6 +49,7 @@ def record(page: Page, film: Film) -> None:
     page.route("**/ocr", lambda _: None)  # held back, so that the reading can be seen
     drop(page, SAMPLES / "report.png")
     expect(page.locator("#files .file")).to_have_count(1)
+    expect(page.locator("#viewer .picture")).to_be_visible()
     film.take(page, 900)
     page.unroute_all(behavior="ignoreErrors")
     page.reload()

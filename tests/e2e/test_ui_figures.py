@@ -9,7 +9,7 @@ import zipfile
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from support.browser import give, visit
+from support.browser import give, shoot, visit
 from support.images import encoded
 from support.pdf_writer import paragraph, text_pdf
 from support.pictured_page import opened, pictured_page
@@ -31,7 +31,8 @@ def test_figures_are_images_in_the_preview_and_in_files_and_all_documents_go_int
         assert shown[0] > 550
         assert shown[1] > 270
         assert 200 < shown[2] < shown[0]
-        expect(page.locator("#result-preview .block.figure")).to_contain_text("Hills in the morning")
+        expect(page.locator("#result-preview p", has_text="Hills in the morning")).to_have_count(1)
+        shoot(page, "figures")
         give(page, ("../hills.png", scan), ("text.pdf", text_pdf(paragraph())))
         expect(page.locator("#files .file.done")).to_have_count(3)
         page.click("#all summary")

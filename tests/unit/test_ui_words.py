@@ -61,6 +61,13 @@ def test_details_in_chinese_are_of_texts_that_the_service_has() -> None:
             assert [piece for piece in pieces if piece.rstrip(".") not in source] == [], text
 
 
+def test_every_module_is_asked_for_at_once() -> None:
+    """Else the browser would find them one after the other."""
+    preloaded = re.findall(r'rel="modulepreload" href="([\w.]+)"', CODE)
+    modules = {asset.name for asset in ASSETS.iterdir() if asset.name.endswith(".js")}
+    assert sorted(preloaded) == sorted(modules - {"main.js"})
+
+
 def test_no_script_makes_html_of_text() -> None:
     """The Content-Security-Policy forbids it too; here it fails before a browser does."""
     forbidden = re.compile(

@@ -7,6 +7,7 @@ import { pageProblem, problemBox } from "./api.js";
 import { correctLine, correctWord, doubtsOf, isDoubtful, located, wordsOf } from "./corrections.js";
 
 const MOST_SHOWN = 300_000;
+const MOST_BLOCKS = 2000;
 const LINK = /^!\[Figure\]\([^()\s]*\)\n*/; // to the image that is shown instead
 const BASE64 = /^[A-Za-z0-9+/=]+$/;
 const VIEWS = ["preview", "source", "text", "json"];
@@ -91,11 +92,23 @@ export class Result {
         this.markDoubts(one, cell.lines);
       });
       node.append(csvButton(() => csvOfCells(block.table)), make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": word("kind_table") }, table));
-    } else if (block.markdown) this.markDoubts(renderMarkdown(block.markdown.slice(0, MOST_SHOWN).replace(image ? LINK : "", ""), node), block.lines);
+    } else if (block.markdown) this.markDoubts(renderMarkdown(image ? this.besideImage(block) : block.markdown.slice(0, MOST_SHOWN), node), block.lines);
     else if (block.text) node.append(make("p", { class: "faint" }, block.text.slice(0, MOST_SHOWN)));
     else if (!image || block.type !== "figure") node.append(make("p", { class: "figure" }, markText(block)));
     if (image) node.prepend(image);
     return node;
+  }
+
+  // A figure's Markdown without the link to its image, and without a caption that has its own block.
+  besideImage(block) {
+    const rest = block.markdown.slice(0, MOST_SHOWN).replace(LINK, "");
+    const plain = rest.replaceAll("\\", "");
+    const own = (other) => other.type === "caption" && !other.markdown && other.text && plain.startsWith(other.text);
+    const caption = this.page.blocks.slice(0, MOST_BLOCKS).find(own);
+    if (!caption) return rest;
+    let at = 0;
+    for (let left = caption.text.length; left; at += 1) if (rest[at] !== "\\") left -= 1;
+    return rest.slice(at);
   }
 
   // Marks doubtful words in the node's text.
