@@ -98,7 +98,7 @@ _REFUSED = problems(400, 403, 404, 408, 413, 415, 422, 502, 504)
 
 @router.post(
     "/convert/file",
-    operation_id="docling_convert_file_now",
+    operation_id="docling_file_now",
     summary="docling-serve: convert a file",
     response_model=DoclingResult,
     responses=_REFUSED,
@@ -111,7 +111,7 @@ async def convert_file(request: Request) -> Response:
 
 @router.post(
     "/convert/source",
-    operation_id="docling_convert_source_now",
+    operation_id="docling_source_now",
     summary="docling-serve: convert a source",
     response_model=DoclingResult,
     responses=_REFUSED,
