@@ -89,6 +89,7 @@ def test_the_page_is_shown_while_it_is_read_and_a_jobs_link_survives_a_reload(
         page.unroute_all(behavior="ignoreErrors")
         page.click("#tab-jobs")
         give(page, ("text.pdf", text_pdf(paragraph())), field="#jobs-input")
+        expect(page.locator("#jobs-rows .badge.good")).to_have_text("done")
         page.locator("[data-act=show]").click()
         expect(page.locator("#result-preview")).to_contain_text(re.compile(r"\w{3}"))
         read = page.locator("#result-preview").inner_text()
