@@ -81,12 +81,15 @@ def test_the_page_is_shown_while_it_is_read_and_a_jobs_link_survives_a_reload(
     browser: Browser, page_server: Server
 ) -> None:
     with visit(browser, page_server) as page:
-        page.route("**/ocr", lambda _: None)  # never answered
+        held: list[Route] = []
+        page.route("**/ocr", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
         give(page, ("hills.png", encoded(pictured_page(), "PNG")))
         expect(page.locator("#viewer .picture")).to_be_visible()
         expect(page.locator("#pending")).to_contain_text("hills.png: reading")
         expect(page.locator("#result")).to_be_hidden()
-        page.unroute_all(behavior="ignoreErrors")
+        for route in held:
+            route.abort()
+        expect(page.locator("#files .file.failed")).to_have_count(1)
         page.click("#tab-jobs")
         give(page, ("text.pdf", text_pdf(paragraph())), field="#jobs-input")
         expect(page.locator("#jobs-rows .badge.good")).to_have_text("done")
