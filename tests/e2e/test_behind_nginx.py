@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, expect
 from support.browser import give, running_page, visit
 from support.nginx import require_nginx, running_nginx
 from support.server import Server
+from support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "report.png"
@@ -66,6 +67,11 @@ def test_on_a_host_of_its_own_the_page_reads(page_server: Server, browser: Brows
         read_on_the_page(browser, replace(page_server, url=url))
         spoofed = {"X-Forwarded-For": "198.51.100.1"}
         assert httpx.get(f"{url}/v1/models", headers=spoofed, trust_env=False).status_code == 200
-    asked = [line for line in page_server.log_text().splitlines() if '"path": "/v1/models"' in line]
+
+    def logged() -> bool:
+        asked = [line for line in page_server.log_text().splitlines() if '"path": "/v1/models"' in line]
+        return any('"client": "198.51.100.1"' in line for line in asked)
+
     # nginx and the visitor are on this machine, which is trusted; so the address before them counts.
-    assert any('"client": "198.51.100.1"' in line for line in asked)
+    # A request is logged after its response has ended.
+    until(logged, page_server.log_text)
