@@ -105,3 +105,15 @@ def test_slots_that_other_gateways_fill_are_part_of_a_server() -> None:
     slots = UsableSlots(lambda _: 32.0, 16, lambda: 16, lambda: 16, lambda: next(others))
     assert slots(100) == slots(100) == pytest.approx(32.0)
     assert 16 < slots(100) < 32
+
+
+def test_the_load_stays_a_number_when_calls_go_on_for_a_week_without_a_new_page_or_document() -> None:
+    now, counts = 0.0, DemandCounts(calls=5, call_s=25, call_tokens=500, pages=5, documents=1)
+    demand = Demand(lambda: counts, lambda _: 32.0, lambda: now)
+    for _ in range(7 * 24 * 60):
+        demand.look()
+        now, counts = now + 60, counts.added(DemandCounts(calls=60, call_s=300, call_tokens=6000))
+    counts = counts.added(DemandCounts(pages_refused=1, documents_refused=1))
+    demand.look()
+    assert demand.servers is not None
+    assert 0 < demand.servers < 1000

@@ -102,9 +102,10 @@ class Demand:
 
     def _work_s(self, arrived: DemandCounts) -> float:
         recent = self._recent
-        of_page = recent.call_s / recent.pages if recent.pages else 0.0
+        # Calls may go on for days without a new page or document: by their counts near 0, means would be infinite.
+        of_page = recent.call_s / max(1.0, recent.pages)
         whole_s = recent.call_s + of_page * recent.pages_refused
-        of_document = whole_s / recent.documents if recent.documents else 0.0
+        of_document = whole_s / max(1.0, recent.documents)
         return arrived.call_s + of_page * arrived.pages_refused + of_document * arrived.documents_refused
 
 
