@@ -69,3 +69,12 @@ def test_what_can_not_be_asked_is_refused(ocr: inkgate.Ocr, slip: Path) -> None:
     with pytest.raises(InputRejected) as refused:
         ocr.extract(slip, type="recipe")
     assert refused.value.code == "type_unknown"
+
+
+def test_wrong_arguments_are_refused_before_anything_is_read(ocr: inkgate.Ocr, slip: Path) -> None:
+    with pytest.raises(TypeError, match="feilds"):
+        ocr.extract(slip, feilds=["total"])  # type: ignore[call-overload]
+    with pytest.raises(inkgate.InputRejected):
+        next(ocr.extract_many([slip], pages="x"))
+    with pytest.raises(TypeError, match="list of documents"):
+        next(ocr.read_many(str(slip)))

@@ -104,6 +104,7 @@ def test_files_of_terms(tmp_path: Path) -> None:
         "[[terms]]\nterm = ''",
         "[[terms]]\nterm = 'a'\naliases = [1]",
         "[",
+        "terms = " + "[" * 5000,
     ):
         bad.write_text(text)
         with pytest.raises(TermsFileInvalid, match=r"bad\.toml"):

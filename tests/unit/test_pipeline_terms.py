@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -62,6 +63,19 @@ def test_the_same_word_that_was_read_with_confidence_stays() -> None:
     found = with_terms(read, TERMS)
     assert found.text == "Asp1rin GmbH Take Aspirin\n\nAsp1rin"
     assert [each.line for each in found.corrections] == [1]
+
+
+def test_headers_change_only_where_the_corrected_line_stands_in_them() -> None:
+    read = replace(
+        page(line(("Take", 1), ("Asp1rin", 0.5)), line(("x", 1))), header="Asp1rin Ltd", footer="Take Asp1rin 2"
+    )
+    found = with_terms(read, TERMS)
+    assert (found.header, found.footer) == ("Asp1rin Ltd", "Take Aspirin 2")
+
+
+def test_a_part_of_a_longer_word_stays() -> None:
+    read = replace(page(line(("Asp1rin", 0.5)), line(("x", 1))), text="xAsp1rinx")
+    assert with_terms(read, TERMS).text == "xAsp1rinx"
 
 
 def test_two_terms_of_one_line_both_change() -> None:

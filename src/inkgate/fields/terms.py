@@ -263,8 +263,8 @@ def _forms_in(file: Path) -> Iterator[str]:
     try:
         if file.stat().st_size > MOST_FILE_BYTES:
             raise TermsFileInvalid(f"{file}: larger than {MOST_FILE_BYTES:,} bytes")
-        content = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        content = tomllib.loads(file.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise TermsFileInvalid(f"{file}: {error}") from error
     entries = content.get("terms")
     if not isinstance(entries, list) or len(entries) > MOST_TERMS:

@@ -115,7 +115,14 @@ def field_request(data: Mapping[str, object] | str | None, wanted: ExtractArgume
 def asked_fields(
     wanted: Wanted | type[Any], data: Mapping[str, object] | str | None, named: ExtractArguments
 ) -> FieldsAsked:
-    """What is asked for: `wanted`, or one of `type`, `schema` and `fields` in `named`. Raises InputRejected."""
+    """What is asked for: `wanted`, or one of `type`, `schema` and `fields` in `named`.
+
+    Raises:
+        InputRejected: "options_invalid": it is given twice.
+        TypeError: `named` has a name that is no argument.
+    """
+    for name in named.keys() - ExtractArguments.__annotations__.keys():
+        raise TypeError(f"There is no argument {name!r}; there are {', '.join(ExtractArguments.__annotations__)}.")
     parts = FieldsAsked(named.get("type", ""), named.get("schema"), tuple(named.get("fields", ())), data)
     if wanted is None:
         return parts

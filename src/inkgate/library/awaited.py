@@ -35,7 +35,7 @@ from inkgate.library.arguments import (
     settings_of,
     without_server,
 )
-from inkgate.library.many import CONCURRENCY, ManyDocuments, outcomes
+from inkgate.library.many import CONCURRENCY, ManyDocuments, check_documents, outcomes
 from inkgate.library.originals import Original, Source, loaded
 from inkgate.library.results import DocumentFields, DocumentOutcome, OcrResult, ocr_result
 from inkgate.reader import Reading, ReadOptions
@@ -128,6 +128,7 @@ class AsyncOcr:
         outcomes come in the order of `documents`, else as soon as they are there. Leaving the loop early cancels the
         others.
         """
+        check_documents(documents)
         read_options(**arguments)
         return outcomes(self.documents_of(partial(self.read, **arguments), concurrency, in_order), documents)
 
@@ -141,7 +142,9 @@ class AsyncOcr:
         **named: Unpack[ExtractArguments],
     ) -> AsyncGenerator[DocumentOutcome[DocumentFields[Any]], None]:
         """As `extract` for many documents; see `read_many`."""
+        check_documents(documents)
         asked_fields(wanted, None, named)
+        extract_options(named)
         extract: Callable[[Source], Awaitable[DocumentFields[Any]]] = partial(self.extract, wanted=wanted, **named)
         return outcomes(self.documents_of(extract, concurrency, in_order), documents)
 

@@ -20,9 +20,16 @@ from pydantic import BaseModel
 from inkgate.concurrency import single_error
 from inkgate.documents.files import FileFormat
 from inkgate.fields.asked import ModelT, Wanted
-from inkgate.library.arguments import ExtractArguments, ReadArguments, SettingsSource, asked_fields, read_options
+from inkgate.library.arguments import (
+    ExtractArguments,
+    ReadArguments,
+    SettingsSource,
+    asked_fields,
+    extract_options,
+    read_options,
+)
 from inkgate.library.awaited import CLOSED, AsyncOcr, check_open
-from inkgate.library.many import CONCURRENCY, ManyDocuments
+from inkgate.library.many import CONCURRENCY, ManyDocuments, check_documents
 from inkgate.library.originals import Source, loaded
 from inkgate.library.portals import call
 from inkgate.library.results import DocumentFields, DocumentOutcome, OcrResult
@@ -204,12 +211,14 @@ class Ocr:
     ) -> Generator[DocumentOutcome[DocumentFields[Any]], None, None]:
         """See AsyncOcr.extract_many."""
         asked_fields(wanted, None, named)
+        extract_options(named)
         extract: Callable[[Source], Awaitable[DocumentFields[Any]]] = partial(self._ocr.extract, wanted=wanted, **named)
         return self._outcomes(extract, documents, concurrency, in_order=in_order)
 
     def _outcomes(
         self, read: Callable[[Source], Awaitable[T]], documents: Iterable[Source], concurrency: int, *, in_order: bool
     ) -> Generator[DocumentOutcome[T], None, None]:
+        check_documents(documents)
         portal = self._open_portal()
         many = portal.call(self._ocr.documents_of, read, concurrency, in_order)
         return _outcomes_of(many, documents, portal, lambda: self._portal is portal)

@@ -102,6 +102,12 @@ class ManyDocuments(Generic[T]):
             self._changed.set()
 
 
+def check_documents(documents: Iterable[Source]) -> None:
+    """Raises TypeError for one document, whose letters or bytes would be taken for documents."""
+    if isinstance(documents, str | bytes | bytearray):
+        raise TypeError("Give a list of documents; `read` and `extract` take one.")
+
+
 async def outcomes(many: ManyDocuments[T], sources: Iterable[Source]) -> AsyncGenerator[DocumentOutcome[T], None]:
     """The outcomes of all `sources`, which are taken from their iterable as there is room."""
     try:

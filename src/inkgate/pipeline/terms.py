@@ -16,6 +16,8 @@ from inkgate.fields.terms import TermChange, Terms, TermsFileInvalid
 from inkgate.term_correction import TermCorrection
 from inkgate.types import Block, Page, PageResult, Table, Task
 
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+
 
 def load_terms(files: Sequence[str], setting: str) -> Terms | None:
     """The terms of the files that a setting names; None without files. Blocking.
@@ -61,8 +63,8 @@ def with_terms(page: PageResult, terms: Terms) -> PageResult:
         blocks=blocks,
         text=_edited(page.text, edits),
         markdown=None if page.markdown is None else _edited(page.markdown, edits),
-        header=None if page.header is None else _edited(page.header, edits),
-        footer=None if page.footer is None else _edited(page.footer, edits),
+        header=_edited_lines(page.header, edits),
+        footer=_edited_lines(page.footer, edits),
         left_out=tuple(replace(part, text=_edited(part.text, _within(edits, part.lines))) for part in page.left_out),
         corrections=tuple(TermCorrection(each.line, each.text, each.read_as) for each in changes),
         timings_ms={**page.timings_ms, "terms": (perf_counter() - begun) * 1000},
@@ -98,6 +100,11 @@ def _table(table: Table, edits: Sequence[_LineEdit]) -> Table:
     return replace(table, cells=tuple(cells))
 
 
+def _edited_lines(text: str | None, edits: Sequence[_LineEdit]) -> str | None:
+    """A header or footer with the changes of the lines that stand in it. It doesn't tell which lines it has."""
+    return None if text is None else _edited(text, [each for each in edits if each.line in text])
+
+
 def _edited(text: str, edits: Sequence[_LineEdit]) -> str:
     """The text with the changes. Each is made in its line if that stands in the text as it was read: the same word may
     have been read with confidence elsewhere. Else the first such word is changed.
@@ -106,8 +113,9 @@ def _edited(text: str, edits: Sequence[_LineEdit]) -> str:
         word = re.compile(rf"(?<!\w){re.escape(each.change.read_as)}(?!\w)")
         line = text.find(each.line)
         found = word.search(text, max(line, 0)) or (None if line < 0 else word.search(text))
-        if found is None and (at := text.find(each.change.read_as, max(line, 0))) >= 0:  # Chinese has no spaces
-            text = text[:at] + each.change.text + text[at + len(each.change.read_as) :]
+        if found is None and _CHINESE.search(each.change.read_as):  # it has no spaces
+            at = text.find(each.change.read_as, max(line, 0))
+            text = text if at < 0 else text[:at] + each.change.text + text[at + len(each.change.read_as) :]
         elif found is not None:
             text = text[: found.start()] + each.change.text + text[found.end() :]
     return text

@@ -208,11 +208,11 @@ class ModelServers:
         return min(each, self.ledger.share * self.ledger.capacity / max(1, self.monitor.up) / max(1.0, tokens))
 
     def others_each(self) -> float:
-        """Calls in each server that are not ours, such as those of other gateways, by the servers' last readings.
-        Negative if ours have not reached the servers yet.
+        """Calls that each server runs and that are not ours, such as those of other gateways, by the servers' last
+        readings. Negative if ours wait. Calls of others that wait count for nothing: no slot is theirs.
         """
         readings = [reading for reading, _ in self.monitor.read.values()]
-        there = sum(reading.running + reading.waiting for reading in readings)
+        there = sum(reading.running for reading in readings)
         return (there - self.scheduler.in_flight) / len(readings) if readings else 0.0
 
 
