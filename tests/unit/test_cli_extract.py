@@ -71,15 +71,17 @@ async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp
     class SlowFirst:
         """Finishes the first document after the second."""
 
-        second = anyio.Event()
+        first, second = anyio.Event(), anyio.Event()
 
         async def extract(self, document: Document, **_: object) -> DocumentFields[Any]:
             nonlocal reading, most
             reading += 1
             most = max(most, reading)
             if document.name.endswith("0.png"):
+                self.first.set()
                 await self.second.wait()
             elif document.name.endswith("1.png"):
+                await self.first.wait()  # files are read by threads: the second may be there before the first
                 self.second.set()
             reading -= 1
             if document.name.endswith("4.png"):
