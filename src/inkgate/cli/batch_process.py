@@ -24,7 +24,8 @@ class BatchStopped(Exception):
 class ReadingProcess:
     """Reads shards in a process of its own, which is started for the first shard and kept for further ones.
 
-    Blocking; used by one thread. `child`: the module that it runs; `died` is told how each one ended that died.
+    Blocking; used by one thread. `child`: the module that it runs; `died` is called for each process that died, with
+    how it ended.
     """
 
     def __init__(self, order: BatchOrder, child: str, died: Callable[[str], None]) -> None:

@@ -58,7 +58,7 @@ class BatchCommand:
     actor_cpus: float | None = None
 
     def order(self, plan: BatchPlan) -> BatchOrder:
-        """What the process that reads is told."""
+        """The order for the process that reads."""
         return BatchOrder(
             settings=_picklable(self.settings),
             folder=self.results,
