@@ -8,8 +8,7 @@ from typing import Any
 
 from inkgate.cli.extract_outputs import FieldsFound
 from inkgate.cli.inputs import InputDocument
-from inkgate.cli.read_command import os_problem
-from inkgate.cli.read_remote import ServiceAddress, is_about_document, service_problem
+from inkgate.cli.read_remote import ServiceAddress, result_or_problem
 from inkgate.client import AsyncInkgateClient, ExtractedFields, FieldsAsked, ReadAs, ServiceError
 from inkgate.client.many import RETRY_S, ReadPatience
 from inkgate.codec import encodable
@@ -29,14 +28,9 @@ async def finding_by_service(
         await client.models()  # says at once that the service is gone or wants another key
 
         async def find(source: InputDocument) -> FieldsFound | str:
-            try:
-                found = await _find(client, asked, ReadAs(pages=pages), source)
-            except ServiceError as error:
-                if not is_about_document(error):
-                    raise
-                return service_problem(source.name, error)
-            except OSError as error:
-                return os_problem(source, error)
+            found = await result_or_problem(source, _find(client, asked, ReadAs(pages=pages), source))
+            if isinstance(found, str):
+                return found
             document = {**found.answer.get("document", {}), "name": encodable(source.name)}
             return FieldsFound(found.extraction, {**found.answer, "document": document})
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 
@@ -16,6 +18,8 @@ from inkgate.client import AsyncInkgateClient, FileUnreadable, ServiceError
 from inkgate.client.many import RETRY_S
 from inkgate.client.requests import ReadAs
 from inkgate.types import DocumentStatus
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +59,7 @@ async def read_by_service(address: ServiceAddress, order: ReadCommand, tally: Re
         await client.models()  # says at once that the service is gone or wants another key
 
         async def read_one(source: InputDocument, _: Advance) -> DocumentRead | str:
-            try:
-                return await _read(client, order, read_as, source)
-            except ServiceError as error:
-                if not is_about_document(error):
-                    raise
-                return service_problem(source.name, error)
-            except OSError as error:
-                return os_problem(source, error)
+            return await result_or_problem(source, _read(client, order, read_as, source))
 
         return await read_each(order, read_one, tally)
 
@@ -76,13 +73,29 @@ async def _read(client: AsyncInkgateClient, order: ReadCommand, read_as: ReadAs,
     return DocumentRead(result, {kind: await document.file(kind) for kind in order.file_formats})
 
 
-def is_about_document(error: ServiceError) -> bool:
+async def result_or_problem(source: InputDocument, result: Awaitable[T]) -> T | str:
+    """The result, or what went wrong with the document.
+
+    Raises:
+        ServiceError: it is about the service.
+    """
+    try:
+        return await result
+    except ServiceError as error:
+        if not _is_about_document(error):
+            raise
+        return _service_problem(source.name, error)
+    except OSError as error:
+        return os_problem(source, error)
+
+
+def _is_about_document(error: ServiceError) -> bool:
     """Whether it is about the one document, and not about the service, which would not read the next one either."""
     late = isinstance(error.__cause__, httpx.ReadTimeout)
     return late or isinstance(error, FileUnreadable) or error.status not in {None, 401, 403}
 
 
-def service_problem(name: str, error: ServiceError) -> str:
+def _service_problem(name: str, error: ServiceError) -> str:
     """What went wrong with a document, and what to do, as problem_line says it."""
     if not error.code:
         return f"{name}: {error}"

@@ -12,11 +12,9 @@ from typing import Generic, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
-from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.csv import csv_of, rows_of
-from inkgate.documents.formats.marks import marked_document
 from inkgate.documents.formats.tables import tables_of
+from inkgate.documents.rendered import RenderedDocument
 from inkgate.errors import InkgateError
 from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, FieldValue
 from inkgate.format_names import AnyFormat, FileFormat, format_for
@@ -52,20 +50,10 @@ class OcrTable:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OcrResult(DocumentResult):
-    """A document's pages, and the whole document as one text."""
+class OcrResult(RenderedDocument):
+    """A document's pages, and the whole document as one text. `save` and `Ocr.file` make binary files."""
 
     _original: Original | None = field(default=None, compare=False)
-
-    @property
-    def text(self) -> str:
-        r"""The text of all pages, separated by form feeds (`\f`). A failed page is a note."""
-        return self.render(Format.TEXT).decode()
-
-    @property
-    def markdown(self) -> str:
-        """The Markdown of all pages; several are marked by comments `<!-- page 2 -->`. A failed page is a note."""
-        return self.render(Format.MARKDOWN).decode()
 
     @property
     def tables(self) -> list[OcrTable]:
@@ -75,20 +63,6 @@ class OcrResult(DocumentResult):
     def find(self, text: str) -> list[FoundText]:
         """All places of `text`, each inside one line. Case, spaces and punctuation don't matter."""
         return find_text(self, text)
-
-    def render(
-        self,
-        format: Format | str,  # noqa: A002 - the term
-        coordinates: Coordinates | None = None,
-        *,
-        marks: bool = False,
-    ) -> bytes:
-        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto` or `csv`. Raises ValueError for
-        another; `save` and `Ocr.file` make binary files.
-
-        `marks`: mark doubtful words and blocks in the Markdown.
-        """
-        return render(marked_document(self) if marks else self, Format(format), coordinates)
 
     def save(
         self,
