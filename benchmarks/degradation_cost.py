@@ -40,13 +40,14 @@ from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.gateway import Gateway
+from inkgate.page import Page
 from inkgate.pipeline.policies import Degrading
 from inkgate.reader import Reader
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
 from inkgate.serving.limiter import ANYBODY, Arrival, Permit, WaitingRoom
 from inkgate.settings import PdfText, Settings
 from inkgate.telemetry.observer import NO_OBSERVER
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 
 STEPS = ("whole", DegradationLevel.IMAGE.value, DegradationLevel.OUTPUT.value)
 FEW = 5

@@ -11,7 +11,8 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.engines.base import EngineWrapper
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 
 log = structlog.get_logger(__name__)
 

@@ -12,8 +12,9 @@ import cv2
 
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
+from inkgate.page import Page
 from inkgate.settings import Settings
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 
 
 class Tesseract:

@@ -18,10 +18,11 @@ from time import perf_counter
 from inkgate.caller import Caller, Priority
 from inkgate.documents.files.write import FileOrder
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
+from inkgate.page import Pixels
 from inkgate.reader import Reader, Reading, ReadOptions
 from inkgate.serving.limiter import Arrival, Limiter, Permit, WaitingRoom, WorkOutcome, outcome_of
 from inkgate.telemetry.observer import Observer
-from inkgate.types import Document, Pixels
+from inkgate.types import Document
 
 
 class Admitted:

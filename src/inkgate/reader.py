@@ -23,6 +23,7 @@ from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, from_page_error
 from inkgate.layout.whole_document import finished
+from inkgate.page import Pixels
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
@@ -35,7 +36,6 @@ from inkgate.types import (
     DocumentStatus,
     PageError,
     PageResult,
-    Pixels,
     Quad,
     ReviewReason,
     Task,

@@ -21,6 +21,7 @@ from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.page import Pixels
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.pipeline.policies import Quarantined
 from inkgate.pipeline.text_layer import TextLayerFirst
@@ -28,7 +29,7 @@ from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.cache import MemoryStore
 from inkgate.serving.quarantine import Quarantine
 from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
-from inkgate.types import PageResult, Pixels, Size, Task, TaskKind, mean_confidence
+from inkgate.types import PageResult, Size, Task, TaskKind, mean_confidence
 from support.ppocr import ArrayPage, drawn
 from support.stub_upstream import Reply, Request, image_of, most_alike, running_stub, words_as_tokens
 

@@ -14,10 +14,11 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.base import Region
+from inkgate.page import RgbArray
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import Batching, BatchModel, unbatched
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
-from inkgate.types import BlockType, RgbArray, Task, TaskKind
+from inkgate.types import BlockType, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
 
 pytestmark = pytest.mark.anyio

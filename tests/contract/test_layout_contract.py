@@ -10,9 +10,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.page import RgbArray
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.runtimes.openvino import OpenVinoRuntime
-from inkgate.types import BlockType, Box, RgbArray
+from inkgate.types import BlockType, Box
 
 SENTENCE = "The quick brown fox jumps over the lazy dog and runs away into the deep dark wood before the night falls. "
 

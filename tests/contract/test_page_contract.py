@@ -11,9 +11,10 @@ from PIL import Image
 
 from inkgate.documents.open import Opener
 from inkgate.engines.vllm.images import PageCrop
+from inkgate.page import Page
 from inkgate.pipeline.readiness import BlankPage
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, Page
+from inkgate.types import Document
 from support.images import encoded
 from support.ppocr import ArrayPage
 from support.scripted_engine import KeyedPage

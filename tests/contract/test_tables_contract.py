@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.layout.base import TableModel
 from inkgate.layout.slanet import SlanetTables
-from inkgate.types import RgbArray
+from inkgate.page import RgbArray
 
 COLUMNS, ROWS = 4, 6
 LEFT, TOP, WIDE, HIGH = 30, 20, 160, 40

@@ -6,7 +6,8 @@ import anyio
 import pytest
 
 from inkgate.caller import Caller, Priority
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 from support.api_client import pdf, png, running_api
 from support.fake_engine import FakeEngine
 

@@ -11,7 +11,8 @@ import pytest
 
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 from support.api_client import Api, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ALPHA, BETA, KEYS, code, ended, jobs_api, submit

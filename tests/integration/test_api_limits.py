@@ -8,8 +8,9 @@ import anyio.lowlevel
 import pytest
 
 from inkgate.caller import Caller
+from inkgate.page import Page
 from inkgate.telemetry.metrics import Metrics
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 from support.api_client import RawCall, b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

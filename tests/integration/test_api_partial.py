@@ -9,7 +9,8 @@ import pytest
 
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 from support.api_client import png, running_api, tiff
 from support.fake_engine import FakeEngine
 

@@ -3,7 +3,8 @@
 import pytest
 
 from inkgate.caller import Caller
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

@@ -14,7 +14,8 @@ from inkgate.cli.outputs import to_folder
 from inkgate.cli.read_command import review_line
 from inkgate.documents.formats import Format
 from inkgate.layout.confidence import judged
-from inkgate.types import Block, BlockType, DocumentResult, Page, PageResult, Task, Word
+from inkgate.page import Page
+from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, Word
 from support.api_client import running_api, tiff
 from support.fake_engine import FakeEngine, line
 

@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from inkgate.caller import Caller
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 from support.api_client import png, tiff
 from support.fake_engine import FakeEngine
 from support.served_api import served

@@ -18,9 +18,10 @@ from inkgate.bench.accuracy.peers import PEERS, PeerMissing, boxed_lines, find_p
 from inkgate.bench.accuracy.scores import probe, score
 from inkgate.caller import Caller
 from inkgate.documents.open import Opener
+from inkgate.page import Page
 from inkgate.reader import Reader
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Line, Page, PageResult, Task, TaskKind
+from inkgate.types import Line, PageResult, Task, TaskKind
 from support.evaluation import draw, write_manifest
 from support.gateways import gateway_to
 

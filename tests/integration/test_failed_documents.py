@@ -14,11 +14,12 @@ from PIL import Image
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InkgateError
+from inkgate.page import Page
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import Reader, ReadOptions
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, Page, PageResult, Task
+from inkgate.types import Document, PageResult, Task
 from support.api_client import running_api
 from support.images import corners, encoded
 from support.scripted_engine import ScriptedEngine

@@ -10,7 +10,8 @@ import pytest
 from anyio.abc import SocketAttribute
 
 from inkgate.caller import Caller
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 from support.api_client import b64, png, tiff
 from support.fake_engine import FakeEngine
 from support.served_api import Served, received, served

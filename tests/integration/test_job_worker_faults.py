@@ -12,7 +12,8 @@ from inkgate.caller import Caller
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import JobState
 from inkgate.jobs.store import Claim, JobEnd, JobStore, LeaseLost
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 from support.job_plant import Plant, job_plant, until
 
 pytestmark = pytest.mark.anyio

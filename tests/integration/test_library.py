@@ -23,8 +23,9 @@ import inkgate
 from inkgate.caller import Caller
 from inkgate.cli.configure import configured
 from inkgate.library.arguments import without_server
+from inkgate.page import Page
 from inkgate.settings import Settings, load_settings
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 from support.api_client import tiff
 from support.fake_engine import FakeEngine
 from support.pdf_writer import paragraph, text_pdf

@@ -8,8 +8,9 @@ import pytest
 from inkgate.documents.pdf.pool import PdfPage, PdfPool
 from inkgate.documents.pdf.trust import TextTrust
 from inkgate.errors import InputRejected
+from inkgate.page import RgbArray
 from inkgate.settings import PdfSettings, PdfText
-from inkgate.types import Line, RgbArray, Size
+from inkgate.types import Line, Size
 from support.pdf_writer import (
     LOREM,
     PdfWriter,

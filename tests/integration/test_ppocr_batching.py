@@ -14,6 +14,7 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.onnx import OnnxRuntime
@@ -21,7 +22,7 @@ from inkgate.serving.batcher import BatchFigures
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import BatchingSettings, PpocrSettings, Precision, RuntimeName
-from inkgate.types import PageResult, RgbArray, Task
+from inkgate.types import PageResult, Task
 from support.ppocr import ArrayPage, drawn
 
 pytestmark = pytest.mark.anyio

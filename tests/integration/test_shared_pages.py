@@ -15,10 +15,11 @@ from anyio.abc import TaskGroup
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import InkgateError
+from inkgate.page import Page
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, Page, PageResult, Task
+from inkgate.types import Document, PageResult, Task
 from support.pdf_writer import PdfWriter
 
 pytestmark = pytest.mark.anyio

@@ -16,9 +16,10 @@ from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
+from inkgate.page import RgbArray
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import VllmSettings, load_settings
-from inkgate.types import BlockType, PageResult, RgbArray, Task, TaskKind
+from inkgate.types import BlockType, PageResult, Task, TaskKind
 from support.doclayout_models import ModelBox, write_model
 from support.ppocr import ArrayPage
 from support.stub_upstream import Reply, Request, StubUpstream, prompt_of, running_stub, words_as_tokens

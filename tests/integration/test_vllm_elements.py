@@ -18,8 +18,9 @@ from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Region
+from inkgate.page import Page, RgbArray
 from inkgate.settings import ReadingMode, VllmSettings
-from inkgate.types import BlockType, Page, PageResult, RgbArray, Task, TaskKind, mean_confidence
+from inkgate.types import BlockType, PageResult, Task, TaskKind, mean_confidence
 from support.ppocr import ArrayPage
 from support.stub_upstream import (
     Reply,

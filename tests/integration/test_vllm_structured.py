@@ -15,8 +15,9 @@ from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Region
+from inkgate.page import RgbArray
 from inkgate.settings import VllmSettings
-from inkgate.types import BlockType, RgbArray, Size, Task, TaskKind
+from inkgate.types import BlockType, Size, Task, TaskKind
 from support.ppocr import ArrayPage
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, image_of, prompt_of, running_stub
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from inkgate.caller import Caller
-from inkgate.types import Page, PageResult, Task, TaskKind
+from inkgate.page import Page
+from inkgate.types import PageResult, Task, TaskKind
 from support.api_client import tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ended, jobs_api

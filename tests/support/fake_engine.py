@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import anyio
 
 from inkgate.caller import Caller
-from inkgate.types import Block, BlockType, Line, Page, PageResult, Quad, Task, TaskKind, Word
+from inkgate.page import Page
+from inkgate.types import Block, BlockType, Line, PageResult, Quad, Task, TaskKind, Word
 
 
 def quad(left: float, top: float, right: float, bottom: float) -> Quad:

@@ -23,9 +23,10 @@ from inkgate.jobs.job import Job, JobSource, JobState, NewJob
 from inkgate.jobs.store import JobStore
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.worker import Worker
+from inkgate.page import Page
 from inkgate.reader import Reader
 from inkgate.settings import FieldsSettings, JobSettings, LimitSettings, PdfSettings, PipelineSettings
-from inkgate.types import Document, Page, PageResult, Task
+from inkgate.types import Document, PageResult, Task
 from support.gateways import gateway_to
 
 SETTINGS = JobSettings(lease_s=0.6, poll_s=0.02, save_every=4, at_once=4, slice_pages=8)

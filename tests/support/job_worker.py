@@ -17,9 +17,10 @@ from inkgate import bootstrap
 from inkgate.caller import Caller
 from inkgate.jobs.documents import JobDocuments
 from inkgate.jobs.job import Job
+from inkgate.page import Page
 from inkgate.settings import Settings, load_settings
 from inkgate.telemetry.logs import configure_logs
-from inkgate.types import Document, Page, PageResult, Task
+from inkgate.types import Document, PageResult, Task
 
 RAISES, HANGS, KILLS = 1, 2, 3
 KILLS_AT_OPENING = b"kills at opening"

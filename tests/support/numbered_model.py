@@ -24,7 +24,7 @@ import uvicorn
 from PIL import Image
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
-from inkgate.types import RgbArray
+from inkgate.page import RgbArray
 from support.server import clean_environment
 from support.stub_upstream import Reply, Request, StubUpstream, image_of, words_as_tokens
 

@@ -14,8 +14,9 @@ from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
+from inkgate.page import Page
 from inkgate.pipeline.figure_images import FigureImages
-from inkgate.types import Page, PageResult, Task, TaskKind
+from inkgate.types import PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
 
 _WORDS = ["The", "hills", "north", "of", "the", "town", "were", "drawn", "by", "a", "surveyor"]

@@ -10,7 +10,8 @@ from hashlib import blake2b
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.types import Pixels, RgbArray, Size, TextLayer
+from inkgate.page import Pixels, RgbArray, TextLayer
+from inkgate.types import Size
 
 
 @dataclass(frozen=True, slots=True)

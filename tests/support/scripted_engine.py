@@ -10,7 +10,8 @@ import anyio
 import numpy as np
 
 from inkgate.caller import Caller
-from inkgate.types import Page, PageResult, Pixels, Size, Task, TextLayer
+from inkgate.page import Page, Pixels, TextLayer
+from inkgate.types import PageResult, Size, Task
 
 PageScript = Callable[[int], Awaitable[None]]
 

@@ -16,7 +16,7 @@ import numpy as np
 import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
-from inkgate.types import RgbArray
+from inkgate.page import RgbArray
 
 Request = dict[str, Any]
 

@@ -8,8 +8,9 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
+from inkgate.page import Page
 from inkgate.pipeline.asked_fields import UNREAD, AskedFields
-from inkgate.types import Page, PageResult, Task, TaskKind
+from inkgate.types import PageResult, Task, TaskKind
 from support.scripted_engine import KeyedPage
 
 pytestmark = pytest.mark.anyio

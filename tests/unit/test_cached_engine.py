@@ -12,9 +12,10 @@ from anyio.lowlevel import checkpoint
 from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.page import Page, TextLayer
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.serving.cache import MemoryStore
-from inkgate.types import Block, BlockType, Page, PageError, PageResult, Size, Task, TaskKind, TextLayer
+from inkgate.types import Block, BlockType, PageError, PageResult, Size, Task, TaskKind
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,9 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.codes.contents import content_of, iban_holds
 from inkgate.codes.find import find_codes
 from inkgate.concurrency import Threads
+from inkgate.page import Page, Pixels, RgbArray
 from inkgate.pipeline.codes import CodesFound
-from inkgate.types import BlockType, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
+from inkgate.types import BlockType, PageResult, Size, Task, TaskKind
 from support.fake_engine import FakeEngine
 
 EPC = "BCD\n002\n1\nSCT\nBFSWDE33BER\nWikimedia\nDE33100205000001194700\nEUR123.4\n\n\nDonation"

@@ -8,12 +8,13 @@ import pytest
 
 from inkgate.caller import Caller, Priority
 from inkgate.errors import Overloaded
+from inkgate.page import Page
 from inkgate.pipeline.policies import Degrading
 from inkgate.serving.degradation import Degradation, DegradationLevel, SheddingLimiter
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.work import Work
 from inkgate.settings import DegradationSettings
-from inkgate.types import Page, PageResult, Task, TaskKind
+from inkgate.types import PageResult, Task, TaskKind
 from support.fixed_limiter import FixedLimiter
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench

@@ -11,8 +11,9 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.page import Page
 from inkgate.pipeline.fallback import Fallback, OnDemand
-from inkgate.types import Attempt, Page, PageResult, Task
+from inkgate.types import Attempt, PageResult, Task
 from support.ppocr import ArrayPage
 
 pytestmark = pytest.mark.anyio

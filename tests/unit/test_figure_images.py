@@ -21,11 +21,12 @@ from inkgate.layout.figure_links import with_images
 from inkgate.layout.image_links import with_embedded_images, with_image_folder
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
+from inkgate.page import Page, Pixels
 from inkgate.pipeline.codes import CodesFound
 from inkgate.pipeline.figure_images import MOST_BYTES, MOST_IMAGES, PAGES_AT_ONCE, FigureImages, cut_images
 from inkgate.pipeline.remembered_page import LONGEST_SIDE
 from inkgate.reader import MOST_IMAGE_BYTES, ImageBudget
-from inkgate.types import Block, BlockType, Box, DocumentResult, Page, PageResult, Pixels, Task, TaskKind
+from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
 from support.pictured_page import opened, picture
 from support.ppocr import ArrayPage

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from inkgate.layout.ink import merge_boxes, text_outside
-from inkgate.types import BlockType, Box, RgbArray, Size
+from inkgate.page import RgbArray
+from inkgate.types import BlockType, Box, Size
 from support.layouts import region
 from support.ppocr import drawn
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from inkgate.layout.ruling import find_cells
-from inkgate.types import Box, RgbArray
+from inkgate.page import RgbArray
+from inkgate.types import Box
 
 ACROSS = [100, 300, 560, 900]
 DOWN = [200, 250, 340, 390, 440]

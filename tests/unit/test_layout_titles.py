@@ -8,7 +8,8 @@ import pytest
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import PageEvidence, Region
 from inkgate.layout.strokes import line_styles
-from inkgate.types import BlockType, Line, LineStyle, RgbArray
+from inkgate.page import LineStyle, RgbArray
+from inkgate.types import BlockType, Line
 from support.layouts import PAGE, PITCH, column, line, prose, region
 
 BODY = LineStyle(20.0)

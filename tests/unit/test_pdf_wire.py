@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.wire import Call, Op, Reply
+from inkgate.page import LineStyle, TextLayer
 from inkgate.runtimes.processes_wire import (
     REPLY_HEAD_BYTES,
     MemoryUse,
@@ -23,7 +24,7 @@ from inkgate.runtimes.processes_wire import (
     map_memory,
     receive_call,
 )
-from inkgate.types import Line, LineStyle, Size, TextLayer, Word
+from inkgate.types import Line, Size, Word
 
 numbers = st.floats(-1e6, 1e6)
 points = st.tuples(numbers, numbers)

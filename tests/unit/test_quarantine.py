@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.page import Page
 from inkgate.pipeline.policies import Quarantined, ScheduledPages
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.quarantine import Quarantine, QuarantineSettings
 from inkgate.settings import DegradationSettings
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 from support.scheduling import SchedulerBench
 from support.scripted_engine import KeyedPage, ScriptedEngine
 

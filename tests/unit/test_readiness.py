@@ -10,6 +10,7 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed
+from inkgate.page import Page
 from inkgate.pipeline.policies import EngineProgress, ProgressRecorded, ScheduledPages
 from inkgate.pipeline.readiness import BlankPage, Readiness, blank_page_probe
 from inkgate.serving.degradation import Degradation
@@ -18,7 +19,7 @@ from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
 from inkgate.settings import DegradationSettings, SchedulingSettings
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
 from support.virtual_time import VIRTUAL_TIME, Backend

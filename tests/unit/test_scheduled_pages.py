@@ -10,11 +10,12 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed
+from inkgate.page import Page
 from inkgate.pipeline.policies import ScheduledPages
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.work import Work
 from inkgate.settings import DegradationSettings
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench
 

@@ -8,10 +8,10 @@ import pytest
 from inkgate.engines.ppocr.models import MOST_LINES, MOST_ORIENTED, MOST_WIDTH, shape_ranges
 from inkgate.engines.ppocr.orientation import LineOrientation
 from inkgate.engines.ppocr.recognition import TextRecognizer, call_sizes, pieces_of
+from inkgate.page import RgbArray
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Columns, FloatArray
 from inkgate.runtimes.onnx import OnnxGraph
-from inkgate.types import RgbArray
 
 CHARACTERS = {"character": "a\nb"}
 

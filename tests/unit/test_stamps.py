@@ -8,7 +8,8 @@ import numpy as np
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.stamps import block_of, parts_of, without_ink
 from inkgate.layout.stamps import StampArea, find_stamps
-from inkgate.types import BlockType, RgbArray
+from inkgate.page import RgbArray
+from inkgate.types import BlockType
 
 RED, BLUE, BLACK = (205, 35, 45), (40, 60, 185), (25, 25, 25)
 

@@ -17,7 +17,8 @@ from inkgate.api.http.head import parse_head
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.sources import StoredFile, document
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.types import Document, Pixels
+from inkgate.page import Pixels
+from inkgate.types import Document
 
 
 class UploadedFile(BaseModel):

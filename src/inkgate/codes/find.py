@@ -10,7 +10,8 @@ import numpy as np
 import zxingcpp
 
 from inkgate.codes.contents import content_of
-from inkgate.types import Barcode, Quad, RgbArray
+from inkgate.page import RgbArray
+from inkgate.types import Barcode, Quad
 
 FORMATS: Final = zxingcpp.barcode_formats_from_str(
     "QRCode,MicroQRCode,RMQRCode,DataMatrix,Aztec,PDF417,Code128,Code39,Code93,EANUPC,ITF"

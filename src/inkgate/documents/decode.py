@@ -37,7 +37,8 @@ from inkgate.documents.modes import GreyOrRgb, to_array
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import file_at
 from inkgate.errors import InputRejected
-from inkgate.types import Pixels, RgbArray, Size
+from inkgate.page import Pixels, RgbArray
+from inkgate.types import Size
 
 _PLAUSIBLE_DPI = (50.0, 2400.0)
 _LARGEST_SHEET_INCHES = 50.0

@@ -18,7 +18,8 @@ from inkgate.documents.files.embedded_image import EmbeddedImage, embed
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import frame_offsets
 from inkgate.errors import InputRejected
-from inkgate.types import Pixels, Size, TextLayer
+from inkgate.page import Pixels, TextLayer
+from inkgate.types import Size
 
 _DIGEST_SIZE = 32
 

@@ -14,9 +14,10 @@ from inkgate.documents.files.searchable_pdf import SearchablePdfs
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.pdf.pool import USUAL_RANK, PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
+from inkgate.page import Page
 from inkgate.settings import LimitSettings, PdfSettings, PdfText
 from inkgate.supervision import Supervisor
-from inkgate.types import Document, Page, PageResult
+from inkgate.types import Document, PageResult
 
 _DECODE_THREADS = min(4, os.cpu_count() or 1)
 

@@ -10,7 +10,8 @@ from time import perf_counter
 from inkgate.caller import Caller
 from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError
-from inkgate.types import Attempt, Page, PageError, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import Attempt, PageError, PageResult, Task
 
 OUTPUT_ERRORS = frozenset({"output_repeats", "engine_output_invalid"})
 """Errors of a model's output: another temperature, size or model may avoid them. A retry would reach a token limit

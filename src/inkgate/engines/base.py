@@ -10,7 +10,8 @@ import anyio
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 
 log = structlog.get_logger(__name__)
 

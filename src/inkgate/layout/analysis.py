@@ -15,7 +15,8 @@ from inkgate.layout.check_boxes import find_check_boxes
 from inkgate.layout.ruling import find_cells, scaled
 from inkgate.layout.strokes import line_styles
 from inkgate.layout.table_search import is_believed, places_to_ask, with_table
-from inkgate.types import Box, Line, LineStyle, RgbArray, Size
+from inkgate.page import LineStyle, RgbArray
+from inkgate.types import Box, Line, Size
 
 log = structlog.get_logger(__name__)
 

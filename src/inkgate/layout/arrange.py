@@ -32,7 +32,8 @@ from inkgate.layout.table_zones import PageZones, add_aligned, add_ruled, judge_
 from inkgate.layout.tables import continuing_pieces, with_stubs
 from inkgate.layout.titles import with_titles, without_false_titles
 from inkgate.layout.zones import WHOLE, zones_of
-from inkgate.types import Block, BlockType, LeftOut, Line, LineStyle, PageResult, ReviewReason, Size
+from inkgate.page import LineStyle
+from inkgate.types import Block, BlockType, LeftOut, Line, PageResult, ReviewReason, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
 """Types whose regions are one block each."""

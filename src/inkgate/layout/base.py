@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from inkgate.types import BlockType, Box, LineStyle, RgbArray
+from inkgate.page import LineStyle, RgbArray
+from inkgate.types import BlockType, Box
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from cv2.typing import MatLike
 from numpy.typing import NDArray
 
 from inkgate.layout.base import CheckBox
-from inkgate.types import Line, RgbArray
+from inkgate.page import RgbArray
+from inkgate.types import Line
 
 Mask = NDArray[np.uint8]
 Bounds = tuple[int, int, int, int]

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 
 from inkgate.errors import EngineFailed
 from inkgate.layout.base import Region
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
 from inkgate.runtimes.onnx import OnnxGraph
-from inkgate.types import BlockType, RgbArray
+from inkgate.types import BlockType
 
 BLOCK_TYPES: Final = {
     "abstract": BlockType.TEXT,

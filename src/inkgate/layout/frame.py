@@ -22,7 +22,8 @@ from inkgate.layout.direction import (
     turned_lines,
 )
 from inkgate.layout.styles import size_of
-from inkgate.types import Box, Line, LineStyle
+from inkgate.page import LineStyle
+from inkgate.types import Box, Line
 
 FloatArray = NDArray[np.float64]
 LONG_ASPECT = 3.0

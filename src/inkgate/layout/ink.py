@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.base import Region
-from inkgate.types import BlockType, Box, RgbArray, Size
+from inkgate.page import RgbArray
+from inkgate.types import BlockType, Box, Size
 
 Mask = NDArray[np.uint8]
 

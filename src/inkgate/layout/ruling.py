@@ -10,7 +10,8 @@ from cv2.typing import MatLike
 from numpy.typing import NDArray
 
 from inkgate.layout.ruled import groups_of
-from inkgate.types import Box, RgbArray
+from inkgate.page import RgbArray
+from inkgate.types import Box
 
 Mask = NDArray[np.uint8]
 

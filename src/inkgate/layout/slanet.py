@@ -16,10 +16,11 @@ import numpy as np
 from inkgate.layout.base import TableGuess
 from inkgate.layout.cdla import DEVIATION, MEAN
 from inkgate.layout.table_tokens import OPENED_CELL, WHOLE_CELL, TableToken, cells_of
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
 from inkgate.runtimes.models import table_structure
 from inkgate.runtimes.onnx import OnnxGraph
-from inkgate.types import Box, RgbArray
+from inkgate.types import Box
 
 SIDE: Final = 488
 """Side of the square that the model was trained on: the image in its top left corner, the rest zeros."""

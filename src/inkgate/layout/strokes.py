@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 
 from inkgate.layout.styles import em_of
-from inkgate.types import Line, LineStyle, RgbArray
+from inkgate.page import LineStyle, RgbArray
+from inkgate.types import Line
 
 LEAST_HEIGHT = 9
 """Lines lower than this, in pixels, have strokes of one pixel whatever their weight."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.types import LineStyle
+from inkgate.page import LineStyle
 
 _CAPITAL, _SMALL, _FALL, _SQUARE = 0.72, 0.5, 0.21, 0.9
 """Height of capitals, of small letters without long strokes, of what is below the baseline, and of Chinese characters,

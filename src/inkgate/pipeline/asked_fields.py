@@ -11,7 +11,8 @@ from inkgate.caller import Caller
 from inkgate.concurrency import single_error
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.types import Page, PageResult, Task, TaskKind
+from inkgate.page import Page
+from inkgate.types import PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 

@@ -15,8 +15,9 @@ from inkgate.caller import Caller
 from inkgate.codec import EXACT_VERSION, dump_page, load_page
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import OVERLOAD_CODES, InkgateError
+from inkgate.page import Page
 from inkgate.serving.cache import Cache, CacheCodec, CacheSource, Store
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 
 OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded", "service_timeout"})
 """Error codes that may not apply to another caller."""

@@ -13,19 +13,9 @@ from inkgate.concurrency import Threads
 from inkgate.coordinates import before_rotation
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InputRejected
+from inkgate.page import Page
 from inkgate.pipeline.remembered_page import RememberedPage
-from inkgate.types import (
-    Barcode,
-    Block,
-    BlockType,
-    Page,
-    PageResult,
-    Quad,
-    Size,
-    Task,
-    TaskKind,
-    box_of_quad,
-)
+from inkgate.types import Barcode, Block, BlockType, PageResult, Quad, Size, Task, TaskKind, box_of_quad
 
 log = structlog.get_logger(__name__)
 

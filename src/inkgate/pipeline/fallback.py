@@ -11,7 +11,8 @@ from inkgate.caller import Caller
 from inkgate.engines.attempts import OUTPUT_ERRORS, AttemptTimer, take_over
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import EngineFailed, Overloaded
-from inkgate.types import Attempt, Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import Attempt, PageResult, Task
 
 log = structlog.get_logger(__name__)
 

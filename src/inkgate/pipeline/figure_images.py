@@ -21,8 +21,9 @@ from inkgate.coordinates import before_rotation
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InkgateError
 from inkgate.layout.figure_links import with_images
+from inkgate.page import Page, Pixels, RgbArray
 from inkgate.pipeline.remembered_page import LONGEST_SIDE, RememberedPage
-from inkgate.types import PICTURE_TYPES, Box, Page, PageResult, Pixels, RgbArray, Task, TaskKind
+from inkgate.types import PICTURE_TYPES, Box, PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 

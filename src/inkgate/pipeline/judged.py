@@ -6,7 +6,8 @@ from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.layout.confidence import judged
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 
 
 class Judged(EngineWrapper):

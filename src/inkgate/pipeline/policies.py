@@ -12,6 +12,7 @@ import anyio
 
 from inkgate.caller import Caller
 from inkgate.engines.base import Engine, EngineWrapper
+from inkgate.page import Page
 from inkgate.serving.breaker import OF_THE_PAGE, Breaker
 from inkgate.serving.degradation import Degradation, DegradationLevel
 from inkgate.serving.limiter import WorkOutcome
@@ -20,7 +21,7 @@ from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Work
 from inkgate.settings import DegradationSettings
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
-from inkgate.types import Page, PageResult, Task, TaskKind
+from inkgate.types import PageResult, Task, TaskKind
 
 
 class Quarantined(EngineWrapper):

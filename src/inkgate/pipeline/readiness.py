@@ -13,8 +13,9 @@ import structlog
 from inkgate.caller import NO_CALLER
 from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError, from_page_error
+from inkgate.page import Pixels, TextLayer
 from inkgate.pipeline.policies import EngineProgress
-from inkgate.types import Pixels, Size, Task, TextLayer
+from inkgate.types import Size, Task
 
 log = structlog.get_logger(__name__)
 

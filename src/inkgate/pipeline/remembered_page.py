@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Final
 
-from inkgate.types import Page, Pixels, Size, TextLayer
+from inkgate.page import Page, Pixels, TextLayer
+from inkgate.types import Size
 
 LONGEST_SIDE: Final = 2400
 """Pixels that are enough for codes and images of figures: 200 dpi of A4. A QR code needs about two pixels for each of

@@ -12,7 +12,8 @@ from inkgate.caller import Caller
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
-from inkgate.types import Page, PageResult, Task
+from inkgate.page import Page
+from inkgate.types import PageResult, Task
 
 log = structlog.get_logger(__name__)
 

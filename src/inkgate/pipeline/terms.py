@@ -13,8 +13,9 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InputRejected
 from inkgate.fields.terms import TermChange, Terms, TermsFileInvalid
+from inkgate.page import Page
 from inkgate.term_correction import TermCorrection
-from inkgate.types import Block, Page, PageResult, Table, Task
+from inkgate.types import Block, PageResult, Table, Task
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 

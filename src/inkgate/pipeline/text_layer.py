@@ -13,7 +13,8 @@ from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import NO_EVIDENCE, PageEvidence
-from inkgate.types import LineStyle, Page, PageResult, Task, TaskKind, TextLayer
+from inkgate.page import LineStyle, Page, TextLayer
+from inkgate.types import PageResult, Task, TaskKind
 
 _LAYOUT_SIDE = 1600
 """Longest side rendered for the layout model, which itself uses 800 pixels: more would not help."""

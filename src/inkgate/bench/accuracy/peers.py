@@ -33,8 +33,9 @@ from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.accuracy.metrics import ReadLine
 from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
+from inkgate.page import RgbArray
 from inkgate.settings import PdfText
-from inkgate.types import Document, Quad, RgbArray
+from inkgate.types import Document, Quad
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 TESSERACT_LANGUAGES = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from inkgate.documents.decode import FrameSource, Header, read_pixels
 from inkgate.documents.sniff import FileType
-from inkgate.types import RgbArray
+from inkgate.page import RgbArray
 
 _A4_LONG_SIDE_INCHES = 11.69
 """Long side of the page of an image without a resolution."""

@@ -10,7 +10,8 @@ from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
-from inkgate.types import Size, TextLayer
+from inkgate.page import TextLayer
+from inkgate.types import Size
 
 ALWAYS, NEVER = "always", "never"
 """Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""

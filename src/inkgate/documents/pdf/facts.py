@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS
-from inkgate.types import Line, LineStyle, Quad, Size, TextLayer, Word
+from inkgate.page import LineStyle, TextLayer
+from inkgate.types import Line, Quad, Size, Word
 
 
 @dataclass(frozen=True, slots=True)

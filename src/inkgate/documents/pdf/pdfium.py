@@ -17,7 +17,8 @@ import numpy as np
 import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
-from inkgate.types import Box, RgbArray
+from inkgate.page import RgbArray
+from inkgate.types import Box
 
 Handle = Any
 """A pointer of pdfium's."""

@@ -17,13 +17,13 @@ from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.page import Pixels
 from inkgate.runtimes.processes import ProcessPool
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, python_command
 from inkgate.runtimes.worker_slot import CallLost, WorkerType
 from inkgate.settings import PdfSettings, PdfText
 from inkgate.supervision import Supervisor
-from inkgate.types import Pixels
 
 log = structlog.get_logger(__name__)
 

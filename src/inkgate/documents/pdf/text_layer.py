@@ -11,7 +11,8 @@ from math import floor
 
 from inkgate.documents.pdf.glyph import Glyph, is_cjk
 from inkgate.documents.pdf.runs import BACK, JOIN_AHEAD, CharacterRun, PlacedCharacter, runs_of, same_line
-from inkgate.types import Line, LineStyle, Quad, TextLayer, Word
+from inkgate.page import LineStyle, TextLayer
+from inkgate.types import Line, Quad, Word
 
 # Distances are in ems: multiples of the font's size.
 _SIZES = 1.6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import RgbArray
 
 TALL = 1.5
 """Boxes this much taller than wide hold vertical text (PaddleOCR's figure)."""

@@ -20,8 +20,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray, Model
-from inkgate.types import RgbArray, Size
+from inkgate.types import Size
 
 _STRIDE = 32
 """The model halves its input five times."""

@@ -25,10 +25,11 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
 from inkgate.layout.stamps import StampArea, find_stamps
+from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import PpocrSettings
-from inkgate.types import Block, Line, Page, PageResult, RgbArray, Size, Task, TaskKind
+from inkgate.types import Block, Line, PageResult, Size, Task, TaskKind
 
 Number = TypeVar("Number", int, float)
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})

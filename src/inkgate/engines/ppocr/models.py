@@ -10,11 +10,11 @@ from typing import Final
 from inkgate.engines.ppocr.detection import DetectionInput, TextBoxes, TextDetector
 from inkgate.engines.ppocr.orientation import LineOrientation, PageOrientation, Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText, TextRecognizer
+from inkgate.page import RgbArray
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.providers import ShapeRange
 from inkgate.serving.batching import Batching, BatchModel
-from inkgate.types import RgbArray
 
 MOST_LINES: Final = 8
 """Maximum lines per call of the recognition model: see `call_sizes`."""

@@ -20,8 +20,8 @@ import numpy as np
 from inkgate.engines.ppocr.crops import READING_HEIGHT, TALL, side_lengths, write_pixels
 from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.recognition import RecognizedText, unspaced
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray, Model
-from inkgate.types import RgbArray
 
 _SHORT_SIDE = 256
 _CROP = 224

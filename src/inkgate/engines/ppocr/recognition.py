@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 
 from inkgate.engines.ppocr.crops import READING_HEIGHT, write_pixels
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import ColumnModel, FloatArray
-from inkgate.types import RgbArray
 
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao

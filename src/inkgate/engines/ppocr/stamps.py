@@ -14,8 +14,9 @@ from inkgate.engines.ppocr.crops import crop, with_margin
 from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.layout.stamps import StampArea
+from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import Block, BlockType, RgbArray, Stamp
+from inkgate.types import Block, BlockType, Stamp
 
 HEIGHT: Final = 48
 """Of the line that the text along a border is unrolled to, in pixels: that of the model's input."""

@@ -14,7 +14,7 @@ import pybase64
 
 from inkgate.engines.vllm.protocol import token_limit
 from inkgate.errors import InputRejected
-from inkgate.types import RgbArray
+from inkgate.page import RgbArray
 
 DONE = b"data: [DONE]\n\n"
 

@@ -27,16 +27,14 @@ from inkgate.layout.hyphenation import join_lines
 from inkgate.layout.ink import merge_boxes, text_outside
 from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.order import in_reading_order, row_height
+from inkgate.page import Page, Pixels, RgbArray
 from inkgate.types import (
     Attempt,
     Block,
     BlockType,
     Box,
-    Page,
     PageError,
     PageResult,
-    Pixels,
-    RgbArray,
     Size,
     Task,
     TaskKind,

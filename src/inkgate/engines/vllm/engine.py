@@ -19,8 +19,9 @@ from inkgate.engines.vllm.protocol import ServerTimeouts
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.errors import EngineFailed
 from inkgate.layout.base import Layout
+from inkgate.page import Page
 from inkgate.settings import ReadingMode, VllmSettings
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import PageResult, Task
 
 log = structlog.get_logger(__name__)
 

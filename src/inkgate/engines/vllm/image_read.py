@@ -25,8 +25,9 @@ from inkgate.engines.vllm.protocol import token_limit
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.markdown import page_markdown, running_text
+from inkgate.page import Page, RgbArray
 from inkgate.settings import VllmSettings
-from inkgate.types import Attempt, BlockType, Line, Page, PageResult, RgbArray, Size, Task, TaskKind, TextWord
+from inkgate.types import Attempt, BlockType, Line, PageResult, Size, Task, TaskKind, TextWord
 
 log = structlog.get_logger(__name__)
 LOST = frozenset({"upstream_cut_off", "upstream_stalled"})

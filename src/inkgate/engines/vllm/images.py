@@ -12,7 +12,8 @@ import numpy as np
 import pybase64
 
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.types import Box, Page, Pixels, RgbArray, Size, TextLayer
+from inkgate.page import Page, Pixels, RgbArray, TextLayer
+from inkgate.types import Box, Size
 
 _PROBE_SQUARES = 8
 _PROBE_SIDE = 64
