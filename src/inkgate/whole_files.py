@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes, *, parents: bool = False) -> None:
-    """Writes a file atomically: it is never visible half-written. An existing file is replaced, the one that a link
-    leads to as well; what is no regular file, such as a pipe, is written to. Several threads may write into one folder
-    at once. `parents`: make missing folders.
+    """Writes a file atomically: it is never visible half-written. An existing file is replaced and keeps its
+    permissions, the one that a link leads to as well; what is no regular file, such as a pipe, is written to. Several
+    threads may write into one folder at once. `parents`: make missing folders.
 
     Raises:
         OSError: it can't be written; no partial file remains.
@@ -22,7 +23,10 @@ def write_whole(path: Path, data: bytes, *, parents: bool = False) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     part = path.parent / f".inkgate-{secrets.token_hex(8)}.part"
     try:
-        part.write_bytes(data)
+        with part.open("xb") as file:
+            if path.exists():
+                shutil.copymode(path, part)
+            file.write(data)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

@@ -98,6 +98,16 @@ def test_results_that_exist_are_refused_unless_something_else_was_asked(
     assert "--skip-existing" in said
 
 
+def test_a_folder_of_images_that_exists_is_refused_if_images_were_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.images").mkdir()
+    to_folder(tmp_path, (Format.MARKDOWN,), [source("a.png")])
+    with pytest.raises(typer.Exit):
+        to_folder(tmp_path, (Format.MARKDOWN,), [source("a.png")], images=True)
+    assert "a.images would be overwritten" in capsys.readouterr().err
+
+
 def test_standard_output_takes_what_can_be_told_apart_there(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit):
         to_stdout((Format.TEXT, Format.JSON), 1)

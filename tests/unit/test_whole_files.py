@@ -31,6 +31,12 @@ def test_threads_that_write_into_one_folder_at_once_never_mix_their_files(tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "private").touch(0o600)
+    write_whole(tmp_path / "private", b"new")
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_link_stays_and_missing_folders_are_made_only_on_request(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
     (tmp_path / "link").symlink_to("file")

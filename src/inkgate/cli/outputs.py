@@ -53,7 +53,7 @@ class ToFolder:
             if not (self.keep and path.exists()):
                 shown = result
                 if format is Format.MARKDOWN and (images := images_of(result)):
-                    folder = path.with_name(f"{self.places[source].name}.images")
+                    folder = self.image_folder(source)
                     for image in images:
                         write_whole(folder / image.name, image.data, parents=True)
                     shown = with_image_folder(result, folder.name)
@@ -63,6 +63,11 @@ class ToFolder:
         """The files of one document, one per format."""
         place = self.places[source]
         return [place.with_name(place.name + kind.suffix) for kind in self.formats]
+
+    def image_folder(self, source: InputDocument) -> Path:
+        """Where the images go that a document's Markdown shows."""
+        place = self.places[source]
+        return place.with_name(f"{place.name}.images")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,11 @@ def to_folder(
     formats: tuple[AnyFormat, ...],
     sources: Sequence[InputDocument],
     existing: ExistingResults = ExistingResults.REFUSE,
+    *,
+    images: bool = False,
 ) -> ToFolder:
-    """Plans the files of each document: its name without suffix, or with it if two documents would collide.
+    """Plans the files of each document: its name without suffix, or with it if two documents would collide. `images`:
+    whether Markdown comes with images.
 
     Raises:
         typer.Exit: with status 2: two documents would be written to one file, `folder` is a file, or a result exists
@@ -130,7 +138,9 @@ def to_folder(
         if path.resolve() in read:
             raise misuse(f"{path} would be replaced by its own result. Write to another folder.")
     if existing is ExistingResults.REFUSE:
-        _refuse_existing([path for source in sources for path in planned.files(source) if path.exists()])
+        folders = [planned.image_folder(source) for source in sources if images and Format.MARKDOWN in formats]
+        results = [path for source in sources for path in planned.files(source)]
+        _refuse_existing([path for path in (*results, *folders) if path.exists()])
     return planned
 
 

@@ -165,7 +165,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     if output is None or output == "-":
         to, sources = to_stdout(formats, len(inputs.sources)), inputs.sources
     else:
-        to, sources = _into(Path(output), formats, inputs.sources, existing)
+        to, sources = _into(Path(output), formats, inputs.sources, existing, images=images)
     to = replace(to, coordinates=coordinates, marks=marks)
     at_once = jobs or (AT_ONCE_BY_SERVICE if server else 1)
     command = ReadCommand(
@@ -192,12 +192,17 @@ def _existing(*, overwrite: bool, skip_existing: bool) -> ExistingResults:
 
 
 def _into(
-    folder: Path, formats: tuple[AnyFormat, ...], sources: tuple[InputDocument, ...], existing: ExistingResults
+    folder: Path,
+    formats: tuple[AnyFormat, ...],
+    sources: tuple[InputDocument, ...],
+    existing: ExistingResults,
+    *,
+    images: bool,
 ) -> tuple[ToFolder, tuple[InputDocument, ...]]:
     """The output, and the documents that need to be read for it."""
     from inkgate.cli.outputs import to_folder
 
-    to = to_folder(folder, formats, sources, existing)
+    to = to_folder(folder, formats, sources, existing, images=images)
     if not to.keep:
         return to, sources
     return to, tuple(source for source in sources if not all(path.exists() for path in to.files(source)))
