@@ -65,6 +65,20 @@ def test_the_same_word_that_was_read_with_confidence_stays() -> None:
     assert [each.line for each in found.corrections] == [1]
 
 
+def test_of_a_word_that_stands_in_a_line_or_on_a_page_twice_the_doubtful_one_changes() -> None:
+    once = with_terms(page(line(("Asp1rin", 0.99), ("and", 1), ("Asp1rin", 0.5)), line(("x", 1))), TERMS)
+    assert once.text == "Asp1rin and Aspirin\n\nx"
+    same = [line(("Take", 1), ("Asp1rin", confidence)) for confidence in (0.99, 0.5, 0.99, 0.5)]
+    found = with_terms(page(*same, line(("x", 1))), TERMS)
+    assert found.text == "Take Asp1rin Take Aspirin Take Asp1rin Take Aspirin\n\nx"
+
+
+def test_terms_stand_in_escaped_markdown_too() -> None:
+    read = page(line(("2*", 1), ("Asp1rin", 0.5)), line(("x", 1)))
+    found = with_terms(replace(read, markdown="2\\* Asp1rin\n\n| x |"), TERMS)
+    assert found.markdown == "2\\* Aspirin\n\n| x |"
+
+
 def test_headers_change_only_where_the_corrected_line_stands_in_them() -> None:
     read = replace(
         page(line(("Take", 1), ("Asp1rin", 0.5)), line(("x", 1))), header="Asp1rin Ltd", footer="Take Asp1rin 2"
