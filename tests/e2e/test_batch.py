@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from inkgate.batch.plan import BatchPlan
 from inkgate.cli.app import app
 from inkgate.cli.batch_child import BatchOrder
+from inkgate.cli.batch_command import BatchTally
 from inkgate.cli.batch_ray import cause_of, count_whole
-from inkgate.cli.batch_run import BatchTally
 from inkgate.settings import Settings
 from inkgate.storage.objects import file_url
 from support.waiting import until

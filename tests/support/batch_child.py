@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from inkgate.cli import batch_child, batch_run
+from inkgate.cli import batch_child, batch_command
 from inkgate.errors import EngineFailed
 from inkgate.types import Document, DocumentResult, PageResult
 
@@ -55,7 +55,7 @@ def run_command() -> None:
     """Runs the whole command with this child."""
     from inkgate.cli.main import main
 
-    batch_run.CHILD = "support.batch_child"
+    batch_command.CHILD = "support.batch_child"
     main()
 
 

@@ -20,7 +20,7 @@ from inkgate.cli.configure import (
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
 
 if TYPE_CHECKING:
-    from inkgate.cli.batch_run import BatchCommand, BatchTally
+    from inkgate.cli.batch_command import BatchCommand, BatchTally
 
 ROW_FORMATS = ("jsonl", "parquet", "markdown")
 
@@ -105,7 +105,7 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
     settings = settings.model_copy(update={"log": logs_of_command(settings)})  # failures are in the rows
     from inkgate.batch.plan import ShardLimits
     from inkgate.batch.rows import RowFormat
-    from inkgate.cli.batch_run import BatchCommand
+    from inkgate.cli.batch_command import BatchCommand
 
     command = BatchCommand(
         settings=settings,

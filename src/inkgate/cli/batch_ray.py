@@ -22,10 +22,10 @@ import orjson
 from inkgate import __version__
 from inkgate.batch.journal import note_death
 from inkgate.batch.plan import BatchInvalid, BatchPlan
-from inkgate.cli import batch_run
+from inkgate.cli import batch_command
 from inkgate.cli.batch_child import BatchOrder
+from inkgate.cli.batch_command import BatchCommand, BatchProgress, BatchTally, scratch_folder
 from inkgate.cli.batch_process import BatchStopped, ReadingProcess
-from inkgate.cli.batch_run import BatchCommand, BatchProgress, BatchTally, scratch_folder
 from inkgate.cli.messages import say
 from inkgate.errors import InkgateError, install_extra
 
@@ -253,7 +253,7 @@ def _reports(
     done = shards.map_batches(
         ShardActor,
         batch_size=1,
-        fn_constructor_args=(order, batch_run.CHILD),
+        fn_constructor_args=(order, batch_command.CHILD),
         # From one on: the actor of a lost node gets the place of one that has nothing left to do.
         compute=ray.data.ActorPoolStrategy(
             min_size=1, initial_size=most, max_size=most, max_tasks_in_flight_per_actor=1
