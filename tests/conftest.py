@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from support.brokers import BrokerServer, kafka_server, nats_server, rabbit_server
 from support.disturbance import StolenTime
+from support.marks import required_markers
 from support.postgres import PostgresServer, postgres_server
 from support.s3 import S3Server, s3_server
 
@@ -28,6 +30,8 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 _REAL_MODEL = "_real"
 """Substrings of file names whose tests load a real model; these run in one process, one after the other."""
+
+_TIERS = ("real", "calibration", "endurance", "timing")
 
 _stolen = StolenTime()
 
@@ -60,6 +64,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(retried)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: (_REAL_MODEL not in item.path.stem, item.path.parent.name != "e2e"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out files without the markers that `-m` requires: one file of 480 has `timing` tests, and importing the
+    others takes ten seconds of processor time in each process.
+    """
+    required = required_markers(config.option.markexpr)
+    if not required or collection_path.suffix != ".py":
+        return None
+    return any(not _names_marker(collection_path, marker) for marker in required) or None
+
+
+@pytest.hookimpl(specname="pytest_collection_modifyitems", tryfirst=True)
+def pytest_markers_stand_in_the_file(items: list[pytest.Item]) -> None:
+    """Fails where a test got its tier from elsewhere: `pytest_ignore_collect` would leave out its file."""
+    marked = {(item.path, marker) for item in items for marker in _TIERS if item.get_closest_marker(marker)}
+    for path, marker in sorted(marked):
+        if not _names_marker(path, marker):
+            raise pytest.UsageError(
+                f"{path}: write pytest.mark.{marker} in this file, whose tests have it from elsewhere"
+            )
+
+
+def _names_marker(path: Path, marker: str) -> bool:
+    return f"mark.{marker}" in path.read_text("utf-8")
 
 
 def pytest_runtest_logstart() -> None:

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from inkgate.bench.statistics import StatisticsError, Verdict, compare_repeats, pooled_deviation, summarize_repeats
 
@@ -35,11 +35,11 @@ def test_repeats_of_several_things_give_one_deviation() -> None:
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.995])
 def test_ratio_interval_and_p_are_those_of_welchs_test_on_logarithms(confidence: float) -> None:
     found = compare_repeats(SLOW, FAST, confidence=confidence)
-    expected = stats.ttest_ind(np.log(FAST), np.log(SLOW), equal_var=False)
+    expected = scipy.stats.ttest_ind(np.log(FAST), np.log(SLOW), equal_var=False)
     interval = expected.confidence_interval(confidence)
     assert found.p == pytest.approx(expected.pvalue)
     assert (found.low, found.high) == pytest.approx((np.exp(interval.low), np.exp(interval.high)))
-    assert found.ratio == pytest.approx(stats.gmean(FAST) / stats.gmean(SLOW))
+    assert found.ratio == pytest.approx(scipy.stats.gmean(FAST) / scipy.stats.gmean(SLOW))
 
 
 def test_verdict_is_read_off_the_interval() -> None:
