@@ -36,6 +36,7 @@ def test_it_holds_models_schema_types_and_licences_and_nothing_else_of_the_repos
         "inkgate/runtimes/weights/PP-OCRv6_rec_small.int8.json",
         "inkgate/runtimes/weights/NOTICE.md",
         "inkgate/documents/formats/schema.json",
+        "inkgate/cli/demo/samples/receipts/harbour-bakery.jpg",
         f"{info}/licenses/LICENSE",
         f"{info}/licenses/NOTICE",
     }

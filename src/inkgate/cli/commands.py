@@ -31,6 +31,7 @@ class CommandPlace:
 
 
 COMMANDS: Final = {
+    "demo": CommandPlace("demo.command", "demo", _READING, group=True),
     "read": CommandPlace("read", "read", _READING, explain=True),
     "extract": CommandPlace("extract", "extract", _READING, explain=True),
     "verify": CommandPlace("extract", "verify", _READING, explain=True),
@@ -50,8 +51,9 @@ COMMANDS: Final = {
     "report": CommandPlace("report", "report", _MEASURING, explain=True),
 }
 _EPILOG: Final = (
-    "Start with one of these: `inkgate read page.png` prints the text of a page; "
-    "`inkgate extract receipt.jpg` finds its fields; `inkgate serve` starts the service and its web page. "
+    "Start with one of these: `inkgate demo receipts` shows a complete example; `inkgate read page.png` "
+    "prints the text of a page; `inkgate extract receipt.jpg` finds its fields; `inkgate serve` starts the service "
+    "and its web page. "
     "The documentation is in docs/ of the repository, and at /docs/guide/ of a running service."
 )
 

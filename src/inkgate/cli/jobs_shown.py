@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from inkgate.cli.plain_tables import add_row, plain_table, wide_console
 from inkgate.client.jobs import JobStatus
 from inkgate.codec import encodable
 from inkgate.doctor.findings import duration
@@ -18,7 +17,6 @@ from inkgate.jobs.job import Job, JobCounts, JobForecast
 from inkgate.jobs.published import job_to_dict, rfc3339
 from inkgate.jobs.store import JobStore, StoredDelivery
 
-PIPED_WIDTH = 240
 _PAGES_AT_ONCE = 200
 _MOST_PAGES = 20
 
@@ -76,12 +74,12 @@ def details_as_dict(details: JobDetails) -> dict[str, Any]:
 
 def print_jobs(found: Sequence[Job], counts: JobCounts, now: float) -> None:
     """A table of jobs, and a line about the whole queue. `now`: Unix time in seconds."""
-    table = _table("ID", "STATE", "PAGES", "AGE", "TENANT", "PIPELINE", "NAME", "ERROR")
+    table = plain_table("ID", "STATE", "PAGES", "AGE", "TENANT", "PIPELINE", "NAME", "ERROR")
     for job in found:
         error = "" if job.failure is None else job.failure.code
         age = duration(max(0, round(now - job.created)))
-        _add(table, job.id, job.state.value, _pages(job), age, job.tenant, job.pipeline, job.name, error)
-    console = _console()
+        add_row(table, job.id, job.state.value, _pages(job), age, job.tenant, job.pipeline, job.name, error)
+    console = wide_console()
     if found:
         console.print(table)
     console.print(Text(_summary(counts)))
@@ -89,14 +87,14 @@ def print_jobs(found: Sequence[Job], counts: JobCounts, now: float) -> None:
 
 def print_statuses(found: Sequence[JobStatus], now: float) -> None:
     """A table of the caller's jobs, as the service shows them. `now`: Unix time in seconds."""
-    table = _table("ID", "STATE", "PAGES", "AGE", "PIPELINE", "NAME", "ERROR")
+    table = plain_table("ID", "STATE", "PAGES", "AGE", "PIPELINE", "NAME", "ERROR")
     for job in found:
         error = "" if job.error is None else job.error.code
         age = duration(max(0, round(now - job.created.timestamp())))
         pages = _pages_in_words(job.pages.saved, job.pages.total, job.pages.failed)
-        _add(table, job.id, job.state, pages, age, job.pipeline or "", job.name, error)
+        add_row(table, job.id, job.state, pages, age, job.pipeline or "", job.name, error)
     if found:
-        _console().print(table)
+        wide_console().print(table)
 
 
 def print_status(job: JobStatus) -> None:
@@ -111,29 +109,29 @@ def print_status(job: JobStatus) -> None:
     shown["error"] = None if job.error is None else f"{job.error.code}: {job.error.detail}"
     for name, value in shown.items():
         if value is not None:
-            _add(table, name, value)
-    _console().print(table)
+            add_row(table, name, value)
+    wide_console().print(table)
 
 
 def print_details(details: JobDetails) -> None:
     """The job as a list, then its failed pages and deliveries."""
-    console = _console()
+    console = wide_console()
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in _facts(details):
-        _add(table, name, value)
+        add_row(table, name, value)
     console.print(table)
     if details.pages:
-        pages = _table("PAGE", "CODE", "DETAIL")
+        pages = plain_table("PAGE", "CODE", "DETAIL")
         for page in details.pages:
-            _add(pages, str(page.page), page.code, page.detail)
+            add_row(pages, str(page.page), page.code, page.detail)
         more = details.job.failed - len(details.pages)
         console.print("\nFailed pages" + (f" (and {more} more)" if more > 0 else ""))
         console.print(pages)
     if details.deliveries:
-        deliveries = _table("SINK", "STATE", "ATTEMPTS", "NEXT", "LAST ERROR")
+        deliveries = plain_table("SINK", "STATE", "ATTEMPTS", "NEXT", "LAST ERROR")
         for each in details.deliveries:
             due = rfc3339(each.not_before) if each.state == "waiting" else ""
-            _add(deliveries, each.sink, each.state, str(each.attempts), due, each.error)
+            add_row(deliveries, each.sink, each.state, str(each.attempts), due, each.error)
         console.print("\nDeliveries")
         console.print(deliveries)
 
@@ -171,22 +169,3 @@ def _summary(counts: JobCounts) -> str:
         backlog += f" in about {duration(round(counts.queued_pages / counts.pages_per_s))}"
     dead = f"; {counts.outbox_dead} deliveries given up" if counts.outbox_dead else ""
     return f"In all: {by_state or 'no jobs'}{backlog}{dead}."
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, no_wrap=column in {"ID", "STATE", "PAGES", "AGE"}, overflow="fold")
-    return table
-
-
-def _add(table: Table, *cells: str) -> None:
-    """Adds a row. Names are of clients: no markup of rich, and nothing that steers a terminal."""
-    table.add_row(*(Text("".join(c if c.isprintable() else "\ufffd" for c in encodable(cell))) for cell in cells))
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    if not sys.stdout.isatty():
-        console.width = PIPED_WIDTH
-    return console

@@ -1,0 +1,79 @@
+"""`inkgate demo` as users start it, with the real engine."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from support.server import clean_environment
+from support.waiting import until
+
+pytestmark = pytest.mark.real
+
+DEMO = [sys.executable, "-m", "inkgate", "demo"]
+
+
+def run_once(folder: Path, *arguments: str) -> str:
+    """What the demo printed."""
+    done = subprocess.run(
+        [*DEMO, *arguments, "--once"],
+        cwd=folder,
+        env=clean_environment(),
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_receipts_become_rows_and_doubtful_ones_are_listed_with_the_reason(tmp_path: Path) -> None:
+    said = run_once(tmp_path, "receipts")
+    folder = tmp_path / "inkgate-demo" / "receipts"
+    with closing(sqlite3.connect(folder / "receipts.db")) as database:
+        rows = {row[0]: row[1:] for row in database.execute("SELECT file, date, total, review FROM receipts")}
+    assert rows["harbour-bakery.jpg"] == ("2026-03-14", "18.70", "complete")
+    assert rows["two-bridges-cafe.jpg"] == ("2026-03-21", "27.00", "complete")
+    assert rows["lamp-and-light.pdf"] == ("2026-03-17", "76.20", "complete")
+    assert rows["north-hardware.png"] == ("2026-02-25", "32.00", "complete")
+    assert rows["tea-house.png"][:2] == ("2026-03-22", "106.00")
+    assert {file for file, (_, _, review) in rows.items() if review == "needs_review"} >= {
+        "green-grocer.jpg",
+        "corner-books.png",
+        "holiday-card.jpg",
+    }
+    assert "cut-off.pdf" not in rows
+    assert "subtotal and tax don't make the total (23.4 + 1.17 and 29.57)" in said
+    assert "date may be 2026-04-03 or 2026-03-04" in said
+    assert "probably no receipt" in said
+    with (folder / "receipts.csv").open(encoding="utf-8-sig") as table:
+        assert {row["file"] for row in csv.DictReader(table)} == set(rows)
+    assert [path.name for path in tmp_path.iterdir()] == ["inkgate-demo"]
+
+
+def test_a_demo_runs_until_ctrl_c_and_leaves_no_process(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "empty.png").write_bytes(b"no picture")
+    command = [*DEMO, "receipts", "--from", str(own), "--into", str(tmp_path / "into")]
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=out, env=clean_environment(), start_new_session=True) as running,
+    ):
+        try:
+            until(lambda: "runs on" in log.read_text(), "the end of the summary")
+            running.send_signal(signal.SIGINT)
+            assert running.wait(30) == 0, log.read_text()
+        finally:
+            running.kill()
+    assert "empty.png: could not be read" in log.read_text()
+    group = subprocess.run(["ps", "-o", "pid=", "-g", str(running.pid)], capture_output=True, text=True, check=False)
+    assert not group.stdout.strip()
