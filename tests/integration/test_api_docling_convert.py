@@ -32,6 +32,25 @@ async def test_the_request_of_open_webui_is_answered_with_markdown() -> None:
     assert {task.kind for task in api.engine.tasks} == {TaskKind.PARSE}
 
 
+async def test_open_webui_gets_a_page_for_each_page_break_also_of_failed_ones() -> None:
+    # Open WebUI 0.12 asks for a form feed between pages, splits there, and numbers the parts.
+    async with running_api(FakeEngine(failing={1: EngineFailed("engine_failed", "No luck.")})) as api:
+        answer = await api.client.post(
+            "/v1/convert/file",
+            files={"files": ("a.tiff", tiff(3), "image/tiff")},
+            data={
+                "image_export_mode": "placeholder",
+                "md_page_break_placeholder": "\f",
+                "to_formats": ["md", "json"],
+            },
+        )
+        plain = await api.client.post("/v1/convert/file", files={"files": ("a.png", png(), "image/png")})
+    first, second, third = (page.strip() for page in answer.json()["document"]["md_content"].split("\f"))
+    assert (first.splitlines()[0], third.splitlines()[0]) == ("# Hello page 0", "# Hello page 2")
+    assert second == "> **Page 2 could not be read:** No luck."
+    assert "\f" not in plain.json()["document"]["md_content"]
+
+
 async def test_a_source_is_read_with_its_options() -> None:
     source = {"kind": "file", "base64_string": b64(tiff(4)), "filename": "../a.tiff"}
     async with running_api() as api:

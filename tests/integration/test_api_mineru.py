@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from support.api_client import Api, png, tiff
+from support.api_client import Api, png, running_api, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import code, jobs_api
 from support.pictured_page import PicturedEngine, opened
@@ -96,3 +96,36 @@ async def test_images_come_if_they_are_asked_for(tmp_path: Path) -> None:
                 found = result.json()["results"]["a"]
                 assert "](images/page-2-1.png)" in found["md_content"]
                 assert opened(found["images"]["page-2-1.png"]).size == (40, 30)
+
+
+async def test_a_file_is_parsed_within_its_request() -> None:
+    # As Open WebUI's MinerULoader sends it in its local mode, which asks for /v1/health first: 404 means MinerU 3.
+    async with running_api() as api:
+        assert (await api.client.get("/v1/health")).status_code == 404
+        answer = await api.client.post(
+            "/file_parse",
+            files={"files": ("Grüße 1.tiff", tiff(3), "application/octet-stream")},
+            data={"return_md": "true", "start_page_id": "1"},
+        )
+        assert answer.status_code == 200, answer.text
+        found = answer.json()
+        assert found["results"].keys() == {"Grüße 1"}
+        assert found["results"]["Grüße 1"]["md_content"].startswith("<!-- page 2 -->\n\n# Hello page 1")
+        assert found["results"]["Grüße 1"]["md_content"].count("# Hello") == 2
+        zipped = {"response_format_zip": "true"}
+        for files, data, expected in (
+            ({"files": ("a.png", png())}, zipped, (501, "feature_unavailable")),
+            ({"other": ("a.png", png())}, {}, (400, "file_missing")),
+            ({"files": ("a.png", b"x")}, {}, (415, "type_unsupported")),
+        ):
+            refused = await api.client.post("/file_parse", files=files, data=data)
+            assert (refused.status_code, refused.json()["code"]) == expected
+
+
+async def test_figures_of_a_parsed_file_are_data_urls_by_name() -> None:
+    async with running_api(PicturedEngine()) as api:
+        answer = await api.client.post("/file_parse", files={"files": ("a.png", png())}, data={"return_images": "true"})
+    found = answer.json()["results"]["a"]
+    (name, url), *_ = found["images"].items()
+    assert f"images/{name}" in found["md_content"]
+    assert url.startswith("data:image/png;base64,")

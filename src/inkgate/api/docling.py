@@ -70,6 +70,9 @@ class DoclingOptions(BaseModel):
     ] = None
     do_ocr: Flag | None = None
     force_ocr: Annotated[Flag | None, Field(description="`true`: ignore the text layer of PDFs.")] = None
+    md_page_break_placeholder: Annotated[
+        str, Field(max_length=100, description="Text between pages of the Markdown. Not used by tasks.")
+    ] = ""
 
     def job_options(self) -> JobOptions:
         """How the job reads.

@@ -31,6 +31,7 @@ from inkgate.api.http.options import Native, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.markdown import page_markdown
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.reader import ReadOptions
@@ -73,15 +74,16 @@ class DoclingSources:
 def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:
     wanted = options.job_options()
     how = ReadOptions(wanted.task, select(wanted.pages or None, first=1), wanted.pdf_text)
-    return ReadRequest(found, how, Native.FORM, partial(_answer, found.name, perf_counter()))
+    answer = partial(_answer, found.name, options.md_page_break_placeholder, perf_counter())
+    return ReadRequest(found, how, Native.FORM, answer)
 
 
-def _answer(name: str, begun: float, result: DocumentResult) -> dict[str, Any]:
+def _answer(name: str, page_break: str, begun: float, result: DocumentResult) -> dict[str, Any]:
     failed = sum(page.error is not None for page in result.pages)
     return DoclingResult(
         document=DoclingDocument(
             filename=name,
-            md_content=render(result, Format.MARKDOWN).decode(),
+            md_content=_markdown(result, page_break),
             text_content=render(result, Format.TEXT).decode(),
         ),
         status="success" if result.status is DocumentStatus.COMPLETE else "partial_success",
@@ -89,6 +91,15 @@ def _answer(name: str, begun: float, result: DocumentResult) -> dict[str, Any]:
         processing_time=round(perf_counter() - begun, 3),
         timings={},
     ).model_dump()
+
+
+def _markdown(result: DocumentResult, page_break: str) -> str:
+    """The Markdown, with `page_break` between pages if it isn't empty. A blank page has its break too, so that clients
+    can count pages.
+    """
+    if not page_break:
+        return render(result, Format.MARKDOWN).decode()
+    return f"\n\n{page_break}\n\n".join(page_markdown(page) for page in result.pages)
 
 
 router = APIRouter(prefix="/v1", tags=["docling"], responses=PROBLEM_RESPONSES)

@@ -120,7 +120,7 @@ async def _task(call: JobCall, job: Job, *, as_zip: bool, status: int = 200, mes
         task_id=task_id,
         status=_STATUSES[job.state],
         backend="inkgate",
-        file_names=[_stem(job)],
+        file_names=[stem(job.name)],
         created_at=rfc3339(job.created),
         started_at=None if job.started is None else rfc3339(job.started),
         completed_at=None if job.ended is None else rfc3339(job.ended),
@@ -133,8 +133,9 @@ async def _task(call: JobCall, job: Job, *, as_zip: bool, status: int = 200, mes
     return json_response(task.model_dump(), status)
 
 
-def _stem(job: Job) -> str:
-    return PurePosixPath(job.name).stem or "document"
+def stem(name: str) -> str:
+    """The name of a file without its suffix, by which results are named."""
+    return PurePosixPath(name).stem or "document"
 
 
 router = APIRouter(prefix="/tasks", tags=["mineru"], responses=PROBLEM_RESPONSES)
@@ -226,12 +227,12 @@ async def result(request: Request, task_id: TaskId) -> Response:
         async with call.watches.whole if job.options.task.images else nullcontext():
             markdown = await ResultReader(call.jobs, threads).text(job, pages)
             if as_zip:
-                archive = await threads.run(_archive, _stem(job), markdown, pages.images)
+                archive = await threads.run(_archive, stem(job.name), markdown, pages.images)
                 return Response(archive, media_type="application/zip")
     found: dict[str, str | dict[str, str] | None] = {"md_content": markdown}
     if job.options.task.images:
         found["images"] = {image.name: image.data_url for image in pages.images}
-    answer = MineruResult(backend="inkgate", version=__version__, results={_stem(job): found})
+    answer = MineruResult(backend="inkgate", version=__version__, results={stem(job.name): found})
     return json_response(answer.model_dump())
 
 
