@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "types": CommandPlace("extract", "types", _READING),
     "watch": CommandPlace("watch", "watch", _READING, explain=True),
     "batch": CommandPlace("batch", "batch", _READING, explain=True),
+    "notion": CommandPlace("notion", "notion", _READING, explain=True),
     "serve": CommandPlace("serve", "serve", _SERVING),
     "work": CommandPlace("work", "work", _SERVING),
     "jobs": CommandPlace("jobs", "jobs", _SERVING, group=True),

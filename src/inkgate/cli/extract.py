@@ -98,7 +98,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
 
     flags = engine_flags(engine, vllm_url, vllm_model)
     reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
-    wanted = _wanted(type, schema, fields, pages)
+    wanted = extract_arguments(type, schema, fields, pages)
     inputs = collect(paths)
     to: FieldsOutput
     if format == "csv":
@@ -134,7 +134,7 @@ def verify(  # noqa: PLR0913 - one parameter for each option of the command
     from inkgate.cli.inputs import collect
 
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
-    wanted = _wanted(type, schema, fields, pages)
+    wanted = extract_arguments(type, schema, fields, pages)
     sources = collect([path]).sources
     if len(sources) != 1:
         raise misuse(f"{path} names {len(sources)} documents. Values belong to one.")
@@ -160,7 +160,8 @@ def types(
         print(f"{each}: {', '.join(leaf.path.removeprefix('/').replace('/-/', '[].') for leaf in schema.leaves)}")
 
 
-def _wanted(type_name: str, schema: Path | None, fields: str, pages: str | None) -> ExtractArguments:
+def extract_arguments(type_name: str, schema: Path | None, fields: str, pages: str | None) -> ExtractArguments:
+    """What the options ask for. Raises typer.Exit: they contradict each other, or the schema can't be read."""
     names = [name for part in fields.split(",") if (name := part.strip())]
     if fields and not names:
         raise misuse("--fields names no field.")
