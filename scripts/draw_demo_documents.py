@@ -251,8 +251,8 @@ limits. The Contractor may show the shop among its works.
 """)
 ZH: Rows = (
     ("合同编号：", "ZL-2026-031"),
-    ("出租方：", "王建国"),
-    ("承租方：", "李晓梅"),
+    ("出租方（甲方）：", "王建国"),
+    ("承租方（乙方）：", "李晓梅"),
     ("租赁房屋：", "杭州市西湖区文三路 88 号 5 幢 602 室"),
     ("开始日期：", "2026年4月1日"),
     ("结束日期：", "2027年3月31日"),
@@ -265,7 +265,7 @@ ZH_CLAUSES = clauses("""\
 乙方租用该房屋仅供居住使用。未经甲方书面同意，乙方不得转租或改变房屋结构。
 
 第二条 租金支付
-出租方以下称甲方，承租方以下称乙方。租金按月支付，乙方应于每月五日前转入甲方指定的银行账户。水费、电费和燃气费由乙方承担。
+租金按月支付，乙方应于每月五日前转入甲方指定的银行账户。水费、电费和燃气费由乙方承担。
 
 第三条 押金
 合同期满并交还钥匙后，甲方应在十五日内退还押金，扣除乙方应付的费用。
@@ -524,7 +524,8 @@ def contracts() -> None:
     printed_contract("Lease Agreement", PARTICULARS, LEASE_CLAUSES, signatures, "contracts/lease-draft.pdf")
     changed = {"Monthly rent:": "EUR 1,540.00", "Notice period:": "2 months"}
     signed = tuple((label, changed.get(label, value)) for label, value in PARTICULARS)
-    pages = paragraphs(PaperSize(200), "Lease Agreement", signed, LEASE_CLAUSES, signatures)
+    terms = tuple((heading, text.replace("one hundred euros", "four hundred euros")) for heading, text in LEASE_CLAUSES)
+    pages = paragraphs(PaperSize(200), "Lease Agreement", signed, terms, signatures)
     black_and_white(pages, "contracts/lease-signed.pdf", 200, 1)
     ends = "For the Client: A. Okafor\nFor the Contractor: T. Reyes"
     pages = paragraphs(PaperSize(200), "Service Agreement", SERVICE, SERVICE_CLAUSES, ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pikepdf
 import pytest
 
 from support.server import clean_environment
@@ -56,6 +58,29 @@ def test_receipts_become_rows_and_doubtful_ones_are_listed_with_the_reason(tmp_p
     with (folder / "receipts.csv").open(encoding="utf-8-sig") as table:
         assert {row["file"] for row in csv.DictReader(table)} == set(rows)
     assert [path.name for path in tmp_path.iterdir()] == ["inkgate-demo"]
+
+
+def test_contracts_become_searchable_and_what_was_changed_before_signing_is_found(tmp_path: Path) -> None:
+    said = run_once(tmp_path, "contracts", "--into", "c")
+    results = tmp_path / "c" / "contracts" / "results"
+    values = {
+        path.name.removesuffix(".values.json"): json.loads(path.read_text()) for path in results.glob("*.values.json")
+    }
+    assert values["service-agreement"]["amount"] == "8400.00"
+    assert values["lease-zh"]["party_a"] == "王建国"
+    assert values["lease-zh"]["end_date"] == "2027-03-31"
+    changed = {name for name, value in values["lease-signed"].items() if value != values["lease-draft"][name]}
+    assert changed == {"amount", "notice_period"}
+    assert "values of lease-draft that stand in lease-signed: 6 of 8" in said
+    words = said.partition("Words that differ")[2].partition("What to try next")[0]
+    assert [line.split()[-2:] for line in words.strip().splitlines()[1:]] == [
+        ["1,450.00", "1,540.00"],
+        ["3", "2"],
+        ["one", "four"],
+    ]
+    assert "## 4. Repairs" in (results / "lease-signed.md").read_text()
+    with pikepdf.open(results / "lease-signed.pdf") as searchable:
+        assert all("/Font" in page.resources for page in searchable.pages)
 
 
 def test_a_demo_runs_until_ctrl_c_and_leaves_no_process(tmp_path: Path) -> None:

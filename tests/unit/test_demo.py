@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from inkgate.cli.demo.changes import TextChange, changes
 from inkgate.cli.demo.folder import MARK, DemoFolder, claimed, sample_bytes, sample_files
 from inkgate.cli.demo.reasons import reasons
 from inkgate.cli.demo.service import DemoRun, jobs_settings, toml_text, write_settings
@@ -21,7 +22,7 @@ _MOST_BYTES = 1_500_000
 
 
 def test_the_samples_are_documents_and_small() -> None:
-    names = {kind: sample_files(kind) for kind in ("receipts",)}
+    names = {kind: sample_files(kind) for kind in ("receipts", "contracts", "archive")}
     assert all(len(each) >= 3 for each in names.values())
     for kind, samples in names.items():
         for name in samples:
@@ -114,3 +115,13 @@ def test_reasons_to_look_at_a_document_are_said_in_words() -> None:
     assert reasons_of("/items/3/unit_price", a_field("uncertain")) == ["unit price of item 4 is 74% certain"]
     assert reasons_of("/date", a_field("uncertain", "a", ["b"])) == ["date may be a or b"]
     assert reasons_of("/total", a_field("not_found", None)) == ["no field was found: probably no receipt"]
+
+
+def test_changed_words_are_found_whatever_the_lines_and_pages() -> None:
+    draft = "<!-- page 1 -->\n\n# Lease\n\nThe tenant bears repairs of up to one hundred euros each,\nand pays on time."
+    signed = (
+        "# Lease\n\nThe tenant bears repairs\n\n<!-- page 2 -->\n\nof up to four hundred euros each and pays on time"
+    )
+    assert changes(draft, signed) == [TextChange("repairs of up to", "one", "four", "hundred euros each, and")]
+    assert changes(draft, draft.replace("on time", "")) == [TextChange("euros each, and pays", "on time.", "", "")]
+    assert changes("EUR 1,450.00.", "EUR 1,540.00") == [TextChange("EUR", "1,450.00.", "1,540.00", "")]

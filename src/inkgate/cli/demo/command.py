@@ -58,3 +58,20 @@ def receipts(
         if own is None:
             folder.copy_samples("receipts")
         run_receipts(DemoRun(folder, port, once), collect([str(own or folder.documents)]).sources)
+
+
+@demo.command("contracts")
+def contracts(*, into: IntoOption = INTO, port: PortOption = 0, once: OnceOption = False) -> None:
+    """Contracts become searchable PDFs, Markdown and fields; a figure that changed in the signed version is found.
+
+    Reads four contracts as jobs, with fields by a JSON Schema. Looks up the values of a draft in the version that came
+    back signed, and compares both texts. Nothing leaves this machine.
+    """
+    from inkgate.cli.demo.contracts import run_contracts
+    from inkgate.cli.demo.folder import claimed
+    from inkgate.cli.demo.service import DemoRun
+    from inkgate.cli.inputs import collect
+
+    with claimed(into, "contracts") as folder:
+        folder.copy_samples("contracts")
+        run_contracts(DemoRun(folder, port, once), collect([str(folder.documents)]).sources)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -20,14 +19,16 @@ from inkgate.cli.demo.service import (
     jobs_settings,
     print_commands,
     print_heading,
+    print_removal,
     run_demo,
+    submitted,
     toml_text,
     write_settings,
 )
 from inkgate.cli.extract_outputs import FieldRows, FieldsFound
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.client import AsyncJobHandle, ExtractedFields, FieldsAsked, JobAs, ServiceError
+from inkgate.client import AsyncJobHandle, ExtractedFields, FieldsAsked, JobAs
 from inkgate.concurrency import Threads
 
 TYPE = "receipt"
@@ -105,7 +106,8 @@ key = ["job"]
 async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
     lines = wide_console()
     lines.print(f"Web page: {demo.url}/\nReading {len(sources)} documents as jobs:\n")
-    jobs = [(source, await _submitted(demo, source)) for source in sources]
+    job_as = JobAs(pipeline="receipts", extract=FieldsAsked(TYPE))
+    jobs = [(source, await submitted(demo, source, job_as)) for source in sources]
     read = []
     for source, job in jobs:
         read.append(receipt := await _read(source, job))
@@ -115,21 +117,6 @@ async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
     _print_problems(read)
     _write_csv(demo.folder, read)
     _print_next_steps(demo)
-
-
-async def _submitted(demo: RunningDemo, source: InputDocument) -> AsyncJobHandle | str:
-    """The job, or why there is none. A document that was sent before has its job already."""
-    try:
-        data = await Threads("demo_files", 1).run(source.data)
-        key = hashlib.sha256(data + source.name.encode("utf-8", "surrogateescape")).hexdigest()
-        job_as = JobAs(key=key, pipeline="receipts", extract=FieldsAsked(TYPE))
-        return await demo.client.jobs.submit(data, job_as=job_as, name=source.relative.name)
-    except OSError as error:
-        return f"{error.strerror or error}."
-    except ServiceError as error:
-        if not error.code:
-            raise
-        return f"{error.title}. {error.detail}"
 
 
 async def _read(source: InputDocument, job: AsyncJobHandle | str) -> ReceiptRead:
@@ -212,6 +199,4 @@ def _print_next_steps(demo: RunningDemo) -> None:
         f"inkgate extract {folder.said('documents')} --type receipt -f csv",
         f"inkgate serve --config {folder.said('inkgate.toml')}   # the same service, with its pipeline into the table",
     )
-    wide_console().print(
-        f"\nEverything is in {folder.shown}. To remove it: rm -r {folder.said()}", markup=False, soft_wrap=True
-    )
+    print_removal(folder)

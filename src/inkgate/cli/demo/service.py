@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import tomllib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import typer
 
 from inkgate.cli.configure import configured, logs_of_command
 from inkgate.cli.demo.folder import DemoFolder
+from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import INTERRUPTED, failure, say
 from inkgate.cli.plain_tables import wide_console
 from inkgate.cli.serve import check_address, run_until_stopped
-from inkgate.client import AsyncInkgateClient, ServiceError
-from inkgate.concurrency import single_error
+from inkgate.client import AsyncInkgateClient, AsyncJobHandle, JobAs, ServiceError
+from inkgate.concurrency import Threads, single_error
 from inkgate.settings import AuthSettings, MetricsSettings, ServerSettings, Settings
 
 _HEAD = """\
@@ -140,6 +142,25 @@ def run_demo(run: DemoRun, settings: Settings, show: Show) -> None:
         raise typer.Exit(INTERRUPTED)
 
 
+async def submitted(demo: RunningDemo, source: InputDocument, job_as: JobAs) -> AsyncJobHandle | str:
+    """The job for a document, or why there is none. One that was sent before in the same way has its job already.
+
+    Raises:
+        ServiceError: the service can't be used.
+    """
+    try:
+        data = await Threads("demo_files", 1).run(source.data)
+        what = b"\0".join((source.name.encode("utf-8", "surrogateescape"), repr(job_as).encode(), data))
+        job_as = replace(job_as, key=hashlib.sha256(what).hexdigest())
+        return await demo.client.jobs.submit(data, job_as=job_as, name=source.relative.name)
+    except OSError as error:
+        return f"{error.strerror or error}."
+    except ServiceError as error:
+        if not error.code:
+            raise
+        return f"{error.title}. {error.detail}"
+
+
 @contextmanager
 def _problems() -> Iterator[None]:
     """Raises typer.Exit: the service can't be used, or a file can't be written."""
@@ -155,6 +176,12 @@ def _problems() -> Iterator[None]:
 def print_heading(text: str) -> None:
     """A line in bold, with an empty one before it."""
     wide_console().print(f"\n[bold]{text}[/bold]")
+
+
+def print_removal(folder: DemoFolder) -> None:
+    """Where everything is, and how to remove it."""
+    said = f"\nEverything is in {folder.shown}. To remove it: rm -r {folder.said()}"
+    wide_console().print(said, markup=False, soft_wrap=True)
 
 
 def print_commands(*commands: str) -> None:
