@@ -16,7 +16,7 @@ from inkgate.engines.vllm.managed.fleet import ManagedFleet
 from inkgate.engines.vllm.managed.process import ServerProcess
 from inkgate.engines.vllm.managed.supervisor import ManagedState
 from inkgate.errors import EngineFailed
-from support.managed import FakeVllm, managed_server, parent, until
+from support.managed import FakeVllm, managed_server, new_server, parent, until
 from support.scripted_engine import ScriptedEngine
 
 pytestmark = pytest.mark.anyio
@@ -236,6 +236,34 @@ async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) ->
             await ManagedFleet((server,), Broken()).start()
         assert server.state is ManagedState.STOPPED
         assert fake.alive() == set()
+
+
+async def test_a_run_that_fails_as_it_is_stopped_keeps_nobody_waiting(
+    fake: FakeVllm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, calls = ServerProcess.stop, []
+
+    async def fails_at_first(process: ServerProcess) -> None:
+        calls.append(process)
+        if len(calls) == 1:
+            raise OSError("Too many open files")
+        await stop(process)
+
+    monkeypatch.setattr(ServerProcess, "stop", fails_at_first)
+    server = new_server(fake)
+
+    async def run() -> None:
+        with pytest.RaisesGroup(OSError):
+            await server.run()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await server.start()
+        with anyio.fail_after(60):
+            await server.stop()
+    assert server.state is ManagedState.STOPPED
+    assert fake.alive() == set()
+    await server.run()  # as its supervisor does
 
 
 async def test_what_was_never_started_can_be_stopped(fake: FakeVllm) -> None:

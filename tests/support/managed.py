@@ -93,11 +93,10 @@ async def until(happened: Callable[[], bool], at_most_s: float = WAIT_S) -> None
             await anyio.sleep(0.01)
 
 
-@asynccontextmanager
-async def managed_server(
+def new_server(
     fake: FakeVllm, oom_kills: int | None = 0, orders: dict[str, object] | None = None, **settings: object
-) -> AsyncIterator[ManagedServer]:
-    """A managed PaddleOCR-VL, not started; stopped with the block. `oom_kills`: by the kernel, in each run."""
+) -> ManagedServer:
+    """A managed PaddleOCR-VL, which nobody runs yet. `oom_kills`: by the kernel, in each run."""
     given: dict[str, object] = {
         "python": str(fake.python),
         "environment": fake.told(**(orders or {})),
@@ -108,11 +107,19 @@ async def managed_server(
     }
     vllm = VllmSettings(managed=ManagedSettings.model_validate(given))
     counted = count(0, oom_kills or 0)
-    server = ManagedServer(
+    return ManagedServer(
         server_command(find_preset("paddleocr-vl"), vllm),
         vllm.managed,
         oom_kills=lambda: None if oom_kills is None else next(counted),
     )
+
+
+@asynccontextmanager
+async def managed_server(
+    fake: FakeVllm, oom_kills: int | None = 0, orders: dict[str, object] | None = None, **settings: object
+) -> AsyncIterator[ManagedServer]:
+    """As `new_server`, not started; stopped with the block."""
+    server = new_server(fake, oom_kills, orders, **settings)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.run)
         try:

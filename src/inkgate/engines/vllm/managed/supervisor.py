@@ -130,7 +130,8 @@ class ManagedServer:
     async def run(self) -> None:
         """Keeps the server running from `start` until `stop`. Cancelling this stops the server, too.
 
-        If this fails, no server is left running. It may be called again and continues as if the server had died.
+        If this fails, no server is left running. It may be called again and continues as if the server had died, or
+        ends at once if it was to stop.
         """
         self._running = True
         server = ModelServer(self.url, _CONNECT_S, self._api_key)
@@ -142,7 +143,7 @@ class ManagedServer:
             failed = True
             raise
         finally:
-            if failed:
+            if failed and not self._stopping.is_set():
                 self._running = False
                 self.state = ManagedState.PAUSED
             else:
