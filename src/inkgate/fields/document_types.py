@@ -13,6 +13,8 @@ from inkgate.errors import InputRejected
 from inkgate.fields.schema import FieldSchema
 
 SHIPPED: Final = Path(__file__).parent / "types"
+_LOADER: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+"""libyaml's is ten times faster: each start of a service reads the shipped types."""
 
 
 class TypeFileInvalid(ValueError):
@@ -53,7 +55,7 @@ class DocumentTypes:
 
 def _read(file: Path) -> FieldSchema:
     try:
-        content = yaml.safe_load(file.read_text("utf-8"))
+        content = yaml.load(file.read_text("utf-8"), _LOADER)  # noqa: S506 - both loaders are safe ones
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise TypeFileInvalid(f"{file}: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("name", ""), str):
