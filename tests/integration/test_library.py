@@ -269,15 +269,26 @@ def test_an_event_loop_that_can_not_start_is_an_error(monkeypatch: pytest.Monkey
         threads.submit(inkgate.Ocr().__enter__).result(20)
 
 
-def test_a_forked_process_is_told_and_ends(ocr: inkgate.Ocr) -> None:
+def test_a_forked_process_is_told_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(PDF)
     ended = run(
         "import inkgate, os, sys\n"
-        "with inkgate.Ocr() as ocr:\n"
+        "with inkgate.Ocr() as ocr, ocr.stream(sys.argv[1]) as pages:\n"
+        "    page, many = iter(pages), ocr.read_many([b''] * 9, concurrency=2)\n"
+        "    next(page), next(many)\n"
         "    if pid := os.fork():\n"
-        "        print(os.waitpid(pid, 0)[1], ocr.read(b'%PDF-1.4').status)\n"
-        "    else:\n"
-        "        ocr.read(b'')\n"
+        "        os.waitpid(pid, 0)\n"
+        "        print(next(page).index, next(many).error.code)\n"
+        "        ocr.read(b'%PDF-1.4')\n"
+        "    for read in (lambda: next(page), lambda: next(many), lambda: next(ocr.read_many([b'']))):\n"
+        "        try: read()\n"
+        "        except RuntimeError as error: print(error, flush=True)\n"
+        "    ocr.read(b'')\n",
+        tmp_path / "a.pdf",
     )
+    *told, parent = ended.stdout.splitlines()
+    assert [text.partition(",")[0] for text in told] == ["This Ocr was opened by another process"] * 3
+    assert parent == "1 document_empty"
     assert "opened by another process" in ended.stderr
     assert "pdf_corrupt" in ended.stderr
 

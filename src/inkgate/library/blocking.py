@@ -7,7 +7,7 @@ import atexit
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from threading import Thread
 from types import TracebackType
@@ -47,18 +47,23 @@ _EVENT_LOOP = (
 class OcrPages:
     """The pages of a document as they are read; iterate once. `count`: their number. `notes`: see DocumentResult."""
 
-    def __init__(self, reading: Reading, portal: BlockingPortal) -> None:
+    def __init__(self, reading: Reading, portal: BlockingPortal, pid: int) -> None:
         self.count = len(reading.selected)
         self.notes = reading.notes
         self._reading = reading
         self._pages = aiter(reading)
         self._portal = portal
+        self._pid = pid
 
     def __iter__(self) -> Iterator[PageResult]:
-        while (page := call(self._portal, partial(_next, self._pages))) is not None:
+        while (page := self._next_page()) is not None:
             yield page
         if self._reading.answered < self.count:
             raise RuntimeError("Ctrl-C or a signal ended the reading before all pages were read.")
+
+    def _next_page(self) -> PageResult | None:
+        check_open(self._pid)
+        return call(self._portal, partial(_next, self._pages))
 
 
 class Ocr:
@@ -221,15 +226,20 @@ class Ocr:
         check_documents(documents)
         portal = self._open_portal()
         many = portal.call(self._ocr.documents_of, read, concurrency, in_order)
-        return _outcomes_of(many, documents, portal, lambda: self._portal is portal)
+        return _outcomes_of(many, documents, portal, self._pid, lambda: self._portal is portal)
 
     @contextmanager
     def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> Iterator[OcrPages]:
         """See AsyncOcr.stream: `for page in pages`."""
         portal, source = self._open_portal(), loaded(document)
         try:
-            with portal.wrap_async_context_manager(self._ocr.stream(source, **arguments)) as reading:
-                yield OcrPages(reading, portal)
+            with ExitStack() as stack:
+                reading = stack.enter_context(portal.wrap_async_context_manager(self._ocr.stream(source, **arguments)))
+                try:
+                    yield OcrPages(reading, portal, self._pid)
+                finally:
+                    if self._pid != os.getpid():  # a forked process has nothing to release, and no event loop
+                        stack.pop_all()
         except RuntimeError as error:
             if self._portal is portal:
                 raise
@@ -255,20 +265,24 @@ async def _next(pages: AsyncIterator[PageResult]) -> PageResult | None:
 
 
 def _outcomes_of(
-    many: ManyDocuments[T], documents: Iterable[Source], portal: BlockingPortal, is_open: Callable[[], bool]
+    many: ManyDocuments[T], documents: Iterable[Source], portal: BlockingPortal, pid: int, is_open: Callable[[], bool]
 ) -> Generator[DocumentOutcome[T], None, None]:
-    """As `outcomes`, with the iterable in this thread."""
+    """As `outcomes`, with the iterable in this thread. `pid`: the process that has the event loop."""
     try:
         for document in documents:
+            check_open(pid)
             if many.full:
                 yield call(portal, many.take)
+                check_open(pid)
             portal.call(many.start, document)
         while not many.empty:
+            check_open(pid)
             yield call(portal, many.take)
     except RuntimeError as error:
         if is_open():
             raise
         raise RuntimeError(CLOSED) from error
     finally:
-        with suppress(RuntimeError):  # the event loop has ended
-            portal.call(many.cancel)
+        if pid == os.getpid():
+            with suppress(RuntimeError):  # the event loop has ended
+                portal.call(many.cancel)
