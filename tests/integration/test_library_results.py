@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import csv
+import dataclasses
 import io
 import pickle
 from collections.abc import Iterator
@@ -104,6 +106,18 @@ def test_a_searchable_pdf_is_made_from_the_document_that_was_read(ocr: inkgate.O
         unpickled.save(tmp_path / "b.pdf")
     assert unpickled.save(tmp_path / "b.pdf", original=PDF).read_bytes() == PDF
     assert by_bytes.save(tmp_path / "c.pdf").read_bytes() == PDF
+
+
+@needs_files
+def test_copies_keep_the_document_and_no_dict_or_pickle_has_its_password(ocr: inkgate.Ocr, tmp_path: Path) -> None:
+    result = ocr.read(PDF, password="secret-7")  # noqa: S106 - of no use
+    shown = dataclasses.asdict(result)
+    assert shown["name"] == result.name
+    assert "secret-7" not in repr(shown)
+    assert PDF not in shown.values()
+    assert b"secret-7" not in pickle.dumps(result)
+    for number, copied in enumerate((copy.copy(result), copy.deepcopy(result), dataclasses.replace(result, name="b"))):
+        assert copied.save(tmp_path / f"{number}.pdf").read_bytes() == PDF
 
 
 @pytest.mark.anyio

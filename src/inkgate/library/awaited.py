@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
@@ -284,8 +283,7 @@ class AsyncOcr:
                     yield reading, self._kept(source.original, options)
 
     def _kept(self, original: Original, options: ReadOptions) -> Original:
-        limits, pdf = self._settings.limits, self._settings.pdf
-        return replace(original, password=options.password, limits=limits, pdf=pdf)
+        return original.read_with(options.password, self._settings.limits, self._settings.pdf)
 
     @contextmanager
     def _cancelled_at_close(self) -> Iterator[None]:

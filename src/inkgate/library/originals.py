@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from inkgate.client.files import File, load
@@ -17,9 +18,10 @@ Source = File | Document
 """A path, the bytes, a file open in binary mode, or a Document, which is bytes with a name."""
 
 
-@dataclass(frozen=True, slots=True)
 class Original:
-    """Where the document of a result is. A file is read again when it is needed; bytes are kept.
+    """Where the document of a result is. A file is read again when it is needed; bytes are kept. Is not changed.
+
+    No dataclass: `dataclasses.asdict(result)` would take it apart, and show its bytes and its password.
 
     Attributes:
         path: of a document that was given as a path; absolute.
@@ -29,16 +31,51 @@ class Original:
         limits, pdf: settings of whoever read it.
     """
 
-    name: str
-    path: Path | None = None
-    digest: bytes = b""
-    data: bytes | None = field(default=None, repr=False)
-    password: str = field(default="", repr=False)
-    limits: LimitSettings = field(default_factory=LimitSettings, repr=False)
-    pdf: PdfSettings = field(default_factory=PdfSettings, repr=False)
+    __slots__ = ("data", "digest", "limits", "name", "password", "path", "pdf")
+
+    def __init__(  # noqa: PLR0913 - a record
+        self,
+        name: str,
+        *,
+        path: Path | None = None,
+        digest: bytes = b"",
+        data: bytes | None = None,
+        password: str = "",
+        limits: LimitSettings | None = None,
+        pdf: PdfSettings | None = None,
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.digest = digest
+        self.data = data
+        self.password = password
+        self.limits = limits or LimitSettings()
+        self.pdf = pdf or PdfSettings()
+
+    def read_with(self, password: str, limits: LimitSettings, pdf: PdfSettings) -> Original:
+        """The same document, as it was read."""
+        return Original(
+            self.name,
+            path=self.path,
+            digest=self.digest,
+            data=self.data,
+            password=password,
+            limits=limits,
+            pdf=pdf,
+        )
 
     def __reduce__(self) -> tuple[Callable[..., Original], tuple[object, ...]]:
-        return Original, (self.name, self.path, self.digest, None, "", self.limits, self.pdf)
+        known = partial(Original, self.name, path=self.path, digest=self.digest, limits=self.limits, pdf=self.pdf)
+        return known, ()
+
+    def __copy__(self) -> Original:
+        return self
+
+    def __deepcopy__(self, memo: Mapping[int, object]) -> Original:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Original({self.name!r}, path={self.path!r})"
 
     def document(self) -> Document:
         """The document as it was read. Blocking.
@@ -75,7 +112,7 @@ def loaded(source: Source) -> LoadedDocument:
     name, data = load(source, "")
     name = encodable(name)  # file names are bytes; not all are UTF-8
     if isinstance(source, str | os.PathLike):
-        original = Original(name, Path(os.path.abspath(source)), _digest(data))  # noqa: PTH100 - the link's own path
+        original = Original(name, path=Path(os.path.abspath(source)), digest=_digest(data))  # noqa: PTH100 - the link's own path
     else:
         original = Original(name, data=data)
     return LoadedDocument(data, name, original=original)
