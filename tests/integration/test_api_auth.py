@@ -106,4 +106,4 @@ async def test_pages_that_may_call_send_the_documented_headers_and_see_the_docum
             assert not {"x-other", "x-stainless-<b>"} & set(refused.headers["access-control-allow-headers"].split(", "))
         read = await api.client.post("/ocr", files={"file": png()}, headers={"origin": "https://app.example"})
     exposed = {name.strip() for name in read.headers["access-control-expose-headers"].split(",")}
-    assert exposed >= {"X-Request-ID", "X-Inkgate-Status", "X-Inkgate-Pages", "Retry-After"}
+    assert exposed >= {"X-Request-ID", "X-Inkgate-Status", "X-Inkgate-Pages", "X-Inkgate-Page-Count", "Retry-After"}

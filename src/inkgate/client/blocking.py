@@ -30,7 +30,7 @@ from inkgate.client.requests import (
     ReadKeywords,
     options_given,
 )
-from inkgate.client.streams import PageStream, Summary, count_pages
+from inkgate.client.streams import PageStream, Summary, count_of
 from inkgate.codec import parse_document, parse_page
 from inkgate.fields.asked import FieldsAsked, ModelT, Schema
 from inkgate.telemetry.state import State
@@ -38,12 +38,13 @@ from inkgate.types import PageResult
 
 
 class Pages:
-    """The pages of a document as they are read; iterate once with `for`. `count`: their number, None if unknown.
-    `summary` is available after the last page.
+    """The pages of a document as they are read; iterate once with `for`. `count`: their number, None if unknown;
+    `page_count`: that of the whole document. `summary` is available after the last page.
     """
 
     def __init__(self, answer: httpx.Response, url: str) -> None:
-        self.count = count_pages(answer)
+        self.count = count_of(answer, "x-inkgate-pages")
+        self.page_count = count_of(answer, "x-inkgate-page-count")
         self._answer = answer
         self._url = url
         self._stream = PageStream(url)

@@ -81,7 +81,7 @@ class PageStream:
         return self._summary
 
 
-def count_pages(answer: httpx.Response) -> int | None:
-    """Number of pages to come; None if unknown."""
-    said = answer.headers.get("x-inkgate-pages", "")
+def count_of(answer: httpx.Response, header: str) -> int | None:
+    """The number in a header; None if there is none."""
+    said = answer.headers.get(header, "")
     return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None

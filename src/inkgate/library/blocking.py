@@ -45,10 +45,13 @@ _EVENT_LOOP = (
 
 
 class OcrPages:
-    """The pages of a document as they are read; iterate once. `count`: their number. `notes`: see DocumentResult."""
+    """The pages of a document as they are read; iterate once. `count`: their number; `page_count`, `notes`: see
+    DocumentResult.
+    """
 
     def __init__(self, reading: Reading, portal: BlockingPortal, pid: int) -> None:
         self.count = len(reading.selected)
+        self.page_count = reading.page_count
         self.notes = reading.notes
         self._reading = reading
         self._pages = aiter(reading)

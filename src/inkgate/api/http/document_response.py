@@ -41,6 +41,8 @@ log = structlog.get_logger(__name__)
 STATUS_HEADER = "X-Inkgate-Status"
 PAGES_HEADER = "X-Inkgate-Pages"
 """Number of pages in the stream."""
+PAGE_COUNT_HEADER = "X-Inkgate-Page-Count"
+"""Number of pages of the whole document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ async def stream_pages(
                 raise from_page_error(page.error)
             if not begun:
                 begun = True
-                await _start(send, len(reading.selected))
+                await _start(send, len(reading.selected), reading.page_count)
             await _line(send, show_page(page))
     except InkgateError as failure:
         if not begun:
@@ -231,10 +233,11 @@ def _summary(reading: Reading, error: Problem | None) -> dict[str, Any]:
     }
 
 
-async def _start(send: Send, pages: int) -> None:
+async def _start(send: Send, pages: int, page_count: int) -> None:
     # Without X-Accel-Buffering, nginx would buffer the lines.
     headers = [(b"content-type", NDJSON_TYPE.encode()), (b"x-accel-buffering", b"no"), (b"cache-control", b"no-store")]
-    headers.append((PAGES_HEADER.lower().encode(), str(pages).encode()))
+    for name, count in ((PAGES_HEADER, pages), (PAGE_COUNT_HEADER, page_count)):
+        headers.append((name.lower().encode(), str(count).encode()))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
 
 

@@ -19,7 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from inkgate.api.http.document_response import PAGES_HEADER, STATUS_HEADER
+from inkgate.api.http.document_response import PAGE_COUNT_HEADER, PAGES_HEADER, STATUS_HEADER
 from inkgate.api.http.head import PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER
 from inkgate.api.http.observability import REQUEST_ID_HEADER
 from inkgate.engines.vllm.protocol import IGNORED_HEADER
@@ -256,7 +256,7 @@ class Cors(CORSMiddleware):
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=_HEADERS,
             expose_headers=[
-                *(REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, IGNORED_HEADER),
+                *(REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, PAGE_COUNT_HEADER, IGNORED_HEADER),
                 *("Retry-After", "Location", "Operation-Location", "Idempotent-Replayed"),
             ],
         )
