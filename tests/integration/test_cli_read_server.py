@@ -85,6 +85,26 @@ def test_a_service_finds_fields_and_the_output_is_its_answer(fake: Server, tmp_p
     assert inkgate("extract", str(files[0]), "--key-file", "key").returncode == 2
 
 
+def test_a_service_reads_a_watched_folder(fake: Server, tmp_path: Path) -> None:
+    scans, out = tmp_path / "scans", tmp_path / "out"
+    (scans / "sub").mkdir(parents=True)
+    (scans / "broken.png").write_bytes(png()[:60])
+    (scans / "sub" / "b.pdf").write_bytes(text_pdf(paragraph(), paragraph()))
+    watch = ("watch", str(scans), str(out), "-f", "text,json,docx", "--once", "--poll", "0.1")
+    ended = inkgate(*watch, "--type", "invoice", "--server", fake.url)
+    assert (ended.returncode, b"1 read; 1 failed." in ended.stderr) == (1, True), ended.stderr
+    assert "(image_corrupt)" in (out / "broken.error.txt").read_text()
+    written = {path.name for path in (out / "sub").iterdir()}
+    assert written == {"b.txt", "b.json", "b.docx", "b.fields.json"}
+    assert json.loads((out / "sub" / "b.json").read_bytes())["name"] == "sub/b.pdf"
+    assert json.loads((out / "sub" / "b.fields.json").read_bytes())["document_type"] == "invoice"
+    assert b"0 read; 0 failed." in inkgate(*watch, "--server", fake.url).stderr
+    unknown = inkgate(*watch, "--type", "nonsense", "--server", fake.url)
+    assert (unknown.returncode, b"no document type 'nonsense'" in unknown.stderr) == (2, True)
+    lost = inkgate(*watch, "--server", "http://127.0.0.1:9")
+    assert (lost.returncode, lost.stderr.decode().count("can't be reached")) == (1, 1)
+
+
 def test_no_engine_is_imported_and_no_settings_are_read(fake: Server, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png())
     code = f"""

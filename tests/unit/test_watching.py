@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from inkgate.cli import watching
+from inkgate.cli.watch_here import EngineReader
 from inkgate.cli.watched_folder import FolderInUse, WatchedFolder, WatchEntry, WatchJournal, WatchState, owned
-from inkgate.cli.watching import FolderWatch, WatchCommand
+from inkgate.cli.watching import FolderWatch, ReaderAway, WatchCommand
+from inkgate.concurrency import single_error
 from inkgate.documents.formats import Format
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.library import AsyncOcr, OcrResult, ReadArguments, Source
@@ -49,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def watch_once(folder: Path, ocr: AsyncOcr) -> tuple[int, int]:
     watched = WatchedFolder(folder / "in", folder / "out")
     order = WatchCommand(watched, (Format.TEXT,), None, 2, 0.01, once=True)
-    tally = await FolderWatch(ocr, order, WatchJournal(folder / "out")).run()
+    tally = await FolderWatch(EngineReader(ocr), order, WatchJournal(folder / "out")).run()
     return tally.read, tally.failed
 
 
@@ -80,6 +85,38 @@ async def test_a_failure_of_the_engine_is_tried_three_times_and_a_refused_docume
     (folder / "in" / "refused.png").rename(folder / "in" / "fine.png")
     (folder / "in" / "refused.png").write_bytes(b"123")
     assert await watch_once(folder, ocr) == (1, 1)
+
+
+class AwayAtFirst(EngineReader):
+    """A reader that can't be used for the first looks."""
+
+    looks = 0
+
+    async def results(self, document: Document, order: WatchCommand) -> dict[str, bytes]:
+        self.looks += 1
+        if self.looks <= 4:
+            raise ReaderAway("The service is away.")
+        return await super().results(document, order)
+
+
+async def test_a_reader_that_is_away_is_waited_for_and_no_document_is_to_blame(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "in" / "a.png").write_bytes(b"1")
+    ocr, stop = FaultyOcr(), anyio.Event()
+    order = WatchCommand(WatchedFolder(folder / "in", folder / "out"), (Format.TEXT,), None, 2, 0.01)
+    watch = FolderWatch(reader := AwayAtFirst(ocr), order, WatchJournal(folder / "out"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch.run_until, stop)
+        while not (folder / "out" / "a.txt").exists():
+            await anyio.lowlevel.checkpoint()
+        stop.set()
+    assert (reader.looks, ocr.reads["a.png"]) == (5, 1)
+    assert capsys.readouterr().err.count("Waiting for it.") == 1
+    once = FolderWatch(AwayAtFirst(ocr), replace(order, once=True), WatchJournal(folder / "out"))
+    (folder / "in" / "b.png").write_bytes(b"1")
+    with pytest.raises(ReaderAway), single_error():
+        await once.run()
 
 
 async def test_a_name_that_no_result_can_have_fails_alone(folder: Path) -> None:

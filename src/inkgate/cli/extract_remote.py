@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from inkgate.cli.extract_outputs import FieldsFound
@@ -40,10 +41,18 @@ async def finding_by_service(
 async def _find(
     client: AsyncInkgateClient, asked: FieldsAsked, read_as: ReadAs, source: InputDocument
 ) -> ExtractedFields[dict[str, Any]]:
-    file, patience = source.path if source.path is not None else source.data(), ReadPatience(RETRY_S)
+    file = source.path if source.path is not None else source.data()
+    return await fields_by_service(client, asked, read_as, file, source.relative.name)
+
+
+async def fields_by_service(
+    client: AsyncInkgateClient, asked: FieldsAsked, read_as: ReadAs, file: Path | bytes, name: str
+) -> ExtractedFields[dict[str, Any]]:
+    """The fields of a file, which is sent again while the service refuses it for load. Raises ServiceError."""
+    patience = ReadPatience(RETRY_S)
     while True:
         try:
-            return await client.find_fields(file, asked, source.relative.name, read_as)
+            return await client.find_fields(file, asked, name, read_as)
         except ServiceError as error:
             refused = error
         await patience.pause_awaited(refused)

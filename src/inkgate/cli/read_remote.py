@@ -82,20 +82,20 @@ async def result_or_problem(source: InputDocument, result: Awaitable[T]) -> T | 
     try:
         return await result
     except ServiceError as error:
-        if not _is_about_document(error):
+        if not is_about_document(error):
             raise
-        return _service_problem(source.name, error)
+        return service_problem(source.name, error)
     except OSError as error:
         return os_problem(source, error)
 
 
-def _is_about_document(error: ServiceError) -> bool:
+def is_about_document(error: ServiceError) -> bool:
     """Whether it is about the one document, and not about the service, which would not read the next one either."""
     late = isinstance(error.__cause__, httpx.ReadTimeout)
     return late or isinstance(error, FileUnreadable) or error.status not in {None, 401, 403}
 
 
-def _service_problem(name: str, error: ServiceError) -> str:
+def service_problem(name: str, error: ServiceError) -> str:
     """What went wrong with a document, and what to do, as problem_line says it."""
     if not error.code:
         return f"{name}: {error}"

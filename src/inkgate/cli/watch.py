@@ -12,16 +12,17 @@ from inkgate.cli.configure import (
     EngineOption,
     VllmModelOption,
     VllmUrlOption,
-    configured,
     engine_flags,
     logs_of_command,
 )
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
+from inkgate.cli.read import KeyFileOption, ServerOption, service_or_settings
+from inkgate.settings import Settings
 
 if TYPE_CHECKING:
+    from inkgate.cli.read_remote import ServiceAddress
     from inkgate.cli.watched_folder import WatchJournal
     from inkgate.cli.watching import WatchCommand, WatchTally
-    from inkgate.settings import Settings
 
 FOUND_TYPE = "auto"
 
@@ -55,6 +56,8 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
         float, typer.Option("--poll", min=0.1, max=3600.0, metavar="SECONDS", help="Between two looks at the folder.")
     ] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="End when everything that is there is read.")] = False,
+    server: ServerOption = "",
+    key_file: KeyFileOption = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
@@ -69,25 +72,29 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
     OUT/.inkgate-watch.jsonl says what was read, so that nothing is read twice after a restart. Originals are not
     touched. Ctrl-C finishes the documents that are being read; a second one stops at once.
 
+    With `--server URL`, a running service reads them, with the same results. It is waited for while it is away.
+
     Exit status: 0, 1 if a document could not be read, 2 if the arguments are wrong.
     """
     from inkgate.cli.read import chosen_formats
 
-    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
+    flags = engine_flags(engine, vllm_url, vllm_model)
+    reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
     formats = chosen_formats(format or ["markdown"])
     if output.resolve() == folder.resolve():
         raise misuse("IN and OUT are the same folder. Results would be beside the documents.")
     from inkgate.cli.watched_folder import FolderInUse, WatchedFolder, WatchJournal, owned
     from inkgate.cli.watching import WatchCommand
-    from inkgate.library import ExtractArguments
 
-    wanted: ExtractArguments | None = None
-    if fields:
-        wanted = {"type": "" if fields == FOUND_TYPE else fields}
+    wanted = ("" if fields == FOUND_TYPE else fields) if fields else None
     order = WatchCommand(WatchedFolder(folder, output), formats, wanted, jobs, poll_s, once)
     try:
         with owned(output):
-            tally = _run(settings, order, WatchJournal(output))
+            journal = WatchJournal(output)
+            if isinstance(reader, Settings):
+                tally = _run_here(reader, order, journal)
+            else:
+                tally = _run_there(reader, order, journal)
     except FolderInUse as error:
         raise misuse(f"Another `inkgate watch` writes into {output}.") from error
     except OSError as error:
@@ -97,10 +104,42 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
         raise typer.Exit(FAILED)
 
 
-def _run(settings: Settings, order: WatchCommand, journal: WatchJournal) -> WatchTally:
+def _run_there(address: ServiceAddress, order: WatchCommand, journal: WatchJournal) -> WatchTally:
+    """Raises typer.Exit: an argument is wrong, the service can't be used, or Ctrl-C was pressed; OSError."""
+    import anyio
+
+    from inkgate.cli.watch_remote import ServiceReader
+    from inkgate.cli.watching import FolderWatch, ReaderAway
+    from inkgate.client import AsyncInkgateClient, ServiceError
+    from inkgate.concurrency import single_error
+
+    async def run() -> WatchTally:
+        async with AsyncInkgateClient(address.url, address.key) as client:
+            types = await client.document_types()  # says at once that the service is gone or wants another key
+            if order.fields and order.fields not in types:
+                raise misuse(f"The service has no document type {order.fields!r}: {', '.join(sorted(types))}.")
+            _say_watching(order)
+            return await FolderWatch(ServiceReader(client), order, journal).run()
+
+    try:
+        with single_error():
+            return anyio.run(run)
+    except (ServiceError, ReaderAway) as error:
+        raise failure(str(error)) from error
+    except KeyboardInterrupt as error:
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _say_watching(order: WatchCommand) -> None:
+    if not order.once:
+        say(f"Watching {order.watched.folder}. Ctrl-C stops.")
+
+
+def _run_here(settings: Settings, order: WatchCommand, journal: WatchJournal) -> WatchTally:
     """Raises typer.Exit: an argument is wrong, the engine did not start, or Ctrl-C was pressed; OSError."""
     import anyio
 
+    from inkgate.cli.watch_here import EngineReader
     from inkgate.cli.watching import FolderWatch
     from inkgate.concurrency import single_error
     from inkgate.extraction.finder import field_finder
@@ -112,14 +151,13 @@ def _run(settings: Settings, order: WatchCommand, journal: WatchJournal) -> Watc
 
     async def run() -> WatchTally:
         async with AsyncOcr(settings) as ocr:
-            if not order.once:
-                say(f"Watching {order.watched.folder}. Ctrl-C stops.")
-            return await FolderWatch(ocr, order, journal).run()
+            _say_watching(order)
+            return await FolderWatch(EngineReader(ocr), order, journal).run()
 
     try:
         with start_errors(), single_error():
             if order.fields is not None:
-                wanted_fields(field_request(None, order.fields), field_finder(settings).types)
+                wanted_fields(field_request(None, {"type": order.fields}), field_finder(settings).types)
             return anyio.run(run)
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error

@@ -8,23 +8,19 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import say
-from inkgate.cli.read_command import problem_line, task_of
-from inkgate.cli.result_names import ERROR_SUFFIX, FIELDS_SUFFIX
+from inkgate.cli.result_names import ERROR_SUFFIX
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
-from inkgate.documents.files import AnyFormat, FileFormat
-from inkgate.documents.formats import render
-from inkgate.errors import InkgateError, InputRejected
-from inkgate.fields.as_json import document_fields_to_dict
-from inkgate.library import AsyncOcr, ExtractArguments
-from inkgate.types import Document, DocumentResult
+from inkgate.documents.files import AnyFormat
+from inkgate.types import Document
 from inkgate.whole_files import write_whole
 
 _TRIES = 3
@@ -43,7 +39,8 @@ class WatchCommand:
 
     Attributes:
         formats: of the results.
-        fields: to find, which are written as NAME.fields.json; None: none.
+        fields: the document type whose fields are found, and written as NAME.fields.json; empty: of the type that is
+            found; None: none.
         at_once: how many documents are read at the same time.
         poll_s: seconds between two looks at the folder. A document is read once it did not change between two looks.
         once: end when everything that was there is read.
@@ -51,10 +48,35 @@ class WatchCommand:
 
     watched: WatchedFolder
     formats: tuple[AnyFormat, ...]
-    fields: ExtractArguments | None
+    fields: str | None
     at_once: int
     poll_s: float
     once: bool = False
+
+
+class DocumentNotRead(Exception):
+    """A document could not be read. `problem`: a line that says why; `again`: it may be tried again."""
+
+    def __init__(self, problem: str, *, again: bool) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.again = again
+
+
+class ReaderAway(Exception):
+    """What reads the documents can't be used now, whatever the document: it is waited for. Its text says why."""
+
+
+class WatchReader(Protocol):
+    """Reads the documents of a watched folder."""
+
+    async def results(self, document: Document, order: WatchCommand) -> dict[str, bytes]:
+        """The files of a document by their suffixes.
+
+        Raises:
+            DocumentNotRead, ReaderAway
+        """
+        ...
 
 
 @dataclass(slots=True)
@@ -68,8 +90,9 @@ class WatchTally:
 class FolderWatch:
     """One run. `journal` is the caller's; both are used from one event loop."""
 
-    def __init__(self, ocr: AsyncOcr, order: WatchCommand, journal: WatchJournal) -> None:
-        self._ocr = ocr
+    def __init__(self, reader: WatchReader, order: WatchCommand, journal: WatchJournal) -> None:
+        self._reader = reader
+        self._away = False
         self._order = order
         self._journal = journal
         self._threads = Threads("watch", 4)
@@ -83,14 +106,19 @@ class FolderWatch:
 
         Raises:
             OSError: results can't be written. A folder that can't be read any more is waited for.
+            ReaderAway: with `once`.
         """
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_on_signal, stop, _STOPPING, tasks.cancel_scope.cancel)
-            async with anyio.create_task_group() as documents:
-                await self._look(documents, stop)
+            await self.run_until(stop)
             tasks.cancel_scope.cancel()
         return self._tally
+
+    async def run_until(self, stop: anyio.Event) -> None:
+        """As `run`, until `stop` instead of a signal."""
+        async with anyio.create_task_group() as documents:
+            await self._look(documents, stop)
 
     async def _look(self, documents: TaskGroup, stop: anyio.Event) -> None:
         """Looks into the folder, again and again, and starts to read what is new and whole."""
@@ -164,11 +192,14 @@ class FolderWatch:
             if await self._threads.run(version_of, path) != version:
                 return  # it was changed while it was read; the next look finds it
             try:
-                results = await self._results(Document(data, encodable(file)))
-            except InkgateError as error:
-                problem = problem_line(file, error.as_page_error(), error.title)
-                again = not isinstance(error, InputRejected)
+                results = await self._reader.results(Document(data, encodable(file)), self._order)
+            except ReaderAway as error:
+                self._wait_for_reader(file, error)
+                return
+            except DocumentNotRead as error:
+                problem, again = error.problem, error.again
             else:
+                self._away = False
                 if not (reason := await self._threads.run(_write, place, results)):
                     await self._threads.run(self._journal.add, entry)
                     self._tally.read += 1
@@ -185,23 +216,19 @@ class FolderWatch:
         state = WatchState.AGAIN if again else WatchState.FAILED
         await self._threads.run(self._journal.add, replace(entry, state=state))
 
-    async def _results(self, document: Document) -> dict[str, bytes]:
-        """The files of a document by their suffixes. Raises InkgateError."""
-        files: dict[str, bytes] = {}
-        result: DocumentResult | None = None
-        if self._order.fields is not None:
-            found = await self._ocr.extract(document, **self._order.fields)
-            result = found.document
-            answer = document_fields_to_dict(found.extraction, result)
-            files[FIELDS_SUFFIX] = json.dumps(answer, ensure_ascii=False, indent=2).encode() + b"\n"
-        if result is None:
-            result = await self._ocr.read(document, task=task_of(self._order.formats))
-        for wanted in self._order.formats:
-            if isinstance(wanted, FileFormat):
-                files[wanted.suffix] = await self._ocr.file(document, result, wanted)
-            else:
-                files[wanted.suffix] = await self._threads.run(render, result, wanted)
-        return files
+    def _wait_for_reader(self, file: str, error: ReaderAway) -> None:
+        """Has the document looked at again later: it is not to blame. Raises ReaderAway with `once`."""
+        if self._order.once:
+            raise error
+        if not self._away:
+            say(f"{error} Waiting for it.")
+        self._away = True
+        self._not_before[file] = anyio.current_time() + _PAUSE_S
+
+
+def fields_file(answer: object) -> bytes:
+    """The fields of a document as a file."""
+    return json.dumps(answer, ensure_ascii=False, indent=2).encode() + b"\n"
 
 
 def _write(place: Path, files: dict[str, bytes]) -> str:
