@@ -26,6 +26,7 @@ from inkgate.engines.vllm.presets import known_presets
 from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, Code
 from inkgate.settings import (
     BrokerSettings,
+    ExtensionSinkSettings,
     ObjectsSinkSettings,
     PipelineSettings,
     TableSinkSettings,
@@ -79,6 +80,7 @@ NAMED: dict[str, tuple[str, type[Branch]]] = {
     'sinks.NAME]` with `kind = "table"': (str(TableSinkSettings.__doc__), TableSinkSettings),
     'sinks.NAME]` with `kind = "topic"': (str(TopicSinkSettings.__doc__), TopicSinkSettings),
     'sinks.NAME]` with `kind = "objects"': (str(ObjectsSinkSettings.__doc__), ObjectsSinkSettings),
+    'sinks.NAME]` with `kind = "extension"': (str(ExtensionSinkSettings.__doc__), ExtensionSinkSettings),
 }
 """Tables of which there may be several, each with a name of its own."""
 
@@ -273,7 +275,8 @@ def _allowed(field: FieldInfo) -> str:
         choices = ", ".join(f"`{value}`" for kind in kinds for value in kind.get("enum", ()))
         return f"list of {choices or _TYPES[schema['items']['type']] + 's'}"
     if schema["type"] == "object":
-        return f"table of {_TYPES[schema['additionalProperties']['type']]}s"
+        inside = schema["additionalProperties"]
+        return f"table of {_TYPES[inside['type']]}s" if "type" in inside else "table"
     bounds = [f"{sign}{schema[key]}" for key, sign in _BOUNDS.items() if key in schema]
     return " ".join([_TYPES[schema["type"]], *bounds])
 

@@ -95,7 +95,8 @@ INPUT_CODES: dict[str, Code] = {
         "A setting of the engine is missing", "Set what is named above; see docs/reference/settings.md."
     ),
     "extension_invalid": Code(
-        "An engine or policy of your own can't be used", "Correct what is named above; see docs/guides/extending.md."
+        "An engine, policy or sink of your own can't be used",
+        "Correct what is named above; see docs/guides/extending.md.",
     ),
     "engine_unknown": Code("There is no such engine or model", "Leave `model` out, or name one that /v1/models lists."),
     "feature_unavailable": Code("This is not available", "Leave it out of the request, or run an engine that has it."),

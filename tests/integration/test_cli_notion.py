@@ -44,7 +44,7 @@ async def test_a_folder_becomes_rows_and_again_the_same_rows(tmp_path: Path) -> 
     (tmp_path / "b.pdf").write_bytes(pdf(2))
     (tmp_path / "broken.png").write_bytes(png()[:60])
     async with served(TextReceiptEngine()) as service, notion_double() as double:
-        arguments = (DATABASE, str(tmp_path), "--type", "receipt", "--server", service.url)
+        arguments = (DATABASE, str(tmp_path), "--type", "receipt", "--server", service.url, "--rate", "1000")
         lacking = await run(double, *arguments)
         assert lacking.exit_code == 2
         assert "`File` (files)" in lacking.stderr

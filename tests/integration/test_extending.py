@@ -1,7 +1,10 @@
-"""The examples of docs/guides/extending.md: an engine, a policy, a wire format and a way in outside of the package."""
+"""The examples of docs/guides/extending.md: an engine, a policy, a wire format, a sink and a way in of another
+package.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -20,6 +23,7 @@ from inkgate.settings import Settings, load_settings
 from inkgate.types import Document, PageError, PageResult, Task
 from support.api_client import png, running_api, tiff
 from support.fake_engine import FakeEngine
+from support.jobs_api import ALPHA, KEYS, jobs_api, submit, until
 
 pytestmark = pytest.mark.anyio
 
@@ -201,3 +205,20 @@ async def test_nonsense_of_a_layer_fails_its_page_and_no_other() -> None:
         first, second = (await reading.all()).pages
     assert first.error is not None
     assert (first.error.code, second.text) == ("engine_failed", "read for ada")
+
+
+async def test_a_sink(tmp_path: Path) -> None:
+    sinks = {"own": {"kind": "extension", "make": "summary_files:SummaryFiles", "options": {"folder": str(tmp_path)}}}
+    pipelines = {"all": {"sinks": ["own"], "tenant": f"key:{KEYS['key_hashes'][0][:12]}"}}
+    async with jobs_api(tmp_path / "jobs", auth=KEYS, sinks=sinks, pipelines=pipelines) as api:
+        job = await submit(api, png(), ALPHA, pipeline="all")
+        with anyio.fail_after(60):
+            await until((tmp_path / f"{job['id']}.json").exists)
+    assert json.loads((tmp_path / f"{job['id']}.json").read_text()) == {"name": "scan.tiff", "data": None}
+
+
+async def test_a_sink_that_is_none_is_refused_at_the_start(tmp_path: Path) -> None:
+    sinks = {"own": {"kind": "extension", "make": f"{__name__}:Echo"}}
+    with pytest.raises(InputRejected, match=r"`sinks\.own\.make`"):
+        async with jobs_api(tmp_path, sinks=sinks):
+            pass

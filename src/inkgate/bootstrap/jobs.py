@@ -20,7 +20,7 @@ from inkgate.jobs.machine import jobs_folder
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
 from inkgate.jobs.sinks.build import build_sinks
-from inkgate.jobs.sinks.relay import Relay, RelaySettings
+from inkgate.jobs.sinks.relay import Relay, RelayLoads, RelaySettings
 from inkgate.jobs.store import JobStore
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.watch import JobParts, JobsWatch
@@ -112,7 +112,7 @@ async def running_jobs(
             sinks,
             service.document,
             RelaySettings(poll_s=settings.jobs.poll_s),
-            load_fields=reviews.published,
+            also=RelayLoads(reviews.published, service.source),
         )
         tasks += [BackgroundTask("jobs_worker", worker.run), BackgroundTask("jobs_relay", relay.run)]
     watch = JobsWatch(service.store, settings, JobParts(worker, relay, intake))

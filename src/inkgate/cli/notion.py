@@ -59,6 +59,16 @@ def notion(  # noqa: PLR0913 - one parameter for each option of the command
     create_columns: Annotated[
         bool, typer.Option("--create-columns", help="Make columns that are missing.", rich_help_panel=_WRITE)
     ] = False,
+    rate: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            max=1000,
+            metavar="REQUESTS",
+            help="Requests a second. Notion allows 3, for all that use the token.",
+            rich_help_panel=_WRITE,
+        ),
+    ] = 3.0,
     jobs: Annotated[int, typer.Option("-j", min=1, max=64, help="How many documents to read at once.")] = 2,
     pages: PagesOption = None,
     server: ServerOption = "",
@@ -90,7 +100,7 @@ def notion(  # noqa: PLR0913 - one parameter for each option of the command
     flags = engine_flags(engine, vllm_url, vllm_model)
     reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
     wanted = extract_arguments(type, schema, fields, pages)
-    target = _target(database, column or [], create_columns=create_columns)
+    target = _target(database, column or [], rate, create_columns=create_columns)
     try:
         target.check()
     except NotionMisfit as error:
@@ -104,7 +114,7 @@ def notion(  # noqa: PLR0913 - one parameter for each option of the command
         raise typer.Exit(FAILED)
 
 
-def _target(database: str, columns: Sequence[str], *, create_columns: bool) -> NotionTarget:
+def _target(database: str, columns: Sequence[str], rate: float, *, create_columns: bool) -> NotionTarget:
     from inkgate.integrations.notion.calls import API_URL, NotionAccess
     from inkgate.integrations.notion.connect import NotionTarget
 
@@ -117,7 +127,8 @@ def _target(database: str, columns: Sequence[str], *, create_columns: bool) -> N
         if not (equals and name.strip() and value.strip()):
             raise misuse(f"--column {each}: write it as NAME=VALUE, such as Total=fields.total.")
         chosen[name.strip()] = value.strip()
-    access = NotionAccess(token, os.environ.get(URL_VARIABLE, "").strip() or API_URL)  # noqa: TID251
+    url = os.environ.get(URL_VARIABLE, "").strip() or API_URL  # noqa: TID251
+    access = NotionAccess(token, url, rate)
     return NotionTarget(access, database, chosen, create_columns=create_columns)
 
 

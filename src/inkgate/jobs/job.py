@@ -12,7 +12,7 @@ from typing import Any
 
 from inkgate.caller import Priority
 from inkgate.settings import PdfText
-from inkgate.types import DocumentResult, Task
+from inkgate.types import Document, DocumentResult, Task
 
 
 class JobState(StrEnum):
@@ -221,6 +221,11 @@ async def _no_fields() -> None:
     """Of a job that finds none."""
 
 
+async def _no_original() -> Document:
+    """Of a delivery that was made without."""
+    raise LookupError
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """A result to deliver to one sink. Made in the transaction that ends the job, delivered at least once.
@@ -231,6 +236,8 @@ class Delivery:
         attempt: from 1.
         load: the document; not called by sinks that don't need it. Raises LookupError if no page has a result.
         fields: what was found in the document, with corrections, as published; None: no fields.
+        original: the document as it was read. Raises InputRejected if it is no longer there, EngineFailed if it can't
+            be reached.
     """
 
     id: str
@@ -239,3 +246,4 @@ class Delivery:
     attempt: int
     load: Callable[[], Awaitable[DocumentResult]]
     fields: Callable[[], Awaitable[Mapping[str, Any] | None]] = _no_fields
+    original: Callable[[], Awaitable[Document]] = _no_original

@@ -26,6 +26,7 @@ from inkgate.settings.environment import EnvironmentSource, SettingFileError
 from inkgate.settings.fields import FieldsSettings, TermsSettings, TextModelSettings
 from inkgate.settings.jobs import (
     BrokerSettings,
+    ExtensionSinkSettings,
     JobSettings,
     ObjectsSinkSettings,
     PipelineSettings,
@@ -86,6 +87,7 @@ __all__ = [
     "DocsSettings",
     "EngineSettings",
     "EnvironmentSource",
+    "ExtensionSinkSettings",
     "FetchSettings",
     "FieldsSettings",
     "GpuMonitoring",

@@ -1,9 +1,10 @@
-"""Loads what settings name as `module:name`: engines, layers and wire formats of other packages."""
+"""Loads what settings name as `module:name`: engines, layers, wire formats and sinks of other packages."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from inkgate.errors import InkgateError, InputRejected
 
@@ -14,19 +15,27 @@ def is_extension(name: str) -> bool:
     return bool(module and colon and attribute)
 
 
-_OF_AN_ENGINE = ("name", "start", "read", "stop")
+@dataclass(frozen=True, slots=True)
+class ExtensionPort:
+    """What an extension makes, and the names that it must have."""
+
+    what: str
+    names: tuple[str, ...]
 
 
-def make_extension(name: str, setting: str, argument: object) -> Any:  # noqa: ANN401 - each caller knows what it asks for
-    """The engine that the function or class that `name` refers to makes of `argument`. `setting`: where it stands, for
-    messages.
+ENGINE_PORT: Final = ExtensionPort("engine", ("name", "start", "read", "stop"))
+SINK_PORT: Final = ExtensionPort("sink", ("__aenter__", "__aexit__", "deliver"))
+
+
+def make_extension(name: str, setting: str, *arguments: object, port: ExtensionPort = ENGINE_PORT) -> Any:  # noqa: ANN401 - each caller knows what it asks for
+    """What the function or class that `name` refers to makes of `arguments`. `setting`: where it stands, for messages.
 
     Raises:
         InputRejected: "extension_invalid": it can't be imported, raised, or made something else.
     """
     make = load_extension(name, setting)
     try:
-        return _checked(make(argument))
+        return _checked(make(*arguments), port)
     except InkgateError:
         raise
     except Exception as error:  # whatever its code raises
@@ -34,10 +43,10 @@ def make_extension(name: str, setting: str, argument: object) -> Any:  # noqa: A
         raise InputRejected("extension_invalid", detail) from error
 
 
-def _checked(engine: Any) -> Any:  # noqa: ANN401 - what another package made
-    if missing := [f"`{each}`" for each in _OF_AN_ENGINE if not hasattr(engine, each)]:
-        raise TypeError(f"{type(engine).__name__} is no engine, it has no {', '.join(missing)}")
-    return engine
+def _checked(made: Any, port: ExtensionPort) -> Any:  # noqa: ANN401 - what another package made
+    if missing := [f"`{each}`" for each in port.names if not hasattr(made, each)]:
+        raise TypeError(f"{type(made).__name__} is no {port.what}, it has no {', '.join(missing)}")
+    return made
 
 
 def load_extension(name: str, setting: str) -> Any:  # noqa: ANN401 - each caller knows what it asks for

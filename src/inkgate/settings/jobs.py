@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validator, model_validator
 
 from inkgate.format_names import AnyFormat, Format
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
+from inkgate.settings.extensions import is_extension
 
 _FOLDER = re.compile(r"(?:(?:s3|gs|az|memory|https?)://[^\s?#/@]+|abfss?://[^\s?#/@]+@[^\s?#/@]+|file://)(/[^\s?#]*)?")
 _DATABASE = re.compile(r"(sqlite:///|postgresql(\+psycopg)?://).+")
@@ -245,8 +246,25 @@ class ObjectsSinkSettings(Branch):
     formats: tuple[AnyFormat, ...] = Field((Format.JSON,), min_length=1, description="One object for each format.")
 
 
+class ExtensionSinkSettings(Branch):
+    """Results go to a sink of your own, or of `inkgate.integrations`."""
+
+    kind: Literal["extension"]
+    make: str = Field(description="What makes the sink, as `module:name`.")
+    options: dict[str, JsonValue] = Field({}, description="What else it needs to know.")
+    secret: SecretStr = Field(SecretStr(""), description="A key or password, which is never shown.")
+
+    @field_validator("make")
+    @classmethod
+    def _is_named(cls, make: str) -> str:
+        if not is_extension(make):
+            raise ValueError("write it as `module:name`")
+        return make
+
+
 SinkSettings = Annotated[
-    WebhookSinkSettings | TableSinkSettings | TopicSinkSettings | ObjectsSinkSettings, Field(discriminator="kind")
+    WebhookSinkSettings | TableSinkSettings | TopicSinkSettings | ObjectsSinkSettings | ExtensionSinkSettings,
+    Field(discriminator="kind"),
 ]
 
 

@@ -61,10 +61,13 @@ class NotionRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NotionAccess:
-    """A connection of a workspace. `token`: its secret. `url`: of the API."""
+    """A connection of a workspace. `token`: its secret. `url`: of the API. `requests_per_s`: the share of what Notion
+    allows that is used here.
+    """
 
     token: str = field(repr=False)
     url: str = API_URL
+    requests_per_s: float = REQUESTS_PER_S
 
 
 class NotionPace:
@@ -150,7 +153,7 @@ async def notion_calls(access: NotionAccess, pace: NotionPace | None = None) -> 
         client=httpx.AsyncClient(verify=_trusted()),
     )
     try:
-        yield NotionCalls(client, pace or NotionPace())
+        yield NotionCalls(client, pace or NotionPace(access.requests_per_s))
     finally:
         await client.aclose()
 

@@ -13,6 +13,7 @@ from inkgate.jobs.sinks.topic import TopicSink
 from inkgate.jobs.sinks.webhook import WebhookOptions, WebhookSink
 from inkgate.jobs.worker import WEBHOOK
 from inkgate.settings import (
+    ExtensionSinkSettings,
     ObjectsSinkSettings,
     Settings,
     SinkSettings,
@@ -20,6 +21,7 @@ from inkgate.settings import (
     TopicSinkSettings,
     WebhookSinkSettings,
 )
+from inkgate.settings.extensions import SINK_PORT, make_extension
 
 
 def build_sinks(
@@ -29,7 +31,7 @@ def build_sinks(
     Called on the event loop.
 
     Raises:
-        InputRejected: "feature_unavailable": a package that a sink needs is not installed.
+        InputRejected: "feature_unavailable": a package that a sink needs is not installed; "extension_invalid".
     """
     builder = _Builder(settings, objects, clock, make_file)
     webhooks = settings.webhooks
@@ -59,6 +61,9 @@ class _Builder:
             case ObjectsSinkSettings():
                 names = ObjectNames(name, self._settings.pipelines)
                 return ObjectsSink(name, settings, names, self._objects, self._make_file)
+            case ExtensionSinkSettings():
+                sink: Sink = make_extension(settings.make, f"sinks.{name}.make", name, settings, port=SINK_PORT)
+                return sink
 
     def _webhook(self, settings: WebhookSinkSettings) -> Sink:
         """The operator's own, which may be at a private address."""

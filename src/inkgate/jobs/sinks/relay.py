@@ -28,7 +28,7 @@ from inkgate.jobs.sinks.base import DeliverLater, DeliverNever, Sink
 from inkgate.jobs.store import Due
 from inkgate.jobs.worker import WEBHOOK
 from inkgate.serving.breaker import Breaker, BreakerSettings
-from inkgate.types import DocumentResult, DocumentStatus
+from inkgate.types import Document, DocumentResult, DocumentStatus
 
 log = structlog.get_logger(__name__)
 
@@ -86,6 +86,14 @@ class RelaySettings:
     breaker: BreakerSettings = BreakerSettings(least=5, target_s=8.0, open_s=5.0, open_most_s=120.0, good=1)
 
 
+@dataclass(frozen=True, slots=True)
+class RelayLoads:
+    """What sinks may load of a job beside its result: its fields as published, if it has some, and what it read."""
+
+    fields: Callable[[Job], Awaitable[Mapping[str, Any] | None]]
+    original: Callable[[Job], Awaitable[Document]]
+
+
 class Relay:
     """Delivers what is due. `run` is a background task; entering and leaving it enters and leaves the sinks.
 
@@ -100,12 +108,10 @@ class Relay:
         load: Callable[[Job], Awaitable[DocumentResult]],
         settings: RelaySettings | None = None,
         jitter: Callable[[], float] = random.random,
-        load_fields: Callable[[Job], Awaitable[Mapping[str, Any] | None]] | None = None,
+        also: RelayLoads | None = None,
     ) -> None:
-        """`load`: the document of an ended job. `load_fields`: its fields as published, if it has some. `jitter`:
-        random numbers in [0, 1).
-        """
-        self._load_fields = load_fields
+        """`load`: the document of an ended job. `jitter`: random numbers in [0, 1). `also`: what else a job has."""
+        self._also = also
         self.outcomes: Counter[tuple[str, DeliveryOutcome]] = Counter()
         self._outbox = outbox
         self._sinks = sinks
@@ -214,8 +220,9 @@ class Relay:
         if not due.job.state.ended:
             raise DeliverLater("the job was retried meanwhile and has not ended yet")
         delivery = Delivery(due.id, due.sink, due.job, due.attempt, partial(self._document, due.job))
-        if self._load_fields is not None:
-            delivery = replace(delivery, fields=partial(self._load_fields, due.job))
+        if self._also is not None:
+            fields, original = partial(self._also.fields, due.job), partial(self._also.original, due.job)
+            delivery = replace(delivery, fields=fields, original=original)
         never: DeliverNever | None = None
         try:
             async with self._endpoints.use(due):
