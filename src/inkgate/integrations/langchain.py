@@ -7,6 +7,7 @@ for document in InkgateLoader("scan.pdf", server="http://127.0.0.1:7860").lazy_l
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from pathlib import PurePath
 from typing import Unpack
 
@@ -49,8 +50,9 @@ class InkgateLoader(BaseLoader):
 
     async def alazy_load(self) -> AsyncIterator[Document]:
         """As `lazy_load`, without blocking the event loop."""
-        async for text in load_awaited(source_files(self._files), self._options):
-            yield _document(text)
+        async with aclosing(load_awaited(source_files(self._files), self._options)) as texts:
+            async for text in texts:
+                yield _document(text)
 
 
 class InkgateParser(BaseBlobParser):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import aclosing
 from functools import partial
 from pathlib import PurePath
 from typing import Any, Protocol, Unpack
@@ -92,8 +93,7 @@ class InkgateReader(BaseReader):
         """As `load_data`, without blocking the event loop. At most `concurrency` calls read at once, others wait:
         SimpleDirectoryReader calls it for all of its files together.
         """
-        async with self._slots.here():
-            texts = load_awaited(_sources(file_path, fs), self._options)
+        async with self._slots.here(), aclosing(load_awaited(_sources(file_path, fs), self._options)) as texts:
             return [_document(text, extra_info) async for text in texts]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -80,8 +80,8 @@ def load(files: Iterable[SourceFile], options: LoaderOptions) -> Iterator[Loaded
         ahead.close()
 
 
-async def load_awaited(files: Iterable[SourceFile], options: LoaderOptions) -> AsyncIterator[LoadedText]:
-    """As `load`, for async code on asyncio."""
+async def load_awaited(files: Iterable[SourceFile], options: LoaderOptions) -> AsyncGenerator[LoadedText, None]:
+    """As `load`, for async code on asyncio. Close it: contextlib.aclosing."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     ahead = ReadAhead(files, options, partial(_tell, loop, changed))
     try:
