@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from inkgate.block_image import BlockImage
 from inkgate.coordinates import Coordinates, as_sent, as_upright
+from inkgate.diagram import Diagram
 from inkgate.table_html import html_of
 from inkgate.term_correction import TermCorrection
 from inkgate.types import (
@@ -182,6 +183,7 @@ def _block(block: Block) -> Json:
         "stamp": None if block.stamp is None else _stamp(block.stamp),
         "checkbox": None if block.checkbox is None else _checkbox(block.checkbox),
         "image": None if block.image is None else _image(block.image),
+        "diagram": None if block.diagram is None else _diagram(block.diagram),
         "error": None if block.error is None else _error(block.error),
     }
 
@@ -216,6 +218,16 @@ def _image(image: BlockImage) -> Json:
         "width": image.width,
         "height": image.height,
         "base64": image.base64,
+    }
+
+
+def _diagram(diagram: Diagram) -> Json:
+    return {
+        "kind": diagram.kind,
+        "mermaid": encodable(diagram.mermaid),
+        "check": diagram.check.value,
+        "problem": encodable(diagram.problem),
+        "repairs": [repair.value for repair in diagram.repairs],
     }
 
 

@@ -75,7 +75,8 @@ INPUT_CODES: dict[str, Code] = {
         "The Content-Type is not accepted here", "Send application/json or multipart/form-data."
     ),
     "not_acceptable": Code(
-        "The format asked for does not exist", "Ask for text, markdown, json, hocr, alto, csv, pdf, docx or xlsx."
+        "The format asked for does not exist",
+        "Ask for text, markdown, json, hocr, alto, csv, mermaid, pdf, docx or xlsx.",
     ),
     "format_unavailable": Code(
         "The format asked for can't be written here", "Install inkgate[files] there, or ask for another format."

@@ -16,6 +16,7 @@ class Format(StrEnum):
     HOCR = "hocr"
     ALTO = "alto"
     CSV = "csv"
+    MERMAID = "mermaid"
 
     @property
     def suffix(self) -> str:
@@ -30,6 +31,8 @@ class Format(StrEnum):
     @property
     def task_kind(self) -> TaskKind:
         """The task kind whose result has everything that the format shows."""
+        if self is Format.MERMAID:
+            return TaskKind.CHART
         return TaskKind.PARSE if self in {Format.MARKDOWN, Format.CSV} else TaskKind.TEXT
 
 
@@ -40,6 +43,7 @@ _SUFFIXES = {
     Format.HOCR: ".hocr",
     Format.ALTO: ".alto.xml",
     Format.CSV: ".csv",
+    Format.MERMAID: ".mmd",
 }
 
 _MEDIA_TYPES = {
@@ -50,6 +54,7 @@ _MEDIA_TYPES = {
     Format.HOCR: "text/html; charset=utf-8",
     Format.ALTO: "application/xml",
     Format.CSV: "text/csv; charset=utf-8",
+    Format.MERMAID: "text/vnd.mermaid; charset=utf-8",
 }
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from inkgate.block_image import BlockImage
+from inkgate.diagram import Diagram
 from inkgate.term_correction import TermCorrection
 
 JsonValue = str | int | float | bool | None
@@ -240,6 +241,7 @@ class Block:
         barcode, stamp, checkbox: of a block of this type; None for other types.
         image: of a block of PICTURE_TYPES; None for other types, if not requested (`Task.images`), and beyond the
             limits of a page and a document.
+        diagram: of a figure that is one, from engines that read charts; None for others.
         error: why this block was not read, for engines that read block by block; its text is then empty or partial.
     """
 
@@ -257,6 +259,7 @@ class Block:
     stamp: Stamp | None = None
     checkbox: CheckMark | None = None
     image: BlockImage | None = None
+    diagram: Diagram | None = None
 
 
 class LeftOutReason(StrEnum):
@@ -330,7 +333,8 @@ class PageResult:
         source: `ocr`, or `text_layer` if the text inside a PDF was used.
         lines: in reading order.
         words: of `text`, in order, from engines that report words without positions; else they are in `lines`.
-        blocks: in reading order, then those of MARK_TYPES; None if not requested (Task kinds other than PARSE).
+        blocks: in reading order, then those of MARK_TYPES; None if not requested: Task kinds other than PARSE,
+            and a CHART that is no diagram.
         text: plain text in reading order, with an empty line between paragraphs.
         markdown: None if not requested.
         fields: values of `Task.fields` by name, as JSON values; None if not requested.

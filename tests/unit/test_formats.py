@@ -24,7 +24,7 @@ def document(*pages: PageResult) -> DocumentResult:
 
 def test_each_format_has_its_own_suffix_and_a_media_type() -> None:
     suffixes = {kind.suffix for kind in Format}
-    assert suffixes == {".txt", ".md", ".json", ".hocr", ".alto.xml", ".csv"}
+    assert suffixes == {".txt", ".md", ".json", ".hocr", ".alto.xml", ".csv", ".mmd"}
     assert all("/" in kind.media_type for kind in Format)
 
 
@@ -35,7 +35,7 @@ def test_formats_that_show_blocks_ask_for_layout() -> None:
 @strategies.examples
 @given(strategies.documents())
 def test_every_result_has_every_format(result: DocumentResult) -> None:
-    may_be_empty = {Format.TEXT, Format.MARKDOWN, Format.CSV}
+    may_be_empty = {Format.TEXT, Format.MARKDOWN, Format.CSV, Format.MERMAID}
     for kind in Format:
         assert render(result, kind).decode("utf-8").endswith("\n") or kind in may_be_empty
     codes = CharacterCodes()

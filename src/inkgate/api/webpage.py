@@ -25,7 +25,7 @@ from inkgate.layout.whole_document import finished
 
 API_PATH = "/ui/api"
 
-Written = Literal["text", "markdown", "json", "hocr", "alto", "csv", "docx", "xlsx"]
+Written = Literal["text", "markdown", "json", "hocr", "alto", "csv", "mermaid", "docx", "xlsx"]
 """Formats that are made of the result alone; a searchable PDF needs the file."""
 
 router = APIRouter(prefix=API_PATH, include_in_schema=False)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from inkgate.documents.files import AnyFormat
     from inkgate.documents.pages import PageSelection
 
-FORMATS = "text|markdown|json|hocr|alto|csv|pdf|docx|xlsx"
+FORMATS = "text|markdown|json|hocr|alto|csv|mermaid|pdf|docx|xlsx"
 SKIPPED_SHOWN = 10
 AT_ONCE_BY_SERVICE = 4
 SERVICE = "Read by a service"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def task_of(formats: Iterable[AnyFormat]) -> TaskKind:
     """The task whose result has everything that all the formats show."""
     kinds = {wanted.task_kind for wanted in formats}
-    return TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT
+    return next((kind for kind in (TaskKind.PARSE, TaskKind.CHART) if kind in kinds), TaskKind.TEXT)
 
 
 @dataclass(frozen=True, slots=True)

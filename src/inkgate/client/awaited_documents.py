@@ -16,7 +16,7 @@ from inkgate.documents.rendered import RenderedDocument
 from inkgate.format_names import Format, format_for, format_named
 from inkgate.layout.image_links import with_all_images_embedded
 
-_MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV)
+_MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV, Format.MERMAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class AsyncSourceOf:
 
 @dataclass(frozen=True, slots=True)
 class AsyncClientDocument(RenderedDocument):
-    """A document that the service read. Text, Markdown, JSON and CSV are made here; the service makes other formats out
-    of the file. `render` of hOCR and ALTO needs NumPy, which inkgate-client does not install.
+    """A document that the service read. Text, Markdown, JSON, CSV and Mermaid are made here; the service makes
+    other formats out of the file. `render` of hOCR and ALTO needs NumPy, which inkgate-client does not install.
     """
 
     source: AsyncSourceOf = field(kw_only=True, repr=False, compare=False)
@@ -57,8 +57,8 @@ class AsyncClientDocument(RenderedDocument):
 
     async def save(self, path: str | os.PathLike[str], format: str = "") -> None:  # noqa: A002 - the option's name
         """Writes the document to `path`, in the format that its suffix tells: `.txt`, `.md`, `.json`, `.hocr`,
-        `.alto.xml`, `.csv`, `.pdf` (searchable), `.docx` or `.xlsx`. An existing file is replaced. Markdown has the
-        images of figures inside, if they were asked for.
+        `.alto.xml`, `.csv`, `.mmd`, `.pdf` (searchable), `.docx` or `.xlsx`. An existing file is replaced. Markdown has
+        the images of figures inside, if they were asked for.
 
         Raises:
             OSError: it can't be written.

@@ -188,8 +188,8 @@ class InkgateClient:
         name: str = "",
         **options: Unpack[ReadKeywords],
     ) -> bytes:
-        """As `read`, as a file in `format`: `text`, `markdown`, `json`, `hocr`, `alto`, `csv`, `pdf`, `docx` or `xlsx`,
-        as the service makes it. Raises ServiceError.
+        """As `read`, as a file in `format`, as the service makes it: `text`, `markdown`, `json`, `hocr`, `alto`, `csv`,
+        `mermaid`, `pdf`, `docx` or `xlsx`. Raises ServiceError.
         """
         read_as = options_given(read_as, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)

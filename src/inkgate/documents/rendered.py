@@ -31,7 +31,7 @@ class RenderedDocument(DocumentResult):
         *,
         marks: bool = False,
     ) -> bytes:
-        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto` or `csv`. Raises ValueError for
-        another. `marks`: mark doubtful words and blocks in the Markdown.
+        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto`, `csv` or `mermaid`. Raises
+        ValueError for another. `marks`: mark doubtful words and blocks in the Markdown.
         """
         return render(marked_document(self) if marks else self, Format(format), coordinates)

@@ -72,6 +72,7 @@ def document_contents(own: Json, line: str) -> Json:
         "text/html": {"schema": {"type": "string", "description": "hOCR"}},
         "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
         "text/csv": {"schema": {"type": "string", "description": "The tables"}},
+        "text/vnd.mermaid": {"schema": {"type": "string", "description": "The diagrams"}},
         **{kind.media_type: {"schema": {"type": "string", "format": "binary"}} for kind in FileFormat},
     }
 

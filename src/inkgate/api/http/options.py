@@ -59,6 +59,7 @@ _BY_MEDIA_TYPE: dict[str, Shape] = {
     "application/vnd.hocr+html": Format.HOCR,
     "application/alto+xml": Format.ALTO,
     "text/csv": Format.CSV,
+    "text/vnd.mermaid": Format.MERMAID,
     **{kind.media_type: kind for kind in FileFormat},
 }
 _BY_PLAIN_TYPE: dict[str, Shape] = {"text/html": Format.HOCR, "application/xml": Format.ALTO}
@@ -211,9 +212,9 @@ class OcrOptions(BaseModel):
         """The task kind that yields what was requested and what `shape` shows."""
         kind = TaskKind(self.task) if self.task else TaskKind.TEXT
         needed = TaskKind.TEXT if isinstance(shape, Native) else shape.task_kind
-        if kind is TaskKind.TEXT and (self.blocks or self.images(shape) or needed is TaskKind.PARSE):
-            return TaskKind.PARSE
-        return kind
+        if kind is not TaskKind.TEXT:
+            return kind
+        return TaskKind.PARSE if self.blocks or self.images(shape) else needed
 
     def images(self, shape: Shape) -> bool:
         """Whether figures are wanted as images, and `shape` shows them."""

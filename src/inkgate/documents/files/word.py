@@ -38,6 +38,10 @@ _MOST_COLUMNS = 63
 """Limit of Word. Wider tables become lines of text."""
 
 
+_SOURCE_FONT = "Courier New"
+"""Of a diagram's source."""
+
+
 def render(result: DocumentResult) -> bytes:
     """The document as a .docx file. Pages begin on new pages. Blocking, some 10 ms for each page."""
     import docx
@@ -72,6 +76,8 @@ def _add_block(document: WordDocument, block: Block, dpi: float | None) -> None:
     if block.image is not None and block.type is BlockType.FIGURE:
         _add_picture(document, block.image, (block.box[2] - block.box[0]) / (dpi or _DPI_UNKNOWN))
         _add_paragraphs(document, beside_image(block))
+    elif block.diagram is not None:
+        document.add_paragraph().add_run(printable(block.diagram.mermaid)).font.name = _SOURCE_FONT
     elif block.table is not None and block.table.columns <= _MOST_COLUMNS:
         _add_table(document, block.table)
     elif block.type is BlockType.TITLE:

@@ -6,14 +6,19 @@ docs/reference/formats.md shows an example of each, how pages are separated, and
 from __future__ import annotations
 
 from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import csv, json, markdown, text
+from inkgate.documents.formats import csv, json, markdown, mermaid, text
 from inkgate.format_names import Format
 from inkgate.types import DocumentResult
 
 __all__ = ["Format", "render"]
 
 
-_PLAIN = {Format.TEXT: text.render, Format.MARKDOWN: markdown.render, Format.CSV: csv.render}
+_PLAIN = {
+    Format.TEXT: text.render,
+    Format.MARKDOWN: markdown.render,
+    Format.CSV: csv.render,
+    Format.MERMAID: mermaid.render,
+}
 
 
 def render(

@@ -275,7 +275,10 @@ class PpOcr:
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, tables, ruling, arrange."""
         if task.kind not in KINDS:
-            raise InputRejected("task_unsupported", f"The embedded engine does not support {task.kind.value!r}.")
+            from inkgate.engines.vllm.presets import presets_with  # only for the message
+
+            detail = f"The embedded engine does not support {task.kind.value!r}. {presets_with(task.kind)}"
+            raise InputRejected("task_unsupported", detail)
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
         reading = PageRead(

@@ -12,7 +12,10 @@ from inkgate.types import Block, LeftOut, LeftOutReason
 
 def blocks_of_answer(answer: ParsedAnswer) -> tuple[Block, ...]:
     """The blocks, in the answer's order."""
-    return tuple(Block(each.type, each.box, (), each.text, each.markdown, level=each.level) for each in answer.blocks)
+    return tuple(
+        Block(each.type, each.box, (), each.text, each.markdown, level=each.level, diagram=each.diagram)
+        for each in answer.blocks
+    )
 
 
 def page_numbers(blocks: Sequence[Block]) -> tuple[LeftOut, ...]:

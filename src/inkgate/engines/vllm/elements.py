@@ -112,6 +112,7 @@ def _block_of(element: Element, level: int | None) -> Block:
         confidence=None if element.read is None else mean_confidence(element.read.words),
         type_confidence=element.region.confidence,
         error=None if element.failure is None else element.failure.as_page_error(),
+        diagram=None if element.read is None else element.read.answer.diagram,
     )
     if level is not None and block.text:
         return replace(block, markdown=f"{'#' * level} {join_lines(block.markdown.lstrip('# ').splitlines())}")

@@ -15,9 +15,10 @@ from inkgate.engines.vllm.client import ChatClient, model_unknown_error
 from inkgate.engines.vllm.elements import ElementReader
 from inkgate.engines.vllm.image_read import ImageReader, PageReader
 from inkgate.engines.vllm.preset import Preset
+from inkgate.engines.vllm.presets import presets_with
 from inkgate.engines.vllm.protocol import ServerTimeouts
 from inkgate.engines.vllm.upstream import Upstream
-from inkgate.errors import EngineFailed
+from inkgate.errors import EngineFailed, InputRejected
 from inkgate.layout.base import Layout
 from inkgate.page import Page
 from inkgate.settings import ReadingMode, VllmSettings
@@ -104,7 +105,11 @@ class Vllm:
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. An incomplete answer has `error` set, see PageReader and ElementReader."""
-        self._preset.plan(task.kind, task.fields, task.language)  # reports an unsupported task before anything else
+        if task.kind not in self._preset.tasks:
+            known = ", ".join(self._preset.tasks)
+            detail = f"{self.name} does not support {task.kind}; it supports: {known}. {presets_with(task.kind)}"
+            raise InputRejected("task_unsupported", detail)
+        self._preset.plan(task.kind, task.fields, task.language)  # reports wrong options before anything else
         if self._reader is None:
             raise EngineFailed("engine_unavailable", "The engine has not been started.")
         if self._fleet.pages is not None:

@@ -296,7 +296,8 @@ def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: S
     answer = read.answer
     asked = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT
     parse = task.kind is TaskKind.PARSE
-    blocks = blocks_of_answer(answer) if parse else ()
+    charted = task.kind is TaskKind.CHART and answer.diagram is not None
+    blocks = blocks_of_answer(answer) if parse or charted else ()
     left_out = page_numbers(blocks)
     markdown = answer.text if answer.markdown is None else answer.markdown
     return PageResult(
@@ -305,7 +306,7 @@ def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: S
         height=page.size.height,
         dpi=page.dpi,
         lines=read.lines,
-        blocks=blocks if parse else None,
+        blocks=blocks if parse or charted else None,
         text=answer.text,
         markdown=(page_markdown(blocks, left_out) if blocks else markdown) if asked else None,
         header=running_text(blocks, BlockType.HEADER),

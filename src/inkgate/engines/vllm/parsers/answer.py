@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from inkgate.diagram import Diagram
 from inkgate.errors import EngineFailed
 from inkgate.types import BlockType, Box, Line, Point, Quad, Size
 
@@ -46,6 +47,7 @@ class PlacedBlock:
         level: of a title, 1 to 6.
         label: the model's own name for the type.
         rotation: degrees clockwise (0, 90, 180, 270) by which the block must be rotated to be upright.
+        diagram: of a chart that is one.
     """
 
     type: BlockType
@@ -55,6 +57,7 @@ class PlacedBlock:
     level: int | None = None
     label: str = ""
     rotation: int = 0
+    diagram: Diagram | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,11 @@ class ParsedAnswer:
     lines: tuple[PlacedText, ...] = ()
     fields: Mapping[str, object] | None = None
     blocks: tuple[PlacedBlock, ...] = ()
+
+    @property
+    def diagram(self) -> Diagram | None:
+        """The first diagram; None if there is none."""
+        return next((block.diagram for block in self.blocks if block.diagram is not None), None)
 
     def scaled(self, seen: Size, size: Size) -> ParsedAnswer:
         """The same answer with coordinates in pixels of `size` instead of `seen`, the size of the same image."""

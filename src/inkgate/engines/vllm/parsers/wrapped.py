@@ -29,5 +29,10 @@ def tagged_markdown(output: str, size: Size) -> ParsedAnswer:
 
 def unfenced_markdown(output: str, size: Size) -> ParsedAnswer:
     """Markdown that may be in a code fence as a whole, as general models write it."""
+    return markdown(unfenced(output), size)
+
+
+def unfenced(output: str) -> str:
+    """The output without a code fence around all of it."""
     fenced = _FENCED.match(output)
-    return markdown(fenced[1] if fenced and "\n```" not in fenced[1] else output, size)
+    return fenced[1] if fenced and "\n```" not in fenced[1] else output

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from inkgate.engines.vllm.preset import Preset
 from inkgate.errors import InputRejected
+from inkgate.types import TaskKind
 
 
 def known_presets(folder: Path | None = None) -> tuple[Preset, ...]:
@@ -47,6 +48,12 @@ def find_preset(name: str, folder: Path | None = None) -> Preset:
 def preset_names(folder: Path | None = None) -> list[str]:
     """The names of all presets, sorted. Raises ValueError, as `known_presets`."""
     return sorted({preset.name for preset in known_presets(folder)})
+
+
+def presets_with(kind: TaskKind) -> str:
+    """Which of inkgate's own presets support the task, in a sentence."""
+    names = sorted(preset.name for preset in known_presets() if kind in preset.tasks)
+    return f"Presets that support {kind}: {', '.join(names) or 'none'}."
 
 
 def _shipped_modules() -> Iterator[ModuleType]:

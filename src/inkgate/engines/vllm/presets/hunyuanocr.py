@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.parsers.answer import json_fields
+from inkgate.engines.vllm.parsers.chart import chart
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
 from inkgate.engines.vllm.parsers.spotting import spotting_hunyuan, spotting_json
@@ -23,7 +24,7 @@ PARSE = TaskPrompt(
 TEXT = TaskPrompt("提取图中的文字。", plain)
 TABLE = TaskPrompt("把图中的表格解析为HTML。", markdown)
 FORMULA = TaskPrompt("识别图片中的公式，用LaTeX格式表示。", formula)
-CHART = TaskPrompt("解析图中的图表，对于流程图使用Mermaid格式表示，其他图表使用Markdown格式表示。", markdown)
+CHART = TaskPrompt("解析图中的图表，对于流程图使用Mermaid格式表示，其他图表使用Markdown格式表示。", chart)
 SPOT_JSON = TaskPrompt(
     "检测并识别图中所有的文字行，请按从上到下、从左到右的阅读顺序进行识别。 输出格式为 JSON 数组，每个元素必须包含："
     '"box": [xmin, ymin, xmax, ymax]（坐标需归一化到 [0, 1000] 范围内）；"text": "识别出的文字内容"。 '

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.parsers.blocks import mineru_layout
+from inkgate.engines.vllm.parsers.chart import chart
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
 from inkgate.engines.vllm.parsers.otsl import otsl_table
@@ -45,7 +46,7 @@ MINERU_2_5 = Preset(
             "\nTable Recognition:", otsl_table, sampling=replace(SAMPLING, frequency_penalty=0.005)
         ),
         TaskKind.FORMULA: TaskPrompt("\nFormula Recognition:", formula),
-        TaskKind.CHART: TaskPrompt("\nImage Analysis:", markdown),
+        TaskKind.CHART: TaskPrompt("\nImage Analysis:", chart),
     },
     others={
         "layout": TaskPrompt("\nLayout Detection:", mineru_layout, sampling=LAYOUT_SAMPLING, limits=LAYOUT_LIMITS),

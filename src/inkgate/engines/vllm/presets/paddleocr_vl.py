@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inkgate.engines.vllm.images import ImageLimits
+from inkgate.engines.vllm.parsers.chart import chart
 from inkgate.engines.vllm.parsers.latex import formula
-from inkgate.engines.vllm.parsers.markdown import chart_table, markdown, plain
+from inkgate.engines.vllm.parsers.markdown import markdown, plain
 from inkgate.engines.vllm.parsers.otsl import otsl_table
 from inkgate.engines.vllm.parsers.spotting import spotting_paddle
 from inkgate.engines.vllm.preset import ELEMENTS, Launch, Preset, Sampling, TaskPrompt
@@ -26,7 +27,7 @@ TASKS_1_0 = {
     TaskKind.PARSE: TaskPrompt("OCR:", markdown),
     TaskKind.TABLE: TaskPrompt("Table Recognition:", otsl_table),
     TaskKind.FORMULA: TaskPrompt("Formula Recognition:", formula),
-    TaskKind.CHART: TaskPrompt("Chart Recognition:", chart_table),
+    TaskKind.CHART: TaskPrompt("Chart Recognition:", chart),
 }
 TASKS_1_5 = {
     **TASKS_1_0,

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.parsers.answer import json_fields
+from inkgate.engines.vllm.parsers.chart import chart
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import plain
 from inkgate.engines.vllm.parsers.spotting import spotting_json
@@ -29,7 +30,9 @@ TASKS = {
     TaskKind.TABLE: TaskPrompt("Convert the table in this image to HTML. Output only the HTML.", unfenced_markdown),
     TaskKind.FORMULA: TaskPrompt("Convert the formula in this image to LaTeX. Output only the LaTeX.", formula),
     TaskKind.CHART: TaskPrompt(
-        "Convert the data of the chart in this image to a Markdown table. Output only the table.", unfenced_markdown
+        "Convert the chart in this image. Write a flowchart, or another diagram of boxes and arrows, as Mermaid; of "
+        "any other chart, write the data as a Markdown table. Output only the Mermaid or the table.",
+        chart,
     ),
     TaskKind.EXTRACT: TaskPrompt(
         "Find these values in the image and output them as JSON. Copy each exactly as it is printed; write null for a "
