@@ -159,7 +159,7 @@ def test_a_bad_file_is_told_in_plain_words_beside_good_ones(
         shoot(page, "error")
         page.locator("#files .file.failed button[title='Try again']").last.click()
         expect(problem).to_contain_text("The image is damaged")
-        page.click("#clear")
+        page.click("#forget")
         expect(page.locator("#read.empty")).to_be_visible()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from pathlib import Path
@@ -18,7 +19,7 @@ SAMPLE = ROOT / "examples" / "report.png"
 LETTER = ROOT / "src" / "inkgate" / "ui" / "assets" / "samples" / "letter.pdf"
 BROKEN = ROOT / "tests" / "data" / "images" / "broken.png"
 AXE = ROOT / ".setup" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
-KEY = "kept-in-this-tab-only"
+KEY, OTHER_KEY = "kept-in-this-tab-only", "of-somebody-else"
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 
 pytestmark = pytest.mark.real
@@ -28,9 +29,25 @@ def done(page: Page, count: int = 1) -> None:
     expect(page.locator("#files .file.done")).to_have_count(count)
 
 
+def another_key_forgets_what_was_read(page: Page) -> None:
+    page.reload()
+    done(page, 2)
+    page.click("#key-button")
+    page.fill("#key-input", OTHER_KEY)
+    page.keyboard.press("Enter")
+    expect(page.locator("#read.empty")).to_be_visible()
+    expect(page.locator("html[data-restored]")).to_be_attached()
+    give(page, LETTER)
+    done(page)
+    page.click("#key-button")
+    page.click("#key-forget")
+    expect(page.locator("#read.empty")).to_be_visible()
+    expect(page.locator("#key-dialog")).to_be_visible()
+
+
 def test_with_keys_and_below_a_sub_path_the_page_asks_for_a_key_and_calls_nothing_else(browser: Browser) -> None:
-    digest = hashlib.sha256(KEY.encode()).hexdigest()
-    with running_page(INKGATE_AUTH__KEY_HASHES=f'["{digest}"]', INKGATE_SERVER__ROOT_PATH="/tools/ocr") as server:
+    digests = json.dumps([hashlib.sha256(key.encode()).hexdigest() for key in (KEY, OTHER_KEY)])
+    with running_page(INKGATE_AUTH__KEY_HASHES=digests, INKGATE_SERVER__ROOT_PATH="/tools/ocr") as server:
         with visit(browser, server, path="/tools/ocr/") as page:
             assert page.url == f"{server.url}/tools/ocr/ui/"
             asked: list[str] = []
@@ -59,10 +76,8 @@ def test_with_keys_and_below_a_sub_path_the_page_asks_for_a_key_and_calls_nothin
             expect(page.locator(".chart").first).to_be_visible()
             kept = page.evaluate("[JSON.stringify(localStorage), document.cookie, document.body.outerHTML]")
             assert KEY not in "".join(kept)
-            page.click("#key-button")
-            page.click("#key-forget")
+            another_key_forgets_what_was_read(page)
             give(page, SAMPLE)
-            expect(page.locator("#key-dialog")).to_be_visible()
             page.click("#key-cancel")
             expect(page.locator("#files .file.failed .state")).to_contain_text("API key")
             assert [url for url in asked if not url.startswith((f"{server.url}/tools/ocr/", "blob:"))] == []

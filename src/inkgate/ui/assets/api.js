@@ -3,6 +3,7 @@ import { $, make, icon } from "./dom.js";
 import { word, session, detailWords, problemWords } from "./words.js";
 
 export const home = new URL("../", location.href);
+const ACCEPTED = "inkgate-key-accepted";
 export const keyOf = () => session.get("inkgate-key");
 const authorization = () => (keyOf() ? { Authorization: "Bearer " + keyOf() } : {});
 
@@ -49,8 +50,9 @@ export async function request(method, path, { json, body, headers, signal } = {}
       if (stopped(error)) throw error;
       throw unreachable();
     }
-    if (answer.ok) return answer;
+    if (answer.ok) { if (used) session.set(ACCEPTED, "1"); return answer; }
     const problem = await problemOf(answer);
+    if (answer.status === 401 && keyOf() !== used) continue; // another request asked for it meanwhile
     if (answer.status !== 401 || !(await askKey(Boolean(used)))) throw problem;
   }
 }
@@ -153,19 +155,33 @@ function close(answer) {
   answerKey(answer);
 }
 
-export function startKeys() {
+// Another key is another person, perhaps: `forget` removes what was kept, and the page starts again.
+// A key that was never accepted has nothing to forget, and requests wait for the right one.
+export function startKeys(forget) {
+  const change = async (key) => {
+    const before = keyOf();
+    if (before && before !== key && session.get(ACCEPTED)) {
+      await forget();
+      session.set("inkgate-key", key);
+      session.set(ACCEPTED, "");
+      history.replaceState(null, "", location.pathname + location.search);
+      location.reload();
+      return;
+    }
+    session.set("inkgate-key", key);
+    close(Boolean(key));
+  };
   $("key-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const key = $("key-input").value.trim();
     $("key-input").value = "";
     if (!key) return;
     if (!/^[!-~]+$/.test(key)) { $("key-wrong").textContent = word("key_wrong"); return; } // a header can't carry it
-    session.set("inkgate-key", key);
-    close(true);
+    change(key);
   });
   $("key-cancel").addEventListener("click", () => close(false));
   $("key-dialog").addEventListener("cancel", (event) => { event.preventDefault(); close(false); });
-  $("key-forget").addEventListener("click", () => { session.set("inkgate-key", ""); close(false); });
+  $("key-forget").addEventListener("click", () => change(""));
   $("key-button").addEventListener("click", () => askKey(false));
   $("key-button").hidden = !keyOf();
 }

@@ -25,7 +25,7 @@ let last = 0;
 
 export class Doc {
   constructor(blob, name) {
-    Object.assign(this, { id: "d" + (last += 1), blob, name, size: blob ? blob.size : 0, job: "", pictures: new Pictures({ blob }) });
+    Object.assign(this, { id: `${Date.now()}-${String((last += 1)).padStart(6, "0")}`, blob, name, size: blob ? blob.size : 0, job: "", pictures: new Pictures({ blob }) });
     this.reset();
   }
 
@@ -34,6 +34,19 @@ export class Doc {
     const doc = new Doc(blob || null, job.name);
     doc.job = job.id;
     return doc;
+  }
+
+  // A document that this tab had before a reload, as `row` said it.
+  static restored({ row, file, pages }) {
+    const { options, ...own } = row;
+    return Object.assign(new Doc(file, row.name), own, { pages, options });
+  }
+
+  // What a reload keeps beside the file and the pages. Passwords are not kept.
+  row() {
+    const { id, name, size, job, status, count, summary, problem, edited, took } = this;
+    const { password: _, ...options } = this.options || {};
+    return { id, name, size, job, status, count, summary, problem, edited, took, options };
   }
 
   reset() {

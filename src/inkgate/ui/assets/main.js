@@ -2,7 +2,7 @@
 import { $, tabs } from "./dom.js";
 import { loadWords } from "./words.js";
 import { get, startKeys } from "./api.js";
-import { drawOptions, options, startRead, take, openJob, whereabouts } from "./read.js";
+import { drawOptions, forget, options, restore, startRead, take, openJob, whereabouts } from "./read.js";
 import { learn, service } from "./documents.js";
 import { learnTypes, reviewJob, showReviews, startExtract, takeForFields } from "./extract.js";
 import { addJobs, showJobs, startJobs } from "./jobs.js";
@@ -52,7 +52,7 @@ function startDropping(show) {
 async function start() {
   startLook();
   await loadWords();
-  startKeys();
+  startKeys(forget);
   const show = tabs($("views"), (name) => {
     view = name;
     document.body.dataset.view = name;
@@ -70,6 +70,7 @@ async function start() {
   const wanted = location.hash.slice(1);
   const linked = /^job\/([\w-]{1,100})$/.exec(wanted);
   if (VIEWS.includes(wanted)) show(wanted);
+  const restored = restore();
   document.documentElement.dataset.ready = "1";
   try {
     await learn();
@@ -78,6 +79,7 @@ async function start() {
     $("extract-later-row").hidden = !service.jobs;
     await learnTypes();
   } catch { /* each request says what is wrong */ }
+  await restored;
   if (linked) openJob(await get("v1/jobs/" + linked[1]).catch(() => ({ id: linked[1], name: linked[1] })), null);
 }
 

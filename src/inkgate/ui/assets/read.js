@@ -1,15 +1,17 @@
 // The view "Read": files in, their pages beside what was read.
 import { $, make, icon, sizeOf, copyText, confirmAt, save, announce } from "./dom.js";
-import { word, number, duration, fillWords, onLanguage } from "./words.js";
+import { word, number, duration, fillWords, onLanguage, session } from "./words.js";
 import { againButton, problemBox, toldOf } from "./api.js";
 import { Viewer } from "./viewer.js";
 import { boxesOf, Result } from "./result.js";
 import { Doc, ensurePictures, fileOf, Reading, service, SUFFIXES } from "./documents.js";
 import { doubtsOf } from "./corrections.js";
 import { Finder } from "./find.js";
+import { Kept } from "./kept.js";
 import { zipOf } from "./zip.js";
 
 const MOST_FILES = 200;
+const PLACE = "inkgate-place";
 const TASKS = ["parse", "text", "table", "formula", "chart", "spot", "extract", "translate"];
 
 let docs = [];
@@ -17,7 +19,7 @@ let selected = null;
 let at = 0; // the page that is shown, by its place in the document's pages
 let chosenByHand = false;
 let picked = null; // the entry that is lit up: {page, id}
-let reading, viewer, result, finder;
+let reading, viewer, result, finder, kept;
 
 export const shownName = () => (selected ? selected.name : "");
 export const recent = () => docs.filter((doc) => doc.ended && !doc.job);
@@ -34,11 +36,13 @@ export function options() {
 
 export function startRead() {
   reading = new Reading(changed);
+  kept = new Kept(() => { $("kept-not").hidden = false; });
+  $("forget").addEventListener("click", () => { [...docs].forEach(remove); $("kept-not").hidden = true; });
   viewer = new Viewer($("viewer"), (id) => result.pick(id));
   result = new Result($("result"), {
     onPick: (id) => pick(id),
-    onChange: () => { selected.edited = true; drawBoxes(); drawBar(); },
-    onView: () => { drawBoxes(); finder.paint(); },
+    onChange: () => { selected.edited = true; kept.putPage(selected.row(), page(), at); drawBoxes(); drawBar(); },
+    onView: () => { notePlace(); drawBoxes(); finder.paint(); },
   });
   finder = new Finder($("find"), $("find-count"), {
     pages: () => (selected ? selected.pages : []), at: () => at, root: () => result.panels[result.view], idOf: (line) => result.idOf(line),
@@ -64,7 +68,6 @@ export function startRead() {
   $("again").addEventListener("click", () => reading.add(selected, options()));
   $("stop").addEventListener("click", () => docs.forEach((doc) => reading.stop(doc)));
   $("retry-failed").addEventListener("click", () => docs.filter((doc) => doc.status === "failed").forEach((doc) => reading.add(doc, options())));
-  $("clear").addEventListener("click", () => [...docs].forEach(remove));
   $("copy-page").addEventListener("click", () => copy($("copy-page"), () => Result.source(page(), result.view)));
   $("copy-document").addEventListener("click", () => copy($("copy-document"), wholeText));
   for (const [list, name, run] of [["downloads", "data-format", download], ["downloads-all", "data-all", downloadAll]]) {
@@ -89,6 +92,31 @@ export function take(list) {
   for (const doc of fresh) reading.add(doc, options());
 }
 
+// Where the visitor is, for a reload.
+function notePlace() { session.set(PLACE, selected ? JSON.stringify({ id: selected.id, at, view: result.view }) : ""); }
+
+// The documents that this tab had before a reload. Those that were not read to the end are read again.
+export async function restore() {
+  let place = {};
+  try { place = JSON.parse(session.get(PLACE) || "{}"); } catch { /* it starts at the first */ }
+  const found = (await kept.start()).map((row) => Doc.restored(row));
+  $("kept-text").hidden = !kept.works;
+  document.documentElement.dataset.restored = "1";
+  if (!found.length) return;
+  docs.unshift(...found);
+  if (!selected) {
+    selected = found.find((doc) => doc.id === place.id) || found.at(-1);
+    at = Math.min(Math.max(0, Math.trunc(place.at) || 0), Math.max(0, selected.pages.length - 1));
+    result.showTab(place.view);
+    $("read").classList.remove("empty");
+    drawPage();
+  }
+  drawFiles();
+  for (const doc of found) if (!doc.ended) reading.add(doc, doc.options);
+}
+
+export const forget = () => kept.forget();
+
 export function openJob(job, blob) {
   let doc = docs.find((each) => each.job === job.id);
   if (!doc) { doc = Doc.ofJob(job, blob); docs.push(doc); }
@@ -104,6 +132,7 @@ const readable = () => docs.filter((doc) => doc.ended && doc.pages.length);
 function remove(doc) {
   reading.stop(doc);
   doc.pictures.release();
+  kept.drop(doc.id);
   docs = docs.filter((each) => each !== doc);
   if (doc === selected) { selected = null; select(docs.at(-1) || null); } else drawFiles();
 }
@@ -123,6 +152,7 @@ function changed(doc) {
   $("read").classList.toggle("empty", !docs.length);
   drawFiles();
   if (!docs.includes(doc)) return; // it was removed while it was read
+  if (doc.ended || doc.status === "queued") kept.put(doc.row(), doc.blob, doc.pages);
   if (doc === selected) {
     if (doc.pages.length === 1 && doc.status === "reading") { at = 0; drawPage(); reveal(); } else if (doc.ended || !doc.pages.length) drawPage(true); else drawBar();
   } else if (!chosenByHand && selected && selected.status === "failed" && doc.pages.length) select(doc);
@@ -172,7 +202,7 @@ function drawFiles() {
   }));
   $("stop").hidden = !reading.busy;
   $("retry-failed").hidden = reading.busy || docs.filter((doc) => doc.status === "failed").length < 2;
-  $("clear").hidden = !docs.length || reading.busy;
+  $("kept").hidden = !docs.length;
   $("all").hidden = reading.busy || readable().length < 2;
 }
 
@@ -197,6 +227,7 @@ function drawBar() {
 
 function drawPage(keep = false) {
   const shown = page();
+  notePlace();
   drawBar();
   $("failure").replaceChildren();
   $("pending").hidden = Boolean(shown) || !selected || selected.ended;
