@@ -361,3 +361,20 @@ async def test_what_is_wrong_with_the_settings_is_said() -> None:
         with pytest.raises(NotionMisfit, match="several data sources"):
             async with rows_of(double):
                 pass
+
+
+async def test_a_file_that_notion_refuses_is_sent_again_the_next_time() -> None:
+    async with notion_double() as double, rows_of(double) as rows:
+        double.faults.append(Fault("POST file_uploads", 400))
+        [note] = (await rows.put(a_document())).notes
+        assert note.startswith("the row has no file: Notion answered 400")
+        assert double.values(double.rows[0])["File"] == []
+        assert (await rows.put(a_document())).notes == ()
+        assert double.file(double.rows[0]) == png()
+        assert (await rows.put(a_document())).change is RowChange.UNCHANGED
+
+
+async def test_a_document_without_a_known_type_is_reviewed_by_its_pages() -> None:
+    unknown: dict[str, Any] = {"document_type": None, "status": "needs_review", "data": {}, "fields": {}}
+    document = notion_document(Document(png(), "letter.png"), text_of(1), unknown)
+    assert (document.values["needs_review"].value, document.values["confidence"].value) == (False, 0.8)

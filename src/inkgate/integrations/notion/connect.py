@@ -11,8 +11,8 @@ from inkgate.integrations.notion.calls import NotionAccess, NotionCalls, NotionP
 from inkgate.integrations.notion.columns import NotionColumns, check_columns, find_data_source, notion_id
 from inkgate.integrations.notion.rows import NotionRows
 
-_SMALLEST_LIMIT: Final = 5 * 1024 * 1024
-"""Of files in free workspaces."""
+_LARGEST_FILE: Final = 5 * 1024**3
+"""Of paid workspaces. Notion may not tell the limit of the own one; it then refuses larger files itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ async def connected(calls: NotionCalls, target: NotionTarget) -> NotionRows:
     source = await find_data_source(calls, target.database)
     columns = NotionColumns(calls, source, target.columns, create=target.create_columns)
     await columns.load()
-    return NotionRows(calls, columns, int(limits.get("max_file_upload_size_in_bytes") or _SMALLEST_LIMIT))
+    return NotionRows(calls, columns, int(limits.get("max_file_upload_size_in_bytes") or _LARGEST_FILE))
 
 
 @asynccontextmanager

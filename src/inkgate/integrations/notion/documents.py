@@ -88,8 +88,8 @@ def _confidence(result: DocumentResult, fields: Mapping[str, Any] | None) -> flo
 
 
 def _needs_review(result: DocumentResult, fields: Mapping[str, Any] | None) -> bool:
-    """Once a person has looked at a job, it needs none."""
-    if fields is None:
+    """Once a person has looked at a job, it needs none. A document of no known type has no fields to look at."""
+    if not fields or not fields.get("data"):
         return bool(result.needs_review) or result.status is not DocumentStatus.COMPLETE
     review = fields.get("review")
     return bool((fields["status"] if review is None else review) == "needs_review")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from weakref import WeakValueDictionary
@@ -123,8 +123,9 @@ class NotionRows:
         if row.digests == wanted.digests:
             return RowWritten(row.url, RowChange.UNCHANGED, wanted.notes)
         properties = dict(cells.properties)
-        if cells.file and not row.has_file and not wanted.file_problem:
-            properties[cells.file] = await self._uploaded(document)
+        if not row.has_file:
+            wanted, file = await self._with_file(wanted)
+            properties |= file
         same_text = row.digests[1:] == wanted.digests[1:]
         mark = _mark(document.key, wanted.digests if same_text else ())
         await self._update(row.id, {**properties, **mark})
@@ -133,9 +134,8 @@ class NotionRows:
         return RowWritten(row.url, RowChange.UPDATED, wanted.notes)
 
     async def _create(self, wanted: _Wanted) -> RowWritten:
-        properties = {**wanted.cells.properties, **_mark(wanted.document.key)}
-        if wanted.cells.file and not wanted.file_problem:
-            properties[wanted.cells.file] = await self._uploaded(wanted.document)
+        wanted, file = await self._with_file(wanted)
+        properties = {**wanted.cells.properties, **file, **_mark(wanted.document.key)}
         short = is_flat(wanted.blocks) and len(list(batches(wanted.blocks))) == 1
         page = await self._calls(
             self._calls.client.pages.create,
@@ -221,6 +221,21 @@ class NotionRows:
             most = self._most_file_bytes / 2**20
             return f"the file is larger than the {most:.0f} MB that the workspace allows; the row has none"
         return ""
+
+    async def _with_file(self, wanted: _Wanted) -> tuple[_Wanted, Json]:
+        """The property of the file, if the row is to have it. If Notion refuses it, the row is written without, and the
+        next attempt sends it again.
+        """
+        if not wanted.cells.file or wanted.file_problem:
+            return wanted, {}
+        try:
+            return wanted, {wanted.cells.file: await self._uploaded(wanted.document)}
+        except NotionRefused as error:
+            if error.of_settings:
+                raise
+            problem = f"the row has no file: {error}"
+            digests = _digest([wanted.digests[0], problem]), wanted.digests[1]
+            return replace(wanted, file_problem=problem, digests=digests), {}
 
     async def _uploaded(self, document: NotionDocument) -> Json:
         """The value of a column of files. An upload that no row takes is removed by Notion after an hour."""
