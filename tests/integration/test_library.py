@@ -359,7 +359,9 @@ def test_importing_is_fast_and_all_names_exist() -> None:
     ended = run("import sys, inkgate; print(*sys.modules)")
     heavy = {"anyio", "asyncio", "fastapi", "numpy", "onnxruntime", "openvino", "pydantic", "structlog"}
     assert heavy & set(ended.stdout.split()) == set()
-    assert run("from inkgate import *; print(read.__module__, Task)").stdout.startswith("inkgate.library")
+    named = run("from inkgate import *; print(read.__module__, Task); import sys; print(*sys.modules)").stdout
+    assert named.startswith("inkgate.library")
+    assert {"fastapi", "sqlalchemy"} & set(named.split()) == set()
     assert {getattr(inkgate, name) for name in inkgate.__all__}
     assert set(inkgate.__all__) <= set(dir(inkgate))
 

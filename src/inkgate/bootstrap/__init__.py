@@ -9,10 +9,10 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import anyio
 
-from inkgate.bootstrap.jobs import JobSurroundings, running_jobs
 from inkgate.bootstrap.stack import ServiceParts, build_parts
 from inkgate.bootstrap.state import StateReader
 from inkgate.concurrency import single_error
@@ -21,8 +21,6 @@ from inkgate.engines.base import Engine, started
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.gateway import Gateway
-from inkgate.jobs.intake.arrivals import Intake
-from inkgate.jobs.service import JobService
 from inkgate.pipeline.readiness import Readiness
 from inkgate.pipeline.starting import StartsLater
 from inkgate.reader import Reader
@@ -35,6 +33,11 @@ from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state_collector import StateCollector
 from inkgate.telemetry.tracing import tracer_of
+
+if TYPE_CHECKING:
+    from inkgate.bootstrap.jobs import JobSurroundings
+    from inkgate.jobs.intake.arrivals import Intake
+    from inkgate.jobs.service import JobService
 
 __all__ = ["Service", "ServiceParts", "build_parts", "running", "serve", "work"]
 
@@ -97,6 +100,8 @@ async def running(
 
 
 def _job_surroundings(service: Service) -> JobSurroundings:
+    from inkgate.bootstrap.jobs import JobSurroundings
+
     return JobSurroundings(service.gateway, service.fields)
 
 
@@ -107,6 +112,9 @@ async def _with_jobs(service: Service) -> AsyncIterator[Service]:
     if not settings.jobs.enabled:
         yield service
         return
+    # Imported here, so that what has no jobs, such as a program that reads a file, doesn't load a database toolkit.
+    from inkgate.bootstrap.jobs import running_jobs
+
     async with running_jobs(settings, _job_surroundings(service), service.supervisor, work=settings.jobs.work) as jobs:
         service.observatory.watch_jobs(jobs.watch.state)
         yield replace(service, jobs=jobs.service, intake=jobs.intake)
@@ -123,6 +131,7 @@ async def work(
         EngineFailed: the engine did not start.
     """
     from inkgate.api.http import metrics_server
+    from inkgate.bootstrap.jobs import running_jobs
 
     with tracer_of(settings.tracing), single_error():
         async with running(settings) as service:
