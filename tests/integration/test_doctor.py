@@ -82,7 +82,7 @@ class ServiceUnderTest:
 
 @asynccontextmanager
 async def service(**flags: dict[str, object]) -> AsyncIterator[ServiceUnderTest]:
-    settings = load_settings(None, **flags)
+    settings = load_settings(None, **flags, pdf={"warm_workers": 0})
     async with running(settings) as parts:
         transport = httpx.ASGITransport(create_app(parts, settings))
         async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost", timeout=60) as client:

@@ -48,7 +48,7 @@ class Pdf:
 @asynccontextmanager
 async def served(flags: Mapping[str, dict[str, object]]) -> AsyncIterator[tuple[Service, httpx.AsyncClient]]:
     """A service with these settings, and a client of it."""
-    settings = load_settings(None, **flags)
+    settings = load_settings(None, **flags, pdf={"warm_workers": 0})
     async with running(settings) as service:
         app = create_app(service, settings)
         transport = httpx.ASGITransport(app)

@@ -37,7 +37,7 @@ async def served(
     tracer: Tracer, flags: Mapping[str, dict[str, object]]
 ) -> AsyncIterator[tuple[Service, httpx.AsyncClient]]:
     """A service with these settings, whose requests `tracer` records, and a client of it."""
-    settings = load_settings(None, **{"tracing": TRACED, **flags})
+    settings = load_settings(None, **{"tracing": TRACED, **flags}, pdf={"warm_workers": 0})
     async with running(settings) as service:
         app = create_app(service, settings, tracer=tracer)
         transport = httpx.ASGITransport(app)

@@ -92,7 +92,8 @@ async def running_api(
     """The API with the settings in `flags`; `vllm` are those of `engine.vllm`. `observer` gets events; `page` is served
     below /ui. Jobs run only if the settings of `jobs` are given, which need a `folder`.
     """
-    settings = load_settings(None, **flags, engine={"vllm": vllm or {}})
+    pdf = {"warm_workers": 0, **flags.pop("pdf", {})}  # each costs a process, and few tests read a PDF
+    settings = load_settings(None, **flags, pdf=pdf, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight)
     with_context = [structlog.contextvars.merge_contextvars]

@@ -140,5 +140,5 @@ async def job_plant(folder: Path) -> AsyncIterator[Plant]:
     clock = lambda: datetime.now(UTC).timestamp()  # noqa: E731
     store = JobStore(database_url("", folder), clock, SETTINGS.lease_s, SETTINGS.max_queued_pages)
     engine, limits = CountingEngine(), LimitSettings(page_window=WINDOW, max_pages=5)
-    async with store.running(), Opener(limits, PdfSettings()) as opener:
+    async with store.running(), Opener(limits, PdfSettings(warm_workers=0)) as opener:
         yield Plant(store, engine, Documents(), Reader(opener, engine, limits), folder)

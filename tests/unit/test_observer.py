@@ -30,7 +30,7 @@ class BrokenObserver(NoObserver):
 async def test_a_document_is_read_while_every_measure_fails() -> None:
     observer = SafeObserver(BrokenObserver())
     limits = LimitSettings()
-    async with Opener(limits, PdfSettings()) as opener:
+    async with Opener(limits, PdfSettings(warm_workers=0)) as opener:
         reader = Reader(opener, FakeEngine(), limits, observer=observer)
         with capture_logs():
             async with reader.read(Document(encoded(corners(), "PNG"), "a.png"), ReadOptions(), NO_CALLER) as reading:

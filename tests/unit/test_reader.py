@@ -33,7 +33,7 @@ def document(pages: int) -> Document:
 @asynccontextmanager
 async def reader_of(engine: ScriptedEngine, **limits: float) -> AsyncIterator[Reader]:
     settings = LimitSettings.model_validate({"page_window": WINDOW, **limits})
-    async with Opener(settings, PdfSettings()) as opener:
+    async with Opener(settings, PdfSettings(warm_workers=0)) as opener:
         yield Reader(opener, engine, settings)
 
 
