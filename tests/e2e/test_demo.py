@@ -83,6 +83,22 @@ def test_contracts_become_searchable_and_what_was_changed_before_signing_is_foun
         assert all("/Font" in page.resources for page in searchable.pages)
 
 
+def test_scans_dropped_into_a_folder_can_be_searched_by_page(tmp_path: Path) -> None:
+    said = run_once(tmp_path, "archive")
+    read = tmp_path / "inkgate-demo" / "archive" / "read"
+    assert "6 documents, 8 pages" in said
+    assert {path.suffix for path in read.glob("warranty.*")} == {".pdf", ".txt", ".json"}
+    search = [*DEMO, "search", "notice", "period"]
+    found = subprocess.run(search, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert sorted(line.split()[:2] for line in found.stdout.splitlines()[1:]) == [
+        ["lease-signed.pdf", "1"],
+        ["lease-signed.pdf", "2"],
+    ]
+    assert "lease-zh.pdf" in said.partition("search 押金")[2].partition("What to try next")[0]
+    nothing = subprocess.run([*DEMO, "search", "zebra"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (nothing.returncode, nothing.stdout) == (1, "")
+
+
 def test_a_demo_runs_until_ctrl_c_and_leaves_no_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
     own = tmp_path / "own"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
@@ -10,13 +11,18 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from inkgate.cli.demo.changes import TextChange, changes
+from inkgate.cli.demo.command import demo
 from inkgate.cli.demo.folder import MARK, DemoFolder, claimed, sample_bytes, sample_files
+from inkgate.cli.demo.index import PageIndex
 from inkgate.cli.demo.reasons import reasons
 from inkgate.cli.demo.service import DemoRun, jobs_settings, toml_text, write_settings
 from inkgate.client.fields import parse_fields
+from inkgate.documents.formats import Format, render
 from inkgate.documents.sniff import sniff
+from inkgate.types import DocumentResult, PageResult
 
 _MOST_BYTES = 1_500_000
 
@@ -125,3 +131,57 @@ def test_changed_words_are_found_whatever_the_lines_and_pages() -> None:
     assert changes(draft, signed) == [TextChange("repairs of up to", "one", "four", "hundred euros each, and")]
     assert changes(draft, draft.replace("on time", "")) == [TextChange("euros each, and pays", "on time.", "", "")]
     assert changes("EUR 1,450.00.", "EUR 1,540.00") == [TextChange("EUR", "1,450.00.", "1,540.00", "")]
+
+
+def keep_result(folder: Path, name: str, *pages: str) -> Path:
+    read = tuple(PageResult(at, text=text) for at, text in enumerate(pages))
+    path = folder / f"{name}.json"
+    path.write_bytes(render(DocumentResult(name, "image/png", 1, len(pages), "test", read), Format.JSON))
+    return path
+
+
+def hits(index: PageIndex, words: str) -> list[tuple[str, int, str]]:
+    return [(hit.document, hit.page, hit.text) for hit in index.search(words)]
+
+
+def test_words_are_found_on_their_pages_in_any_script(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "index.db")
+    keep_result(tmp_path, "lease.pdf", "The notice period\nis three months.", "Café lamps")
+    keep_result(tmp_path, "zh.png", "月租金：4,200.00 元\n押金：8,400.00 元")
+    (tmp_path / "a.fields.json").write_text("{}")
+    (tmp_path / "other.json").write_text("[1]")
+    index.update(tmp_path)
+    assert hits(index, "NOTICE period") == [("lease.pdf", 1, "The [notice] [period] is three months.")]
+    assert hits(index, "cafe lamp") == [("lease.pdf", 2, "[Café] [lamps]")]
+    assert [(name, page) for name, page, _ in hits(index, "押金")] == [("zh.png", 1)]
+    assert "[押金]" in hits(index, "押金")[0][2]
+    assert "月租金：" in hits(index, "租金")[0][2].replace("[", "").replace("]", "")
+    assert hits(index, "金押") == []
+    assert [each.name for each in index.documents()] == ["lease.pdf", "zh.png"]
+
+
+@pytest.mark.parametrize("words", ["", '"', 'a" OR "b', "text:lamp*", "NOT", "( - ^", "x" * 5000, "\0"])
+def test_no_words_are_a_query_language(tmp_path: Path, words: str) -> None:
+    index = PageIndex(tmp_path / "index.db")
+    keep_result(tmp_path, "b.png", "b")
+    index.update(tmp_path)
+    assert index.search(words) == []
+
+
+def test_results_that_change_or_go_are_followed(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "index.db")
+    path = keep_result(tmp_path, "a.png", "first")
+    index.update(tmp_path)
+    keep_result(tmp_path, "a.png", "second")
+    os.utime(path, ns=(1, 1))
+    index.update(tmp_path)
+    assert (len(hits(index, "first")), len(hits(index, "second"))) == (0, 1)
+    path.unlink()
+    index.update(tmp_path)
+    assert (index.documents(), hits(index, "second")) == ([], [])
+
+
+def test_a_search_without_an_archive_says_what_makes_one(tmp_path: Path) -> None:
+    ended = CliRunner().invoke(demo, ["search", "lamp", "--into", str(tmp_path)])
+    assert (ended.exit_code, "inkgate demo archive" in ended.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []

@@ -30,7 +30,7 @@ class ServiceReader:
         try:
             return await self._results(document, order)
         except ServiceError as error:
-            if not is_about_document(error):
+            if not is_about_document(error) or error.code == "draining":
                 raise ReaderAway(str(error)) from error
             again = error.status is None or error.status == 429 or error.status >= 500
             raise DocumentNotRead(service_problem(document.name, error), again=again) from error

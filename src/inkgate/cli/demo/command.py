@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from inkgate.cli.demo.folder import INTO, DemoFolder, claimed
 
 demo = typer.Typer(
     no_args_is_help=True,
@@ -23,7 +26,6 @@ PortOption = Annotated[
     typer.Option(metavar="PORT", min=0, max=65535, help="Port of the service on this machine. 0: any that is free."),
 ]
 OnceOption = Annotated[bool, typer.Option("--once", help="End after the summary, instead of running until Ctrl-C.")]
-INTO = Path("inkgate-demo")
 
 
 @demo.command("receipts")
@@ -49,7 +51,6 @@ def receipts(
     Starts a service with jobs and a pipeline into an SQLite table, adds the receipts as jobs, and prints the table,
     what a person should look at, and the commands that do the same by hand. Nothing leaves this machine.
     """
-    from inkgate.cli.demo.folder import claimed
     from inkgate.cli.demo.receipts import run_receipts
     from inkgate.cli.demo.service import DemoRun
     from inkgate.cli.inputs import collect
@@ -68,10 +69,50 @@ def contracts(*, into: IntoOption = INTO, port: PortOption = 0, once: OnceOption
     back signed, and compares both texts. Nothing leaves this machine.
     """
     from inkgate.cli.demo.contracts import run_contracts
-    from inkgate.cli.demo.folder import claimed
     from inkgate.cli.demo.service import DemoRun
     from inkgate.cli.inputs import collect
 
     with claimed(into, "contracts") as folder:
         folder.copy_samples("contracts")
         run_contracts(DemoRun(folder, port, once), collect([str(folder.documents)]).sources)
+
+
+@demo.command("archive")
+def archive(*, into: IntoOption = INTO, port: PortOption = 0, once: OnceOption = False) -> None:
+    """Scans that are dropped into a folder become searchable PDFs and text, and can be searched page by page.
+
+    Watches the folder `scans`, into which it drops some documents itself, has the service read what appears there, and
+    keeps an index of all pages, which `inkgate demo search` asks. Nothing leaves this machine.
+    """
+    from inkgate.cli.demo.archive import run_archive
+    from inkgate.cli.demo.service import DemoRun
+
+    with claimed(into, "archive") as folder:
+        run_archive(DemoRun(folder, port, once))
+
+
+@demo.command("search", no_args_is_help=True)
+def search(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="All of them are on the page.")],
+    *,
+    into: IntoOption = INTO,
+) -> None:
+    """Search the pages that `inkgate demo archive` has read, also while it runs.
+
+    Exit status: 0 if a page has the words, 1 if none has, 2 if there is no archive.
+    """
+    from inkgate.cli.demo.archive import Archive, print_hits
+    from inkgate.cli.messages import FAILED, failure, misuse, say
+
+    archive = Archive(DemoFolder(into.absolute() / "archive", str(into / "archive")))
+    if not archive.results.is_dir():
+        raise misuse(f"There is no archive in {into}. `inkgate demo archive` makes one.")
+    try:
+        archive.index.update(archive.results)
+        hits = archive.index.search(" ".join(words))
+    except (OSError, sqlite3.Error) as error:
+        raise failure(f"The index in {archive.folder.shown} can't be used: {error}.") from error
+    if not hits:
+        say("No page has these words.")
+        raise typer.Exit(FAILED)
+    print_hits(hits)

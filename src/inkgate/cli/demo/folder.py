@@ -13,6 +13,7 @@ from inkgate.cli.messages import failure, misuse
 from inkgate.cli.watched_folder import FolderInUse, owned
 from inkgate.whole_files import write_whole
 
+INTO = Path("inkgate-demo")
 MARK = "ABOUT.txt"
 _SAMPLES = files("inkgate.cli.demo") / "samples"
 

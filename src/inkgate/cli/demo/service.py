@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import signal
+import sqlite3
 import tomllib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from types import FrameType
 
 import anyio
 import typer
+from anyio.abc import TaskGroup
 
 from inkgate.cli.configure import configured, logs_of_command
 from inkgate.cli.demo.folder import DemoFolder
@@ -38,11 +43,12 @@ class DemoRun:
 
 @dataclass(frozen=True, slots=True)
 class RunningDemo:
-    """A service that runs, and its client."""
+    """A service that runs, and its client. `background`: tasks that run until the service stops."""
 
     url: str
     client: AsyncInkgateClient
     folder: DemoFolder
+    background: TaskGroup
 
 
 Show = Callable[[RunningDemo], Awaitable[None]]
@@ -113,22 +119,27 @@ def run_demo(run: DemoRun, settings: Settings, show: Show) -> None:
         from inkgate import bootstrap
 
         urls: list[str] = []
-        ready = anyio.Event()
+        ready, showing = anyio.Event(), anyio.CancelScope()
 
         def listens(url: str) -> None:
+            _call_when_stopped(showing.cancel)
             urls.append(url)
             ready.set()
 
         async def shown() -> None:
-            nonlocal ended
             await ready.wait()
-            async with AsyncInkgateClient(urls[0]) as client:
-                await show(RunningDemo(urls[0], client, run.folder))
-            ended = True
-            if run.once:
-                signal.raise_signal(signal.SIGTERM)
-            else:
-                lines.print(f"\nThe service runs on at {urls[0]}. Ctrl-C stops it.")
+            with showing:
+                await show_all()
+
+        async def show_all() -> None:
+            nonlocal ended
+            async with AsyncInkgateClient(urls[0]) as client, anyio.create_task_group() as background:
+                await show(RunningDemo(urls[0], client, run.folder, background))
+                ended = True
+                if run.once:
+                    signal.raise_signal(signal.SIGTERM)
+                else:
+                    lines.print(f"\nThe service runs on at {urls[0]}. Ctrl-C stops it.")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(shown)
@@ -161,6 +172,22 @@ async def submitted(demo: RunningDemo, source: InputDocument, job_as: JobAs) -> 
         return f"{error.title}. {error.detail}"
 
 
+def _call_when_stopped(call: Callable[[], object]) -> None:
+    """Has the signals that stop the service call `call`, too, so that what the demo itself asked for is not waited for.
+    The server, which is running, restores the handlers that were there before its own.
+    """
+    loop = asyncio.get_running_loop()
+
+    def after(handler: Callable[[int, FrameType | None], object], number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(call)
+        handler(number, frame)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        handler = signal.getsignal(number)
+        if callable(handler):
+            signal.signal(number, partial(after, handler))
+
+
 @contextmanager
 def _problems() -> Iterator[None]:
     """Raises typer.Exit: the service can't be used, or a file can't be written."""
@@ -169,6 +196,8 @@ def _problems() -> Iterator[None]:
             yield
     except ServiceError as error:
         raise failure(str(error)) from error
+    except sqlite3.Error as error:
+        raise failure(f"A database of the demo can't be used: {error}.") from error
     except OSError as error:
         raise failure(f"{error.filename or 'A file'}: {error.strerror or error}.") from error
 
