@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -218,6 +218,35 @@ async def test_two_processes_with_the_same_document_leave_one_row(order: tuple[s
         assert len(double.pages) == 2
         assert len(double.values(page)["inkgate"].split()) == 3
         assert len(double.text(page["id"])) == 4
+
+
+async def test_two_processes_that_mend_the_same_row_leave_its_text_once() -> None:
+    async with notion_double() as double, rows_of(double) as one, rows_of(double) as other:
+        double.faults.append(Fault("PATCH blocks/.*", times=9))
+        with pytest.raises(NotionAway):
+            await one.put(a_document(250))
+        double.faults.clear()
+        [page] = double.rows
+        both, waiting = anyio.Event(), [0]
+
+        async def both_have_looked(request: str) -> None:
+            if request == f"PATCH blocks/{page['id']}/children" and not both.is_set():
+                waiting[0] += 1
+                if waiting[0] == 2:
+                    both.set()
+                await both.wait()
+
+        async def put(rows: NotionRows) -> None:
+            with suppress(NotionAway):
+                await rows.put(a_document(250))
+
+        double.before = both_have_looked
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, one)
+            tasks.start_soon(put, other)
+        await one.put(a_document(250))
+        assert double.text(page["id"]) == ["Text read by inkgate", *(f"Paragraph {number}" for number in range(250))]
+        assert len(double.rows) == 1
 
 
 async def test_a_row_in_the_trash_is_made_again() -> None:

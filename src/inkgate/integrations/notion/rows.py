@@ -186,19 +186,31 @@ class NotionRows:
 
     async def _write_text(self, page: str, wanted: _Wanted) -> None:
         """Puts the text in the place of what an attempt before has left, and says that the row is whole."""
-        blocks = self._calls.client.blocks
+        append = self._calls.client.blocks.children.append
         for old in await self._toggles(page):
-            try:
-                await self._calls(blocks.delete, old)
-            except NotionRefused as error:
-                if not error.of_trash:  # it is where it should be
-                    raise
+            await self._delete(old)
         if wanted.blocks:
-            made = await self._calls(blocks.children.append, page, children=[_toggle(())])
+            made = await self._calls(append, page, children=[_toggle(())])
             toggle = made["results"][0]["id"]
             for batch in batches(wanted.blocks):
-                await self._calls(blocks.children.append, toggle, children=batch)
+                await self._calls(append, toggle, children=batch)
+            await self._keep_one_text(page, toggle)
         await self._update(page, _mark(wanted.document.key, wanted.digests))
+
+    async def _keep_one_text(self, page: str, own: str) -> None:
+        """Raises NotionAway: another process has written the text, too, and that one stays."""
+        first, *others = await self._toggles(page) or [own]
+        for other in others:
+            await self._delete(other)
+        if first != own:
+            raise NotionAway("another process writes the same row")
+
+    async def _delete(self, block: str) -> None:
+        try:
+            await self._calls(self._calls.client.blocks.delete, block)
+        except NotionRefused as error:
+            if not error.of_trash:  # it is where it should be
+                raise
 
     async def _toggles(self, page: str) -> list[str]:
         """The blocks that have the text."""
