@@ -7,7 +7,7 @@ import re
 import zipfile
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from support.browser import give, shoot, visit
 from support.images import encoded
@@ -18,11 +18,30 @@ from support.server import Server
 pytestmark = pytest.mark.real
 
 
+def copies_have_no_dead_links_and_a_zip_has_the_images(page: Page) -> None:
+    page.click("#result-tab-source")
+    page.click("#copy-page")
+    expect(page.locator("#copy-page")).to_have_text("Copied")
+    for text in (page.evaluate("navigator.clipboard.readText()"), page.inner_text("#result-source")):
+        assert "Hills in the morning" in text
+        assert "images/" not in text
+    page.click("#result-tab-preview")
+    page.click(".page-bar .menu summary")
+    with page.expect_download() as download:
+        page.click("#downloads [data-format=zip]")
+    with zipfile.ZipFile(download.value.path()) as archive:
+        markdown, image = sorted(archive.namelist())
+        assert markdown == "hills.md"
+        assert f"![Figure]({image})" in archive.read(markdown).decode()
+        assert archive.read(image).startswith((b"\xff\xd8", b"\x89PNG"))
+
+
 def test_figures_are_images_in_the_preview_and_in_files_and_all_documents_go_into_one_zip(
     browser: Browser, page_server: Server
 ) -> None:
     scan = encoded(pictured_page(), "PNG")
     with visit(browser, page_server) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         give(page, ("hills.png", scan))
         expect(page.locator("#files .file.done")).to_have_count(1)
         figure = page.locator("#result-preview .block.figure img")
@@ -33,8 +52,10 @@ def test_figures_are_images_in_the_preview_and_in_files_and_all_documents_go_int
         assert 200 < shown[2] < shown[0]
         expect(page.locator("#result-preview p", has_text="Hills in the morning")).to_have_count(1)
         shoot(page, "figures")
+        copies_have_no_dead_links_and_a_zip_has_the_images(page)
         give(page, ("../hills.png", scan), ("text.pdf", text_pdf(paragraph())))
         expect(page.locator("#files .file.done")).to_have_count(3)
+        expect(page.locator("#files-total")).to_have_text("3 of 3 documents read")
         page.click("#all summary")
         with page.expect_download() as download:
             page.click("#downloads-all [data-all=markdown]")
@@ -91,10 +112,11 @@ def test_the_page_is_shown_while_it_is_read_and_a_jobs_link_survives_a_reload(
             route.abort()
         expect(page.locator("#files .file.failed")).to_have_count(1)
         page.click("#tab-jobs")
-        give(page, ("text.pdf", text_pdf(paragraph())), field="#jobs-input")
-        expect(page.locator("#jobs-rows .badge.good")).to_have_text("done")
-        page.locator("[data-act=show]").click()
-        expect(page.locator("#result-preview")).to_contain_text(re.compile(r"\w{3}"))
+        hills = ("hills.png", encoded(pictured_page(), "PNG"))
+        give(page, hills, ("text.pdf", text_pdf(paragraph())), field="#jobs-input")
+        expect(page.locator("#jobs-total")).to_have_text("2 of 2 documents read")
+        page.locator("tr", has_text="hills.png").locator("[data-act=show]").click()
+        expect(page.locator("#result-preview .block.figure img")).to_have_count(1)
         read = page.locator("#result-preview").inner_text()
         assert "#job/" in page.url
         page.reload()

@@ -109,6 +109,14 @@ def test_a_narrow_screen_shows_the_result_and_nothing_overflows(browser: Browser
         page.click("[data-sample='report.png']")
         done(page)
         expect(page.locator("#viewer .picture")).to_be_in_viewport()
+        expect(page.locator("#result-preview .block").first).to_be_in_viewport(ratio=1)
+        viewer = page.locator("#viewer").bounding_box()
+        assert viewer is not None
+        assert viewer["height"] < 844 * 0.4
+        page.locator("#result-preview .block").last.click()  # scrolls down, and the picture stays in sight
+        expect(page.locator("#viewer polygon.picked")).to_be_in_viewport()
+        expect(page.locator("#result-preview .picked")).to_be_in_viewport(ratio=1)
+        page.evaluate("scrollTo(0, 0)")
         shoot(page, "narrow")
         for view, sign in (("extract", "#extract-choose"), ("jobs", "#jobs-choose"), ("live", ".chart")):
             page.click(f"#tab-{view}")

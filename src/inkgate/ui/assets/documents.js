@@ -3,9 +3,11 @@ import { home, get, linesOf, patiently, Problem, request, stopped, toldOf, uploa
 import { Pictures } from "./viewer.js";
 import { sizeOf, stem } from "./dom.js";
 import { word } from "./words.js";
+import { imageFiles, imageless } from "./figures.js";
+import { zipOf } from "./zip.js";
 
 const AT_ONCE = 2;
-export const SUFFIXES = { markdown: ".md", docx: ".docx", xlsx: ".xlsx", csv: ".csv", text: ".txt", pdf: ".pdf", json: ".json", hocr: ".hocr", alto: ".alto.xml" };
+export const SUFFIXES = { markdown: ".md", zip: ".zip", docx: ".docx", xlsx: ".xlsx", csv: ".csv", text: ".txt", pdf: ".pdf", json: ".json", hocr: ".hocr", alto: ".alto.xml" };
 const PICTURED = new Set(["markdown", "docx"]);
 export const ENDED = new Set(["done", "partial", "failed", "stopped"]);
 
@@ -57,12 +59,12 @@ export class Doc {
 
   get failed() { return this.pages.filter((page) => page.error).length; }
 
-  // The published JSON of the whole document, with corrections. `images`: with those of figures.
-  json(images = true) {
+  // The published JSON of the whole document, with corrections. `figures`: "embedded", "linked" (Markdown has the links alone), or "out".
+  json(figures = "embedded") {
     const end = this.summary || {};
     return {
       schema_version: 1, name: this.name, mime_type: end.mime_type || "", byte_count: end.byte_count || this.size, page_count: end.page_count || this.pages.length,
-      engine: end.engine || (this.pages[0] || {}).engine || "", status: end.status || "partial", notes: end.notes || [], pages: images ? this.pages : this.pages.map(imageless), needs_review: end.needs_review || [],
+      engine: end.engine || (this.pages[0] || {}).engine || "", status: end.status || "partial", notes: end.notes || [], pages: figures === "embedded" ? this.pages : this.pages.map((page) => imageless(page, figures === "linked")), needs_review: end.needs_review || [],
     };
   }
 
@@ -76,10 +78,8 @@ export class Doc {
   }
 }
 
-// The page without the images of its figures, which are most of it.
-function imageless(page) {
-  return (page.blocks || []).some((block) => block.image) ? { ...page, blocks: page.blocks.map((block) => ({ ...block, image: null })) } : page;
-}
+// What is asked for: figures come as images where they are looked for.
+export const withFigures = (options) => (options.task === "parse" ? { ...options, include: "images" } : options);
 
 export function tooLarge(doc) {
   if (!service.maxBytes || doc.size <= service.maxBytes) return null;
@@ -140,7 +140,7 @@ export class Reading {
     await this.send(doc, signal);
     doc.status = "reading";
     this.onChange(doc);
-    await this.take(doc, await this.ask(doc, "ocr", { ...doc.options, ...(doc.options.task === "parse" ? { include: "images" } : {}), format: "ndjson" }, signal));
+    await this.take(doc, await this.ask(doc, "ocr", { ...withFigures(doc.options), format: "ndjson" }, signal));
   }
 
   // Sends a file of which the browser can't show the pages.
@@ -195,19 +195,24 @@ export async function ensurePictures(doc) {
 }
 
 // The document as a file of a format: {name, type, content}. A searchable PDF is made of the file itself, by `reading`.
-// Figures come along as images, unless the format has none, or they were too much to send, or `images` is false.
-export async function fileOf(doc, format, reading, images = true) {
+// Figures come along as images, unless the format has none, or they were too much to send, or `figures` is "out".
+// "zip": Markdown and the files that it links to.
+export async function fileOf(doc, format, reading, figures = PICTURED.has(format) ? "embedded" : "out") {
   const name = stem(doc.name) + SUFFIXES[format];
   if (format === "json") return { name, type: "application/json", content: JSON.stringify(doc.json()) };
+  if (format === "zip") {
+    const { content } = await fileOf(doc, "markdown", reading, "linked");
+    return { name, type: "application/zip", content: await zipOf([{ name: stem(doc.name) + ".md", content }, ...imageFiles(doc.pages)]) };
+  }
   const signal = new AbortController().signal;
-  const answer = format !== "pdf" ? await request("POST", `ui/api/convert?format=${format}`, { body: written(doc, images && PICTURED.has(format)), headers: { "Content-Type": "application/json" } })
+  const answer = format !== "pdf" ? await request("POST", `ui/api/convert?format=${format}`, { body: written(doc, figures), headers: { "Content-Type": "application/json" } })
     : doc.job ? await request("GET", `v1/jobs/${doc.job}/result?format=pdf`) : await reading.ask(doc, "ocr", { ...doc.options, format }, signal);
   return { name, type: answer.headers.get("content-type"), content: await answer.blob() };
 }
 
-function written(doc, images) {
-  const blob = new Blob([JSON.stringify(doc.json(images))]);
-  return images && service.maxBytes && blob.size > service.maxBytes ? written(doc, false) : blob;
+function written(doc, figures) {
+  const blob = new Blob([JSON.stringify(doc.json(figures))]);
+  return figures === "embedded" && service.maxBytes && blob.size > service.maxBytes ? written(doc, "out") : blob;
 }
 
 export const address = () => home.href.replace(/\/$/, "");

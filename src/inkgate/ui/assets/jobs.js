@@ -2,8 +2,8 @@
 import { $, make, announce } from "./dom.js";
 import { word, number, duration, locale, onLanguage } from "./words.js";
 import { get, pageProblem, problemBox, request, toldOf, upload } from "./api.js";
-import { Doc, service, tooLarge } from "./documents.js";
-import { options } from "./read.js";
+import { Doc, service, tooLarge, withFigures } from "./documents.js";
+import { drawTotal, options } from "./read.js";
 
 const EVERY_MS = 2000;
 const LISTED = 50;
@@ -13,6 +13,7 @@ const STATES = { all: [], active: ["queued", "running", "cancelling"], done: ["s
 
 const blobs = new Map(); // files of jobs that were added in this tab, for their pictures
 let shown = false, limit = LISTED, jobs = [], asked = 0, sure = "";
+const added = new Map(); // jobs of the documents that were added last: their states
 let open = () => {}, review = () => {};
 
 export const blobOf = (id) => blobs.get(id) || null;
@@ -51,6 +52,7 @@ async function look() {
     const forecasts = new Map((await Promise.all(waiting.map((job) => get("v1/jobs/" + job.id).catch(() => job)))).map((job) => [job.id, job]));
     if (turn !== asked) return;
     jobs = found.jobs.map((job) => forecasts.get(job.id) || job);
+    for (const job of jobs) if (added.has(job.id)) added.set(job.id, job);
     $("jobs-more").hidden = !found.next || limit >= 1000;
     $("jobs-problem").replaceChildren();
   } catch (error) {
@@ -66,6 +68,8 @@ function draw() {
   $("jobs-table").hidden = !jobs.length;
   const focused = document.activeElement && document.activeElement.dataset.job ? [document.activeElement.dataset.job, document.activeElement.dataset.act] : null;
   $("jobs-rows").replaceChildren(...jobs.map(row));
+  const states = [...added.values()].map((job) => job.state), read = states.filter((state) => STATES.done.includes(state)).length;
+  drawTotal($("jobs-total"), states.length, read, states.filter((state) => STATES.failed.includes(state)).length, states.some((state) => !ENDED.has(state)));
   if (focused) { const again = document.querySelector(`[data-job="${focused[0]}"][data-act="${focused[1]}"]`); if (again) again.focus(); }
 }
 
@@ -84,6 +88,7 @@ function row(job) {
 }
 
 function progress(job, total, saved, failed) {
+  if (!total && !saved && ENDED.has(job.state)) return "";
   if (!total) return ENDED.has(job.state) ? word("job_pages", { count: number(saved) }) : job.state === "queued" ? "" : word("job_opening");
   return [ENDED.has(job.state) && saved === total ? word("job_pages", { count: number(total) }) : word("job_pages_of", { done: number(saved), count: number(total) }), failed ? word("job_failed_pages", { count: number(failed) }) : ""].filter(Boolean).join(" · ");
 }
@@ -120,6 +125,7 @@ async function change(job, method, part, done) {
   sure = "";
   try {
     await request(method, "v1/jobs/" + job.id + part);
+    if (method === "DELETE") added.delete(job.id);
     say(word(done, { name: job.name }));
     await look();
   } catch (error) {
@@ -135,15 +141,18 @@ export async function addJobs(list) {
   const files = [...list].filter((file) => file.size > 0 || file.type);
   let count = 0;
   $("jobs-problem").replaceChildren();
-  for (const file of files) {
+  if (![...added.values()].some((job) => !ENDED.has(job.state))) added.clear();
+  for (const [place, file] of files.entries()) {
+    const said = (percent) => say(word(files.length > 1 ? "job_sending_of" : "job_sending", { name: doc.name, at: number(place + 1), count: number(files.length) }) + percent);
     const doc = new Doc(file, file.name || "image.png");
     const large = tooLarge(doc);
     if (large) { $("jobs-problem").append(problemBox(large, doc.name)); continue; }
-    say(word("job_sending", { name: doc.name }));
+    said("");
     try {
-      const id = await upload(file, doc.name, { signal: new AbortController().signal, onPercent: (percent) => say(word("job_sending", { name: doc.name }) + " " + percent + "%") });
-      const job = await (await request("POST", "v1/jobs", { json: { source: { file_id: id }, name: doc.name, ...options() } })).json();
+      const id = await upload(file, doc.name, { signal: new AbortController().signal, onPercent: (percent) => said(` ${percent}%`) });
+      const job = await (await request("POST", "v1/jobs", { json: { source: { file_id: id }, name: doc.name, ...withFigures(options()) } })).json();
       blobs.set(job.id, file);
+      added.set(job.id, job);
       count += 1;
     } catch (error) { $("jobs-problem").append(problemBox(toldOf(error), doc.name)); }
   }

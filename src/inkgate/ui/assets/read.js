@@ -8,6 +8,7 @@ import { Doc, ensurePictures, fileOf, Reading, service, SUFFIXES } from "./docum
 import { doubtsOf } from "./corrections.js";
 import { Finder } from "./find.js";
 import { Kept } from "./kept.js";
+import { hasImages } from "./figures.js";
 import { zipOf } from "./zip.js";
 
 const MOST_FILES = 200;
@@ -73,6 +74,7 @@ export function startRead() {
   for (const [list, name, run] of [["downloads", "data-format", download], ["downloads-all", "data-all", downloadAll]]) {
     $(list).append(...Object.keys(SUFFIXES).map((format) => make("button", { type: "button", role: "menuitem", [name]: format, "data-word": "download_" + format, onclick: (event) => run(format, event.currentTarget) })));
     fillWords($(list));
+    if (name === "data-all") $(list).querySelector("[data-all=zip]").remove();
   }
   document.addEventListener("keydown", pressed);
   onLanguage(() => { drawOptions(); drawFiles(); drawBar(); });
@@ -200,10 +202,19 @@ function drawFiles() {
       doc.status === "failed" || doc.status === "stopped" ? make("button", { type: "button", class: "quiet square", "aria-label": word("retry_file", { name: doc.name }), title: word("again"), onclick: () => { select(doc, true); reading.add(doc, options()); } }, icon("again")) : null,
       make("button", { type: "button", class: "quiet square", "aria-label": word("remove", { name: doc.name }), title: word("remove", { name: doc.name }), onclick: () => remove(doc) }, icon("close")));
   }));
+  drawTotal($("files-total"), docs.length, docs.filter((doc) => doc.status === "done" || doc.status === "partial").length, docs.filter((doc) => doc.status === "failed").length, reading.busy);
   $("stop").hidden = !reading.busy;
   $("retry-failed").hidden = reading.busy || docs.filter((doc) => doc.status === "failed").length < 2;
   $("kept").hidden = !docs.length;
   $("all").hidden = reading.busy || readable().length < 2;
+}
+
+// Of several documents, how many are read.
+export function drawTotal(node, count, done, failed, busy) {
+  node.hidden = count < 2;
+  const bar = make("span", { class: "meter" + (busy ? "" : " over") });
+  bar.style.setProperty("--share", (count ? 100 * (done + failed) / count : 0) + "%");
+  node.replaceChildren([word("total_read", { done: number(done), count: number(count) }), failed ? word("total_failed", { count: number(failed) }) : ""].filter(Boolean).join(" · "), bar);
 }
 
 function drawBar() {
@@ -222,6 +233,7 @@ function drawBar() {
   const wanted = options();
   $("again").hidden = Boolean(selected.job) || !selected.ended || JSON.stringify(wanted) === JSON.stringify(selected.options);
   $("copy-document").hidden = pages < 2;
+  $("downloads").querySelector("[data-format=zip]").hidden = !hasImages(selected.pages);
   finder.refresh();
 }
 
@@ -281,7 +293,7 @@ function failureBox(doc) {
 async function wholeText() {
   if (result.view === "json") return JSON.stringify(selected.json(), null, 2);
   const format = result.view === "text" ? "text" : "markdown";
-  return (await fileOf(selected, format, reading, false)).content.text();
+  return (await fileOf(selected, format, reading, "out")).content.text();
 }
 
 async function copy(button, textOf) {

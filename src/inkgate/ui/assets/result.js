@@ -4,6 +4,7 @@ import { word, percent, number, fillWords, onLanguage } from "./words.js";
 import { renderMarkdown } from "./markdown.js";
 import { csvOfCells, csvOfElement, tableFromCells } from "./tables.js";
 import { pageProblem, problemBox } from "./api.js";
+import { markdownOf } from "./figures.js";
 import { correctLine, correctWord, doubtsOf, isDoubtful, located, wordsOf } from "./corrections.js";
 
 const MOST_SHOWN = 300_000;
@@ -58,7 +59,7 @@ export class Result {
     panel.replaceChildren();
     if (this.view === "preview") this.drawPreview(panel);
     else if (this.view === "text") this.drawText(panel);
-    else panel.append(...cut(this.view === "json" ? JSON.stringify(this.page, shortened, 2) : this.page.markdown ?? word("no_markdown")));
+    else panel.append(...cut(this.view === "json" ? JSON.stringify(this.page, shortened, 2) : markdownOf(this.page) ?? word("no_markdown")));
   }
 
   drawPreview(panel) {
@@ -249,7 +250,7 @@ export class Result {
   static source(page, view) {
     if (view === "json") return JSON.stringify(page, null, 2);
     if (view === "text") return page.text;
-    return page.markdown ?? page.text;
+    return markdownOf(page) ?? page.text;
   }
 }
 

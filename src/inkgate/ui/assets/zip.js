@@ -27,12 +27,12 @@ export function nameIn(taken, name) {
   return found;
 }
 
-// `files`: [{name, content}], content a Blob or text. A Blob.
+// `files`: [{name, content, folder}], content a Blob, bytes or text; `folder` is the page's own, such as "images/". A Blob.
 export async function zipOf(files) {
   const parts = [], index = [], taken = new Set();
   let at = 0;
-  for (const { name, content } of files) {
-    const blob = new Blob([content]), title = new TextEncoder().encode(nameIn(taken, name));
+  for (const { name, content, folder = "" } of files) {
+    const blob = new Blob([content]), title = new TextEncoder().encode(folder + nameIn(taken, name));
     const crc = crcOf(new Uint8Array(await blob.arrayBuffer()));
     const common = [[2, VERSION], [2, UTF8], [2, 0], [2, 0], [2, DAY_OF_1980], [4, crc], [4, blob.size], [4, blob.size], [2, title.length], [2, 0]];
     parts.push(record([[4, 0x04034b50], ...common]), title, blob);
