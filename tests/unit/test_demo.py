@@ -19,7 +19,7 @@ from inkgate.cli.demo.folder import MARK, DemoFolder, claimed, sample_bytes, sam
 from inkgate.cli.demo.index import PageIndex
 from inkgate.cli.demo.reasons import reasons
 from inkgate.cli.demo.service import DemoRun, jobs_settings, toml_text, write_settings
-from inkgate.client.fields import parse_fields
+from inkgate.client.fields import parse_answer
 from inkgate.documents.formats import Format, render
 from inkgate.documents.sniff import sniff
 from inkgate.types import DocumentResult, PageResult
@@ -111,7 +111,7 @@ def a_field(status: str, text: str | None = "3", alternatives: Sequence[str] = (
 
 def reasons_of(path: str, field: dict[str, object], *checks: dict[str, object]) -> list[str]:
     about = {"document_type": "receipt", "status": "needs_review", "data": {}, "notes": []}
-    return reasons(parse_fields(json.dumps({**about, "checks": checks, "fields": {path: field}}).encode()))
+    return reasons(parse_answer(json.dumps({**about, "checks": checks, "fields": {path: field}}).encode()))
 
 
 def test_reasons_to_look_at_a_document_are_said_in_words() -> None:

@@ -17,7 +17,7 @@ from inkgate.client.awaited_calls import AsyncCalls
 from inkgate.client.awaited_documents import AsyncClientDocument, AsyncSourceOf
 from inkgate.client.awaited_jobs import AsyncJobs
 from inkgate.client.errors import ServiceError, service_errors
-from inkgate.client.fields import ExtractedFields, extracting, fitted, parse_document_types, parse_fields
+from inkgate.client.fields import ExtractedFields, extracting, fitted, parse_answer, parse_document_types
 from inkgate.client.files import File, is_url
 from inkgate.client.many import RETRY_S, ReadBatch, ReadOutcome, ReadPatience, each_awaited
 from inkgate.client.requests import (
@@ -283,7 +283,7 @@ class AsyncInkgateClient:
     ) -> ExtractedFields[dict[str, Any]]:
         """As `extract` or `verify`, for what is asked for in one object. Raises ServiceError."""
         ask = extracting(await self._calls.loaded(file, name), asked, read_as, self._read_timeout_s)
-        return await self._calls.parsed(parse_fields, ask)
+        return await self._calls.parsed(parse_answer, ask)
 
     async def document_types(self) -> dict[str, tuple[str, ...]]:
         """The paths of the fields of each document type. Raises ServiceError."""

@@ -17,7 +17,7 @@ from inkgate.client.blocking_calls import Calls
 from inkgate.client.blocking_documents import ClientDocument, SourceOf
 from inkgate.client.blocking_jobs import Jobs
 from inkgate.client.errors import ServiceError, service_errors
-from inkgate.client.fields import ExtractedFields, extracting, fitted, parse_document_types, parse_fields
+from inkgate.client.fields import ExtractedFields, extracting, fitted, parse_answer, parse_document_types
 from inkgate.client.files import File, is_url
 from inkgate.client.many import RETRY_S, ReadBatch, ReadOutcome, ReadPatience, each
 from inkgate.client.requests import (
@@ -278,7 +278,7 @@ class InkgateClient:
     ) -> ExtractedFields[dict[str, Any]]:
         """As `extract` or `verify`, for what is asked for in one object. Raises ServiceError."""
         ask = extracting(self._calls.loaded(file, name), asked, read_as, self._read_timeout_s)
-        return self._calls.parsed(parse_fields, ask)
+        return self._calls.parsed(parse_answer, ask)
 
     def document_types(self) -> dict[str, tuple[str, ...]]:
         """The paths of the fields of each document type. Raises ServiceError."""

@@ -11,9 +11,9 @@ import orjson
 from pydantic import TypeAdapter
 
 from inkgate.client.requests import ClientRequest, ReadAs, options_of, read_headers
+from inkgate.fields.as_json import parse_fields
 from inkgate.fields.asked import FieldsAsked, ModelClass, ModelT, instance_of, schema_text
-from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue, Match, Source
-from inkgate.types import Box
+from inkgate.fields.values import Extraction, ExtractionStatus, FieldValue
 
 DataT = TypeVar("DataT")
 
@@ -61,76 +61,6 @@ def extracting(file: tuple[str, bytes], asked: FieldsAsked, read_as: ReadAs, wai
 
 
 @dataclass(frozen=True, slots=True)
-class _SourceAnswer:
-    page: int
-    box: Box
-    lines: tuple[int, ...]
-    text: str
-    match: Match
-    confidence: float
-    label: str | None = None
-    read_as: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _FieldAnswer:
-    status: FieldStatus
-    kind: str
-    value: Any
-    text: str | None
-    confidence: float | None
-    origin: str | None
-    sources: tuple[_SourceAnswer, ...]
-    alternatives: tuple[str, ...]
-    checks: tuple[str, ...]
-
-    def field(self, path: str) -> FieldValue:
-        return FieldValue(
-            path,
-            self.kind,
-            self.status,
-            self.value,
-            self.text,
-            self.confidence,
-            self.origin or "",
-            tuple(
-                Source(
-                    each.page,
-                    each.lines,
-                    each.box,
-                    each.text,
-                    each.match,
-                    each.confidence,
-                    each.label or "",
-                    read_as=each.read_as,
-                )
-                for each in self.sources
-            ),
-            self.alternatives,
-            self.checks,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _CheckAnswer:
-    code: str
-    passed: bool
-    fields: tuple[str, ...]
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class _ExtractAnswer:
-    document_type: str | None
-    status: ExtractionStatus
-    data: dict[str, Any]
-    fields: dict[str, _FieldAnswer]
-    checks: tuple[_CheckAnswer, ...]
-    page_errors: dict[int, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class _TypeAnswer:
     name: str
     fields: tuple[str, ...]
@@ -141,22 +71,13 @@ class _TypesAnswer:
     types: tuple[_TypeAnswer, ...]
 
 
-_parse_answer = TypeAdapter(_ExtractAnswer).validate_json
 _parse_types = TypeAdapter(_TypesAnswer).validate_json
 
 
-def parse_fields(body: bytes) -> ExtractedFields[dict[str, Any]]:
+def parse_answer(body: bytes) -> ExtractedFields[dict[str, Any]]:
     """The answer to a request for fields. Raises ValueError."""
-    answer = _parse_answer(body)
-    extraction = Extraction(
-        answer.document_type or "",
-        answer.data,
-        {path: each.field(path) for path, each in answer.fields.items()},
-        tuple(Check(each.code, each.passed, each.fields, each.detail) for each in answer.checks),
-        answer.status,
-        answer.notes,
-    )
-    return ExtractedFields(answer.data, (), extraction, answer.page_errors, orjson.loads(body))
+    found = parse_fields(body)
+    return ExtractedFields(dict(found.extraction.data), (), found.extraction, found.page_errors, orjson.loads(body))
 
 
 def fitted(found: ExtractedFields[dict[str, Any]], schema: ModelClass[ModelT]) -> ExtractedFields[ModelT | None]:

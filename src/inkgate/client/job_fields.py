@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from pydantic import TypeAdapter
 
-from inkgate.client.fields import DataT, ExtractedFields, fitted, parse_fields
+from inkgate.client.fields import DataT, ExtractedFields, fitted, parse_answer
 from inkgate.client.requests import READ_S, ClientRequest
 from inkgate.fields.asked import FieldsAsked, schema_text
 from inkgate.fields.values import FieldValue
@@ -74,7 +74,7 @@ def job_fields_parser(schema: Any) -> Callable[[bytes], JobFieldsFound[Any]]:  #
     """Parses a response. `schema`: a pydantic class that `data` is to be of; None: as it came."""
 
     def read(body: bytes) -> JobFieldsFound[Any]:
-        review, found = _parse_review(body), parse_fields(body)
+        review, found = _parse_review(body), parse_answer(body)
         typed: ExtractedFields[Any] = found if schema is None else fitted(found, schema)
         return JobFieldsFound(typed.data, typed, review.review, review.version, review.corrections)
 

@@ -1,11 +1,15 @@
-"""Extractions as JSON."""
+"""Extractions as JSON and back: the published form, as codec.py has it of pages."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, TypeAdapter
 
 from inkgate.codec import encodable
-from inkgate.fields.values import Check, Extraction, FieldValue, Source
+from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldValue, Source
 from inkgate.types import DocumentResult, PageResult
 
 Json = dict[str, Any]
@@ -17,7 +21,7 @@ def extraction_to_dict(extraction: Extraction) -> Json:
         "document_type": extraction.document_type or None,
         "status": extraction.status.value,
         "data": _clean(extraction.data),
-        "fields": {encodable(path): _field(field) for path, field in extraction.fields.items()},
+        "fields": {encodable(path): _field(each) for path, each in extraction.fields.items()},
         "checks": [_check(check) for check in extraction.checks],
         "notes": list(extraction.notes),
     }
@@ -45,22 +49,48 @@ def about_document(result: DocumentResult) -> Json:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedFields:
+    """An extraction that was published. `page_errors`: codes of the pages that were not read, by their index."""
+
+    extraction: Extraction
+    page_errors: Mapping[int, str]
+
+
+def parse_fields(body: bytes) -> PublishedFields:
+    """What `extraction_to_dict` or `document_fields_to_dict` published. Keys of later versions are ignored.
+
+    Raises:
+        ValueError: `body` is no published extraction.
+    """
+    published = _PUBLISHED(body)
+    extraction = Extraction(
+        published.document_type,
+        published.data,
+        {path: each.field(path) for path, each in published.fields.items()},
+        tuple(Check(each.code, each.passed, each.fields, each.detail) for each in published.checks),
+        published.status,
+        published.notes,
+    )
+    return PublishedFields(extraction, published.page_errors)
+
+
 def _page(page: PageResult) -> Json:
     """Of a page, what drawing boxes on its picture needs. The size is of the upright page, in pixels."""
     return {"index": page.index, "width": page.width, "height": page.height, "rotation": page.rotation}
 
 
-def _field(field: FieldValue) -> Json:
+def _field(found: FieldValue) -> Json:
     return {
-        "status": field.status.value,
-        "kind": field.kind,
-        "value": _clean(field.value),
-        "text": None if field.text is None else encodable(field.text),
-        "confidence": None if field.confidence is None else round(field.confidence, 4),
-        "origin": field.origin or None,
-        "sources": [_source(source) for source in field.sources],
-        "alternatives": [encodable(text) for text in field.alternatives],
-        "checks": list(field.checks),
+        "status": found.status.value,
+        "kind": found.kind,
+        "value": _clean(found.value),
+        "text": None if found.text is None else encodable(found.text),
+        "confidence": None if found.confidence is None else round(found.confidence, 4),
+        "origin": found.origin or None,
+        "sources": [_source(source) for source in found.sources],
+        "alternatives": [encodable(text) for text in found.alternatives],
+        "checks": list(found.checks),
     }
 
 
@@ -94,3 +124,49 @@ def _clean(value: object) -> Any:  # noqa: ANN401 - JSON of any schema
     if isinstance(value, list):
         return [_clean(inner) for inner in value]
     return value
+
+
+Text = Annotated[str, BeforeValidator(lambda text: "" if text is None else text)]
+"""Empty instead of null."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PublishedSource(Source):
+    label: Text = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PublishedField(FieldValue):
+    path: str = ""
+    origin: Text = ""
+    sources: tuple[_PublishedSource, ...] = ()
+
+    def field(self, path: str) -> FieldValue:
+        sources = tuple(Source(**_values(each, Source)) for each in self.sources)
+        return FieldValue(**_values(self, FieldValue) | {"path": path, "sources": sources})
+
+
+@dataclass(frozen=True, slots=True)
+class _PublishedCheck:
+    code: str
+    passed: bool
+    fields: tuple[str, ...]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class _PublishedExtraction:
+    document_type: Text
+    status: ExtractionStatus
+    data: dict[str, Any]
+    fields: dict[str, _PublishedField]
+    checks: tuple[_PublishedCheck, ...]
+    page_errors: dict[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+_PUBLISHED = TypeAdapter(_PublishedExtraction).validate_json
+
+
+def _values(published: object, kind: type[Source | FieldValue]) -> Json:
+    return {each.name: getattr(published, each.name) for each in fields(kind)}
