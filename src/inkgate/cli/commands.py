@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "key": CommandPlace("key", "key", _SERVING),
     "doctor": CommandPlace("doctor", "doctor", _SERVING),
     "mcp": CommandPlace("mcp", "mcp", _SERVING),
+    "feishu": CommandPlace("feishu", "feishu", _SERVING),
     "eval": CommandPlace("eval", "evaluate", _MEASURING, explain=True),
     "compare-engines": CommandPlace("compare_engines", "compare_engines", _MEASURING, explain=True),
     "loadtest": CommandPlace("loadtest", "loadtest", _MEASURING, explain=True),

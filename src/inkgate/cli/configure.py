@@ -33,7 +33,16 @@ _HIDDEN = {
 _RENAMED = {"serving.ladder": "serving.degradation"}
 """Former names of settings and branches."""
 _USER = re.compile(r"//[^/@]*@")
-OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_API_KEY", "INKGATE_MCP_KEY", "INKGATE_REQUIRE_ALL"})
+OTHER_VARIABLES = frozenset(
+    {
+        "INKGATE_CONFIG",
+        "INKGATE_API_KEY",
+        "INKGATE_FEISHU_APP_ID",
+        "INKGATE_FEISHU_APP_SECRET",
+        "INKGATE_MCP_KEY",
+        "INKGATE_REQUIRE_ALL",
+    }
+)
 """Variables of ours that are no settings: the settings' file, keys of clients, and the tests' switch."""
 
 ConfigOption = Annotated[

@@ -1,0 +1,67 @@
+"""What the buttons of cards do: open the form, keep corrections, and show the values again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from inkgate.client import AsyncInkgateClient, ServiceError
+from inkgate.integrations.feishu import wording
+from inkgate.integrations.feishu.calls import FeishuCalls
+from inkgate.integrations.feishu.cards import FieldCards, changed_values
+from inkgate.integrations.feishu.choices import ChatWords
+from inkgate.integrations.feishu.received import CardPress
+from inkgate.integrations.feishu.wording import filled, problem
+
+log = structlog.get_logger(__name__)
+
+_GONE = frozenset({"job_unknown", "fields_missing", "result_gone", "result_expired"})
+
+
+@dataclass(frozen=True, slots=True)
+class CardPresses:
+    """Works on presses. Corrections are kept by the service, with the job."""
+
+    client: AsyncInkgateClient
+    calls: FeishuCalls
+    words: ChatWords
+    secret: str
+
+    async def work(self, press: CardPress) -> None:
+        """Shows the next card. Raises FeishuError: the card can't be changed."""
+        cards = FieldCards(self.words, self.secret, press.job, press.chat)
+        try:
+            card = await self._card(press, cards)
+        except ServiceError as error:
+            log.warning("feishu_press_failed", action=press.action, code=error.code, status=error.status)
+            gone = error.code in _GONE or error.status in (404, 410)
+            said = wording.NO_LONGER_KEPT if gone else wording.NOT_REACHED
+            await self.calls.reply(press.message, "post", said.post(), "")
+            return
+        await self.calls.replace_card(press.message, card)
+
+    async def _card(self, press: CardPress, cards: FieldCards) -> dict[str, Any]:
+        """Raises ServiceError."""
+        job = await self.client.jobs.get(press.job)
+        found = await job.fields()
+        name = "" if job.status.name == "photo" else job.status.name
+        if press.action == "correct":
+            return cards.form(found)
+        if press.action != "save":
+            return cards.answer(name, found)
+        entered = {path: press.form[name] for name, path in press.paths.items() if name in press.form}
+        values = changed_values(found.data, entered)
+        if found.version != press.version:  # somebody else was faster, or this press was begun before a restart
+            return cards.form(found, wording.CHANGED) if values else cards.answer(name, found)
+        try:
+            return cards.answer(name, await job.correct(values, press.version, f"feishu:{press.by}"))
+        except ServiceError as error:
+            if error.code == "fields_changed":
+                return cards.form(await job.fields(), wording.CHANGED)
+            if error.code != "options_invalid":
+                raise
+            why = problem(error.code, error.title)
+            detail = wording.Said(error.detail or why.en, error.detail or why.zh)
+            return cards.form(found, filled(wording.NOT_ALLOWED, why=detail), entered)
