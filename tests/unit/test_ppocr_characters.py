@@ -143,3 +143,24 @@ def test_places_and_confidences_stay() -> None:
 def test_no_lines_and_empty_lines_are_settled() -> None:
     assert settle([]) == []
     assert settled("") == ""
+
+
+SIMPLE, FULL = "国家发展和改革委员会关于进一步规范经营许可的决定", "國家發展和改革委員會關於進一步規範經營許可的決定"
+JAPANESE = "国の発展について、国会で質問がありました"
+
+
+@pytest.mark.parametrize(
+    ("before", "others", "after"),
+    [
+        ("勉~強", SIMPLE, "勉强"),
+        ("勉強", SIMPLE, "勉強"),  # read with confidence, as in the name of a firm from Taiwan
+        ("勉~强", FULL, "勉強"),
+        ("勉~強", FULL, "勉強"),
+        ("~发~后", FULL, "~发~后".replace("~", "")),  # of several traditional characters, and of both scripts
+        ("勉~強", JAPANESE, "勉強"),
+        ("勉~強", SIMPLE + FULL, "勉強"),
+        ("勉~強", "好", "勉強"),
+    ],
+)
+def test_doubtful_characters_take_the_form_of_the_chinese_of_their_page(before: str, others: str, after: str) -> None:
+    assert settled(before, others) == after

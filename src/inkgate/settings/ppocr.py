@@ -111,6 +111,7 @@ class PpocrSettings(Branch):
     )
     settle_characters: bool = Field(
         default=True,
-        description="Decide doubtful characters by their neighbours: l and 1, O and 0, stray accents, missed points.",
+        description="Decide doubtful characters by their neighbours: l and 1, O and 0, stray accents, missed points,"
+        " simplified and traditional Chinese.",
     )
     batching: BatchingSettings = BatchingSettings()
