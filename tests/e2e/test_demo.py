@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 import pikepdf
 import pytest
 
+from inkgate.cli.demo.folder import sample_bytes
+from inkgate.client import InkgateClient
 from support.server import clean_environment
 from support.waiting import until
 
@@ -34,6 +37,11 @@ def run_once(folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
     return done.stdout.decode()
+
+
+def rows_of(table: Path) -> list[tuple[str, str, str]]:
+    with closing(sqlite3.connect(table)) as database:
+        return database.execute("SELECT file, total, review FROM receipts").fetchall()
 
 
 def test_receipts_become_rows_and_doubtful_ones_are_listed_with_the_reason(tmp_path: Path) -> None:
@@ -99,11 +107,12 @@ def test_scans_dropped_into_a_folder_can_be_searched_by_page(tmp_path: Path) -> 
     assert (nothing.returncode, nothing.stdout) == (1, "")
 
 
-def test_a_demo_runs_until_ctrl_c_and_leaves_no_process(tmp_path: Path) -> None:
+def test_a_demo_runs_until_ctrl_c_takes_corrections_and_leaves_no_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
     own = tmp_path / "own"
     own.mkdir()
     (own / "empty.png").write_bytes(b"no picture")
+    (own / "grocer.jpg").write_bytes(sample_bytes("receipts", "green-grocer.jpg"))
     command = [*DEMO, "receipts", "--from", str(own), "--into", str(tmp_path / "into")]
     with (
         log.open("wb") as out,
@@ -111,6 +120,12 @@ def test_a_demo_runs_until_ctrl_c_and_leaves_no_process(tmp_path: Path) -> None:
     ):
         try:
             until(lambda: "runs on" in log.read_text(), "the end of the summary")
+            url = re.findall(r"Web page: (\S+)/", log.read_text())[0]
+            with InkgateClient(url) as client:
+                [job] = client.jobs.to_review().jobs
+                client.jobs.get(job.id).correct({"/total": "24.57"}, version=None, by="a test")
+            table = tmp_path / "into" / "own-receipts" / "receipts.db"
+            until(lambda: rows_of(table) == [("grocer.jpg", "24.57", "reviewed")], lambda: rows_of(table))
             running.send_signal(signal.SIGINT)
             assert running.wait(30) == 0, log.read_text()
         finally:

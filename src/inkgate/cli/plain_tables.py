@@ -11,7 +11,7 @@ from rich.text import Text
 from inkgate.codec import encodable
 
 PIPED_WIDTH = 240
-_WHOLE = frozenset({"ID", "STATE", "PAGES", "AGE", "FILE", "DATE", "TOTAL", "PAGE"})
+_WHOLE = frozenset({"ID", "STATE", "PAGES", "AGE", "FILE", "DATE", "FROM", "TO", "AMOUNT", "TOTAL", "PAGE"})
 """Columns whose cells are not broken into lines."""
 
 

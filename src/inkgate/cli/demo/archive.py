@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 
@@ -15,9 +14,11 @@ from inkgate.cli.demo.index import PageHit, PageIndex
 from inkgate.cli.demo.service import (
     DemoRun,
     RunningDemo,
+    can_write_pdf,
     jobs_settings,
     print_commands,
     print_heading,
+    print_pdf_hint,
     print_removal,
     run_demo,
     write_settings,
@@ -29,7 +30,6 @@ from inkgate.cli.watching import FolderWatch, WatchCommand
 from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import Format
-from inkgate.errors import install_extra
 
 SCANS = (
     ("archive", "owners-meeting.pdf"),
@@ -88,7 +88,7 @@ def run_archive(run: DemoRun) -> None:
 def chosen_formats() -> tuple[AnyFormat, ...]:
     """What is written for each scan: searchable PDFs, if the extra that makes them is installed."""
     here = (Format.TEXT, Format.JSON)
-    return here if find_spec("pikepdf") is None else (FileFormat.PDF, *here)
+    return (FileFormat.PDF, *here) if can_write_pdf() else here
 
 
 async def _show(demo: RunningDemo, archive: Archive) -> None:
@@ -109,8 +109,7 @@ async def _show(demo: RunningDemo, archive: Archive) -> None:
         await anyio.sleep(0.1)
     await threads.run(archive.index.update, archive.results)
     await _print_archive(archive, threads)
-    if FileFormat.PDF not in formats:
-        lines.print(f"\nSearchable PDFs need an extra: {install_extra('files')}.", markup=False)
+    print_pdf_hint()
     _print_next_steps(demo, formats)
 
 

@@ -14,9 +14,11 @@ from inkgate.cli.demo.reasons import reasons
 from inkgate.cli.demo.service import (
     DemoRun,
     RunningDemo,
+    can_write_pdf,
     jobs_settings,
     print_commands,
     print_heading,
+    print_pdf_hint,
     print_removal,
     run_demo,
     submitted,
@@ -24,14 +26,13 @@ from inkgate.cli.demo.service import (
 )
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.client import AsyncJobHandle, ExtractedFields, FieldsAsked, JobAs, ServiceError
+from inkgate.client import AsyncJobHandle, ExtractedFields, FieldsAsked, JobAs
 from inkgate.concurrency import Threads
 from inkgate.fields.values import FieldStatus
 
 SCHEMA = "contract.schema.json"
 DRAFT, SIGNED = "lease-draft", "lease-signed"
-_COLUMNS = ("number", "party_a", "party_b", "start_date", "end_date", "amount")
-_NO_PDF = "format_unavailable"
+_COLUMNS = {"PARTY A": "party_a", "PARTY B": "party_b", "FROM": "start_date", "TO": "end_date", "AMOUNT": "amount"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,7 @@ async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
             continue
         read[name] = contract = await writer.written(name, job)
         lines.print(f"  {name}: {contract.pages} pages; wrote {', '.join(writer.suffixes)}", markup=False)
-    if writer.without_pdf:
-        lines.print(f"\nWithout searchable PDFs: {writer.without_pdf}", markup=False, soft_wrap=True)
+    print_pdf_hint()
     _print_fields(list(read.values()))
     if DRAFT in read and SIGNED in read:
         await _print_comparison(demo, read[DRAFT], read[SIGNED], schema)
@@ -77,16 +77,12 @@ async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
 
 
 class _Writer:
-    """Writes the results of contracts. `without_pdf`: why there are no searchable PDFs; empty if there are."""
+    """Writes the results of contracts."""
 
     def __init__(self, demo: RunningDemo) -> None:
         self._folder = demo.folder
         self._threads = Threads("demo_results", 1)
-        self.without_pdf = ""
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        return (".md", ".fields.json", ".values.json") + (() if self.without_pdf else (".pdf",))
+        self.suffixes = (".md", ".fields.json", ".values.json") + ((".pdf",) if can_write_pdf() else ())
 
     async def written(self, name: str, job: AsyncJobHandle) -> ContractRead:
         """Waits for the job and writes its results. Raises ServiceError, OSError."""
@@ -95,13 +91,8 @@ class _Writer:
         await self._write(f"{name}.md", markdown)
         await self._write(f"{name}.fields.json", _json(fields.answer))
         await self._write(f"{name}.values.json", _json(fields.data))
-        if not self.without_pdf:
-            try:
-                await self._write(f"{name}.pdf", await job.result_in("pdf"))
-            except ServiceError as error:
-                if error.code != _NO_PDF:
-                    raise
-                self.without_pdf = f"{error.detail} {error.remedy}"
+        if ".pdf" in self.suffixes:
+            await self._write(f"{name}.pdf", await job.result_in("pdf"))
         return ContractRead(name, status.pages.saved, fields, markdown.decode())
 
     async def _write(self, name: str, data: bytes) -> None:
@@ -114,10 +105,10 @@ def _json(value: object) -> bytes:
 
 def _print_fields(read: Sequence[ContractRead]) -> None:
     print_heading(f"Fields of {SCHEMA}")
-    table = plain_table("FILE", *(column.replace("_", " ").upper() for column in _COLUMNS), "REVIEW")
+    table = plain_table("FILE", *_COLUMNS, "REVIEW")
     for contract in read:
         data = contract.found.data
-        cells = (_cell(data.get(column)) for column in _COLUMNS)
+        cells = (_cell(data.get(column)) for column in _COLUMNS.values())
         add_row(table, contract.name, *cells, "; ".join(reasons(contract.found)))
     wide_console().print(table)
 

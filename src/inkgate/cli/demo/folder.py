@@ -90,5 +90,6 @@ def claimed(into: Path, name: str) -> Iterator[DemoFolder]:
 def _about(folder: DemoFolder) -> str:
     return (
         "`inkgate demo` made this folder. The sample documents are invented, and licensed as inkgate is (Apache-2.0).\n"
-        f"Nothing outside of it was written. To remove everything: rm -r {quote(str(folder.path))}\n"
+        "Nothing outside of it was written, but the compiled models that all commands of inkgate keep in their cache.\n"
+        f"To remove everything: rm -r {quote(str(folder.path))}\n"
     )
