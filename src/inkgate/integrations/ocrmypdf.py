@@ -8,6 +8,7 @@ OCRmyPDF calls it in several threads or worker processes. Each process loads the
 
 from __future__ import annotations
 
+import logging
 import os
 from argparse import ArgumentParser
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from inkgate.library import Ocr
 from inkgate.types import Document, DocumentResult, PageResult
 
 NAME = "inkgate"
+_log = logging.getLogger(__name__)
 _SURE = 15.0
 """Confidence of an orientation, in OCRmyPDF's scale, where 14 is enough by default."""
 
@@ -76,6 +78,14 @@ def add_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("inkgate", "Where inkgate reads pages")
     group.add_argument("--inkgate-url", metavar="URL", help="A running service. Default: in this process.")
     group.add_argument("--inkgate-key", metavar="KEY", help="API key of the service.")
+
+
+@hookimpl
+def check_options(options: Any) -> None:  # noqa: ANN401 - OCRmyPDF's
+    """Takes OCRmyPDF's own renderer where programs that only know Tesseract, such as Stirling-PDF, ask for `sandwich`."""
+    if options.pdf_renderer == "sandwich" and options.ocr_engine in {"auto", NAME}:
+        _log.warning("inkgate makes no PDF itself: --pdf-renderer fpdf2 is used in place of sandwich.")
+        options.pdf_renderer = "fpdf2"
 
 
 @hookimpl
@@ -137,7 +147,7 @@ class InkgateOcrEngine(OcrEngine):
 
     @staticmethod
     def generate_pdf(input_file: Path, output_pdf: Path, output_text: Path, options: Any) -> None:  # noqa: ANN401, ARG004 - OCRmyPDF's
-        """Refuses: OCRmyPDF makes the text's PDF itself."""
+        """Refuses: OCRmyPDF makes the text's PDF itself; check_options sees to it."""
         raise BadArgsError("inkgate works with --pdf-renderer auto or fpdf2, not with sandwich.")
 
 
