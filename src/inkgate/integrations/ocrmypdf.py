@@ -82,7 +82,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 @hookimpl
 def check_options(options: Any) -> None:  # noqa: ANN401 - OCRmyPDF's
-    """Takes OCRmyPDF's own renderer where programs that only know Tesseract, such as Stirling-PDF, ask for `sandwich`."""
+    """Takes OCRmyPDF's own renderer where programs for Tesseract, such as Stirling-PDF, ask for `sandwich`."""
     if options.pdf_renderer == "sandwich" and options.ocr_engine in {"auto", NAME}:
         _log.warning("inkgate makes no PDF itself: --pdf-renderer fpdf2 is used in place of sandwich.")
         options.pdf_renderer = "fpdf2"
