@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,8 @@ import httpx
 import pytest
 
 from inkgate.caller import Caller
-from inkgate.client import AsyncInkgateClient
+from inkgate.client import AsyncInkgateClient, ServiceError
+from inkgate.client.jobs import Patience
 from inkgate.concurrency import single_error
 from inkgate.integrations.feishu.calls import AppRefused, FeishuApp
 from inkgate.integrations.feishu.inbox import FeishuInbox
@@ -85,6 +87,7 @@ async def test_a_photo_is_answered_with_its_text_and_once_only(tmp_path: Path) -
         answer = await reply(feishu, message_id)
         assert answer.kind == "post"
         assert "GRAND TOTAL" in answer.text
+        assert feishu.reactions == [(message_id, "OnIt")]
         await feishu.message({"image_key": "img_1"}, message_id=message_id)  # sent again, with another event ID
         later = await feishu.photo(png())
         await reply(feishu, later)
@@ -188,6 +191,44 @@ async def test_a_lost_connection_is_opened_again_and_secrets_are_not_logged(
         assert not [secret for secret in secrets if secret in caplog.text]
 
 
+async def test_a_connection_that_the_sdk_gives_up_is_opened_again(tmp_path: Path) -> None:
+    async with feishu_and_bot(tmp_path) as (feishu, _):
+        feishu.refuse = 1
+        await feishu.drop()
+        await feishu.until(lambda: feishu.connections == 2)
+        await reply(feishu, await feishu.photo(png()))
+
+
+async def test_an_answer_that_feishu_does_not_take_is_sent_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inkgate.integrations.feishu.calls._PAUSES_S", ())
+    monkeypatch.setattr("inkgate.integrations.feishu.bot._AGAIN_S", (0.01, 0.01, 0.01, 0.01))
+    async with feishu_and_bot(tmp_path) as (feishu, client):
+        feishu.failing = 5  # the reactions, the first file and the first replies
+        await reply(feishu, await feishu.photo(png()))
+        assert len((await client.jobs.list()).jobs) == 1
+
+
+async def test_a_service_that_is_away_is_asked_again_and_then_the_sender_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inkgate.integrations.feishu.bot._AGAIN_S", (0.01, 0.01, 0.01, 0.01))
+    monkeypatch.setattr("inkgate.integrations.feishu.documents.Patience", lambda: Patience(0.0))
+    async with feishu_and_bot(tmp_path) as (feishu, client):
+        asked = 0
+
+        async def away(*_: object) -> None:
+            nonlocal asked
+            asked += 1
+            raise ServiceError("busy", 503, {"code": "overloaded"})
+
+        monkeypatch.setattr(client.jobs, "submit", away)
+        answer = await reply(feishu, await feishu.photo(png()))
+        assert "too busy" in answer.text
+        assert asked == 5
+
+
 async def test_long_texts_are_sent_as_files(tmp_path: Path) -> None:
     async with (
         running_feishu() as feishu,
@@ -244,3 +285,10 @@ async def test_a_wrong_secret_is_refused(tmp_path: Path) -> None:
         with pytest.raises(AppRefused, match="app secret invalid"), single_error():
             async with running_bot(replace(feishu, secret="another"), api, tmp_path):  # noqa: S106
                 pass
+
+
+async def test_two_bots_can_not_use_one_folder(tmp_path: Path) -> None:
+    inbox = FeishuInbox(tmp_path / "inbox.sqlite", lambda: 1.0e9, 10)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        FeishuInbox(tmp_path / "inbox.sqlite", lambda: 1.0e9, 10)
+    inbox.close()

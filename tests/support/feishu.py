@@ -51,7 +51,9 @@ class FeishuDouble:
         cards: what was shown instead of a card, by the ID of its message.
         uploads: files that the bot sent, by key.
         answers: codes of its answers to events, with the answer to a card's button.
-        refuse: code with which the next connections are refused.
+        reactions: of the bot: ID of the message, and emoji.
+        refuse: how many of the next connections are refused.
+        failing: how many of the next calls fail, as Feishu's do now and then.
     """
 
     app: str = field(default_factory=lambda: f"cli_{uuid4().hex[:12]}")
@@ -62,6 +64,7 @@ class FeishuDouble:
     sent: list[Sent] = field(default_factory=list)
     cards: dict[str, list[Any]] = field(default_factory=dict)
     uploads: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    reactions: list[tuple[str, str]] = field(default_factory=list)
     answers: list[tuple[int, Any]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     connections: int = 0
@@ -137,6 +140,7 @@ class FeishuDouble:
         app.router.add_get("/open-apis/im/v1/messages/{id}/resources/{key}", self._resource)
         app.router.add_get("/open-apis/im/v1/messages/{id}", self._message)
         app.router.add_post("/open-apis/im/v1/messages/{id}/reply", self._reply)
+        app.router.add_post("/open-apis/im/v1/messages/{id}/reactions", self._react)
         app.router.add_patch("/open-apis/im/v1/messages/{id}", self._patch)
         app.router.add_post("/open-apis/im/v1/files", self._upload)
         return app
@@ -156,7 +160,8 @@ class FeishuDouble:
     async def _endpoint(self, request: web.Request) -> web.Response:
         body = await request.json()
         if self.refuse or (body["AppID"], body["AppSecret"]) != (self.app, self.secret):
-            return web.json_response({"code": self.refuse or 1000040345, "msg": "app unavailable"})
+            self.refuse = max(0, self.refuse - 1)
+            return web.json_response({"code": 1000040345, "msg": "app unavailable"})
         config = {"ReconnectCount": -1, "ReconnectInterval": 0, "ReconnectNonce": 0, "PingInterval": 120}
         url = f"ws{self.url[4:]}/ws?device_id=1&service_id=2&access_key=the-access-key&ticket=the-ticket"
         return web.json_response({"code": 0, "msg": "", "data": {"URL": url, "ClientConfig": config}})
@@ -209,6 +214,11 @@ class FeishuDouble:
             self.keys.add(body.get("uuid") or "")
             self.sent.append(sent)
         return web.json_response({"code": 0, "msg": "success", "data": {"message_id": sent.id}})
+
+    async def _react(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.reactions.append((request.match_info["id"], body["reaction_type"]["emoji_type"]))
+        return web.json_response({"code": 0, "msg": "success", "data": {}})
 
     async def _patch(self, request: web.Request) -> web.Response:
         body = await request.json()

@@ -83,7 +83,7 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
     try:
         inbox = FeishuInbox(folder / "inbox.sqlite", time.time, MOST_WAITING)  # noqa: TID251 - Unix time
     except (OSError, sqlite3.Error) as error:
-        raise failure(f"{folder} can't be used: {error}.") from error
+        raise failure(f"{folder} can't be used: {error}. Does another bot use it?") from error
     try:
         _serve(FeishuServing(app, service, answer, at_once, most_mb, key), inbox)
     finally:

@@ -15,7 +15,7 @@ from inkgate.integrations.feishu import wording
 from inkgate.integrations.feishu.calls import AppRefused, FeishuApp, FeishuError
 from inkgate.integrations.feishu.choices import TEXT, Choice
 from inkgate.integrations.feishu.connection import FeishuConnection
-from inkgate.integrations.feishu.documents import DocumentAnswers
+from inkgate.integrations.feishu.documents import DocumentAnswers, ServiceAway
 from inkgate.integrations.feishu.inbox import FeishuInbox, InboxFull, InboxItem
 from inkgate.integrations.feishu.presses import CardPresses
 from inkgate.integrations.feishu.received import ChatMessage, parse_message, parse_press
@@ -31,8 +31,11 @@ STOP_S: Final = 60.0
 """For what is under way when the bot stops."""
 _PRESSES_AT_ONCE: Final = 4
 _MOST_ATTEMPTS: Final = 5
+"""Also of what ended the process."""
 _TYPES_KEPT_S: Final = 60.0
 _ASK_AGAIN_S: Final = 30.0
+_AGAIN_S: Final = (15.0, 60.0, 120.0, 240.0)
+"""Pauses before an event is worked on again, when Feishu or the service could not be reached."""
 _AFTER_ANSWER_S: Final = 0.3
 """Feishu shows a card that replaces another only once the press is answered, which the connection's thread does."""
 
@@ -62,7 +65,7 @@ class FeishuBot:
         self._presses = presses
         self._options = options
         self._bot = ""
-        self._stopping = False
+        self._stop = anyio.Event()
         self._arrived = anyio.Event()
         self._types: tuple[float, tuple[str, ...]] = (float("-inf"), ())
 
@@ -88,7 +91,7 @@ class FeishuBot:
 
             async def stopped() -> None:
                 await stop.wait()
-                self._stopping = True
+                self._stop.set()
                 connection.stop()
                 self._wake()
                 tasks.cancel_scope.deadline = anyio.current_time() + STOP_S
@@ -149,21 +152,36 @@ class FeishuBot:
 
     async def _work(self, kind: str, work: Callable[[InboxItem], Awaitable[None]]) -> None:
         """Works on events of a kind, one after another."""
-        while not self._stopping:
+        while not self._stop.is_set():
             arrived = self._arrived
             item = self._inbox.begin(kind) or (self._inbox.begin("refusal") if kind == "press" else None)
             if item is None:
                 await arrived.wait()
                 continue
-            try:
-                if item.attempts <= _MOST_ATTEMPTS:
-                    await (self._refuse(item) if item.kind == "refusal" else work(item))
-            except FeishuError as error:
-                log.warning("feishu_answer_failed", code=error.code, error=str(error))
-            except Exception:  # one event; the others go on
-                log.exception("feishu_event_failed", kind=item.kind)
-                await self._apologise(item)
-            self._inbox.finish(item)
+            if await self._done(item, self._refuse if item.kind == "refusal" else work):
+                self._inbox.finish(item)
+                continue
+            log.warning("feishu_event_waits", kind=item.kind, attempts=item.attempts)
+            with anyio.move_on_after(_AGAIN_S[item.attempts - 1]):
+                await self._stop.wait()
+            self._inbox.put_back(item)
+            self._wake()
+
+    async def _done(self, item: InboxItem, work: Callable[[InboxItem], Awaitable[None]]) -> bool:
+        """Works on an event. False: it should be tried again."""
+        try:
+            if item.attempts <= _MOST_ATTEMPTS:
+                await work(item)
+        except ServiceAway:
+            return False
+        except FeishuError as error:
+            if isinstance(error, AppRefused) or error.may_pass:
+                return item.attempts >= _MOST_ATTEMPTS
+            log.warning("feishu_answer_failed", code=error.code, error=str(error))
+        except Exception:  # one event; the others go on
+            log.exception("feishu_event_failed", kind=item.kind)
+            await self._apologise(item)
+        return True
 
     async def _message(self, item: InboxItem) -> None:
         """Raises FeishuError."""
@@ -175,9 +193,10 @@ class FeishuBot:
         for parent in message.parents if not files else ():
             files = files or await self._answers.calls.files_of(parent)
         if files:
+            await self._answers.show_work(message)
             choice = asked or Choice(self._inbox.choice(message.chat) or self._options.choice)
             for file in files:
-                await self._answers.answer(message, file, choice)
+                await self._answers.answer(message, file, choice, last=item.attempts >= _MOST_ATTEMPTS)
         elif asked is not None:
             self._inbox.choose(message.chat, asked.name)
             shown = self._answers.words.shown(asked)

@@ -26,11 +26,14 @@ _TIMEOUT_S = 60.0
 
 
 class FeishuError(Exception):
-    """Feishu refused a call, or can't be reached. `code`: its own; 0: there was no answer."""
+    """Feishu refused a call, or can't be reached. `code`: its own; 0: there was no answer. `may_pass`: later, it may
+    work.
+    """
 
-    def __init__(self, call: str, code: int, message: str) -> None:
+    def __init__(self, call: str, code: int, message: str, *, may_pass: bool = False) -> None:
         super().__init__(f"Feishu's {call} failed: {message} (code {code}).")
         self.code = code
+        self.may_pass = may_pass
 
 
 class AppRefused(FeishuError):
@@ -87,6 +90,13 @@ class FeishuCalls:
         request = im.ReplyMessageRequest.builder().message_id(message_id).request_body(body.build()).build()
         await self._call("messages/reply", lambda: self._client.im.v1.message.reply(request))
 
+    async def react(self, message_id: str, emoji: str) -> None:
+        """Adds a reaction to a message. Raises FeishuError."""
+        kind = im.Emoji.builder().emoji_type(emoji).build()
+        body = im.CreateMessageReactionRequestBody.builder().reaction_type(kind).build()
+        request = im.CreateMessageReactionRequest.builder().message_id(message_id).request_body(body).build()
+        await self._call("reactions/create", lambda: self._client.im.v1.message_reaction.create(request))
+
     async def upload(self, name: str, data: bytes) -> str:
         """The key of a new file. Raises FeishuError."""
 
@@ -104,24 +114,20 @@ class FeishuCalls:
 
     async def _call(self, name: str, send: Callable[[], Any]) -> Any:  # noqa: ANN401 - the SDK has no types
         for pause_s in (*_PAUSES_S, None):
+            failure: FeishuError
             try:
                 answer = await self._threads.run(send)
-            except (
-                requests.RequestException,
-                ValueError,
-                exception.UnmarshalException,
-            ) as error:
-                failure: FeishuError = FeishuError(name, 0, type(error).__name__)
-                may_pass = True
+            except (requests.RequestException, ValueError, exception.UnmarshalException) as error:
+                failure = FeishuError(name, 0, type(error).__name__, may_pass=True)
             except exception.ObtainAccessTokenException as error:
-                failure, may_pass = AppRefused(name, int(error.code or 0), str(error.msg)), False
+                raise AppRefused(name, int(error.code or 0), str(error.msg)) from error
             else:
                 if answer.success():
                     return answer
-                status = answer.raw.status_code
-                failure = FeishuError(name, int(answer.code or 0), str(answer.msg or f"status {status}"))
-                may_pass = status >= 500 or status == 429 or answer.code in _RATE_LIMITED
-            if pause_s is None or not may_pass:
+                status, code = answer.raw.status_code, int(answer.code or 0)
+                may_pass = status >= 500 or status == 429 or code in _RATE_LIMITED
+                failure = FeishuError(name, code, str(answer.msg or f"status {status}"), may_pass=may_pass)
+            if pause_s is None or not failure.may_pass:
                 raise failure
             await anyio.sleep(pause_s)
         raise AssertionError("the last try returns or raises")

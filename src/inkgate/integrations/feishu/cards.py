@@ -59,33 +59,34 @@ class FieldCards:
         self, found: JobFieldsFound[Json], notice: Said | None = None, entered: Mapping[str, str] | None = None
     ) -> Json:
         """The form. `entered`: texts by path, of somebody whose values could not be kept."""
-        type_name = found.found.extraction.document_type
-        paths: dict[str, str] = {}
-        inputs: list[Json] = []
-        for path, value in form_values(found.data):
-            input_name = f"f{len(paths)}"
-            paths[input_name] = path
-            inputs.append(
-                {
-                    "tag": "input",
-                    "name": input_name,
-                    "label": self._label(type_name, path).plain(),
-                    "default_value": (entered or {}).get(path, value),
-                    "max_length": LONGEST_INPUT,
-                    "width": "fill",
-                }
-            )
-        save = self._button(
-            wording.SAVE,
-            "save",
-            {"type": "primary", "form_action_type": "submit", "name": "save"},
-            {"version": found.version, "paths": paths},
-        )
+        values = {path: (entered or {}).get(path, text) for path, text in form_values(found.data)}
+        said = [each for each in (notice, wording.FORM) if each is not None]
+        missing: list[Said] = []
+        while True:
+            card = self._form(found, values, [*said, *missing])
+            if len(orjson.dumps(card)) <= MOST_BYTES or not values:
+                return card
+            values = dict(list(values.items())[: len(values) * 3 // 4])
+            missing = [filled(wording.NOT_ALL, job=self.job)]
+
+    def _form(self, found: JobFieldsFound[Json], values: Mapping[str, str], notices: Iterable[Said]) -> Json:
+        paths = {f"f{number}": path for number, path in enumerate(values)}
+        inputs = [
+            {
+                "tag": "input",
+                "name": name,
+                "label": self._label(found.found.extraction.document_type, path).plain(),
+                "default_value": values[path],
+                "max_length": LONGEST_INPUT,
+                "width": "fill",
+            }
+            for name, path in paths.items()
+        ]
+        look = {"type": "primary", "form_action_type": "submit", "name": "save"}
+        save = self._button(wording.SAVE, "save", look, {"version": found.version, "paths": paths})
         form = {"tag": "form", "name": "values", "elements": [*inputs, save]}
-        notices = [each.plain() for each in (notice, wording.FORM) if each is not None]
-        return self._card(
-            wording.CORRECT, "blue", None, [*_divs(notices), form, self._button(wording.CLOSE, "close", {})]
-        )
+        texts = _divs([each.plain() for each in notices])
+        return self._card(wording.CORRECT, "blue", None, [*texts, form, self._button(wording.CLOSE, "close", {})])
 
     def _values(self, type_name: str, found: JobFieldsFound[Json]) -> Iterator[Said]:
         corrected = {path for each in found.corrections for path in each.fields}

@@ -158,11 +158,14 @@ class FeishuConnection:
     def _interrupt(self) -> None:
         loop = self._loop
         if loop is not None:
-            loop.call_soon_threadsafe(_raise_stop)
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._raise_stop)
 
-
-def _raise_stop() -> None:
-    raise _Stop
+    def _raise_stop(self) -> None:
+        """In the thread: once, for it may be asked for several times, and closing must not be interrupted."""
+        if self._loop is not None:
+            self._loop = None
+            raise _Stop
 
 
 def _close(loop: asyncio.AbstractEventLoop, client: Any) -> None:  # noqa: ANN401 - the SDK has no types

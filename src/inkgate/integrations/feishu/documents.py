@@ -23,7 +23,12 @@ log = structlog.get_logger(__name__)
 LONGEST_MESSAGE: Final = 4000
 """Characters of a text that is sent as a message. A longer one is sent as a file."""
 _MOST_LINES: Final = 200
-_PATIENCE_S: Final = 600.0
+_UNDER_WAY: Final = "OnIt"
+"""The reaction that says that a document is being read."""
+
+
+class ServiceAway(Exception):
+    """The service can't be reached, or is too busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,25 @@ class DocumentAnswers:
         """Replies with a sentence. Raises FeishuError."""
         await self.calls.reply(message.id, "post", said.post(), _key(message.id, part))
 
-    async def answer(self, message: ChatMessage, file: ChatFile, choice: Choice) -> None:
-        """Reads the file and replies with the result, or with what went wrong. Raises FeishuError: it can't reply."""
+    async def show_work(self, message: ChatMessage) -> None:
+        """Shows at the message that its documents are being read; a bot that may not is no worse a reader."""
+        try:
+            await self.calls.react(message.id, _UNDER_WAY)
+        except FeishuError as error:
+            log.info("feishu_reaction_failed", code=error.code)
+
+    async def answer(self, message: ChatMessage, file: ChatFile, choice: Choice, *, last: bool) -> None:
+        """Reads the file and replies with the result, or with what went wrong. `last`: this is not tried again.
+
+        Raises:
+            FeishuError: Feishu can't be reached, or refuses the reply.
+            ServiceAway: unless it is the last try.
+        """
         try:
             data = await self.calls.file(file)
         except FeishuError as error:
+            if error.may_pass and not last:
+                raise
             log.warning("feishu_file_not_fetched", code=error.code)
             said = wording.TOO_LARGE if error.code == TOO_LARGE else wording.NOT_FETCHED
             await self.say(message, filled(said, code=error.code, most_mb=_number(self.most_mb)), file.key)
@@ -59,13 +78,15 @@ class DocumentAnswers:
             status = await job.wait()
             await self._reply(message, file, choice, job, status)
         except ServiceError as error:
+            if _is_away(error) and not last:
+                raise ServiceAway from error
             log.warning("feishu_document_failed", code=error.code, status=error.status)
             await self.say(message, _refused(error, self.most_mb), file.key)
 
     async def _submitted(self, message: ChatMessage, file: ChatFile, choice: Choice, data: bytes) -> AsyncJobHandle:
         """The job: the same one for the same file of the same message. Raises ServiceError."""
         asked = sha256(f"{self.app}\n{message.id}\n{file.key}\n{choice.name}".encode()).hexdigest()[:40]
-        patience = Patience(_PATIENCE_S)
+        patience = Patience()
         while True:
             try:
                 return await self.client.jobs.submit(data, choice.read_as, choice.job_as(f"feishu-{asked}"), file.name)
@@ -118,9 +139,14 @@ class DocumentAnswers:
 def _refused(error: ServiceError, most_mb: float) -> Said:
     if error.code == "body_too_large":
         return filled(wording.TOO_LARGE, most_mb=_number(most_mb))
-    if not error.code or error.status in (None, 429, 502, 503, 504):
+    if _is_away(error):
         return wording.NOT_REACHED
-    return filled(wording.NOT_READ, why=problem(error.code, error.title), code=error.code)
+    why = problem(error.code, error.title or "the service refused it")
+    return filled(wording.NOT_READ, why=why, code=error.code or error.status)
+
+
+def _is_away(error: ServiceError) -> bool:
+    return error.status in (None, 429, 502, 503, 504)
 
 
 def _key(message_id: str, part: str) -> str:

@@ -43,7 +43,7 @@ class FeishuInbox:
         """`now`: Unix time. `most`: events that may wait. Blocking.
 
         Raises:
-            OSError, sqlite3.Error: the file can't be used.
+            OSError, sqlite3.Error: the file can't be used, such as by another bot at the same time.
         """
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch(mode=0o600)  # it holds what people wrote
@@ -51,9 +51,14 @@ class FeishuInbox:
         self._most = most
         self._lock = threading.Lock()
         self._begun: set[str] = set()
-        self._rows = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-        self._rows.execute("PRAGMA journal_mode=WAL")
-        self._rows.executescript(_TABLES)
+        self._rows = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=1)
+        try:
+            self._rows.execute("PRAGMA locking_mode=EXCLUSIVE")  # another bot with this file would do everything twice
+            self._rows.execute("PRAGMA journal_mode=WAL")
+            self._rows.executescript(_TABLES)
+        except BaseException:
+            self._rows.close()
+            raise
 
     def close(self) -> None:
         """Closes the file."""
@@ -93,6 +98,11 @@ class FeishuInbox:
             self._begun.add(event_id)
             self._rows.execute("UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", (event_id,))
             return InboxItem(event_id, kind, orjson.loads(event), attempts + 1)
+
+    def put_back(self, item: InboxItem) -> None:
+        """The event is to be begun again."""
+        with self._lock:
+            self._begun.discard(item.id)
 
     def finish(self, item: InboxItem) -> None:
         """The event is done, and is not accepted again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import structlog
 
@@ -38,7 +39,7 @@ class CardPresses:
             log.warning("feishu_press_failed", action=press.action, code=error.code, status=error.status)
             gone = error.code in _GONE or error.status in (404, 410)
             said = wording.NO_LONGER_KEPT if gone else wording.NOT_REACHED
-            await self.calls.reply(press.message, "post", said.post(), "")
+            await self.calls.reply(press.message, "post", said.post(), uuid4().hex)
             return
         await self.calls.replace_card(press.message, card)
 
