@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -25,14 +27,24 @@ _TYPES = {
     ".pdf": "application/pdf",
 }
 _COMPRESSED = frozenset({".html", ".css", ".js", ".json"})
+_ZIPPED = ".js.gz"
+"""Scripts that are kept compressed: Mermaid has 2.6 MB."""
 
 # Scripts and styles come from files only. `trusted-types 'none'` makes the browser refuse `innerHTML` and the like, so
 # that no text of a document can become HTML, whatever a script does.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; require-trusted-types-for 'script'; "
-    "trusted-types 'none'"
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
+# Mermaid makes styles and HTML out of a document's text, so it gets a frame of an origin of its own. That loads nothing
+# and runs only its own script, by its hash, and Mermaid, which the page hands it. What it draws is shown as an image.
+FRAME = "diagram/frame.html"
+FRAME_POLICY = (
+    "default-src 'none'; script-src 'sha256-{}' blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'; sandbox allow-scripts"
+)
+_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -44,9 +56,11 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file. `zipped`: compressed by gzip; None for files that gain nothing."""
+    """A file. `zipped`: compressed by gzip; None for files that gain nothing. `content`: None for files that are kept
+    compressed.
+    """
 
-    content: bytes
+    content: bytes | None
     zipped: bytes | None
     media_type: str
     tag: str
@@ -67,7 +81,9 @@ def _load(folder: Traversable, prefix: str, found: dict[str, PageFile]) -> None:
         if entry.is_dir():
             _load(entry, f"{prefix}{entry.name}/", found)
             continue
-        if _suffix(entry.name) in _TYPES:
+        if entry.name.endswith(_ZIPPED):
+            found[prefix + entry.name.removesuffix(".gz")] = _zipped_file(entry.read_bytes())
+        elif _suffix(entry.name) in _TYPES:
             found[prefix + entry.name] = _file(entry.name, entry.read_bytes())
 
 
@@ -77,8 +93,15 @@ def _suffix(name: str) -> str:
 
 def _file(name: str, content: bytes) -> PageFile:
     zipped = gzip.compress(content, mtime=0) if _suffix(name) in _COMPRESSED else None
-    tag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
-    return PageFile(content, zipped, _TYPES[_suffix(name)], tag)
+    return PageFile(content, zipped, _TYPES[_suffix(name)], _tag(content))
+
+
+def _zipped_file(zipped: bytes) -> PageFile:
+    return PageFile(None, zipped, _TYPES[".js"], _tag(zipped))
+
+
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.sha256(content).hexdigest()[:24]}"'
 
 
 class PageSite:
@@ -87,6 +110,10 @@ class PageSite:
     def __init__(self, prefix: str, served: Mapping[str, PageFile] | None = None) -> None:
         self._prefix = prefix
         self._files = load_files() if served is None else served
+        frame = self._files.get(FRAME)
+        script = None if frame is None else _SCRIPT.search(frame.content or b"")
+        digest = hashlib.sha256(script[1] if script else b"").digest()
+        self._frame_policy = FRAME_POLICY.format(base64.b64encode(digest).decode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._response(scope)(scope, receive, send)
@@ -102,9 +129,13 @@ class PageSite:
             return PlainTextResponse("Not found.", 404, _HEADERS)
         request = Headers(scope=scope)
         headers = {**_HEADERS, "ETag": file.tag, "Vary": "Accept-Encoding"}
+        if path[1:] == FRAME:
+            headers["Content-Security-Policy"] = self._frame_policy
         if file.tag in request.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         content = file.content
         if file.zipped is not None and "gzip" in request.get("accept-encoding", ""):
             content, headers["Content-Encoding"] = file.zipped, "gzip"
+        elif content is None and file.zipped is not None:
+            content = gzip.decompress(file.zipped)  # no browser asks for this
         return Response(content, media_type=file.media_type, headers=headers)

@@ -27,7 +27,7 @@ const isBlank = (line) => line.trim() === "";
 const headingOf = (line) => /^ {0,3}(#{1,6})(?:[ \t]|$)/.exec(line);
 const itemOf = (line) => /^( {0,9})([-*+]|\d{1,9}[.)])(?:[ \t]|$)/.exec(line);
 const isRule = (line) => { const bare = line.replaceAll(" ", ""); return bare.length > 2 && ["-", "*", "_"].some((mark) => bare === mark.repeat(bare.length)); };
-const isFence = (line) => /^ {0,3}(```|~~~)/.exec(line);
+const isFence = (line) => /^ {0,3}(`{3,}|~{3,})/.exec(line);
 const isDelimiterRow = (line) => line !== undefined && line.includes("-") && line.includes("|") && /^[\s|:-]+$/.test(line);
 const isHtmlTable = (line) => /^\s{0,9}<(?:table|html|div)\b/i.test(line);
 
@@ -57,8 +57,16 @@ function code(lines, at, mark, into) {
   const begin = at + 1;
   at = begin;
   while (at < lines.length && !lines[at].trim().startsWith(mark)) at += 1;
-  into.append(make("pre", {}, make("code", {}, lines.slice(begin, at).join("\n"))));
+  const text = lines.slice(begin, at).join("\n");
+  into.append(lines[begin - 1].trim().slice(mark.length).trim() === "mermaid" ? diagramNode(text) : make("pre", {}, make("code", {}, text)));
   return at + 1;
+}
+
+// A diagram in Mermaid: its source until it is drawn. `known`: what the service says of it, if it says something.
+export function diagramNode(source, known = null) {
+  const node = make("div", { class: "diagram" }, make("pre", {}, make("code", {}, source)));
+  import("./diagrams.js").then(({ draw }) => draw(node, source, known)).catch(() => {}); // without it, the source stays
+  return node;
 }
 
 function formula(lines, at, into) {

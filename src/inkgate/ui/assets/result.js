@@ -1,7 +1,7 @@
 // The result of one page: preview, Markdown source, text and JSON, with doubtful words marked and editable.
 import { make, icon, tabs, copyText, confirmAt, inPortions, announce } from "./dom.js";
 import { word, percent, number, fillWords, onLanguage } from "./words.js";
-import { renderMarkdown } from "./markdown.js";
+import { diagramNode, renderMarkdown } from "./markdown.js";
 import { csvOfCells, csvOfElement, tableFromCells } from "./tables.js";
 import { pageProblem, problemBox } from "./api.js";
 import { markdownOf } from "./figures.js";
@@ -93,7 +93,8 @@ export class Result {
         this.markDoubts(one, cell.lines);
       });
       node.append(csvButton(() => csvOfCells(block.table)), make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": word("kind_table") }, table));
-    } else if (block.markdown) this.markDoubts(renderMarkdown(image ? this.besideImage(block) : block.markdown.slice(0, MOST_SHOWN), node), block.lines);
+    } else if (block.diagram) node.append(diagramNode(block.diagram.mermaid.slice(0, MOST_SHOWN), block.diagram));
+    else if (block.markdown) this.markDoubts(renderMarkdown(image ? this.besideImage(block) : block.markdown.slice(0, MOST_SHOWN), node), block.lines);
     else if (block.text) node.append(make("p", { class: "faint" }, block.text.slice(0, MOST_SHOWN)));
     else if (!image || block.type !== "figure") node.append(make("p", { class: "figure" }, markText(block)));
     if (image) node.prepend(image);

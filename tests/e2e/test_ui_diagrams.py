@@ -1,0 +1,142 @@
+"""Diagrams in the web page, drawn by the real Mermaid in a real browser beside the picture; hostile ones do nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support.browser import give, require_chromium, shoot, visit
+from support.flow_picture import ANSWER, flow_picture
+from support.server import Server, running_server
+from support.stub_upstream import Reply, Request, running_stub, words_as_tokens
+
+pytestmark = pytest.mark.real
+
+HOSTILE = """Three diagrams:
+
+```mermaid
+%%{init: {"securityLevel": "loose", "htmlLabels": true, "flowchart": {"htmlLabels": true}, "themeCSS": "* {background: url(https://evil.invalid/a)}"}}%%
+flowchart TD
+    A["<img src=x onerror=parent.document.title='hit'>one"] --> B["<script>parent.document.title='hit'</script>two"]
+    click A href "javascript:parent.document.title='hit'"
+    click B call alert()
+    C["<iframe src=https://evil.invalid>three</iframe>"]
+```
+
+```mermaid
+sequenceDiagram
+    participant A as <svg onload=parent.document.title='hit'>
+    A->>A: <b onclick=alert(1)>hello</b>
+    link A: Site @ javascript:alert(1)
+```
+
+```mermaid
+flowchart TD
+    A[never closed --> B
+```"""
+_LOADED = "(node) => [node.complete, node.naturalWidth, node.naturalHeight]"
+
+
+@dataclass
+class Said:
+    """What the model answers next."""
+
+    text: str = ANSWER
+
+
+@pytest.fixture(scope="module")
+def said() -> Said:
+    return Said()
+
+
+@pytest.fixture(scope="module")
+def chart_server(said: Said) -> Iterator[Server]:
+    """A service with a web page, in front of a model that reads charts."""
+    require_chromium()
+
+    def script(request: Request) -> Reply:
+        return Reply(words_as_tokens(said.text))
+
+    environment = {"INKGATE_UI__ENABLED": "true", "INKGATE_METRICS__PORT": "0"}
+    with (
+        running_stub(script, models=("tencent/HunyuanOCR",)) as stub,
+        running_server("--engine", "hunyuanocr", "--vllm-url", stub.url, environment=environment) as server,
+    ):
+        yield server
+
+
+def read_chart(page: Page, title: str = "Orders") -> None:
+    """Each title makes another picture: the service keeps what it read of one."""
+    page.click("#options summary")
+    page.select_option("#task", "chart")
+    give(page, (f"{title}.png", flow_picture(title)))
+    expect(page.locator("#files .file.done")).to_have_count(1)
+
+
+def active_parts(svg: str) -> list[str]:
+    """What in a drawing could run, load or lead somewhere."""
+    found: list[str] = []
+    for node in ET.fromstring(svg).iter():  # noqa: S314 - Mermaid wrote it
+        name = str(node.tag).rpartition("}")[2]
+        found += [name] if name in {"script", "foreignObject", "iframe", "image", "a"} else []
+        found += [key for key, value in node.attrib.items() if key.startswith("on") or "://" in value]
+        found += [f"{key}={value}" for key, value in node.attrib.items() if "href" in key and value[0] != "#"]
+        found += re.findall(r"@import|url\((?!#)[^)]*", node.text or "") if name == "style" else []
+    return found
+
+
+def test_a_flowchart_is_drawn_beside_its_picture_with_its_source(browser: Browser, chart_server: Server) -> None:
+    with visit(browser, chart_server) as page:
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.wait_for_load_state("networkidle")
+        assert not [url for url in asked if "diagram" in url]
+        read_chart(page)
+        drawn = page.locator("#result-preview .block.figure .diagram img")
+        expect(drawn).to_have_count(1)
+        loaded, width, height = drawn.evaluate(_LOADED)
+        assert loaded
+        assert width > 150
+        assert height > 300
+        assert page.locator("#viewer .picture").count() == 1
+        shoot(page, "diagram")
+        assert page.locator("#viewer .box.kind-figure").count() == 1
+        expect(page.locator(".diagram")).to_contain_text("Repaired: quotes")
+        page.click(".diagram summary")
+        expect(page.locator(".diagram pre")).to_contain_text('B{"In stock (warehouse)?"}')
+        with page.expect_download() as download:
+            page.locator(".diagram button", has_text="Save as SVG").click()
+        svg = download.value.path().read_text(encoding="utf-8")
+        assert svg.startswith("<svg")
+        assert "Order received" in re.sub("<[^>]*>", "", svg)
+        assert "foreignObject" not in svg
+        page.click("#result-tab-source")
+        expect(page.locator("#result-source pre")).to_contain_text("```mermaid")
+
+
+def test_hostile_diagrams_run_no_script_and_reach_no_host(browser: Browser, chart_server: Server, said: Said) -> None:
+    said.text = HOSTILE
+    with visit(browser, chart_server) as page:
+        dialogs: list[str] = []
+        page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        read_chart(page, "Hostile")
+        drawn = page.locator("#result-preview .diagram img")
+
+        expect(drawn).to_have_count(2)
+        broken = page.locator("#result-preview .diagram .note")
+        expect(broken).to_contain_text("Mermaid can't draw this diagram")
+        expect(broken).to_contain_text("Parse error on line")
+        expect(page.locator("#result-preview .diagram > pre")).to_contain_text("A[never closed --> B")
+        for number in range(2):
+            with page.expect_download() as download:
+                page.locator(".diagram button", has_text="Save as SVG").nth(number).click()
+            assert active_parts(download.value.path().read_text(encoding="utf-8")) == []
+        assert dialogs == []
+        assert page.title() != "hit"
+        frame = next(each for each in page.frames if each.url.endswith("diagram/frame.html"))
+        assert frame.evaluate("origin") == "null"
