@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 from PIL import Image, ImageDraw
 
 from support import images, pdf_writer
@@ -175,7 +176,8 @@ def test_a_body_that_stalls_is_given_up(server: Server) -> None:
     assert b'"body_timeout"' in answer
 
 
-def test_the_api_keeps_to_its_own_description(tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", [8, pytest.param(50, marks=pytest.mark.endurance)])
+def test_the_api_keeps_to_its_own_description(examples: int, tmp_path: Path) -> None:
     """schemathesis makes requests up from the OpenAPI description; what reads the pages is of no matter to it.
 
     Two checks are left out: a schema can't say "a valid image", so data that fits it may be refused; and values are
@@ -190,7 +192,7 @@ def test_the_api_keeps_to_its_own_description(tmp_path: Path) -> None:
             "--workers",
             "1",
             "--max-examples",
-            "20",
+            str(examples),
             "--seed",
             "1",
         ]

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import anyio
 import orjson
@@ -32,11 +32,13 @@ from inkgate.client import ServiceError
 from inkgate.codec import encodable
 from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError
-from inkgate.library import AsyncOcr
 from inkgate.settings import Settings
 from inkgate.storage.objects import Objects
 from inkgate.telemetry.logs import configure_logs
 from inkgate.types import Document, DocumentResult
+
+if TYPE_CHECKING:
+    from inkgate.library import AsyncOcr
 
 END: Final = b"end\n"
 """After the last shard."""
@@ -83,6 +85,9 @@ async def reader_of(order: BatchOrder) -> AsyncIterator[BatchReader]:
         async with gateway_reader(order.gateways, order.key) as reader:
             yield reader
         return
+    # Imported here: neither the parent nor a process that sends documents to gateways needs an engine.
+    from inkgate.library import AsyncOcr
+
     async with AsyncOcr(order.settings) as ocr:
         yield OcrBatchReader(ocr)
 
