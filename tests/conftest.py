@@ -1,8 +1,9 @@
 """For all tests: async ones are marked `anyio` and run on asyncio, as the service does."""
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(retried)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: (_REAL_MODEL not in item.path.stem, item.path.parent.name != "e2e"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported now stays. To look for garbage in it takes a fifth of the time of collecting tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -369,12 +369,13 @@ def test_importing_is_fast_and_all_names_exist() -> None:
 def test_the_examples_of_the_documentation_run(small: Path, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "start" / "python.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL) + re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    blocks = list(dict.fromkeys(re.findall(r"```python\n(.*?)```", page + readme, re.DOTALL)))  # both have the first
     assert len(blocks) > 3
     (tmp_path / "examples").mkdir()
     for name in ("a.png", "b.png"):
         (tmp_path / name).write_bytes(small.read_bytes())
-    (tmp_path / "examples" / "report.png").write_bytes((ROOT / "examples" / "report.png").read_bytes())
+    with Image.open(ROOT / "examples" / "report.png") as report:  # its upper half, with the table
+        report.crop((0, 0, report.width, report.height // 2)).save(tmp_path / "examples" / "report.png")
     for name in ("scan.pdf", "long.pdf"):
         (tmp_path / name).write_bytes(PDF)
     program = f"import os; os.chdir({str(tmp_path)!r})\n" + "\n".join(blocks)

@@ -96,7 +96,7 @@ def test_a_report_without_anything_measured_is_a_page_all_the_same() -> None:
 
 
 def test_points_without_answers_are_drawn() -> None:
-    report = load_report()
+    report = load_report(levels=(1, 4, 8, 16), seconds=5)
     dead = replace(
         report.points[-1],
         runs=tuple(
@@ -109,7 +109,7 @@ def test_points_without_answers_are_drawn() -> None:
 
 def test_a_load_generator_that_was_the_limit_is_told_first() -> None:
     own = OwnLimits(bottleneck=True, why="its core was full", late_p99_s=0.4, busy_share=1.0, unsent=12)
-    shown = Outline(load_html(replace(load_report(), own=own))).words
+    shown = Outline(load_html(replace(one_point(), own=own))).words
     assert "The load generator was the bottleneck: its core was full." in shown
 
 
