@@ -101,6 +101,7 @@ def test_uncertain_fields_of_jobs_wait_in_a_queue_until_somebody_has_reviewed_th
         value.press("Enter")
         with visit(browser, server, path="/ui/#jobs") as other:
             press(other, "nothing-found.png", "review")
+            expect(other.locator("#field-viewer .picture")).to_be_visible()  # in a tab that never had the file
             other.locator("#fields-list .field input").fill("green")
             other.locator("#fields-list .field input").press("Enter")
             other.click("#fields-save")

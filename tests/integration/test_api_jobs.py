@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from PIL import Image
 
 from inkgate.errors import EngineFailed
 from inkgate.types import TaskKind
@@ -181,6 +183,7 @@ async def test_another_tenants_job_is_like_one_that_never_was(tmp_path: Path) ->
             ("GET", ""),
             ("GET", "/result"),
             ("GET", "/pages"),
+            ("GET", "/pages/1"),
             ("GET", "/events"),
             ("DELETE", ""),
             ("POST", "/retry"),
@@ -194,6 +197,23 @@ async def test_another_tenants_job_is_like_one_that_never_was(tmp_path: Path) ->
             assert {**answers[0].headers} == {**answers[1].headers}
         assert (await api.client.get("/v1/jobs", headers=BETA)).json()["jobs"] == []
         assert [one["id"] for one in (await api.client.get("/v1/jobs", headers=ALPHA)).json()["jobs"]] == [job["id"]]
+
+
+async def test_the_pages_of_a_job_s_document_can_be_seen_until_it_is_removed(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        job = await submit(api, tiff(2))
+        for _ in range(2):  # before and after its end
+            shown = await api.client.get(f"{job['links']['self']}/pages/2", params={"turn": "90", "side": 100})
+            assert (shown.status_code, shown.headers["content-type"]) == (200, "image/jpeg"), shown.text
+            assert shown.headers["cache-control"] == "private, max-age=600"
+            assert Image.open(io.BytesIO(shown.content)).size == (65, 100)
+            await ended(api, job)
+        assert code(await api.client.get(f"{job['links']['self']}/pages/3")) == (422, "pages_invalid")
+        assert (await api.client.get(f"{job['links']['self']}/pages/0")).status_code == 422
+        broken = await ended(api, await submit(api, png()[:60]))
+        assert code(await api.client.get(f"{broken['links']['self']}/pages/1")) == (422, "image_corrupt")
+        await api.client.delete(job["links"]["self"])
+        assert code(await api.client.get(f"{job['links']['self']}/pages/1")) == (404, "job_unknown")
 
 
 async def test_jobs_are_listed_by_state_a_page_at_a_time(tmp_path: Path) -> None:

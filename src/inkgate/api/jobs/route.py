@@ -12,6 +12,7 @@ from inkgate.api.http.document_response import PAGES_HEADER, STATUS_HEADER
 from inkgate.api.http.errors import Problem, request_id_of
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, document_contents, problems
 from inkgate.api.http.options import choose
+from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
 from inkgate.api.jobs.request import JobRequest, file_schema, parse_job
 from inkgate.api.jobs.results import JobResult, ResultForm
 from inkgate.api.jobs.streams import EVENTS_TYPE, JobEvents, PageLines, event_id_of
@@ -29,6 +30,7 @@ from inkgate.api.jobs.views import (
 )
 from inkgate.coordinates import Coordinates
 from inkgate.jobs.job import Job, JobFilter, JobReview, JobState
+from inkgate.types import Document
 
 Json = dict[str, Any]
 
@@ -230,6 +232,25 @@ async def pages(
     """Goes on while the job runs. If the connection breaks, ask again with the last page's index."""
     call = job_call(request)
     return PageLines(call, await call.job(job_id), after)
+
+
+@router.get(
+    "/{job_id}/pages/{page}",
+    operation_id="show_job_page",
+    summary="Get a page of a job's document as JPEG",
+    response_class=Response,
+    responses={**JPEG_RESPONSE, **problems(404, 410, 413, 415, 422, 501)},
+)
+async def picture(
+    request: Request, job_id: JobId, page: PageNumber, turn: TurnOption = "0", side: SideOption = 1400
+) -> Response:
+    """The page as it was sent, for whoever looks at the result. It is there as long as the job's result is."""
+    call = job_call(request)
+
+    async def load() -> Document:
+        return await call.jobs.load(await call.job(job_id))
+
+    return await picture_response(request, load, page, turn, side)
 
 
 @router.get(

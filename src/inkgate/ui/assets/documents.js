@@ -34,14 +34,16 @@ export class Doc {
   // A job's document, whose pages the service has or will have. `blob`: its file, if it was added in this tab.
   static ofJob(job, blob) {
     const doc = new Doc(blob || null, job.name);
-    doc.job = job.id;
+    doc.job = doc.pictures.jobId = job.id;
     return doc;
   }
 
   // A document that this tab had before a reload, as `row` said it.
   static restored({ row, file, pages }) {
     const { options, ...own } = row;
-    return Object.assign(new Doc(file, row.name), own, { pages, options });
+    const doc = Object.assign(new Doc(file, row.name), own, { pages, options });
+    doc.pictures.jobId = doc.job;
+    return doc;
   }
 
   // What a reload keeps beside the file and the pages. Passwords are not kept.
@@ -188,7 +190,7 @@ export class Reading {
 // Sends the file for its pictures, if the browser can't show it itself or only its first page. Once, however many pages ask.
 export async function ensurePictures(doc) {
   const { pictures } = doc;
-  if (!doc.blob || pictures.fileId || (pictures.local && doc.pages.length <= 1 && doc.count <= 1)) return;
+  if (!doc.blob || pictures.source || (pictures.local && doc.pages.length <= 1 && doc.count <= 1)) return;
   pictures.sending ??= upload(doc.blob, doc.name, { signal: new AbortController().signal, onPercent: () => {} })
     .then((id) => { pictures.fileId = id; }).finally(() => { pictures.sending = null; });
   await pictures.sending;

@@ -144,7 +144,7 @@ export async function showReviews() {
 }
 let reviewsDue = 0;
 
-// Opens a job's fields for review. Its picture is there if its file was added in this tab.
+// Opens a job's fields for review, beside its pictures.
 export function reviewJob(job) {
   let doc = docs.find((each) => each.job === job.id);
   if (!doc) { doc = Doc.ofJob(job, blobOf(job.id)); docs.push(doc); }

@@ -13,17 +13,21 @@ export class Pictures {
   constructor({ blob, fileId }) {
     this.blob = blob;
     this.fileId = fileId || "";
+    this.jobId = ""; // of a job whose document the service has
     this.sending = null; // while the file is sent
     this.kept = new Map();
   }
 
   get local() { return Boolean(this.blob) && LOCAL.test(this.blob.type); }
 
+  // Where the service has the document; empty if it has not.
+  get source() { return this.fileId ? `v1/files/${encodeURIComponent(this.fileId)}` : this.jobId ? `v1/jobs/${encodeURIComponent(this.jobId)}` : ""; }
+
   // A node that shows the page, turned by `rotation` degrees clockwise; null if there is none.
   async page(index, rotation, pages) {
     const key = `${index}/${rotation}/${this.local && pages <= 1}`;
     if (!this.kept.has(key)) {
-      const made = this.local && pages <= 1 && index === 0 ? local(this.blob, rotation) : this.fileId ? remote(this.fileId, index, rotation) : Promise.resolve(null);
+      const made = this.local && pages <= 1 && index === 0 ? local(this.blob, rotation) : this.source ? remote(this.source, index, rotation) : Promise.resolve(null);
       this.kept.set(key, made.catch(() => null));
       if (this.kept.size > KEPT) this.forget(this.kept.keys().next().value);
     }
@@ -56,8 +60,8 @@ async function local(blob, rotation) {
   return canvas;
 }
 
-async function remote(fileId, index, rotation) {
-  const answer = await request("GET", `v1/files/${encodeURIComponent(fileId)}/pages/${index + 1}?turn=${rotation}&side=1600`);
+async function remote(source, index, rotation) {
+  const answer = await request("GET", `${source}/pages/${index + 1}?turn=${rotation}&side=1600`);
   const node = make("img", { alt: "", src: URL.createObjectURL(await answer.blob()) });
   await node.decode();
   return node;
