@@ -46,6 +46,8 @@ def test_a_card_of_any_document_is_one_that_feishu_takes() -> None:
     many = {f"field {number}": "长" * 5000 for number in range(300)} | {"items": [{"a": "長" * 999}] * 200}
     for made in (cards.answer("a.pdf", found(many)), cards.form(found(many))):
         assert len(json.dumps(made, ensure_ascii=False).encode()) <= MOST_BYTES
+    short = cards.answer("a.pdf", found({f"f{number}": "1" for number in range(300)}))
+    assert json.dumps(short).count('"tag"') <= 200
     assert "job-1" in json.dumps(cards.answer("a.pdf", found(many))["body"]["elements"][-2])
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -25,6 +26,8 @@ MOST_BYTES: Final = 28_000
 MOST_INPUTS: Final = 30
 LONGEST_INPUT: Final = 1000
 _MOST_ROWS = 10
+_MOST_LINES = 80
+"""Feishu takes cards of up to 200 parts; each line is two."""
 _LONGEST_SHOWN = 300
 _DOUBTFUL = frozenset({FieldStatus.UNCERTAIN, FieldStatus.UNGROUNDED, FieldStatus.INVALID, FieldStatus.CONFLICT})
 
@@ -50,7 +53,7 @@ class FieldCards:
             template, tag = "orange", wording.TO_CHECK
         else:
             template, tag = "green", None
-        shown = [line.plain() for line in self._values(type_name, found)]
+        shown = [line.plain() for line in islice(self._values(type_name, found), _MOST_LINES + 1)]
         notices = [] if notice is None else [notice.plain()]
         button = self._button(wording.CORRECT, "correct", {"type": "primary"})
         return self._fitting(title, template, tag, notices, shown, [button])
@@ -75,7 +78,7 @@ class FieldCards:
             {
                 "tag": "input",
                 "name": name,
-                "label": self._label(found.found.extraction.document_type, path).plain(),
+                "label": self._numbered(found.found.extraction.document_type, path).plain(),
                 "default_value": values[path],
                 "max_length": LONGEST_INPUT,
                 "width": "fill",
@@ -114,6 +117,14 @@ class FieldCards:
         if len(rows) > _MOST_ROWS:
             yield filled(wording.MORE_ROWS, count=len(rows) - _MOST_ROWS)
 
+    def _numbered(self, type_name: str, path: str) -> Said:
+        """The label, with the number of its row in a table."""
+        label, row = (
+            self._label(type_name, path),
+            next((int(part) for part in path.split("/") if part.isdecimal()), None),
+        )
+        return label if row is None else Said(f"{row + 1}. {label.en}", f"{row + 1}. {label.zh}")
+
     def _label(self, type_name: str, path: str) -> Said:
         return self.words.label(type_name, path)
 
@@ -131,6 +142,8 @@ class FieldCards:
     ) -> Json:
         """The card, without the last values if Feishu would not take it."""
         missing: list[Json] = []
+        if len(shown) > _MOST_LINES:
+            shown, missing = shown[:_MOST_LINES], [filled(wording.NOT_ALL, job=self.job).plain()]
         while True:
             card = self._card(title, template, tag, [*_divs([*notices, *shown, *missing]), *last])
             if len(orjson.dumps(card)) <= MOST_BYTES or not shown:
