@@ -42,9 +42,9 @@ async def test_a_bot_reads_a_photo_stops_at_a_signal_and_keeps_its_secrets(serve
         assert f"Connected to {feishu.url}" in said
         assert not [secret for secret in (feishu.secret, "the-ticket", "Gaza") if secret in said]
         assert (tmp_path / "inbox.sqlite").stat().st_mode & 0o077 == 0
-        wrong = await anyio.to_thread.run_sync(
-            lambda: inkgate(*command, environment=secrets | {"INKGATE_FEISHU_APP_SECRET": "wrong"})
-        )
+        (tmp_path / "secret").write_text("wrong\n")
+        by_file = {"INKGATE_FEISHU_APP_ID": feishu.app, "INKGATE_FEISHU_APP_SECRET_FILE": str(tmp_path / "secret")}
+        wrong = await anyio.to_thread.run_sync(lambda: inkgate(*command, environment=by_file))
         assert (wrong.returncode, b"Check the app's ID" in wrong.stderr) == (1, True), wrong.stderr
 
 

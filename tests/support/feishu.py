@@ -82,16 +82,16 @@ class FeishuDouble:
         self.changed.set()
         self.changed = anyio.Event()
 
-    async def push(self, kind: str, event: dict[str, Any], event_id: str = "", parts: int = 1) -> tuple[int, Any]:
-        """Sends an event over the connection, in `parts` frames, and returns the bot's answer."""
+    async def push(self, kind: str, event: Json) -> tuple[int, Any]:
+        """Sends an event over the connection, in two frames, and returns the bot's answer."""
         await self.until(lambda: self._socket is not None)
         assert self._socket is not None
-        header = {"event_id": event_id or uuid4().hex, "event_type": kind, "app_id": self.app, "token": ""}
+        header = {"event_id": uuid4().hex, "event_type": kind, "app_id": self.app, "token": ""}
         payload = json.dumps({"schema": "2.0", "header": header, "event": event}).encode()
-        number, size, message_id = len(self.answers), -(-len(payload) // parts), uuid4().hex
-        for index in range(parts):
-            frame = Frame(service=1, method=1, SeqID=index, LogID=1, payload=payload[index * size : (index + 1) * size])
-            values = {"type": "event", "message_id": message_id, "trace_id": "t", "sum": str(parts), "seq": str(index)}
+        number, message_id = len(self.answers), uuid4().hex
+        for index, part in enumerate((payload[:100], payload[100:])):
+            frame = Frame(service=1, method=1, SeqID=index, LogID=1, payload=part)
+            values = {"type": "event", "message_id": message_id, "trace_id": "t", "sum": "2", "seq": str(index)}
             for key, value in values.items():
                 frame.headers.add(key=key, value=value)
             await self._socket.send_bytes(frame.SerializeToString())

@@ -41,6 +41,12 @@ def test_words_choose_what_is_answered(said: str, name: str | None) -> None:
     assert WORDS.choice(said, TYPES) == (Choice(name) if name else None)
 
 
+def test_only_a_word_alone_holds_for_a_chat() -> None:
+    assert WORDS.choice_alone("小票。", TYPES) == Choice("receipt")
+    assert WORDS.choice_alone("MyType", TYPES) == Choice("MyType")
+    assert WORDS.choice_alone("what does the contract say?", TYPES) is None
+
+
 def test_a_card_of_any_document_is_one_that_feishu_takes() -> None:
     cards = FieldCards(WORDS, "secret", "job-1", "oc_1")
     many = {f"field {number}": "长" * 5000 for number in range(300)} | {"items": [{"a": "長" * 999}] * 200}

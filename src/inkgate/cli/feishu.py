@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ID_VARIABLE = "INKGATE_FEISHU_APP_ID"
 SECRET_VARIABLE = "INKGATE_FEISHU_APP_SECRET"  # noqa: S105 - a name
+FILE_VARIABLE = f"{SECRET_VARIABLE}_FILE"
 SERVICE_KEY_VARIABLE = "INKGATE_API_KEY"
 
 
@@ -55,16 +56,15 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
 ) -> None:
     """Answer photos and PDFs in Feishu or Lark chats with their text, or a card with their fields.
 
-    The app's ID and secret are in INKGATE_FEISHU_APP_ID and INKGATE_FEISHU_APP_SECRET. The bot connects to Feishu, so
-    it needs no public address. It has documents read by jobs of a running service, and keeps corrections there.
+    The app's ID and secret are in INKGATE_FEISHU_APP_ID and INKGATE_FEISHU_APP_SECRET, or in a file that
+    INKGATE_FEISHU_APP_SECRET_FILE names. The bot connects to Feishu, so it needs no public address. It has documents
+    read by jobs of a running service, and keeps corrections there.
 
     docs/guides/feishu.md says how to set up the app. Ctrl-C finishes the documents that are being read; a second one
     stops at once. Exit status: 0, 1 if Feishu refuses the app, 2 if the arguments are wrong.
     """
-    app_id, secret, key = (
-        os.environ.get(name, "").strip()  # noqa: TID251 - keys are not for the command line
-        for name in (ID_VARIABLE, SECRET_VARIABLE, SERVICE_KEY_VARIABLE)
-    )
+    app_id, key = (os.environ.get(name, "").strip() for name in (ID_VARIABLE, SERVICE_KEY_VARIABLE))  # noqa: TID251
+    secret = _secret()
     if not app_id or not secret:
         raise misuse(
             f"Set {ID_VARIABLE} and {SECRET_VARIABLE}. They are in the app's console: Credentials & Basic Info."
@@ -88,6 +88,15 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
         _serve(FeishuServing(app, service, answer, at_once, most_mb, key), inbox)
     finally:
         inbox.close()
+
+
+def _secret() -> str:
+    """The app's secret. Raises typer.Exit: its file can't be read."""
+    file = os.environ.get(FILE_VARIABLE, "")  # noqa: TID251 - keys are not for the command line
+    try:
+        return (Path(file).read_text("utf-8") if file else os.environ.get(SECRET_VARIABLE, "")).strip()  # noqa: TID251
+    except (OSError, UnicodeDecodeError) as error:
+        raise misuse(f"{FILE_VARIABLE}: {file} can't be read.") from error
 
 
 def _serve(serving: FeishuServing, inbox: FeishuInbox) -> None:

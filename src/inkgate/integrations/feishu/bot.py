@@ -188,19 +188,19 @@ class FeishuBot:
         message = parse_message(item.event, self._bot)
         if message is None:
             return
-        asked = self._answers.words.choice(message.words, await self._known_types()) if message.words else None
+        words, types = self._answers.words, await self._known_types()
         files = message.files
         for parent in message.parents if not files else ():
             files = files or await self._answers.calls.files_of(parent)
         if files:
             await self._answers.show_work(message)
-            choice = asked or Choice(self._inbox.choice(message.chat) or self._options.choice)
+            kept = self._inbox.choice(message.chat) or self._options.choice
+            choice = words.choice(message.words, types) or Choice(kept)
             for file in files:
                 await self._answers.answer(message, file, choice, last=item.attempts >= _MOST_ATTEMPTS)
-        elif asked is not None:
+        elif (asked := words.choice_alone(message.words, types)) is not None:
             self._inbox.choose(message.chat, asked.name)
-            shown = self._answers.words.shown(asked)
-            await self._answers.say(message, filled(wording.CHOSEN, choice=shown))
+            await self._answers.say(message, filled(wording.CHOSEN, choice=words.shown(asked)))
         else:
             await self._help(message)
 

@@ -53,16 +53,17 @@ class ChatWords:
         """What the words ask for; None: nothing that is known. `known`: names of the service's types."""
         said = words.casefold()
         parts = _LATIN.findall(said)
-        names = {name.casefold(): name for name in known}
+        spoken = self._spoken(known)
         # The longest first: the title of one type may hold that of another, as 增值税发票 holds 发票.
-        spoken = sorted({**_WORDS, **self._titles(names.values())}.items(), key=lambda each: -len(each[0]))
-        for part in parts:
-            if part in names:
-                return Choice(names[part])
-        for word, name in spoken:
+        for word in sorted(spoken, key=len, reverse=True):
             if word in parts or (not word.isascii() and word in said):
-                return Choice(name)
+                return Choice(spoken[word])
         return None
+
+    def choice_alone(self, words: str, known: Iterable[str]) -> Choice | None:
+        """As `choice`, but only if the words are nothing else."""
+        name = self._spoken(known).get(words.casefold().strip(" .!。！"))
+        return None if name is None else Choice(name)
 
     def shown(self, choice: Choice) -> Said:
         """The choice in words."""
@@ -83,8 +84,11 @@ class ChatWords:
         chinese = next((leaf.question for leaf in leaves if leaf.path == general and leaf.question), english)
         return Said(english[:1].upper() + english[1:], chinese)
 
-    def _titles(self, known: Iterable[str]) -> dict[str, str]:
-        return {self.title(name).zh.casefold(): name for name in known if self.title(name).zh != name}
+    def _spoken(self, known: Iterable[str]) -> dict[str, str]:
+        """Names of choices by the words for them."""
+        known = tuple(known)
+        titles = {self.title(name).zh.casefold(): name for name in known}
+        return _WORDS | titles | {name.casefold(): name for name in known}
 
 
 def shipped_words() -> ChatWords:
