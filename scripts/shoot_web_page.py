@@ -71,10 +71,7 @@ def reading(page: Page, album: Album) -> None:
     page.wait_for_timeout(500)
     album.take(page, "reading")
     page.unroute_all(behavior="ignoreErrors")
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    while page.locator("#files .file").count():
-        page.locator("#files .file button").last.click()
+    page.click("#forget")
     page.click("[data-sample='report.png']")
     expect(page.locator("#files .file.done")).to_have_count(1)
     expect(page.locator("#viewer .picture")).to_be_visible()

@@ -42,9 +42,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def page_server() -> Iterator[Server]:
-    """A server whose web page is loaded."""
+    """A server whose web page is loaded. Runs one job at a time, so that others wait."""
     require_chromium()
-    with running_page() as started:
+    with running_page(INKGATE_JOBS__AT_ONCE="1", INKGATE_JOBS__POLL_S="0.2", INKGATE_JOBS__MAX_RETRIES="1") as started:
         yield started
 
 

@@ -6,14 +6,13 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from support.browser import drop, give, require_chromium, running_page, shoot, visit
+from support.browser import drop, give, shoot, visit
 from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server
 
@@ -25,22 +24,14 @@ LONG = 400
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """Runs one job at a time, so that others wait."""
-    require_chromium()
-    with running_page(INKGATE_JOBS__AT_ONCE="1", INKGATE_JOBS__POLL_S="0.2", INKGATE_JOBS__MAX_RETRIES="1") as started:
-        yield started
-
-
-def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         page.click("#tab-extract")
         page.click("#extract-sample")
         total = field(page, "Total")
         expect(total.locator("input")).to_have_value("18.70")
         expect(total.locator(".badge")).to_have_text(re.compile(r"found 9\d%|found 100%"))
-        expect(page.locator("#extract-verdict")).to_have_text("Complete: nothing to look at.")
+        expect(page.locator("#extract-verdict")).to_have_text("All fields found; none needs review.")
         expect(page.locator("#checks")).to_contain_text("subtotal and tax add up to the total")
         total.locator(".field-title").click()
         box = page.locator("#field-viewer polygon.picked")
@@ -82,9 +73,9 @@ def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser
 
 
 def test_uncertain_fields_of_jobs_wait_in_a_queue_until_somebody_has_reviewed_them(
-    browser: Browser, server: Server
+    browser: Browser, page_server: Server
 ) -> None:
-    with visit(browser, server, path="/ui/#extract") as page:
+    with visit(browser, page_server, path="/ui/#extract") as page:
         page.check("#extract-later")
         page.click("#extract-sample")
         page.click("#way-names")
@@ -99,7 +90,7 @@ def test_uncertain_fields_of_jobs_wait_in_a_queue_until_somebody_has_reviewed_th
         value = page.locator("#fields-list .field input")
         value.fill("blue")
         value.press("Enter")
-        with visit(browser, server, path="/ui/#jobs") as other:
+        with visit(browser, page_server, path="/ui/#jobs") as other:
             press(other, "nothing-found.png", "review")
             expect(other.locator("#field-viewer .picture")).to_be_visible()  # in a tab that never had the file
             other.locator("#fields-list .field input").fill("green")
@@ -155,8 +146,8 @@ def press(page: Page, name: str, act: str) -> None:
     row(page, name).locator(f"[data-act={act}]").click()
 
 
-def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Browser, server: Server) -> None:
-    with visit(browser, server, path="/ui/#jobs") as page:
+def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server, path="/ui/#jobs") as page:
         page.select_option("#jobs-filter", "failed")  # other tests may have added jobs, but none that failed
         expect(page.locator("#jobs-empty")).to_be_visible()
         page.select_option("#jobs-filter", "all")
@@ -194,7 +185,7 @@ def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Bro
         page.unroute_all()
         page.click("#jobs-refresh")
         expect(page.locator("#jobs-problem")).to_be_empty()
-    show_narrow(browser, server)
+    show_narrow(browser, page_server)
 
 
 def show_result(page: Page) -> None:
@@ -211,9 +202,9 @@ def show_result(page: Page) -> None:
     assert json.loads(download.value.path().read_text(encoding="utf-8"))["page_count"] == 3
 
 
-def show_narrow(browser: Browser, server: Server) -> None:
+def show_narrow(browser: Browser, page_server: Server) -> None:
     """The same jobs on a phone, dark and in Chinese, in another tab, which has no pictures."""
-    with visit(browser, server, width=390, height=844, locale="zh-CN", dark=True, path="/ui/#jobs") as page:
+    with visit(browser, page_server, width=390, height=844, locale="zh-CN", dark=True, path="/ui/#jobs") as page:
         expect(state(page, "long.pdf")).to_have_text("已取消")
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
         press(page, HOSTILE, "show")
@@ -221,8 +212,8 @@ def show_narrow(browser: Browser, server: Server) -> None:
         expect(page.locator(".missing").first).to_be_visible()
 
 
-def test_live_says_first_how_the_service_does_then_draws_charts(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_live_says_first_how_the_service_does_then_draws_charts(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         page.click("[data-sample='receipt.png']")
         expect(page.locator("#files .file.done")).to_have_count(1)
         page.click("#tab-live")
