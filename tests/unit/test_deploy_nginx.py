@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-from inkgate.api import docling, files, mineru
+from inkgate.api import docling, document_intelligence, files, mineru
 from inkgate.api.jobs import route as jobs
 from inkgate.api.mistral_batch import route as mistral_batch
 
@@ -24,7 +24,9 @@ def test_what_makes_or_shows_a_job_or_a_file_goes_to_one_gateway_and_is_not_repe
     [(pattern, block)] = re.findall(r"location ~ (\S+) \{(.*?)\n    \}", text, re.DOTALL)
     assert "proxy_next_upstream error;" in block
     assert "proxy_pass http://inkgate_by_client;" in block
-    found = paths(docling.router, files.router, mineru.router, jobs.router, mistral_batch.router)
+    found = paths(
+        docling.router, document_intelligence.router, files.router, mineru.router, jobs.router, mistral_batch.router
+    )
     assert len(found) > 15
     assert [path for path in sorted(found) if not re.match(pattern, path)] == []
     assert not re.match(pattern, "/v1/extract")

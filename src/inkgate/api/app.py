@@ -18,6 +18,7 @@ from inkgate import __version__
 from inkgate.api import (
     docling,
     docling_convert,
+    document_intelligence,
     events,
     extract,
     files,
@@ -85,6 +86,7 @@ ROUTES = (
     docling_convert,
     mineru,
     mineru_parse,
+    document_intelligence,
     models,
     health,
     webpage,
@@ -101,6 +103,7 @@ REQUESTS = (
     JobRequest,
     CorrectionBody,
     docling.DoclingRequest,
+    document_intelligence.AnalyzeRequest,
     MistralBatchRequest,
 )
 """Models of requests that routes take raw, for OpenAPI."""

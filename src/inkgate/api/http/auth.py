@@ -54,11 +54,13 @@ class ApiKeys:
 
 
 def key_of(headers: Headers) -> str | None:
-    """The key sent as `Authorization: Bearer <key>` (PaddleX clients say `token <key>`) or as `X-API-Key`."""
+    """The key sent as `Authorization: Bearer <key>` (PaddleX clients say `token <key>`), as `X-API-Key`, or as
+    Azure's `Ocp-Apim-Subscription-Key`.
+    """
     scheme, _, key = headers.get("authorization", "").partition(" ")
     if scheme.lower() in {"bearer", "token"} and key.strip():
         return key.strip()
-    return headers.get("x-api-key")
+    return headers.get("x-api-key") or headers.get("ocp-apim-subscription-key")
 
 
 def is_public(path: str) -> bool:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import caller_of, context_of
+from inkgate.api.http.document_response import ReceiveBody
 from inkgate.api.http.head import parse_head
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, key_of_request, names_priority
 from inkgate.api.jobs.watches import JobWatches
@@ -55,7 +56,11 @@ def job_call(request: Request) -> JobCall:
     return JobCall(request, jobs, watches, caller_of(request))
 
 
-async def submit(call: JobCall, parse: Callable[[ReceivedJob], Awaitable[JobDraft]]) -> Submitted:
+async def submit(
+    call: JobCall,
+    parse: Callable[[ReceivedJob], Awaitable[JobDraft]],
+    receive_body: ReceiveBody = uploads.receive,
+) -> Submitted:
     """Receives the body of the call's request and adds the job that `parse` finds in it.
 
     The body is in memory until its document is kept, so the request is admitted as one for reading is.
@@ -69,7 +74,7 @@ async def submit(call: JobCall, parse: Callable[[ReceivedJob], Awaitable[JobDraf
     key = key_of_request(request)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving():
-            body = await uploads.receive(request, context.settings.limits, context.bodies)
+            body = await receive_body(request, context.settings.limits, context.bodies)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
         draft = await parse(received)
         # Frees the body before the upload is kept: as base64, it is a third larger than the file.

@@ -1,0 +1,91 @@
+"""What clients of Azure AI Document Intelligence send and get.
+
+The requests are those of azure-ai-documentintelligence 1.0.2.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from support.api_client import Api, b64, png, tiff
+from support.jobs_api import BETA, KEYS, jobs_api
+
+pytestmark = pytest.mark.anyio
+
+READ = "/documentintelligence/documentModels/prebuilt-read:analyze?_overload=analyzeDocument&api-version=2024-11-30"
+LAYOUT = READ.replace("prebuilt-read", "prebuilt-layout")
+
+
+async def ended(api: Api, place: str) -> dict[str, Any]:
+    while True:
+        found: dict[str, Any] = (await api.client.get(place)).json()
+        if found["status"] not in {"notStarted", "running"}:
+            return found
+        await anyio.sleep(0.02)
+
+
+async def test_paperless_gets_the_text_and_a_searchable_pdf(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        query = "&outputContentFormat=text&output=pdf"
+        answer = await api.client.post(READ + query, json={"base64Source": b64(tiff(2))})
+        assert answer.status_code == 202, answer.text
+        place = answer.headers["operation-location"]
+        assert answer.headers["retry-after"] == "1"
+        found = await ended(api, place)
+        assert found["status"] == "succeeded"
+        result = found["analyzeResult"]
+        assert (result["modelId"], result["contentFormat"]) == ("prebuilt-read", "text")
+        assert [page["pageNumber"] for page in result["pages"]] == [1, 2]
+        for page in result["pages"]:
+            assert page["lines"]
+            for part in (*page["lines"], *page["words"]):
+                span = part.get("span") or part["spans"][0]
+                assert result["content"][span["offset"] : span["offset"] + span["length"]] == part["content"]
+                assert len(part["polygon"]) == 8
+        pdf = await api.client.get(place.replace("?", "/pdf?"))
+        assert (pdf.status_code, pdf.content[:5]) == (200, b"%PDF-")
+
+
+async def test_open_webui_gets_markdown_of_bytes(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        head = {"Content-Type": "application/octet-stream"}
+        url = LAYOUT + "&outputContentFormat=markdown&pages=2-3"
+        answer = await api.client.post(url, content=tiff(3), headers=head)
+        found = await ended(api, answer.headers["operation-location"])
+    result = found["analyzeResult"]
+    first, second = result["content"].split("<!-- PageBreak -->")
+    assert first.startswith("# Hello page 1")
+    assert "# Hello page 2" in second
+    assert [page["pageNumber"] for page in result["pages"]] == [2, 3]
+
+
+async def test_what_can_not_be_analyzed_is_refused(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        url = "https://example.com/a.pdf"
+        for path, body, expected in (
+            (READ, {}, (400, "file_missing")),
+            (READ, {"base64Source": "!"}, (400, "base64_invalid")),
+            (READ, {"base64Source": b64(b"x")}, (415, "type_unsupported")),
+            (READ, {"urlSource": url}, (403, "source_forbidden")),
+            (READ + "&pages=0", {"base64Source": b64(png())}, (422, "pages_invalid")),
+            (READ.replace("read", "invoice"), {"base64Source": b64(png())}, (422, "options_invalid")),
+        ):
+            refused = await api.client.post(path, json=body)
+            assert (refused.status_code, refused.json()["code"]) == expected, path
+        missing = await api.client.get("/documentintelligence/documentModels/prebuilt-read/analyzeResults/none")
+        assert (missing.status_code, missing.json()["code"]) == (404, "job_unknown")
+
+
+async def test_azures_header_has_the_key(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path, auth=KEYS) as api:
+        refused = await api.client.post(READ, json={"base64Source": b64(png())})
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+        key = {"Ocp-Apim-Subscription-Key": "alpha"}
+        answer = await api.client.post(READ, json={"base64Source": b64(png())}, headers=key)
+        assert answer.status_code == 202
+        others = await api.client.get(answer.headers["operation-location"], headers=BETA)
+        assert (others.status_code, others.json()["code"]) == (404, "job_unknown")
