@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
+from typing import cast
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
@@ -22,7 +23,7 @@ OUT = ROOT / "docs" / "screenshots"
 SAMPLES = ROOT / "src" / "inkgate" / "ui" / "assets" / "samples"
 BROKEN = ROOT / "tests" / "data" / "images" / "broken.png"
 PHONE = (390, 844)
-COLOURS = 200
+FREQUENT = 128
 
 
 def shot(page: Page) -> Image.Image:
@@ -33,10 +34,15 @@ def shot(page: Page) -> Image.Image:
 
 
 def keep(picture: Image.Image, name: str) -> None:
-    """Writes the picture with few colours, which is a third of the size."""
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        OUT / f"{name}.png", optimize=True
-    )
+    """Writes the picture with 256 colours, which is a third of the size: the most frequent ones as they are, so that
+    surfaces stay, and others that are far apart, so that small signs keep theirs.
+    """
+    counted = cast("list[tuple[int, tuple[int, int, int]]]", picture.getcolors(picture.width * picture.height))
+    frequent = sorted(counted, reverse=True)[:FREQUENT]
+    apart = picture.quantize(256 - FREQUENT, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for _, colour in frequent for part in colour] + apart)
+    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(OUT / f"{name}.png", optimize=True)
 
 
 def read(page: Page, count: int) -> None:
