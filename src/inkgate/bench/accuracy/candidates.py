@@ -122,8 +122,9 @@ class OwnReader:
         self._finder = finder
 
     async def read(self, entry: Entry) -> Transcript:
-        """Read once: with PARSE where Markdown is needed, else with TEXT. Raises InkgateError."""
+        """Read once: diagrams with CHART, with PARSE where Markdown is needed, else with TEXT. Raises InkgateError."""
         task = Task(kind=TaskKind.PARSE if self._structure or entry.tests else TaskKind.TEXT)
+        task = Task(kind=TaskKind.CHART) if entry.diagram else task
         document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
         options = ReadOptions(task=task, pdf_text=self._pdf_text)
         asked: tuple[dict[str, Any], WantedFields] | None = None

@@ -23,11 +23,11 @@ from inkgate.telemetry.processes import processor_name
 
 FIGURES = (
     *("CER", "with free", "uncapped", "a=A", "F1", "lines", "order", "columns", "TEDS", "structure"),
-    *("lost", "doubled", "tests"),
+    *("nodes", "edges", "lost", "doubled", "tests"),
 )
 """Columns of a candidate. `with free`: the character error rate with order-free documents, `uncapped`: with all edits,
 each where that differs; `a=A`: ignoring case; `columns`: the order of columns of order-free pages; `structure`: TEDS
-without text."""
+without text; `nodes` and `edges`: F1 of those of diagrams."""
 MOST_WORST = 20
 MOST_QUOTED = 5
 SUSPECT_F1 = 0.9
@@ -210,7 +210,7 @@ def _figures(summary: AccuracySummary) -> dict[str, str]:
     uncapped = None if summary.cer_uncapped == summary.cer else summary.cer_uncapped
     shares = (
         *(summary.cer, every, uncapped, summary.cer_folded, summary.f1, summary.line_recall),
-        *(summary.order, summary.column_order, summary.teds, summary.teds_structure),
+        *(summary.order, summary.column_order, summary.teds, summary.teds_structure, summary.nodes, summary.edges),
     )
     counts = [str(count) if summary.lines else "" for count in (summary.lost, summary.doubled)]
     return dict(zip(FIGURES, [*map(_percent, shares), *counts, tests], strict=True))
@@ -308,6 +308,8 @@ def _file(score: FileScore) -> dict[str, Any]:
         "column_order": score.column_order,
         "teds": score.tables.teds if score.tables else None,
         "teds_structure": score.tables.structure if score.tables else None,
+        "nodes": score.diagram.nodes if score.diagram else None,
+        "edges": score.diagram.edges if score.diagram else None,
         "fields": [asdict(each) for each in score.fields],
         **_totals(score.lines),
         "tests": [asdict(outcome) for outcome in score.tests],

@@ -11,12 +11,20 @@ import anyio
 from inkgate.bench.accuracy.bench_tests import PageTestResult, run_tests
 from inkgate.bench.accuracy.calibration import JudgedPart
 from inkgate.bench.accuracy.candidates import Candidate, OwnReader, Transcript
+from inkgate.bench.accuracy.diagram_similarity import DiagramSimilarity, diagram_similarity
 from inkgate.bench.accuracy.fields import JudgedField, judge_fields, schema_for
 from inkgate.bench.accuracy.line_accounts import LineTotals
 from inkgate.bench.accuracy.manifest import Entry, ManifestInvalid, load_fields, load_lines, load_tests, load_text
 from inkgate.bench.accuracy.metrics import CharacterErrors, Token, character_errors, f1, line_recall, token_of
 from inkgate.bench.accuracy.reading_order import OrderScore
-from inkgate.bench.accuracy.structure import account_pages, judge_parts, page_orders, score_columns, score_tables
+from inkgate.bench.accuracy.structure import (
+    account_pages,
+    judge_parts,
+    page_orders,
+    score_columns,
+    score_diagram,
+    score_tables,
+)
 from inkgate.bench.accuracy.table_similarity import TableSimilarity, table_similarity
 from inkgate.concurrency import Threads, single_error
 from inkgate.errors import INPUT_CODES, InkgateError, InputRejected
@@ -36,6 +44,7 @@ class FileScore:
         tests: results of its unit tests; all failed if the document was not read.
         seconds: wall time from its bytes to the last page.
         order: Kendall's tau over its lines; None for order-free documents, whose `column_order` may be known instead.
+        diagram: F1 of nodes and edges; 0 if the document was not read, None for candidates without Markdown.
         tables: TEDS; 0 if the document was not read, None for candidates without Markdown.
         lines: recognised lines in its Markdown; None without Markdown.
         pages_judged, blocks_judged: with their confidences; of order-free documents none.
@@ -61,6 +70,7 @@ class FileScore:
     pages_judged: tuple[JudgedPart, ...] = ()
     blocks_judged: tuple[JudgedPart, ...] = ()
     fields: tuple[JudgedField, ...] = ()
+    diagram: DiagramSimilarity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,8 @@ def check_truths(entries: Sequence[Entry]) -> None:
             load_fields(entry.fields)
         if entry.tables and table_similarity(load_text(entry.tables), "") is None:
             raise ManifestInvalid(f"{entry.tables.name} has no table.")
+        if entry.diagram and diagram_similarity(load_text(entry.diagram), "") is None:
+            raise ManifestInvalid(f"{entry.diagram.name} is no flowchart in Mermaid.")
 
 
 async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> CandidateScores:
@@ -202,6 +214,7 @@ def _compare(entry: Entry, attempt: _Attempt, finds_fields: bool) -> FileScore:
         lines=None if read is None else account_pages(read),
         pages_judged=pages_judged,
         blocks_judged=blocks_judged,
+        diagram=None if entry.diagram is None else score_diagram(load_text(entry.diagram), read),
         fields=read.fields if read else _missing_fields(entry) if finds_fields else (),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from inkgate.bench.accuracy.calibration import JudgedPart, judge_blocks, judge_page
 from inkgate.bench.accuracy.candidates import Transcript, TranscriptPage
+from inkgate.bench.accuracy.diagram_similarity import DiagramSimilarity, diagram_similarity
 from inkgate.bench.accuracy.line_accounts import LineTotals, account_lines
 from inkgate.bench.accuracy.metrics import ReadLine
 from inkgate.bench.accuracy.reading_order import OrderScore, column_order_tau, order_score
@@ -50,6 +51,13 @@ def score_tables(truth: str, read: Transcript | None) -> TableSimilarity | None:
     if read is None or (read.markdown is None and read.failures):
         return TableSimilarity(0.0, 0.0)
     return None if read.markdown is None else table_similarity(truth, read.markdown)
+
+
+def score_diagram(truth: str, read: Transcript | None) -> DiagramSimilarity | None:
+    """F1 of nodes and edges; 0 where the document was not read, None where the candidate has no Markdown."""
+    if read is None or (read.markdown is None and read.failures):
+        return DiagramSimilarity(0.0, 0.0)
+    return None if read.markdown is None else diagram_similarity(truth, read.markdown)
 
 
 def account_pages(read: Transcript) -> LineTotals | None:

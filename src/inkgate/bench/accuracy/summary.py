@@ -24,6 +24,7 @@ class AccuracySummary:
         order: mean of Kendall's tau over files; `order_matched`: share of the true lines that it was made of.
         column_order: the same over order-free pages in two columns, with the columns' order.
         teds, teds_structure: means over files with tables in the truth; `tabled`: their number.
+        nodes, edges: means of F1 over files with a diagram in the truth; `drawn`: their number.
         lines, lost, doubled: recognised lines, and those that are not in the Markdown, or more than once.
         files: those with any ground truth; `texts` and `boxed`: of them, those with text and with boxes of lines.
         tests_passed, tests: unit tests over all files; `tests_by_type`: passed and all, by type.
@@ -57,6 +58,9 @@ class AccuracySummary:
     lines: int = 0
     lost: int = 0
     doubled: int = 0
+    drawn: int = 0
+    nodes: float | None = None
+    edges: float | None = None
     tests_by_type: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -75,6 +79,7 @@ def summarize(scores: Sequence[FileScore]) -> AccuracySummary:
     orders = [score.order for score in scores if score.order is not None]
     lines = sum(order.lines for order in orders)
     tables = [score.tables for score in scores if score.tables is not None]
+    diagrams = [score.diagram for score in scores if score.diagram is not None]
     accounts = [score.lines for score in scores if score.lines is not None]
     return AccuracySummary(
         files=len(scores),
@@ -100,6 +105,9 @@ def summarize(scores: Sequence[FileScore]) -> AccuracySummary:
         tabled=len(tables),
         teds=_mean(table.teds for table in tables),
         teds_structure=_mean(table.structure for table in tables),
+        drawn=len(diagrams),
+        nodes=_mean(diagram.nodes for diagram in diagrams),
+        edges=_mean(diagram.edges for diagram in diagrams),
         lines=sum(account.lines for account in accounts),
         lost=sum(len(account.lost) for account in accounts),
         doubled=sum(len(account.doubled) for account in accounts),
