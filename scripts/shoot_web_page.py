@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.browser import chromium, give, running_page, visit  # noqa: E402 - the folder of tests is no package
+from support.flow_picture import flow_picture, running_chart_page  # noqa: E402
 from support.pdf_writer import paragraph, text_at, text_pdf  # noqa: E402
 from support.server import Server  # noqa: E402
 
@@ -151,6 +152,19 @@ def live_under_load(browser: Browser, server: Server, albums: list[Album]) -> No
                 album.take(page, "live-load")
 
 
+def diagram(browser: Browser, albums: list[Album]) -> None:
+    """A picture of a flowchart, read by a model that writes what a test says, and drawn."""
+    with running_chart_page() as server:
+        for album in albums:
+            with visit(browser, server, width=album.width, height=SIZES[album.width], dark=album.dark) as page:
+                page.click("#options summary")
+                page.select_option("#task", "chart")
+                page.click("#options summary")
+                give(page, ("orders.png", flow_picture()))
+                expect(page.locator(".diagram img")).to_be_visible()
+                album.take(page, "diagram")
+
+
 STATES: tuple[Callable[[Page, Album], None], ...] = (reading, several, other_views)
 
 
@@ -169,6 +183,7 @@ def main() -> int:
                 for state in STATES:
                     state(page, album)
         live_under_load(browser, server, albums)
+        diagram(browser, albums)
     faults = [fault for album in albums for fault in album.faults]
     print(*faults or ["nothing serious"], sep="\n")
     return 1 if faults else 0

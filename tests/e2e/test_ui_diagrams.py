@@ -11,9 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from support.browser import give, require_chromium, shoot, visit
-from support.flow_picture import ANSWER, flow_picture
-from support.server import Server, running_server
-from support.stub_upstream import Reply, Request, running_stub, words_as_tokens
+from support.flow_picture import ANSWER, flow_picture, running_chart_page
+from support.server import Server
 
 pytestmark = pytest.mark.real
 
@@ -56,17 +55,8 @@ def said() -> Said:
 
 @pytest.fixture(scope="module")
 def chart_server(said: Said) -> Iterator[Server]:
-    """A service with a web page, in front of a model that reads charts."""
     require_chromium()
-
-    def script(request: Request) -> Reply:
-        return Reply(words_as_tokens(said.text))
-
-    environment = {"INKGATE_UI__ENABLED": "true", "INKGATE_METRICS__PORT": "0"}
-    with (
-        running_stub(script, models=("tencent/HunyuanOCR",)) as stub,
-        running_server("--engine", "hunyuanocr", "--vllm-url", stub.url, environment=environment) as server,
-    ):
+    with running_chart_page(lambda: said.text) as server:
         yield server
 
 

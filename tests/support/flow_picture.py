@@ -1,11 +1,16 @@
-"""A picture of a flowchart, and what a model writes of it."""
+"""A picture of a flowchart, what a model writes of it, and a service with a web page in front of such a model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
+
+from support.server import Server, running_server
+from support.stub_upstream import Reply, Request, running_stub, words_as_tokens
 
 ANSWER = """```mermaid
 flowchart TD
@@ -57,3 +62,18 @@ def flow_picture(title: str = "") -> bytes:
     data = BytesIO()
     image.save(data, "PNG")
     return data.getvalue()
+
+
+@contextmanager
+def running_chart_page(said: Callable[[], str] = lambda: ANSWER) -> Iterator[Server]:
+    """A service with a web page, in front of a model that answers every request with `said`."""
+
+    def script(request: Request) -> Reply:
+        return Reply(words_as_tokens(said()))
+
+    environment = {"INKGATE_UI__ENABLED": "true", "INKGATE_METRICS__PORT": "0"}
+    with (
+        running_stub(script, models=("tencent/HunyuanOCR",)) as stub,
+        running_server("--engine", "hunyuanocr", "--vllm-url", stub.url, environment=environment) as server,
+    ):
+        yield server
