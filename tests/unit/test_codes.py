@@ -8,11 +8,13 @@ import cv2
 import numpy as np
 import pytest
 import zxingcpp
+from structlog.testing import capture_logs
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.codes.contents import content_of, iban_holds
 from inkgate.codes.find import find_codes
 from inkgate.concurrency import Threads
+from inkgate.errors import EngineFailed
 from inkgate.page import Page, Pixels, RgbArray
 from inkgate.pipeline.codes import CodesFound
 from inkgate.types import BlockType, PageResult, Size, Task, TaskKind
@@ -151,3 +153,24 @@ async def test_codes_are_blocks_of_the_upright_page_and_cost_no_second_rendering
     assert outside.min() == 255
     await engine.read(page, Task(kind=TaskKind.TEXT), NO_CALLER)
     assert page.asked == [4000, 4000]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(EngineFailed("engine_failed", "It died."), "engine_failed"), (MemoryError(), "MemoryError")],
+)
+async def test_a_page_whose_pixels_can_not_be_had_again_keeps_its_text(error: Exception, code: str) -> None:
+    class OncePage(CodedPage):
+        async def pixels(self, longest_side: int | None = None) -> Pixels:
+            if self.asked:
+                raise error
+            small = await super().pixels(longest_side)
+            return Pixels(small.rgb[::4, ::4], 4.0)
+
+    page = OncePage(page_with((drawn("hello", zxingcpp.BarcodeFormat.QRCode), 60, 100)))
+    engine = CodesFound(SidewaysEngine(), Threads("test_codes", 1))
+    with capture_logs() as logs:
+        result = await engine.read(page, Task(kind=TaskKind.PARSE), NO_CALLER)
+    assert (result.error, result.blocks, result.rotation) == (None, (), 90)
+    assert [(log["event"], log["code"]) for log in logs] == [("codes_not_sought", code)]

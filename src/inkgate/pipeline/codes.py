@@ -12,7 +12,7 @@ from inkgate.codes.find import find_codes
 from inkgate.concurrency import Threads
 from inkgate.coordinates import before_rotation
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import InputRejected
+from inkgate.errors import InkgateError
 from inkgate.page import Page
 from inkgate.pipeline.remembered_page import RememberedPage
 from inkgate.types import Barcode, Block, BlockType, PageResult, Quad, Size, Task, TaskKind, box_of_quad
@@ -40,10 +40,11 @@ class CodesFound(EngineWrapper):
         started = perf_counter()
         try:
             pixels = await shared.enough_pixels()
-        except InputRejected as error:
-            log.info("codes_not_sought", code=error.code)
+            codes = await self._threads.run(find_codes, pixels.rgb)
+        except Exception as error:  # noqa: BLE001 - of this page, whose text is read
+            code = error.code if isinstance(error, InkgateError) else type(error).__name__
+            log.info("codes_not_sought", code=code)
             return result
-        codes = await self._threads.run(find_codes, pixels.rgb)
         blocks = tuple(_block(code, pixels.scale, result.rotation, page.size) for code in codes)
         spent = {**result.timings_ms, "codes": (perf_counter() - started) * 1000}
         return replace(result, blocks=(*result.blocks, *blocks), timings_ms=spent)
