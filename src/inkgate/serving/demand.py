@@ -27,6 +27,7 @@ class DemandCounts:
     Attributes:
         calls: that arrived for the model servers, refused ones included.
         call_s, call_tokens: seconds at a server and tokens that these are expected to take.
+        page_call_s: of `call_s`, those of calls that read a page; the others are of chats.
         pages, documents: that were accepted; `_refused`: that were refused before they made any call.
     """
 
@@ -37,6 +38,7 @@ class DemandCounts:
     pages_refused: float = 0
     documents: float = 0
     documents_refused: float = 0
+    page_call_s: float = 0
 
     def since(self, before: DemandCounts) -> DemandCounts:
         """The difference."""
@@ -103,8 +105,8 @@ class Demand:
     def _work_s(self, arrived: DemandCounts) -> float:
         recent = self._recent
         # Calls may go on for days without a new page or document: by their counts near 0, means would be infinite.
-        of_page = recent.call_s / max(1.0, recent.pages)
-        whole_s = recent.call_s + of_page * recent.pages_refused
+        of_page = recent.page_call_s / max(1.0, recent.pages)
+        whole_s = recent.page_call_s + of_page * recent.pages_refused
         of_document = whole_s / max(1.0, recent.documents)
         return arrived.call_s + of_page * arrived.pages_refused + of_document * arrived.documents_refused
 

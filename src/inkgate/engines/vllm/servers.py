@@ -89,7 +89,9 @@ class ScheduledCalls:
         margin = prompt_most - prompt_mean + most - mean
         growing = mean if call.streams else 0
         work = Work.for_caller(call.caller, max(1, expected.tokens), margin, growing)
-        self.arrived = self.arrived.added(DemandCounts(1, self._scheduler.usual_s(work), prompt_mean + mean))
+        usual_s = self._scheduler.usual_s(work)
+        page_s = usual_s if call.content else 0.0
+        self.arrived = self.arrived.added(DemandCounts(1, usual_s, prompt_mean + mean, page_call_s=page_s))
         with part("call", kind=SpanKind.CLIENT):
             asked = perf_counter()
             async with self._scheduler.slot(work) as slot:
