@@ -263,7 +263,7 @@ function pick(id) {
 // The first page's picture while its text is awaited.
 function drawBefore() {
   const doc = selected;
-  if (!doc || doc.ended || doc.problem || !(doc.pictures.local || doc.pictures.fileId)) return;
+  if (!doc || doc.ended || doc.problem || !(doc.pictures.local || doc.pictures.source)) return;
   $("columns").hidden = false;
   if (viewer.page && viewer.page.before === doc) return;
   viewer.show({ pictures: doc.pictures, index: 0, rotation: 0, width: 0, height: 0, pages: Math.max(doc.count, 1), name: doc.name, before: doc }, [], []);
