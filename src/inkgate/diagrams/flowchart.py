@@ -1,6 +1,6 @@
 """Flowcharts in Mermaid as nodes and edges: a reader of what its grammar (packages/mermaid/src/diagrams/flowchart,
-version 11) allows that models write. It accepts nothing that Mermaid's parser refuses, as far as tests could show, and
-refuses some that it accepts.
+version 11) allows that models write. It accepts hardly anything that Mermaid's parser refuses (docs/guides/diagrams.md
+has figures), and refuses some that it accepts.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ _NEWLINE = re.compile(r"\r\n?")
 _FRONT = re.compile(r"\A\s*---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _ASIDE = re.compile(r"^[ \t]*%%[^\n]*$", re.MULTILINE)
 """A comment, or a directive of one line."""
-HEADER = re.compile(r"\s*(?:flowchart(?:-elk)?|graph)(?:[ \t]+(?:TB|TD|BT|RL|LR))?[ \t]*(?:;|\n|\Z)")
+HEADER = re.compile(r"\s*(?:flowchart(?:-elk)?|graph)(?:[ \t]+(?:TB|TD|BT|RL|LR)[ \t]*(?:;|\n|\Z)|[ \t]*(?:\n|\Z))")
 _BLANK = re.compile(r"[\s;]*")
 _SPACE = re.compile(r"[ \t]*")
 _STATEMENT_END = re.compile(r"[ \t]*(?:;|\n|\Z)")
 _STYLING = re.compile(
-    r"(?:(?:classDef|class|style|linkStyle|click)[ \t]+(?![-=.<>~\s])[^\n]+"
+    r"(?:(?:classDef|class|style|linkStyle)[ \t]+(?![-=.<>~\s])[\w,.\-]+[ \t]+[\w,.:;#%!\- \t]+"
+    r'|click[ \t]+[\w.\-]+[ \t]+[^\n"{}]*(?:"[^"\n]*"[^\n"{}]*)*'
     r"|direction[ \t]+(?:TB|TD|BT|RL|LR)|acc(?:Title|Descr)[ \t]*:[^\n]*)(?=\n|\Z)"
 )
 # Possessive here and below, so that no run of blanks is searched from each of its blanks.
 _SUBGRAPH = re.compile(
     r"subgraph(?![\w.-])"
     r'(?:[ \t]++(?:(?P<id>[^\s\[\](){}|";]++)[ \t]*+\[(?:"(?P<quoted>[^"\n]*)"|(?P<title>[^\[\](){}|"\n]++))\]'
-    r'|"(?P<bare>[^"\n]*)"|(?P<name>[^\[\](){}|"\n;]++)))?'
+    r'|"(?P<bare>[^"\n]*)"|(?P<name>[^\[\](){}|"\n;]++)))'
 )
 _END = re.compile(r"end(?=[ \t]*(?:;|\n|\Z))")
-NODE_ID = re.compile(r"(?:[\w!#$%'*+.`?\\/]|-(?=[^>\-.\s])|=(?!=))+")
+NODE_ID = re.compile(r"(?:[\w!#$%'*+.`?\\/]|-(?=[^>\-.\s]))+")
 RESERVED = frozenset(
     {"end", "graph", "flowchart", "subgraph", "click", "style", "class", "classDef", "linkStyle", "direction"}
 )
@@ -55,8 +56,9 @@ SHAPES = (
 PLAIN = re.compile(r'[^\[\](){}|"]+')
 """Text that needs no quotes."""
 _QUOTED = re.compile(r'"([^"]+)"')
-_ATTRIBUTES = re.compile(r"@\{([^{}]*)\}")
+_ATTRIBUTES = re.compile(r'@\{(\s*\w+:\s*(?:"[^"]*"|[\w.-]+)(?:\s*,\s*\w+:\s*(?:"[^"]*"|[\w.-]+))*\s*)\}')
 _LABEL = re.compile(r'label:\s*(?:"([^"]*)"|([^,"}\n]*))')
+_AND = re.compile(r"[ \t]++&\s+")
 _CLASS = re.compile(r":::[\w-]+")
 _EDGE_ID = re.compile(r"[A-Za-z_]\w*@(?=[xo<]?(?:--|==|-\.))")
 _LINK = re.compile(r"[xo<]?--+[-xo>]|[xo<]?==+[=xo>]|[xo<]?-\.+-[xo>]?|~~~+")
@@ -186,13 +188,10 @@ class _FlowReader:
     def _nodes(self) -> list[str]:
         ids = [self._node()]
         while True:
-            place = self.at
-            self._skip(_SPACE)
-            if not self.text.startswith("&", self.at):
-                self.at = place
+            both = _AND.match(self.text, self.at)
+            if both is None:
                 return ids
-            self.at += 1
-            self._skip(_BLANK)
+            self.at = both.end()
             ids.append(self._node())
 
     def _node(self) -> str:
