@@ -189,7 +189,9 @@ def _print_problems(read: Sequence[ReceiptRead]) -> None:
 def _print_next_steps(demo: RunningDemo) -> None:
     folder = demo.folder
     print_heading("What to try next")
-    wide_console().print(f"  Look at what needs review, and correct it: {demo.url}/#extract", soft_wrap=True)
+    wide_console().print(
+        f"  Look at what needs review beside its picture, and correct it: {demo.url}/#extract", soft_wrap=True
+    )
     print_commands(
         "inkgate demo receipts --from FOLDER   # your own receipts",
         f"curl -F file=@receipt.jpg -F type=receipt {demo.url}/extract   # the fields of one, at once",
