@@ -407,3 +407,43 @@ async def test_a_document_without_a_known_type_is_reviewed_by_its_pages() -> Non
     unknown: dict[str, Any] = {"document_type": None, "status": "needs_review", "data": {}, "fields": {}}
     document = notion_document(Document(png(), "letter.png"), text_of(1), unknown)
     assert (document.values["needs_review"].value, document.values["confidence"].value) == (False, 0.8)
+
+
+async def test_documents_that_need_a_column_for_other_kinds_of_values_make_it_once() -> None:
+    known = {**FIELDS, "fields": {**FIELDS["fields"], "/total": {"kind": "text", "confidence": 0.9}}}
+    other = notion_document(Document(png() + b"x", "b.png"), text_of(2), known)
+    async with notion_double() as double, rows_of(double) as rows, anyio.create_task_group() as tasks:
+        del double.requests[:]
+        tasks.start_soon(rows.put, a_document())
+        tasks.start_soon(rows.put, other)
+    assert double.requests.count(f"PATCH data_sources/{SOURCE}") == 1
+    assert [double.values(row)["total"] for row in double.rows] == [18.7, 18.7]
+
+
+@pytest.mark.parametrize("name", ["inkgate", "Name", "File"])
+async def test_a_field_with_the_name_of_a_column_that_has_something_else_has_one_of_its_own(name: str) -> None:
+    async with notion_double() as double, rows_of(double) as rows:
+        known = {"document_type": "receipt", "status": "complete", "data": {name: "own"}}
+        await rows.put(notion_document(Document(png(), "receipt.png"), text_of(1), known))
+        values = double.values(double.rows[0])
+        assert (values[f"{name} (field)"], values["Name"], values["File"]) == ("own", "receipt.png", ["receipt.png"])
+
+
+@pytest.mark.parametrize("stem", ["😀" * 90, "a" * 190])
+async def test_the_file_s_name_is_as_long_as_notion_allows_and_keeps_its_suffix(stem: str) -> None:
+    async with notion_double() as double, rows_of(double) as rows:
+        await rows.put(notion_document(Document(png(), f"in/{stem}.png"), text_of(1), FIELDS))
+        [name] = double.values(double.rows[0])["File"]
+        assert len(name.encode("utf-16-le")) // 2 >= 99
+        assert name.endswith(f"{stem[0]}.png")
+
+
+async def test_files_that_people_put_into_other_columns_don_t_keep_the_document_s_file_out() -> None:
+    async with notion_double() as double, rows_of(double) as rows:
+        double.faults.append(Fault("POST file_uploads", 400))
+        await rows.put(a_document())
+        [page] = double.rows
+        file = {"type": "external", "name": "a", "external": {"url": "https://example.org/a"}}
+        page["properties"]["Own"] = {"id": "own", "type": "files", "files": [file]}
+        await rows.put(a_document())
+        assert double.file(page) == png()

@@ -122,3 +122,39 @@ async def test_the_service_does_not_start_with_a_sink_that_can_t_be(
     assert refused.value.code == "extension_invalid"
     assert said in refused.value.detail
     assert "`sinks.notion.make`" in refused.value.detail
+
+
+async def test_a_column_that_was_changed_while_the_service_runs_is_no_reason_for_a_dead_letter() -> None:
+    async with notion_double() as double:
+        [settings] = sinks(double, create_columns=False, columns={"Pages": "pages"}).values()
+        double.add_columns(inkgate="rich_text", Pages="number")
+        async with NotionSink("notion", ExtensionSinkSettings(**settings)) as sink:
+            await sink.deliver(a_delivery())
+            double.rows[0]["in_trash"] = True
+            double.add_columns(Pages="rich_text")
+            await sink.deliver(a_delivery())
+            assert double.values(double.rows[0])["Pages"] == "1"
+            double.rows[0]["in_trash"] = True
+            double.columns["Seiten"] = double.columns.pop("Pages")
+            with pytest.raises(DeliverLater, match=r"no columns `Pages`"):
+                await sink.deliver(a_delivery())
+
+
+async def test_two_documents_share_notion_s_requests_and_others_wait() -> None:
+    begun = most = 0
+
+    async def original() -> Document:
+        nonlocal begun, most
+        begun += 1
+        most = max(most, begun - len(double.rows))
+        return Document(png() + bytes([begun]), "receipt.png")
+
+    async with notion_double() as double:
+        [settings] = sinks(double).values()
+        async with (
+            NotionSink("notion", ExtensionSinkSettings(**settings)) as sink,
+            anyio.create_task_group() as tasks,
+        ):
+            for _ in range(6):
+                tasks.start_soon(sink.deliver, replace(a_delivery(), original=original))
+        assert (len(double.rows), most) == (6, 2)

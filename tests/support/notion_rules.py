@@ -49,7 +49,7 @@ def check_blocks(blocks: list[Json], depth: int = 0, count: list[int] | None = N
             for each in inside["cells"]:
                 check_text(each)
         elif block["type"] == "equation":
-            if len(inside["expression"]) > 1000:
+            if _units(inside["expression"]) > 1000:
                 raise Refused("body: an equation's length should be ≤ `1000`.")
         elif block["type"] in _WITH_TEXT:
             check_text(inside["rich_text"])
@@ -63,9 +63,13 @@ def check_text(pieces: list[Json]) -> None:
         raise Refused("body: rich_text.length should be ≤ `100`.")
     for piece in pieces:
         # As JavaScript counts.
-        units = len(piece["text"]["content"].encode("utf-16-le")) // 2
-        if units > _LONGEST:
-            raise Refused(f"body: text.content.length should be ≤ `2000`, instead was `{units}`.")
+        length = _units(piece["text"]["content"])
+        if length > _LONGEST:
+            raise Refused(f"body: text.content.length should be ≤ `2000`, instead was `{length}`.")
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
 
 
 def checked_properties(properties: Json, columns: Json, uploads: dict[str, Json]) -> Json:
@@ -91,12 +95,12 @@ def _checked(name: str, kind: str, value: Any, uploads: dict[str, Json]) -> Any:
         case "date":
             fits = value is None or re.fullmatch(r"\d{4}-\d\d-\d\d(T\d\d:\d\d.*)?", value["start"]) is not None
         case "select":
-            fits = value is None or (0 < len(value["name"]) <= 100 and "," not in value["name"])
+            fits = value is None or (0 < _units(value["name"]) <= 100 and "," not in value["name"])
         case "checkbox":
             fits = isinstance(value, bool)
         case "files":
             fits = all(uploads.get(each["file_upload"]["id"], {}).get("status") == "uploaded" for each in value)
-            fits = fits and all(len(each["name"]) <= 100 for each in value)
+            fits = fits and all(_units(each["name"]) <= 100 for each in value)
         case _:
             fits = False
     if not fits:

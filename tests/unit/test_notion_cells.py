@@ -50,6 +50,9 @@ MISFITS = [
     ("date", "14/03/2026", "is not a date"),
     ("checkbox", "maybe", "neither true nor false"),
     ("email", "a" * 201, "more than 200"),
+    ("select", ",", "nothing but commas"),
+    ("select", "𝄞" * 51, "more than 100"),
+    ("multi_select", "a" * 101, "more than 100"),
 ]
 
 

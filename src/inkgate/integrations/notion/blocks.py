@@ -11,7 +11,7 @@ import orjson
 from inkgate.documents.formats.markdown import content_of, failure_note
 from inkgate.documents.formats.text import printable
 from inkgate.integrations.notion.calls import Json
-from inkgate.integrations.notion.cells import rich_text
+from inkgate.integrations.notion.cells import rich_text, units
 from inkgate.layout.markdown import left_out_blocks
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table
 
@@ -21,7 +21,9 @@ MOST_BYTES: Final = 300_000
 """Of the blocks of a request; Notion allows 500 KB, and 1,000 blocks with those inside of others."""
 _MOST_ALL = 900
 MOST_BLOCKS: Final = 20_000
-"""Of a document: seven minutes of requests."""
+"""Of a document, with the rows of its tables."""
+MOST_TEXT_BYTES: Final = 15_000_000
+"""Of a document's blocks. With MOST_BLOCKS: about 200 requests. A delivery has four minutes, and begins again after."""
 _MOST_TABLE_BYTES = 100_000
 _MOST_COLUMNS = 100
 _LONGEST_EQUATION = 1000
@@ -36,13 +38,12 @@ _GOES_ON = "The text goes on. The file has all of it."
 def text_blocks(document: DocumentResult) -> list[Json]:
     """The pages' text. In documents of several pages, each begins with a heading that has its number."""
     blocks: list[Json] = []
-    several = document.page_count > 1
-    for page in document.pages:
-        if several:
-            blocks.append(_text_block("heading_3", f"Page {page.index + 1}"))
-        blocks += _page_blocks(page)
-        if len(blocks) > MOST_BLOCKS:
-            return [*blocks[:MOST_BLOCKS], _text_block("paragraph", _GOES_ON)]
+    count = size = 0
+    for block in _document_blocks(document):
+        count, size = count + _count(block), size + len(orjson.dumps(block))
+        if count > MOST_BLOCKS or size > MOST_TEXT_BYTES:
+            return [*blocks, _text_block("paragraph", _GOES_ON)]
+        blocks.append(block)
     return blocks
 
 
@@ -51,7 +52,7 @@ def batches(blocks: Sequence[Json]) -> Iterator[list[Json]]:
     batch: list[Json] = []
     count = size = 0
     for block in blocks:
-        block_count, block_size = 1 + len(_rows_of(block)), len(orjson.dumps(block))
+        block_count, block_size = _count(block), len(orjson.dumps(block))
         full = len(batch) == MOST_CHILDREN or count + block_count > _MOST_ALL or size + block_size > MOST_BYTES
         if batch and full:
             yield batch
@@ -70,6 +71,19 @@ def is_flat(blocks: Sequence[Json]) -> bool:
 def _rows_of(block: Json) -> Sequence[Json]:
     rows: Sequence[Json] = block["table"]["children"] if block["type"] == "table" else ()
     return rows
+
+
+def _count(block: Json) -> int:
+    """Blocks, with those inside."""
+    return 1 + len(_rows_of(block))
+
+
+def _document_blocks(document: DocumentResult) -> Iterator[Json]:
+    several = document.page_count > 1
+    for page in document.pages:
+        if several:
+            yield _text_block("heading_3", f"Page {page.index + 1}")
+        yield from _page_blocks(page)
 
 
 def _page_blocks(page: PageResult) -> Iterator[Json]:
@@ -149,7 +163,7 @@ def _text_block(kind: str, text: str) -> Json:
 def _formula(block: Block) -> Json:
     latex = printable(block.markdown).strip()
     inside = latex.removeprefix("$$").removesuffix("$$").strip()
-    if latex.startswith("$$") and inside and len(inside) <= _LONGEST_EQUATION:
+    if latex.startswith("$$") and inside and units(inside) <= _LONGEST_EQUATION:
         return {"object": "block", "type": "equation", "equation": {"expression": inside}}
     return _text_block("paragraph", block.text or latex)
 

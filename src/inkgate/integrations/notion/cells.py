@@ -78,7 +78,7 @@ def pieces(text: str) -> list[str]:
     at = 0
     while at < len(text):
         end = at + LONGEST_TEXT
-        while (over := _units(text[at:end]) - LONGEST_TEXT) > 0:
+        while (over := units(text[at:end]) - LONGEST_TEXT) > 0:
             end = min(end, len(text)) - (over + 1) // 2
         if end < len(text) and (space := text.rfind(" ", end - LONGEST_TEXT // 10, end)) > at:
             end = space + 1
@@ -87,8 +87,14 @@ def pieces(text: str) -> list[str]:
     return cut
 
 
-def _units(text: str) -> int:
+def units(text: str) -> int:
+    """Its length in UTF-16 code units, as Notion counts."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of `text`, at most so many code units long."""
+    return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore")
 
 
 def cell(column_type: str, value: RowValue) -> Json:
@@ -137,7 +143,12 @@ def _date(value: RowValue) -> Json | None:
 
 def _option(text: str) -> Json:
     """Notion allows no commas in the names of options."""
-    return {"name": one_line(text.replace(",", " "))[:_LONGEST_OPTION]}
+    name = one_line(text.replace(",", " "))
+    if not name:
+        raise ValueError("has nothing but commas")
+    if units(name) > _LONGEST_OPTION:
+        raise ValueError(f"has more than {_LONGEST_OPTION} characters")
+    return {"name": name}
 
 
 def _select(value: RowValue) -> Json | None:
@@ -147,7 +158,7 @@ def _select(value: RowValue) -> Json | None:
 def _short(most: int) -> Callable[[RowValue], str | None]:
     def short(value: RowValue) -> str | None:
         text = one_line(value.text)
-        if _units(text) > most:
+        if units(text) > most:
             raise ValueError(f"has more than {most} characters")
         return text or None
 

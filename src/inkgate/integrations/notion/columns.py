@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+import anyio
+
 from inkgate.integrations.notion.calls import Json, NotionCalls, NotionRefused
 from inkgate.integrations.notion.cells import COLUMN_FOR, RowValue, ValueKind, can_hold, cell, empty_cell, type_for
 from inkgate.integrations.notion.documents import FIELDS, NotionDocument
@@ -49,6 +51,8 @@ def notion_id(text: str) -> str:
 def check_columns(columns: Mapping[str, str]) -> None:
     """Raises NotionMisfit: a column is to have a value that there is not."""
     for column, path in columns.items():
+        if column == KEY_COLUMN:
+            raise NotionMisfit(f"Column `{column}`: inkgate recognises documents by it. Choose another name.")
         if path not in _STANDARD_KINDS and not (path.startswith(FIELDS) and len(path) > len(FIELDS)):
             known = ", ".join([*_STANDARD_KINDS, "fields.NAME"])
             raise NotionMisfit(f"Column `{column}`: there is no value `{path}`. There are {known}.")
@@ -80,6 +84,7 @@ class NotionColumns:
     wanted: Mapping[str, str] = field(default_factory=dict)
     create: bool = False
     types: dict[str, str] = field(default_factory=dict)
+    _making: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def title(self) -> str:
@@ -93,16 +98,22 @@ class NotionColumns:
             NotionMisfit: some are missing.
             NotionAway, NotionRefused.
         """
-        self._learn(await self.calls(self.calls.client.data_sources.retrieve, self.data_source))
+        await self.changed()
         fixed = {column: path for column, path in (self.wanted or STANDARD).items() if path in _STANDARD_KINDS}
         await self._ensure({column: _STANDARD_KINDS[path] for column, path in fixed.items()})
+
+    async def changed(self) -> bool:
+        """Looks the columns up. Returns whether they are others than before. Raises NotionAway, NotionRefused."""
+        before = self.types
+        self._learn(await self.calls(self.calls.client.data_sources.retrieve, self.data_source))
+        return self.types != before
 
     async def cells(self, document: NotionDocument) -> RowCells:
         """The row of a document. Raises as `load`."""
         values = dict(self._values(document))
         needed = {column: value.kind for column, value in values.items()}
         if self._lacks(needed):  # somebody may have added them meanwhile
-            self._learn(await self.calls(self.calls.client.data_sources.retrieve, self.data_source))
+            await self.changed()
         await self._ensure(needed)
         properties: Json = {self.title: cell("title", RowValue(ValueKind.TEXT, document.name))}
         file, misfits = "", list[str]()
@@ -118,7 +129,9 @@ class NotionColumns:
         return RowCells(properties, file, tuple(misfits))
 
     def _values(self, document: NotionDocument) -> Iterator[tuple[str, RowValue]]:
-        fields = {path.removeprefix(FIELDS): path for path in document.values if path.startswith(FIELDS)}
+        fields = {
+            self._field_column(path.removeprefix(FIELDS)): path for path in document.values if path.startswith(FIELDS)
+        }
         # A field may have the name of a standard column: then the field's value is in it, as in a table of one's own.
         for column, path in (self.wanted or {**STANDARD, **fields}).items():
             if path == FILE:
@@ -126,11 +139,20 @@ class NotionColumns:
             else:
                 yield column, document.values.get(path, RowValue(ValueKind.TEXT))
 
+    def _field_column(self, name: str) -> str:
+        """The column of a field, which is not one that has something else."""
+        others = {KEY_COLUMN, self.title, *(column for column, path in STANDARD.items() if path == FILE)}
+        return f"{name} (field)" if name in others else name
+
     def _lacks(self, needed: Mapping[str, ValueKind]) -> bool:
         return any(column not in self.types for column in needed)
 
     async def _ensure(self, needed: Mapping[str, ValueKind]) -> None:
-        """Raises NotionMisfit."""
+        """One task at a time: documents may need a column for values of different kinds. Raises NotionMisfit."""
+        async with self._making:
+            await self._ensure_alone(needed)
+
+    async def _ensure_alone(self, needed: Mapping[str, ValueKind]) -> None:
         needed = {KEY_COLUMN: ValueKind.TEXT, **needed}
         missing = {column: kind for column, kind in needed.items() if column not in self.types}
         if missing and not self.create:

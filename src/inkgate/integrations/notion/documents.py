@@ -11,7 +11,7 @@ from typing import Any, Final
 from inkgate.documents.formats.text import one_line
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.errors import InputRejected
-from inkgate.integrations.notion.cells import RowValue, ValueKind
+from inkgate.integrations.notion.cells import RowValue, ValueKind, shortened
 from inkgate.types import Document, DocumentResult, DocumentStatus
 
 FIELDS: Final = "fields."
@@ -25,7 +25,8 @@ _SUFFIXES: Final[Mapping[FileType, tuple[str, ...]]] = {
     FileType.HEIC: (".heic",),
 }
 """The files of inkgate that Notion takes, and their names' ends, the first of which is the usual one."""
-_LONGEST_NAME = 200
+_LONGEST_NAME = 100
+"""In UTF-16 code units, with the suffix: what Notion allows in a row."""
 _KINDS: Final[Mapping[str, ValueKind]] = {
     "number": ValueKind.NUMBER,
     "money": ValueKind.NUMBER,
@@ -63,8 +64,10 @@ class NotionDocument:
         """The file's name; its end fits the type, or Notion would refuse it."""
         path = PurePath(self.name)
         if path.suffix.lower() in _SUFFIXES[kind]:
-            return f"{path.stem[:_LONGEST_NAME]}{path.suffix}"
-        return f"{path.name[:_LONGEST_NAME]}{_SUFFIXES[kind][0]}"
+            stem, suffix = path.stem, path.suffix
+        else:
+            stem, suffix = path.name, _SUFFIXES[kind][0]
+        return f"{shortened(stem, _LONGEST_NAME - len(suffix))}{suffix}"
 
 
 def notion_document(document: Document, result: DocumentResult, fields: Mapping[str, Any] | None) -> NotionDocument:

@@ -32,6 +32,7 @@ SINGLE_PART_BYTES: Final = 20 * 1024 * 1024
 _PAUSES_S = (1.0, 5.0)
 """Before a second and a third attempt."""
 _DIGEST = 16
+_BAD_REQUEST = 400
 
 
 class RowChange(StrEnum):
@@ -53,13 +54,13 @@ class RowWritten:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row as it is found. `digests`: empty if it is half-written."""
+    """A row as it is found. `digests`: empty if it is half-written. `files`: columns that have some."""
 
     id: str
     url: str
     created: str
     digests: tuple[str, ...]
-    has_file: bool
+    files: frozenset[str]
 
     @property
     def order(self) -> tuple[bool, str, str]:
@@ -107,11 +108,15 @@ class NotionRows:
                 try:
                     return await self._put(document)
                 except (NotionAway, NotionRefused) as error:
-                    if not _is_worth_a_try(error):
+                    if not _is_worth_a_try(error) and not await self._has_other_columns(error):
                         raise
                     asked_s = error.retry_after_s if isinstance(error, NotionAway) else None
                 await self._calls.pace.pause(max(pause_s, asked_s or 0.0))
             return await self._put(document)
+
+    async def _has_other_columns(self, error: NotionAway | NotionRefused) -> bool:
+        """Whether the row may have been refused because somebody has changed the columns meanwhile."""
+        return isinstance(error, NotionRefused) and error.status == _BAD_REQUEST and await self._columns.changed()
 
     async def _put(self, document: NotionDocument) -> RowWritten:
         cells = await self._columns.cells(document)
@@ -123,7 +128,7 @@ class NotionRows:
         if row.digests == wanted.digests:
             return RowWritten(row.url, RowChange.UNCHANGED, wanted.notes)
         properties = dict(cells.properties)
-        if not row.has_file:
+        if cells.file not in row.files:
             wanted, file = await self._with_file(wanted)
             properties |= file
         same_text = row.digests[1:] == wanted.digests[1:]
@@ -178,7 +183,7 @@ class NotionRows:
     def _row(self, page: Json) -> _Row:
         properties = page["properties"]
         marked = "".join(each["plain_text"] for each in properties[KEY_COLUMN]["rich_text"]).split()
-        files = any(each.get("files") for each in properties.values() if each["type"] == "files")
+        files = frozenset(name for name, each in properties.items() if each["type"] == "files" and each["files"])
         return _Row(page["id"], page["url"], page["created_time"], tuple(marked[1:3]), files)
 
     async def _update(self, page: str, properties: Json) -> None:
@@ -271,7 +276,7 @@ class NotionRows:
             for number, part in enumerate(parts, 1):
                 await self._calls(uploads.send, made["id"], file=(name, part, kind.value), part_number=str(number))
             await self._calls(uploads.complete, made["id"])
-        return {"files": [{"type": "file_upload", "file_upload": {"id": made["id"]}, "name": name[:100]}]}
+        return {"files": [{"type": "file_upload", "file_upload": {"id": made["id"]}, "name": name}]}
 
 
 def _wanted_row(document: NotionDocument, cells: RowCells, file_problem: str) -> _Wanted:

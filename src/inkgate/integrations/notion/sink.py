@@ -37,6 +37,9 @@ from inkgate.settings.base import PositiveFloat, Url
 
 log = structlog.get_logger(__name__)
 
+_AT_ONCE = 2
+"""Documents. More would share Notion's few requests a second, and many large ones then be too late, all of them."""
+
 
 class NotionSinkOptions(Branch):
     """`sinks.NAME.options`: see NotionTarget. `url`: of the API."""
@@ -60,6 +63,7 @@ class NotionSink:
         self._threads = Threads(f"sink {name}", 1)
         self._stack = AsyncExitStack()
         self._connecting = anyio.Lock()
+        self._slots = anyio.Semaphore(_AT_ONCE)
         self._calls: NotionCalls | None = None
         self._rows: NotionRows | None = None
 
@@ -73,6 +77,10 @@ class NotionSink:
 
     async def deliver(self, delivery: Delivery) -> None:
         """Writes the row. See Sink."""
+        async with self._slots:
+            await self._deliver(delivery)
+
+    async def _deliver(self, delivery: Delivery) -> None:
         try:
             result = await delivery.load()
         except LookupError:
