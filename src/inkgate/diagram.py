@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+
+_BACKTICKS = re.compile("`{3,}")
 
 
 class DiagramCheck(StrEnum):
@@ -50,7 +53,6 @@ class Diagram:
     @property
     def markdown(self) -> str:
         """The source in a code fence that nothing in it ends."""
-        fence = "```"
-        while fence in self.mermaid:
-            fence += "`"
+        longest = max((len(run) for run in _BACKTICKS.findall(self.mermaid)), default=0)
+        fence = "`" * max(3, longest + 1)
         return f"{fence}mermaid\n{self.mermaid}\n{fence}"

@@ -136,6 +136,7 @@ def test_a_fence_inside_the_source_does_not_end_it() -> None:
     (part,) = parts_of_answer("````mermaid\ngraph TD\nA[x] --> B\n```\n````")
     assert part.markdown.startswith("````mermaid\n")
     assert part.markdown.endswith("\n````")
+    assert Diagram("", "`" * 300_000).markdown.startswith("`" * 300_001 + "mermaid\n")
 
 
 @pytest.mark.parametrize(
