@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from inkgate.integrations.feishu.serve import FeishuServing, serve_bot
 from inkgate.page import Page
 from inkgate.types import PageResult, Task
 from support.api_client import Api, png
-from support.feishu import BOT, FeishuDouble, Sent, elements, running_feishu, shown
+from support.feishu import BOT, PERSON, FeishuDouble, Sent, elements, running_feishu, shown
 from support.jobs_api import jobs_api
 from support.receipt_engine import ReceiptEngine
 
@@ -227,6 +227,76 @@ async def test_a_service_that_is_away_is_asked_again_and_then_the_sender_is_told
         answer = await reply(feishu, await feishu.photo(png()))
         assert "too busy" in answer.text
         assert asked == 5
+
+
+async def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inkgate.integrations.feishu.bot._ASK_AGAIN_S", 0.01)
+    engine, opened = ReceiptReader(gate=anyio.Event()), list[FeishuInbox]()
+
+    class WatchedInbox(FeishuInbox):
+        def __init__(self, file: Path, now: Callable[[], float], most: int) -> None:
+            super().__init__(file, now, most)
+            opened.append(self)
+
+    monkeypatch.setattr(f"{__name__}.FeishuInbox", WatchedInbox)
+    async with (
+        running_feishu() as feishu,
+        jobs_api(tmp_path / "jobs", engine) as api,
+        running_bot(feishu, api, tmp_path),
+    ):
+        [inbox] = opened
+        first = await feishu.photo(png())
+        await engine.reading.wait()
+        inbox._rows.execute("PRAGMA query_only = ON")  # each write fails
+        assert engine.gate is not None
+        engine.gate.set()
+        await reply(feishu, first)
+        message = {"chat_type": "p2p", "message_type": "image", "content": "{}", "message_id": "om_later"}
+        assert (await feishu.push("im.message.receive_v1", {"message": message}))[0] == 500  # Feishu sends it again
+        inbox._rows.execute("PRAGMA query_only = OFF")
+        second = await feishu.photo(png())
+        await reply(feishu, second)
+        while inbox.waiting_of(PERSON):
+            await anyio.sleep(0.01)
+        assert [sent.parent for sent in feishu.sent] == [first, second]
+
+
+async def test_messages_of_groups_are_not_lost_while_the_bot_does_not_know_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inkgate.integrations.feishu.bot._ASK_AGAIN_S", 0.01)
+    mentions = [{"key": "@_user_1", "id": {"open_id": BOT}, "name": "inkgate"}]
+    group = {"chat_type": "group", "chat_id": "oc_group", "mentions": mentions}
+    engine = ReceiptReader(gate=anyio.Event())
+    async with running_feishu() as feishu, jobs_api(tmp_path / "jobs", engine) as api:
+        async with running_bot(feishu, api, tmp_path, crash=True):
+            kept = await feishu.photo(png(), **group)
+            await engine.reading.wait()
+        assert engine.gate is not None
+        engine.gate.set()
+        feishu.published = False
+        async with running_bot(feishu, api, tmp_path):
+            await reply(feishu, kept)
+            message = {"message_id": "om_1", "message_type": "text", "content": '{"text": "hello"}', **group}
+            event = {"sender": {"sender_type": "user"}, "message": message}
+            assert (await feishu.push("im.message.receive_v1", event))[0] == 500  # Feishu sends it again
+            feishu.published = True
+            while (await feishu.push("im.message.receive_v1", event))[0] != 200:
+                await anyio.sleep(0.01)
+            assert "cn_vat_invoice" in (await reply(feishu, "om_1")).text
+
+
+async def test_the_sender_of_what_ended_the_process_each_time_is_told(tmp_path: Path) -> None:
+    inbox = FeishuInbox(tmp_path / "feishu" / "inbox.sqlite", lambda: 1.0e9, 10)
+    message = {"chat_type": "p2p", "message_type": "image", "content": "{}", "message_id": "om_hard"}
+    inbox.accept("om_hard", "message", PERSON, {"message": message})
+    for _ in range(5):
+        item = inbox.begin("message")
+        assert item is not None
+        inbox.put_back(item)
+    inbox.close()
+    async with feishu_and_bot(tmp_path) as (feishu, _):
+        assert "went wrong" in (await reply(feishu, "om_hard")).text
 
 
 async def test_long_texts_are_sent_as_files(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class FeishuDouble:
         reactions: of the bot: ID of the message, and emoji.
         refuse: how many of the next connections are refused.
         failing: how many of the next calls fail, as Feishu's do now and then.
+        published: whether the app has a bot that can be asked for.
     """
 
     app: str = field(default_factory=lambda: f"cli_{uuid4().hex[:12]}")
@@ -70,6 +71,7 @@ class FeishuDouble:
     connections: int = 0
     refuse: int = 0
     failing: int = 0
+    published: bool = True
     changed: anyio.Event = field(default_factory=anyio.Event)
     _socket: web.WebSocketResponse | None = None
 
@@ -192,6 +194,8 @@ class FeishuDouble:
         return web.json_response({"code": 0, "msg": "ok", "tenant_access_token": f"t-{self.app}", "expire": 7200})
 
     async def _info(self, request: web.Request) -> web.Response:
+        if not self.published:
+            return web.json_response({"code": 11205, "msg": "app do not have bot"})
         return web.json_response({"code": 0, "msg": "ok", "bot": {"open_id": BOT, "app_name": "inkgate"}})
 
     async def _resource(self, request: web.Request) -> web.Response:

@@ -78,6 +78,9 @@ def test_only_what_was_changed_is_sent_with_the_types_that_it_had() -> None:
         "/paid": False,
         "/items/0/amount": "2",
     }
+    for text in ("12,50", "inf", "nan", "1e999", "9" * 30, "１２"):  # for the service to refuse: no number, or another
+        assert changed_values({"count": 3}, {"/count": text}) == {"/count": text}
+    assert changed_values({"count": 3}, {"/count": "-1,204,000.50"}) == {"/count": -1204000.5}
 
 
 def test_events_of_any_form_are_no_error() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +19,7 @@ from inkgate.integrations.feishu.connection import FeishuConnection
 from inkgate.integrations.feishu.documents import DocumentAnswers, ServiceAway
 from inkgate.integrations.feishu.inbox import FeishuInbox, InboxFull, InboxItem
 from inkgate.integrations.feishu.presses import CardPresses
-from inkgate.integrations.feishu.received import ChatMessage, parse_message, parse_press
+from inkgate.integrations.feishu.received import ChatMessage, is_direct, parse_message, parse_press
 from inkgate.integrations.feishu.wording import filled
 
 log = structlog.get_logger(__name__)
@@ -38,6 +39,10 @@ _AGAIN_S: Final = (15.0, 60.0, 120.0, 240.0)
 """Pauses before an event is worked on again, when Feishu or the service could not be reached."""
 _AFTER_ANSWER_S: Final = 0.3
 """Feishu shows a card that replaces another only once the press is answered, which the connection's thread does."""
+
+
+class BotUnknown(Exception):
+    """Whether a message of a group is for the bot can't be said yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +133,12 @@ class FeishuBot:
         """The answer to Feishu, and whether there is something new to do. In the connection's thread; must be quick.
 
         Raises:
-            InboxFull: Feishu should send the message again.
+            InboxFull, BotUnknown, sqlite3.Error: Feishu should send the message again.
         """
         body = event.get("event") or {}
         if kind == "message":
+            if not self._bot and not is_direct(body):
+                raise BotUnknown
             message = parse_message(body, self._bot)
             if message is None or not message.id:
                 return None, False
@@ -154,12 +161,16 @@ class FeishuBot:
         """Works on events of a kind, one after another."""
         while not self._stop.is_set():
             arrived = self._arrived
-            item = self._inbox.begin(kind) or (self._inbox.begin("refusal") if kind == "press" else None)
+            try:
+                item = self._inbox.begin(kind) or (self._inbox.begin("refusal") if kind == "press" else None)
+            except sqlite3.Error as error:
+                await self._wait_for_disk(error)
+                continue
             if item is None:
                 await arrived.wait()
                 continue
             if await self._done(item, self._refuse if item.kind == "refusal" else work):
-                self._inbox.finish(item)
+                await self._finish(item)
                 continue
             log.warning("feishu_event_waits", kind=item.kind, attempts=item.attempts)
             with anyio.move_on_after(_AGAIN_S[item.attempts - 1]):
@@ -167,16 +178,35 @@ class FeishuBot:
             self._inbox.put_back(item)
             self._wake()
 
+    async def _finish(self, item: InboxItem) -> None:
+        """Marks an event as done, as soon as that can be written."""
+        while True:
+            try:
+                return self._inbox.finish(item)
+            except sqlite3.Error as error:
+                await self._wait_for_disk(error)
+            if self._stop.is_set():
+                return None
+
+    async def _wait_for_disk(self, error: sqlite3.Error) -> None:
+        """Such as a full one: nothing is taken from Feishu meanwhile, which sends it again."""
+        log.error("feishu_inbox_failed", error=str(error))
+        with anyio.move_on_after(_ASK_AGAIN_S):
+            await self._stop.wait()
+
     async def _done(self, item: InboxItem, work: Callable[[InboxItem], Awaitable[None]]) -> bool:
         """Works on an event. False: it should be tried again."""
         try:
             if item.attempts <= _MOST_ATTEMPTS:
                 await work(item)
+            else:  # the process ended in each attempt
+                log.error("feishu_event_given_up", kind=item.kind, attempts=item.attempts - 1)
+                await self._apologise(item)
         except ServiceAway:
             return False
         except FeishuError as error:
-            if isinstance(error, AppRefused) or error.may_pass:
-                return item.attempts >= _MOST_ATTEMPTS
+            if (isinstance(error, AppRefused) or error.may_pass) and item.attempts < _MOST_ATTEMPTS:
+                return False
             log.warning("feishu_answer_failed", code=error.code, error=str(error))
         except Exception:  # one event; the others go on
             log.exception("feishu_event_failed", kind=item.kind)
@@ -185,7 +215,7 @@ class FeishuBot:
 
     async def _message(self, item: InboxItem) -> None:
         """Raises FeishuError."""
-        message = parse_message(item.event, self._bot)
+        message = parse_message(item.event)
         if message is None:
             return
         words, types = self._answers.words, await self._known_types()
@@ -220,17 +250,20 @@ class FeishuBot:
 
     async def _refuse(self, item: InboxItem) -> None:
         """Raises FeishuError."""
-        message = parse_message(item.event, self._bot)
+        message = parse_message(item.event)
         if message is not None:
             await self._answers.say(message, filled(wording.TOO_MANY, count=MOST_OF_ONE))
 
     async def _apologise(self, item: InboxItem) -> None:
-        message = parse_message(item.event, self._bot) if item.kind == "message" else None
-        if message is not None:
-            try:
+        message = parse_message(item.event) if item.kind == "message" else None
+        press = parse_press(item.event, self._app.secret) if item.kind == "press" else None
+        try:
+            if message is not None:
                 await self._answers.say(message, wording.BROKEN)
-            except FeishuError as error:
-                log.warning("feishu_answer_failed", code=error.code, error=str(error))
+            elif press is not None:
+                await self._presses.apologise(press)
+        except FeishuError as error:
+            log.warning("feishu_answer_failed", code=error.code, error=str(error))
 
     async def _known_types(self) -> tuple[str, ...]:
         """Names of the service's document types; the shipped ones while it can't be asked."""

@@ -5,6 +5,7 @@ Values are plain text, never Markdown: in that, a document could mention people 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -29,6 +30,8 @@ _MOST_ROWS = 10
 _MOST_LINES = 80
 """Feishu takes cards of up to 200 parts; each line is two."""
 _LONGEST_SHOWN = 300
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:,\d{3}){1,4})(?:\.\d{1,15})?", re.ASCII)
+"""As JSON has it, but with commas between thousands: `12,50` is no number."""
 _DOUBTFUL = frozenset({FieldStatus.UNCERTAIN, FieldStatus.UNGROUNDED, FieldStatus.INVALID, FieldStatus.CONFLICT})
 
 
@@ -191,11 +194,9 @@ def _typed(text: str, before: object) -> object:
             text.casefold(), text
         )
     if isinstance(before, int | float):
-        number = text.replace(",", "")
-        try:
-            return int(number) if number.lstrip("-").isdecimal() else float(number)
-        except ValueError:
-            return text
+        return (
+            orjson.loads(text.replace(",", "")) if _NUMBER.fullmatch(text) else text
+        )  # the service says what is wrong
     return text
 
 

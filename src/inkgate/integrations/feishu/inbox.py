@@ -37,7 +37,10 @@ class InboxItem:
 
 
 class FeishuInbox:
-    """The events. Its methods are short, and may be called by several threads."""
+    """The events. Its methods are short, and may be called by several threads.
+
+    Those that write raise sqlite3.Error, such as if the disk is full, and have changed nothing then.
+    """
 
     def __init__(self, file: Path, now: Callable[[], float], most: int) -> None:
         """`now`: Unix time. `most`: events that may wait. Blocking.
@@ -95,8 +98,8 @@ class FeishuInbox:
             if found is None:
                 return None
             event_id, event, attempts = found
-            self._begun.add(event_id)
             self._rows.execute("UPDATE waiting SET attempts = attempts + 1 WHERE id = ?", (event_id,))
+            self._begun.add(event_id)
             return InboxItem(event_id, kind, orjson.loads(event), attempts + 1)
 
     def put_back(self, item: InboxItem) -> None:
@@ -107,12 +110,17 @@ class FeishuInbox:
     def finish(self, item: InboxItem) -> None:
         """The event is done, and is not accepted again."""
         with self._lock:
-            self._begun.discard(item.id)
             self._rows.execute("BEGIN")
-            self._rows.execute("DELETE FROM waiting WHERE id = ?", (item.id,))
-            self._rows.execute("INSERT OR REPLACE INTO done VALUES (?, ?)", (item.id, self._now()))
-            self._rows.execute("DELETE FROM done WHERE at < ?", (self._now() - KEPT_S,))
-            self._rows.execute("COMMIT")
+            try:
+                self._rows.execute("DELETE FROM waiting WHERE id = ?", (item.id,))
+                self._rows.execute("INSERT OR REPLACE INTO done VALUES (?, ?)", (item.id, self._now()))
+                self._rows.execute("DELETE FROM done WHERE at < ?", (self._now() - KEPT_S,))
+                self._rows.execute("COMMIT")
+            except BaseException:
+                if self._rows.in_transaction:  # SQLite ends it itself on some errors
+                    self._rows.execute("ROLLBACK")
+                raise
+            self._begun.discard(item.id)
 
     def choose(self, chat: str, choice: str) -> None:
         """Keeps what a chat wants of its documents."""

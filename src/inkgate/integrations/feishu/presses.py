@@ -43,6 +43,10 @@ class CardPresses:
             return
         await self.calls.replace_card(press.message, card)
 
+    async def apologise(self, press: CardPress) -> None:
+        """Says below the card that something went wrong. Raises FeishuError."""
+        await self.calls.reply(press.message, "post", wording.BROKEN.post(), uuid4().hex)
+
     async def _card(self, press: CardPress, cards: FieldCards) -> dict[str, Any]:
         """Raises ServiceError."""
         job = await self.client.jobs.get(press.job)

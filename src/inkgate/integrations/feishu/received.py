@@ -72,14 +72,19 @@ class CardPress:
     form: Mapping[str, str]
 
 
-def parse_message(event: Json, bot: str) -> ChatMessage | None:
+def is_direct(event: Json) -> bool:
+    """Whether the message of the event `im.message.receive_v1` is in a chat of one person with the bot."""
+    return _part(event, "message").get("chat_type") == "p2p"
+
+
+def parse_message(event: Json, bot: str | None = None) -> ChatMessage | None:
     """The message in the event `im.message.receive_v1`; None: it is not for the bot, whose open ID is `bot`. In a chat
-    of several people, the bot is spoken to by a mention.
+    of several people, the bot is spoken to by a mention. Without `bot`: it is known that it is.
     """
     message, sender = _part(event, "message"), _part(event, "sender")
-    direct = message.get("chat_type") == "p2p"
+    direct = is_direct(event)
     mentioned = [_part(each, "id").get("open_id") for each in message.get("mentions") or ()]
-    if sender.get("sender_type") not in (None, "user") or not (direct or bot in mentioned):
+    if sender.get("sender_type") not in (None, "user") or not (direct or bot is None or bot in mentioned):
         return None
     found = message_files(message, str(message.get("message_id") or ""))
     parents = [str(message[name]) for name in ("parent_id", "root_id") if message.get(name)]
