@@ -256,7 +256,7 @@ async def test_a_full_disk_stops_nothing_for_good(tmp_path: Path, monkeypatch: p
         inbox._rows.execute("PRAGMA query_only = OFF")
         second = await feishu.photo(png())
         await reply(feishu, second)
-        while inbox.waiting_of(PERSON):
+        while inbox.waiting_of(PERSON):  # noqa: ASYNC110 - of a database
             await anyio.sleep(0.01)
         assert [sent.parent for sent in feishu.sent] == [first, second]
 
@@ -281,7 +281,7 @@ async def test_messages_of_groups_are_not_lost_while_the_bot_does_not_know_its_i
             event = {"sender": {"sender_type": "user"}, "message": message}
             assert (await feishu.push("im.message.receive_v1", event))[0] == 500  # Feishu sends it again
             feishu.published = True
-            while (await feishu.push("im.message.receive_v1", event))[0] != 200:
+            while (await feishu.push("im.message.receive_v1", event))[0] != 200:  # noqa: ASYNC110 - as Feishu does
                 await anyio.sleep(0.01)
             assert "cn_vat_invoice" in (await reply(feishu, "om_1")).text
 
