@@ -224,3 +224,11 @@ async def test_options_that_do_not_exist_are_refused_at_once() -> None:
             InkgateLoader(b"", **options)
     with pytest.raises(ValueError, match="server or settings"):
         InkgateReader(server="http://127.0.0.1:9", settings={})
+
+
+def test_an_error_does_not_show_the_query_of_a_url() -> None:
+    loader = InkgateLoader("http://127.0.0.1:9/a.png?signature=SECRET", server="http://127.0.0.1:9")
+    with pytest.raises(LoadFailed) as failed:
+        list(loader.lazy_load())
+    assert "SECRET" not in str(failed.value)
+    assert failed.value.source.endswith("?signature=SECRET")

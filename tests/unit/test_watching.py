@@ -10,12 +10,15 @@ from typing import Unpack
 
 import anyio
 import anyio.lowlevel
+import httpx
 import pytest
 
 from inkgate.cli import watching
 from inkgate.cli.watch_here import EngineReader
+from inkgate.cli.watch_remote import ServiceReader
 from inkgate.cli.watched_folder import FolderInUse, WatchedFolder, WatchEntry, WatchJournal, WatchState, owned
 from inkgate.cli.watching import FolderWatch, ReaderAway, WatchCommand
+from inkgate.client import AsyncInkgateClient
 from inkgate.concurrency import single_error
 from inkgate.documents.formats import Format
 from inkgate.errors import EngineFailed, InputRejected
@@ -157,3 +160,13 @@ async def test_results_inside_of_the_watched_folder_are_not_read(folder: Path) -
     assert list(WatchedFolder(folder / "in", results).scan()) == ["b.png"]
     with pytest.raises(OSError, match="No such"):
         WatchedFolder(folder / "gone", results).scan()
+
+
+async def test_an_error_of_a_proxy_before_the_service_is_no_fault_of_the_document(folder: Path) -> None:
+    def gone(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(502, text="Bad Gateway")
+
+    order = WatchCommand(WatchedFolder(folder / "in", folder / "out"), (Format.TEXT,), None, 2, 0.01)
+    async with AsyncInkgateClient("http://service", transport=httpx.MockTransport(gone)) as client:
+        with pytest.raises(ReaderAway):
+            await ServiceReader(client).results(Document(b"1", "a.png"), order)

@@ -30,7 +30,7 @@ class ServiceReader:
         try:
             return await self._results(document, order)
         except ServiceError as error:
-            if not is_about_document(error) or error.code == "draining":
+            if not is_about_document(error) or error.code == "draining" or _is_of_proxy(error):
                 raise ReaderAway(str(error)) from error
             again = error.status is None or error.status == 429 or error.status >= 500
             raise DocumentNotRead(service_problem(document.name, error), again=again) from error
@@ -54,3 +54,8 @@ class ServiceReader:
             else:
                 files[wanted.suffix] = await self._threads.run(render, result, wanted)
         return files
+
+
+def _is_of_proxy(error: ServiceError) -> bool:
+    """Whether a proxy answers instead of the service, whose own errors have codes."""
+    return error.status in {502, 503, 504} and not error.code

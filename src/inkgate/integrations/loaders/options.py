@@ -36,6 +36,9 @@ class LoadFailed(Exception):
     """
 
     def __init__(self, message: str, source: str, page: int | None = None, code: str = "") -> None:
+        """`message`: without the query of a URL in `source`, which may be a secret."""
+        if "://" in source and "?" in source:
+            message = message.replace(source, source.partition("?")[0])
         super().__init__(message)
         self.source = source
         self.page = page
