@@ -185,3 +185,6 @@ def test_a_search_without_an_archive_says_what_makes_one(tmp_path: Path) -> None
     ended = CliRunner().invoke(demo, ["search", "lamp", "--into", str(tmp_path)])
     assert (ended.exit_code, "inkgate demo archive" in ended.stderr) == (2, True)
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "archive" / "read").mkdir(parents=True)  # of somebody else
+    assert CliRunner().invoke(demo, ["search", "lamp", "--into", str(tmp_path)]).exit_code == 2
+    assert [path.name for path in (tmp_path / "archive").iterdir()] == ["read"]

@@ -105,7 +105,7 @@ def search(
     from inkgate.cli.messages import FAILED, failure, misuse, say
 
     archive = Archive(DemoFolder(into.absolute() / "archive", str(into / "archive")))
-    if not archive.results.is_dir():
+    if not archive.folder.is_own or not archive.results.is_dir():
         raise misuse(f"There is no archive in {into}. `inkgate demo archive` makes one.")
     try:
         archive.index.update(archive.results)

@@ -26,6 +26,11 @@ class DemoFolder:
     shown: str
 
     @property
+    def is_own(self) -> bool:
+        """Whether a demo made the folder."""
+        return (self.path / MARK).is_file()
+
+    @property
     def documents(self) -> Path:
         return self.path / "documents"
 
@@ -72,7 +77,7 @@ def claimed(into: Path, name: str) -> Iterator[DemoFolder]:
     path = (into / name).absolute()
     folder = DemoFolder(path, str(into / name))
     try:
-        if path.exists() and not (path / MARK).is_file() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and not folder.is_own and (not path.is_dir() or any(path.iterdir())):
             raise misuse(
                 f"{into / name} exists and was not made by this command: nothing in it was changed.",
                 "Choose another folder with --into.",
