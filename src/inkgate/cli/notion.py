@@ -249,7 +249,7 @@ async def _write(reader: RowReader, rows: NotionRows, source: InputDocument) -> 
         if error.of_settings:
             raise
         return f"{source.name}: {error}"
-    print(f"{source.name}: {written.change.value} {written.url}")
+    print(encodable(f"{source.name}: {written.change.value} {written.url}"))
     for note in written.notes:
         say(f"{source.name}: {note}.")
     return ""
