@@ -50,4 +50,9 @@ async def test_a_bot_reads_a_photo_stops_at_a_signal_and_keeps_its_secrets(serve
 
 def test_the_apps_id_is_needed() -> None:
     missing = inkgate("feishu")
-    assert (missing.returncode, b"INKGATE_FEISHU_APP_ID" in missing.stderr) == (2, True)
+    assert (missing.returncode, b"Set INKGATE_FEISHU_APP_ID and INKGATE_FEISHU_APP_SECRET," in missing.stderr) == (
+        2,
+        True,
+    )
+    half = inkgate("feishu", environment={"INKGATE_FEISHU_APP_ID": "cli_1"})
+    assert (half.returncode, b"Set INKGATE_FEISHU_APP_SECRET," in half.stderr) == (2, True)

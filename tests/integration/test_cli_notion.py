@@ -79,3 +79,5 @@ async def test_a_wrong_token_a_missing_one_and_a_wrong_column_end_the_command_be
         assert (missing.exit_code, "NOTION_TOKEN" in missing.stderr) == (2, True)
         column = await run(double, *arguments, "--column", "Total=total")
         assert (column.exit_code, "no value `total`" in column.stderr) == (2, True)
+    away = await run(double, *arguments)
+    assert (away.exit_code, f"The address of its API is {double.url}." in away.stderr) == (1, True)

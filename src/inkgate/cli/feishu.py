@@ -65,10 +65,9 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
     """
     app_id, key = (os.environ.get(name, "").strip() for name in (ID_VARIABLE, SERVICE_KEY_VARIABLE))  # noqa: TID251
     secret = _secret()
-    if not app_id or not secret:
-        raise misuse(
-            f"Set {ID_VARIABLE} and {SECRET_VARIABLE}. They are in the app's console: Credentials & Basic Info."
-        )
+    if missing := [name for name, value in ((ID_VARIABLE, app_id), (SECRET_VARIABLE, secret)) if not value]:
+        where = "the app's console, Credentials & Basic Info (docs/guides/feishu.md)"
+        raise misuse(f"Set {' and '.join(missing)}, from {where}.")
     settings = configured(config, {})
     with needs_extra("feishu"):
         from inkgate.integrations.feishu import sdk  # noqa: F401 - says before anything is done that it is missing
@@ -125,7 +124,8 @@ def _serve(serving: FeishuServing, inbox: FeishuInbox) -> None:
         with start_errors(), single_error():
             anyio.run(run)
     except ValueError as error:
-        raise misuse(f"--domain: {error}.") from error
+        known = "Write feishu, lark, or an origin such as https://open.feishu.cn"
+        raise misuse(f"--domain {serving.app.domain}: {error}. {known}.") from error
     except (FeishuError, FeishuRefused) as error:
         said = "Check the app's ID and secret, whether it has a bot, and whether it was published."
         raise failure(str(error), said) from error

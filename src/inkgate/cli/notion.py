@@ -172,7 +172,11 @@ def _run(reader: Settings | ServiceAddress, sources: Sequence[InputDocument], or
             anyio.run(run)
     except (NotionMisfit, NotionRefused) as error:
         raise misuse(*tally.problems, str(error)) from error
-    except (NotionAway, ServiceError) as error:
+    except NotionAway as error:
+        url = order.target.access.url
+        again = "Run the same command again: rows that are written already stay as they are."
+        raise failure(*tally.problems, f"{error}. The address of its API is {url}.", again) from error
+    except ServiceError as error:
         raise failure(*tally.problems, str(error)) from error
     except KeyboardInterrupt as error:
         say("interrupted. Run the same command again to go on.")
