@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -122,6 +123,7 @@ async def test_a_file_as_one_document_has_the_text_of_all_pages() -> None:
 
 
 async def test_a_page_that_fails_is_raised_or_skipped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "inkgate.integrations.loaders")
     async with served(FakeEngine(failing={1: FAILED})) as service:
         loader = InkgateLoader(tiff(3), server=service.url)
         pages = aiter(loader.alazy_load())
