@@ -228,7 +228,9 @@ def test_live_says_first_how_the_service_does_then_draws_charts(browser: Browser
             "Busy: 7 waiting": {"waiting": 7},
             "can't read pages: no model": {"ready": False, "reasons": ["no model"]},
         }
-        now = json.loads(page.evaluate("fetch('../state').then((answer) => answer.text())"))
+        with page.expect_response(lambda answer: answer.url.endswith("/state") and answer.json()["history"]) as told:
+            pass  # the page asks every few seconds; the first point is five seconds after the start
+        now = told.value.json()
         for sentence, change in cases.items():
             page.route("**/state", partial(_answer, json.dumps(_changed(now, change))))
             expect(page.locator("#verdict")).to_contain_text(sentence)
