@@ -63,6 +63,8 @@ def test_receipts_become_rows_and_doubtful_ones_are_listed_with_the_reason(tmp_p
     assert "subtotal and tax don't make the total (23.4 + 1.17 and 29.57)" in said
     assert "date may be 2026-04-03 or 2026-03-04" in said
     assert "probably no receipt" in said
+    shown = re.findall(r"curl -F (?:')?file=@(\S+?)'? ", said)
+    assert [Path(path).is_file() for path in shown] == [True, True]
     with (folder / "receipts.csv").open(encoding="utf-8-sig") as table:
         assert {row["file"] for row in csv.DictReader(table)} == set(rows)
     assert [path.name for path in tmp_path.iterdir()] == ["inkgate-demo"]

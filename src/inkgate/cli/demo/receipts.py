@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -116,7 +117,7 @@ async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
     _print_rows(demo.folder, rows)
     _print_problems(read)
     _write_csv(demo.folder, read)
-    _print_next_steps(demo)
+    _print_next_steps(demo, next((receipt.source.name for receipt in read if receipt.found), "receipt.jpg"))
 
 
 async def _read(source: InputDocument, job: AsyncJobHandle | str) -> ReceiptRead:
@@ -186,16 +187,17 @@ def _print_problems(read: Sequence[ReceiptRead]) -> None:
             wide_console().print(table)
 
 
-def _print_next_steps(demo: RunningDemo) -> None:
-    folder = demo.folder
+def _print_next_steps(demo: RunningDemo, sample: str) -> None:
+    """`sample`: the path of a receipt."""
+    folder, part = demo.folder, shlex.quote(f"file=@{sample}")
     print_heading("What to try next")
     wide_console().print(
         f"  Look at what needs review beside its picture, and correct it: {demo.url}/#extract", soft_wrap=True
     )
     print_commands(
         "inkgate demo receipts --from FOLDER   # your own receipts",
-        f"curl -F file=@receipt.jpg -F type=receipt {demo.url}/extract   # the fields of one, at once",
-        f'curl -F file=@receipt.jpg -F \'extract={{"type": "receipt"}}\' -F pipeline=receipts {demo.url}/v1/jobs'
+        f"curl -F {part} -F type=receipt {demo.url}/extract   # the fields of one, at once",
+        f'curl -F {part} -F \'extract={{"type": "receipt"}}\' -F pipeline=receipts {demo.url}/v1/jobs'
         "   # a job, and a row",
         f"curl '{demo.url}/v1/jobs?review=needs_review'",
         f"inkgate extract {folder.said('documents')} --type receipt -f csv",
