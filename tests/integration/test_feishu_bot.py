@@ -210,6 +210,21 @@ async def test_an_answer_that_feishu_does_not_take_is_sent_later(
         assert len((await client.jobs.list()).jobs) == 1
 
 
+async def test_messages_that_are_tried_again_later_hold_up_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inkgate.integrations.feishu.calls._PAUSES_S", ())
+    async with feishu_and_bot(tmp_path) as (feishu, _):  # it works on two at once
+        for _ in range(2):
+            feishu.failing = 2  # the reaction and the file
+            await feishu.photo(png())
+            while feishu.failing:  # noqa: ASYNC110 - a counter
+                await anyio.sleep(0.01)
+        third = await feishu.photo(png())
+        assert (await reply(feishu, third)).kind == "post"
+        assert [sent.parent for sent in feishu.sent] == [third]
+
+
 async def test_a_service_that_is_away_is_asked_again_and_then_the_sender_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

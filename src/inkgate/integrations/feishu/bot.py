@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from inkgate.client import ServiceError
 from inkgate.integrations.feishu import wording
@@ -105,9 +106,9 @@ class FeishuBot:
             if not known:
                 tasks.start_soon(self._learn_own_id_later, stop)
             for _ in range(self._options.at_once):
-                tasks.start_soon(self._work, "message", self._message)
+                tasks.start_soon(self._work, tasks, "message", self._message)
             for _ in range(_PRESSES_AT_ONCE):
-                tasks.start_soon(self._work, "press", self._press)
+                tasks.start_soon(self._work, tasks, "press", self._press)
             await connection.run()
 
     async def _learn_own_id(self) -> bool:
@@ -157,8 +158,8 @@ class FeishuBot:
             return wording.BUSY.toast("warning"), False
         return (wording.SAVING if press.action == "save" else wording.OPENING).toast("info"), kept
 
-    async def _work(self, kind: str, work: Callable[[InboxItem], Awaitable[None]]) -> None:
-        """Works on events of a kind, one after another."""
+    async def _work(self, pauses: TaskGroup, kind: str, work: Callable[[InboxItem], Awaitable[None]]) -> None:
+        """Works on events of a kind, one after another. `pauses`: for those that are to be tried again later."""
         while not self._stop.is_set():
             arrived = self._arrived
             try:
@@ -173,10 +174,13 @@ class FeishuBot:
                 await self._finish(item)
                 continue
             log.warning("feishu_event_waits", kind=item.kind, attempts=item.attempts)
-            with anyio.move_on_after(_AGAIN_S[item.attempts - 1]):
-                await self._stop.wait()
-            self._inbox.put_back(item)
-            self._wake()
+            pauses.start_soon(self._put_back_later, item)  # others go on meanwhile
+
+    async def _put_back_later(self, item: InboxItem) -> None:
+        with anyio.move_on_after(_AGAIN_S[item.attempts - 1]):
+            await self._stop.wait()
+        self._inbox.put_back(item)
+        self._wake()
 
     async def _finish(self, item: InboxItem) -> None:
         """Marks an event as done, as soon as that can be written."""
