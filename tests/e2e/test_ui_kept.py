@@ -111,6 +111,33 @@ def test_a_duplicated_tab_starts_empty_and_a_closed_one_is_forgotten(browser: Br
         expect(page.locator("#read.empty")).to_be_visible()
 
 
+def test_a_correction_is_not_kept_alone_after_another_tab_removed_the_document(
+    browser: Browser, page_server: Server
+) -> None:
+    with visit(browser, page_server) as page:
+        give(page, two_pages())
+        expect(page.locator("#files .file.done")).to_have_count(1)
+        page.evaluate("""async () => {
+          const [{ name }] = await indexedDB.databases();
+          const db = await new Promise((resolve) => {
+            indexedDB.open(name).onsuccess = (event) => resolve(event.target.result);
+          });
+          const work = db.transaction([...db.objectStoreNames], "readwrite");
+          for (const store of db.objectStoreNames) work.objectStore(store).clear();
+          await new Promise((resolve) => { work.oncomplete = resolve; });
+          db.close();
+        }""")
+        page.click("#result-tab-text")
+        line = page.locator("#result-text .line", has_text="Chapter 1")
+        line.hover()
+        line.locator(".edit").click()
+        page.keyboard.type("Chapter One")
+        page.keyboard.press("Enter")
+        expect(page.locator("#kept-not")).to_be_visible()
+        reload(page)
+        expect(page.locator("#read.empty")).to_be_visible()
+
+
 def test_a_browser_that_keeps_nothing_reads_as_ever_and_a_full_one_says_so(
     browser: Browser, page_server: Server
 ) -> None:

@@ -140,12 +140,19 @@ export class Kept {
     } catch { if (!this.leaving) { this.drop(id); this.onTrouble(); } }
   }
 
-  // Keeps one page again, after a correction.
+  // Keeps one page again, after a correction; not without the others, if another tab took this one for gone while the machine slept.
   async putPage({ id, ...row }, page, place) {
     const text = JSON.stringify(page);
     await this.ready;
     if (!this.db || this.leaving || !this.sizes.has(id)) return;
-    await this.write(["documents", "pages"], (store) => { store("documents").put(row, [this.tab, id]); store("pages").put(text, [this.tab, id, place]); }).catch(() => this.onTrouble());
+    await this.write(["documents", "pages"], (store) => {
+      const known = store("documents").count([this.tab, id]);
+      known.onsuccess = () => {
+        if (!known.result) { this.sizes.delete(id); this.onTrouble(); return; }
+        store("documents").put(row, [this.tab, id]);
+        store("pages").put(text, [this.tab, id, place]);
+      };
+    }).catch(() => this.onTrouble());
   }
 
   async drop(id) {
