@@ -18,7 +18,7 @@ public class Read {
         if (key != null) client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + key));
         OcrRequest request = new OcrRequest().image(Files.readAllBytes(Path.of(args[0])));
         try {
-            var answer = new ReadApi(client).readOcr(new ReadOcrRequest(request), null, null, null, null, null, null, null);
+            var answer = new ReadApi(client).readOcr(new ReadOcrRequest(request), null, null, null, null, null, null, null, null);
             // This path takes several protocols; the generator leaves it to us which of their responses this is.
             var document = client.getObjectMapper().convertValue(answer.getActualInstance(), OcrResponse.class);
             for (DocumentPage page : document.getPages()) {

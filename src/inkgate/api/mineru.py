@@ -91,14 +91,19 @@ class MineruTask(BaseModel):
     message: str
 
 
+class MineruMarkdown(BaseModel):
+    """What was read of a file."""
+
+    md_content: str
+    images: dict[str, str] | None = Field(default=None, description="`data:` URLs by name, if they were asked for.")
+
+
 class MineruResult(BaseModel):
     """The result of a task."""
 
     backend: str
     version: str
-    results: dict[str, dict[str, str | dict[str, str] | None]] = Field(
-        description="By the name of the file, without its suffix: `md_content`, and `images` as `data:` URLs by name."
-    )
+    results: dict[str, MineruMarkdown] = Field(description="By the name of the file, without its suffix.")
 
 
 async def _parse(received: ReceivedJob) -> JobDraft:
@@ -229,11 +234,10 @@ async def result(request: Request, task_id: TaskId) -> Response:
             if as_zip:
                 archive = await threads.run(_archive, stem(job.name), markdown, pages.images)
                 return Response(archive, media_type="application/zip")
-    found: dict[str, str | dict[str, str] | None] = {"md_content": markdown}
-    if job.options.task.images:
-        found["images"] = {image.name: image.data_url for image in pages.images}
+    images = {image.name: image.data_url for image in pages.images} if job.options.task.images else None
+    found = MineruMarkdown(md_content=markdown, images=images)
     answer = MineruResult(backend="inkgate", version=__version__, results={stem(job.name): found})
-    return json_response(answer.model_dump())
+    return json_response(answer.model_dump(exclude_none=True))
 
 
 def _archive(stem: str, markdown: str, images: Sequence[BlockImage]) -> bytes:

@@ -22,7 +22,7 @@ from inkgate.api.http.options import Native, parse
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.jobs.request import file_schema
-from inkgate.api.mineru import MineruOptions, MineruResult, stem
+from inkgate.api.mineru import MineruMarkdown, MineruOptions, MineruResult, stem
 from inkgate.documents.formats import Format, render
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
@@ -50,10 +50,9 @@ class MineruFile:
 
 
 def _answer(name: str, with_images: bool, result: DocumentResult) -> dict[str, Any]:
-    found: dict[str, str | dict[str, str] | None] = {"md_content": render(result, Format.MARKDOWN).decode()}
-    if with_images:
-        found["images"] = {image.name: image.data_url for page in result.pages for image in images_on(page)}
-    return MineruResult(backend="inkgate", version=__version__, results={name: found}).model_dump()
+    images = {image.name: image.data_url for page in result.pages for image in images_on(page)}
+    found = MineruMarkdown(md_content=render(result, Format.MARKDOWN).decode(), images=images if with_images else None)
+    return MineruResult(backend="inkgate", version=__version__, results={name: found}).model_dump(exclude_none=True)
 
 
 router = APIRouter(tags=["mineru"], responses=PROBLEM_RESPONSES)

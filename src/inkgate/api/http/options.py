@@ -17,6 +17,7 @@ from pydantic import (
     StrictStr,
     ValidationError,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from inkgate.api.http.errors import describe
 from inkgate.coordinates import Coordinates
@@ -188,7 +189,8 @@ class OcrOptions(BaseModel):
     )
 
     include: Annotated[
-        Literal["images"] | Annotated[list[Literal["images"]], Field(max_length=10)] | None,
+        # As one of several values, it may come in a list; generators of C# fail at a choice of a text and texts.
+        Literal["images"] | SkipJsonSchema[Annotated[list[Literal["images"]], Field(max_length=10)]] | None,
         Field(description="`images`: figures as images too, with `task=parse`."),
     ] = None
 
