@@ -106,6 +106,13 @@ def test_any_names_are_found_by_their_labels() -> None:
     }
 
 
+def test_a_label_with_a_colon_counts_before_the_same_word_in_a_sentence() -> None:
+    contract = "甲方应按月支付租金，乙方应当提供发票。\n甲方：王建国\n乙方：李秀英"
+    schema = FieldSchema.of_names(["甲方", "乙方"])
+    pages = [page(contract)]
+    assert answer(pages, schema, propose(pages, schema)).data == {"甲方": "王建国", "乙方": "李秀英"}
+
+
 def test_no_page_is_no_answer() -> None:
     schema = FieldSchema.of(RECEIPT_SCHEMA, "receipt")
     assert answer([], schema, propose([], schema)).status is ExtractionStatus.NEEDS_REVIEW

@@ -52,10 +52,11 @@ def _keep(by_label: dict[str, list[ItemT]], folded: str, item: ItemT) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _LabelledCell:
-    """A cell with what may be a label in it: the label, and the text behind it."""
+    """A cell with what may be a label in it: the label, the text behind it, and whether a colon or space parts them."""
 
     label: str
     behind: str
+    parted: bool
     row: PrintedRow
     at: int
 
@@ -83,9 +84,9 @@ class LabelFinder:
         glued = _glued_labels(leaves)
         for row in pages.rows:
             for at, cell in enumerate(row.cells):
-                for label, behind in _labels_in(cell.text[:_LONGEST_CELL], glued):
+                for label, behind, parted in _labels_in(cell.text[:_LONGEST_CELL], glued):
                     if len(label) <= LONGEST_LABEL and (folded := fold(label)):
-                        _keep(cells.setdefault(len(folded), {}), folded, _LabelledCell(label, behind, row, at))
+                        _keep(cells.setdefault(len(folded), {}), folded, _LabelledCell(label, behind, parted, row, at))
         labels = frozenset(fold(label) for leaf in leaves for label in leaf.labels)
         return cls(pages, cells, labels)
 
@@ -132,22 +133,24 @@ class LabelFinder:
         return [replace(each, score=score) for score, each in best]
 
     def _texts(self, labels: Sequence[str]) -> list[FieldCandidate]:
-        """What stands behind a label in its cell, in the next cell, or in the cell below."""
+        """What stands behind a label in its cell, in the next cell, or in the cell below. Of those alike, labels that
+        are parted from the text come first: 甲方：王建国 before 甲方应按月支付.
+        """
         alike = []
         for wanted in labels:
             # Texts are 85 % alike only if the shorter has 74 % of the longer one's length.
             for length in range(int(0.74 * len(wanted)), int(len(wanted) / 0.74) + 2):
                 for folded, cells in self.cells.get(length, {}).items():
                     if score := ratio(folded, wanted, score_cutoff=LEAST_ALIKE):
-                        alike += [(score / 100, each.row.number, each.at, each) for each in cells]
-        alike.sort(key=lambda found: (-found[0], found[1:3]))
+                        alike += [(score / 100, not each.parted, each.row.number, each.at, each) for each in cells]
+        alike.sort(key=lambda found: (-found[0], found[1:4]))
         found: dict[tuple[int, int], FieldCandidate] = {}
-        for score, row, at, each in alike:
+        for score, _, row, at, each in alike:
             if (row, at) not in found and (candidate := self._beside(each, SAME_LABEL * score)) is not None:
                 found[row, at] = candidate
             if len(found) >= MOST_CANDIDATES:
                 break
-        return sorted(found.values(), key=lambda each: (-each.score, each.row))
+        return sorted(found.values(), key=lambda each: -each.score)
 
     def _beside(self, labelled: _LabelledCell, sureness: float) -> FieldCandidate | None:
         row, at = labelled.row, labelled.at
@@ -182,18 +185,21 @@ def _glued_labels(leaves: Sequence[Leaf]) -> re.Pattern[str] | None:
     return re.compile("|".join(" {0,4}".join(map(re.escape, label)) for label in longest))
 
 
-def _labels_in(text: str, glued: re.Pattern[str] | None) -> Iterator[tuple[str, str]]:
-    """Labels in a cell, and what stands behind each: one and a separator, or all glued ones if it begins with one."""
+def _labels_in(text: str, glued: re.Pattern[str] | None) -> Iterator[tuple[str, str, bool]]:
+    """Labels in a cell, what stands behind each, and whether it is parted: one and a separator, or all glued ones if it
+    begins with one.
+    """
     matches = list(glued.finditer(text[:LONGEST_LABEL])) if glued is not None else []
     if not matches or text[: matches[0].start()].strip():
         label, *behind = _SEPARATOR.split(text, maxsplit=1)
-        yield label, "".join(behind)
+        yield label, "".join(behind), True
         return
     for at, match in enumerate(matches):
         end = matches[at + 1].start() if at + 1 < len(matches) else len(text)
-        rest = text[match.end() : end].strip(" :：")
+        following = text[match.end() : end]
+        rest = following.strip(" :：")
         # `姓 / Surname` is a label in two languages.
-        yield match[0], "" if rest.startswith(("/", "|")) else rest
+        yield match[0], "" if rest.startswith(("/", "|")) else rest, following[:1] in {" ", ":", "："} or not rest
 
 
 def likeness(folded: str, wanted: Sequence[str]) -> float:
