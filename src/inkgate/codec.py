@@ -37,6 +37,7 @@ from inkgate.types import (
     PageError,
     PageResult,
     Point,
+    ReviewNote,
     Stamp,
     Table,
     TableCell,
@@ -149,6 +150,7 @@ def page_to_dict(page: PageResult, coordinates: Coordinates = Coordinates.UPRIGH
         "left_out": [_left_out(part) for part in page.left_out],
         "corrections": [_correction(each) for each in page.corrections],
         "review": [reason.value for reason in page.review],
+        "review_notes": [_review_note(note) for note in page.review_notes],
         "timings_ms": {stage: _rounded(spent, 1) for stage, spent in page.timings_ms.items()},
         "degraded": list(page.degraded),
         "attempts": [_attempt(attempt) for attempt in page.attempts],
@@ -256,7 +258,20 @@ def _cell(cell: TableCell) -> Json:
 
 
 def _left_out(part: LeftOut) -> Json:
-    return {"text": encodable(part.text), "reason": part.reason.value, "lines": list(part.lines)}
+    return {
+        "text": encodable(part.text),
+        "reason": part.reason.value,
+        "lines": list(part.lines),
+        "box": None if part.box is None else _coordinates(part.box),
+    }
+
+
+def _review_note(note: ReviewNote) -> Json:
+    return {
+        "reason": note.reason.value,
+        "detail": encodable(note.detail),
+        "box": None if note.box is None else _coordinates(note.box),
+    }
 
 
 def _correction(each: TermCorrection) -> Json:

@@ -66,6 +66,10 @@ def as_sent(page: PageResult) -> PageResult:
         height=page.width if sideways else page.height,
         lines=tuple(line(found) for found in page.lines),
         blocks=None if page.blocks is None else tuple(block(found) for found in page.blocks),
+        left_out=tuple(part if part.box is None else replace(part, box=turned_box(part.box)) for part in page.left_out),
+        review_notes=tuple(
+            note if note.box is None else replace(note, box=turned_box(note.box)) for note in page.review_notes
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from inkgate.types import Line, Size
+from inkgate.types import Box, Line, ReviewNote, Size
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,19 +35,33 @@ class LineStyle:
 
 @dataclass(frozen=True, slots=True)
 class TextLayer:
-    """Trusted text inside a PDF page; coordinates as in `PageResult`. `styles`: of the lines, in their order; empty if
-    unknown.
+    """What the text layer of a PDF page says; coordinates as in `PageResult`.
+
+    Attributes:
+        lines: the trusted ones. Their confidence is 1.0, which no line that was read from pixels has.
+        styles: of the lines, in their order; empty if unknown.
+        doubtful: lines whose font may map its characters wrongly: they are to be compared with the page's pixels.
+        unread: parts of the page whose text the layer lacks: they are to be read from pixels.
+        pictures: parts of the page with other ink, which may be writing.
+        hidden: lines that the page does not show.
+        notes: what a person should look at.
     """
 
     lines: tuple[Line, ...]
     styles: tuple[LineStyle, ...] = ()
+    doubtful: tuple[Line, ...] = ()
+    unread: tuple[Box, ...] = ()
+    pictures: tuple[Box, ...] = ()
+    hidden: tuple[Line, ...] = ()
+    notes: tuple[ReviewNote, ...] = ()
 
 
 class Page(Protocol):
     """One page, opened lazily: its size is known, its pixels are rendered on request.
 
-    `size` is before the page's rotation is detected. `text_layer` is set only if it is to be used. `content_key` is
-    equal for pages with the same pixels and text, in any document; empty if unknown, and such a page equals no other.
+    `size` is before the page's rotation is detected. `text_layer` is None if only the pixels tell of the page.
+    `content_key` is equal for pages with the same pixels and text, in any document; empty if unknown, and such a page
+    equals no other.
     """
 
     @property

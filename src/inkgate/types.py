@@ -65,6 +65,7 @@ class Task:
     `EXTRACT` needs the names of `fields`; `TRANSLATE` needs the `language` to translate into (ISO 639-1).
     `whole_page`: as one image, even by engines that read block by block. `image_scale` and `max_output_tokens` save
     time by a smaller image and a shorter output. `images`: the figures of pages to PARSE are kept as images.
+    `invisible`: the text of invisible parts of a PDF's text layer is reported (`LeftOutReason.INVISIBLE`).
     """
 
     kind: TaskKind = TaskKind.TEXT
@@ -81,6 +82,7 @@ class Task:
     image_scale: float = 1.0
     max_output_tokens: int | None = None
     images: bool = False
+    invisible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,31 +265,64 @@ class Block:
 
 
 class LeftOutReason(StrEnum):
-    """Why recognised text is not in the Markdown."""
+    """Why recognised text is not in the Markdown. `INVISIBLE`: it is in a PDF's text layer, but the page does not show
+    it; it is not in `PageResult.lines` either.
+    """
 
     PAGE_NUMBER = "page_number"
     RUNNING_HEADER = "running_header"
     RUNNING_FOOTER = "running_footer"
     SIDE_STAMP = "side_stamp"
     FIGURE_TEXT = "figure_text"
+    INVISIBLE = "invisible"
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Recognised text that is not in the Markdown. `lines`: indexes into `PageResult.lines`."""
+    """Recognised text that is not in the Markdown.
+
+    Attributes:
+        text: empty for invisible text unless it was requested (`Task.invisible`).
+        lines: indexes into `PageResult.lines`; empty for invisible text.
+        box: around invisible text; None for other reasons.
+    """
 
     text: str
     reason: LeftOutReason
     lines: tuple[int, ...]
+    box: Box | None = None
 
 
 class ReviewReason(StrEnum):
-    """Why a person should look at a page."""
+    """Why a person should look at a page.
+
+    `INK_WITHOUT_TEXT`: the page shows writing that was not read. `SCRIPT_UNSUPPORTED`: it is in a script that the
+    engine can't read. `CUT_OFF`: the page's edge cuts a line. `PLACEHOLDER`: the page only says to open the document
+    with another program. `FONT_MISSING`: the page could not be drawn as intended. `DOUBTFUL_LAYER`: a PDF's text layer
+    and what the page shows disagree.
+    """
 
     UNCERTAIN_TEXT = "uncertain_text"
     UNCERTAIN_ORDER = "uncertain_order"
     UNCERTAIN_TABLE = "uncertain_table"
     NOT_READ = "not_read"
+    INK_WITHOUT_TEXT = "ink_without_text"
+    SCRIPT_UNSUPPORTED = "script_unsupported"
+    CUT_OFF = "cut_off"
+    PLACEHOLDER = "placeholder"
+    FONT_MISSING = "font_missing"
+    DOUBTFUL_LAYER = "doubtful_layer"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewNote:
+    """What and where a person should look at. `detail`: for people, such as the name of a script or font; may be empty.
+    `box`: the place on the page; None: all of it.
+    """
+
+    reason: ReviewReason
+    detail: str = ""
+    box: Box | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +377,7 @@ class PageResult:
         left_out: recognised text that `markdown` does not contain; each other line is in it once.
         corrections: words that became terms of the domain (the setting `terms.files`).
         review: why a person should look at the page; empty if nobody needs to.
+        review_notes: details of some of these reasons.
         engine: the engine that read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
         degraded: quality reductions under load; empty if there were none.
@@ -374,6 +410,7 @@ class PageResult:
     review: tuple[ReviewReason, ...] = ()
     confidence: float | None = None
     corrections: tuple[TermCorrection, ...] = ()
+    review_notes: tuple[ReviewNote, ...] = ()
 
     @property
     def lost(self) -> bool:

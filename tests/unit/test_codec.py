@@ -37,6 +37,7 @@ from inkgate.types import (
     PageError,
     PageResult,
     Quad,
+    ReviewNote,
     ReviewReason,
     Stamp,
     Table,
@@ -83,9 +84,13 @@ WHOLE = PageResult(
     words=(TextWord("text", 0, 0.1),),
     attempts=(Attempt("size 0.7", ERROR, 3.5),),
     fields={"total": ["1", {"tax": None}]},
-    left_out=(LeftOut("7", LeftOutReason.PAGE_NUMBER, (0,)),),
+    left_out=(
+        LeftOut("7", LeftOutReason.PAGE_NUMBER, (0,)),
+        LeftOut("", LeftOutReason.INVISIBLE, (), (5.0, 6.0, 7.0, 8.0)),
+    ),
     corrections=(TermCorrection(0, "Aspirin", "Asp1rin"),),
     review=(ReviewReason.UNCERTAIN_TEXT,),
+    review_notes=(ReviewNote(ReviewReason.CUT_OFF, "the last line", (1.0, 2.0, 3.0, 4.0)),),
     confidence=1 / 3,
 )
 

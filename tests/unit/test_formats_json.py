@@ -66,7 +66,7 @@ def test_the_schema_is_a_json_schema() -> None:
 
 def test_the_schema_lets_no_key_be_missing() -> None:
     found = list(objects(json_schema()))
-    assert len(found) == 17
+    assert len(found) == 18
     for part in found:
         assert sorted(part["required"]) == sorted(part["properties"])
 

@@ -87,7 +87,7 @@ class LayoutParsing:
         request = parse(LayoutParsingRequest, received.body.fields)
         options = parse(OcrOptions, received.body.fields, received.query)
         shape = options.shape(received.accept)
-        task = replace(request.task(), images=options.images(shape))
+        task = replace(request.task(), images=options.images(shape), invisible=options.invisible)
         found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
         shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))

@@ -96,7 +96,8 @@ EVENTS = _table(
     _counter("inkgate_pages_total", "Pages by outcome: ok, degraded, failed, rejected.", *PAGE, "outcome"),
     _counter(
         "inkgate_pages_to_review_total",
-        "Pages that a person should look at, by reason: uncertain_text, uncertain_order, uncertain_table, not_read.",
+        "Pages that a person should look at, by reason: uncertain_text, uncertain_order, uncertain_table, not_read, "
+        "ink_without_text, script_unsupported, cut_off, placeholder, font_missing, doubtful_layer.",
         "engine",
         "reason",
     ),

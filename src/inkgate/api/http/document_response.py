@@ -105,7 +105,7 @@ def ordered(received: ReceivedRequest, found: Document, show: Callable[[Document
     options = parse(OcrOptions, received.body.fields, received.query)
     shape = options.shape(received.accept)
     kind, names, images = options.task_kind(shape), options.field_names(), options.images(shape)
-    task = Task(kind=kind, fields=names, language=options.language, images=images)
+    task = Task(kind=kind, fields=names, language=options.language, images=images, invisible=options.invisible)
     return ReadRequest(
         found, options.read_options(task), shape, show, coordinates=options.coordinates, marks=bool(options.marks)
     )

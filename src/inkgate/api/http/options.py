@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -155,6 +155,15 @@ Pages = StrictStr | Annotated[list[StrictInt], StopAtFirst()] | StrictInt
 Word = Annotated[str, Field(max_length=100)]
 
 
+def _separated(value: object) -> object:
+    """The parts of a text with commas; anything else unchanged."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) and "," in value else value
+
+
+Include = Literal["images", "invisible"]
+"""What a response has only on request."""
+
+
 class OcrOptions(BaseModel):
     """Options common to all request forms. Null and the empty string mean: not given."""
 
@@ -190,8 +199,12 @@ class OcrOptions(BaseModel):
 
     include: Annotated[
         # As one of several values, it may come in a list; generators of C# fail at a choice of a text and texts.
-        Literal["images"] | SkipJsonSchema[Annotated[list[Literal["images"]], Field(max_length=10)]] | None,
-        Field(description="`images`: figures as images too, with `task=parse`."),
+        Include | SkipJsonSchema[Annotated[list[Include], Field(max_length=10)]] | None,
+        BeforeValidator(_separated),
+        Field(
+            description="`images`: figures as images too, with `task=parse`. `invisible`: also the text that a PDF "
+            "contains but does not show, in `left_out`. Both: `images,invisible`, or a list."
+        ),
     ] = None
 
     coordinates: Annotated[
@@ -220,7 +233,16 @@ class OcrOptions(BaseModel):
 
     def images(self, shape: Shape) -> bool:
         """Whether figures are wanted as images, and `shape` shows them."""
-        return bool(self.include) and (isinstance(shape, Native) or shape in WITH_IMAGES)
+        return "images" in self._included and (isinstance(shape, Native) or shape in WITH_IMAGES)
+
+    @property
+    def invisible(self) -> bool:
+        """Whether the text that a PDF does not show is wanted."""
+        return "invisible" in self._included
+
+    @property
+    def _included(self) -> Sequence[str]:
+        return [self.include] if isinstance(self.include, str) else self.include or []
 
     def field_names(self) -> tuple[str, ...]:
         """The non-empty names in `fields`.

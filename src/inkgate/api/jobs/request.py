@@ -254,6 +254,7 @@ def options_of(asked: OcrOptions) -> JobOptions:
         fields=asked.field_names(),
         language=asked.language or None,
         images=asked.images(Native.FORM),  # the result is shown in any format later
+        invisible=asked.invisible,
     )
     password = asked.password or ""
     if "\0" in password:  # PostgreSQL can't store it, and no PDF has it

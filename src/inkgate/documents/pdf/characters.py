@@ -69,6 +69,7 @@ class _Style:
     order: int
     bold: bool = False
     italic: bool = False
+    font: int = 0
 
 
 def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
@@ -130,7 +131,7 @@ def _characters(
         visible = style.drawn and _is_shown(box, size, style.order, covers)
         origin = to_pixels.point(start, base)
         yield Glyph(_char(code), *box, *origin, style.ux, style.uy, style.size, visible, mapped[owner, code],
-                    style.bold, style.italic)  # fmt: skip
+                    style.bold, style.italic, style.font)  # fmt: skip
 
 
 def _char(code: int) -> str:
@@ -148,10 +149,11 @@ def _style(text: Handle, index: int, order: int, to_pixels: Transform) -> _Style
     height = math.hypot(*to_pixels.direction(matrix.c, matrix.d)) * pdfium.FPDFText_GetFontSize(text, index)
     if not (math.isfinite(length) and math.isfinite(height) and length > 0):
         return _Style(1.0, 0.0, 1.0, drawn=False, order=order)
-    mode = pdfium.FPDFTextObj_GetTextRenderMode(pdfium.FPDFText_GetTextObject(text, index))
+    owner = pdfium.FPDFText_GetTextObject(text, index)
+    mode, font = pdfium.FPDFTextObj_GetTextRenderMode(owner), address(pdfium.FPDFTextObj_GetFont(owner))
     bold, italic = _weight_and_slant(text, index)
     bold = bold or mode in _STROKED_MODES
-    return _Style(ux / length, uy / length, height, mode not in _INVISIBLE_MODES, order, bold, italic)
+    return _Style(ux / length, uy / length, height, mode not in _INVISIBLE_MODES, order, bold, italic, font)
 
 
 def _weight_and_slant(text: Handle, index: int) -> tuple[bool, bool]:

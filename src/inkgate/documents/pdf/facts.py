@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS
 from inkgate.page import LineStyle, TextLayer
-from inkgate.types import Line, Quad, Size, Word
+from inkgate.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
 
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """A page before rendering. `layer`: None if OCR must read the page; `verdict` says why."""
+    """A page before rendering. `layer`: None if only its pixels tell of it; `verdict` says why."""
 
     size: Size
     dpi: float
@@ -28,6 +28,11 @@ class PageFacts:
             "dpi": self.dpi,
             "lines": None if layer is None else [_flat_line(line) for line in layer.lines],
             "styles": None if layer is None else [[style.size, style.bold, style.italic] for style in layer.styles],
+            "doubtful": [] if layer is None else [_flat_line(line) for line in layer.doubtful],
+            "unread": [] if layer is None else layer.unread,
+            "pictures": [] if layer is None else layer.pictures,
+            "hidden": [] if layer is None else [_flat_line(line) for line in layer.hidden],
+            "notes": [] if layer is None else [[note.reason, note.detail, note.box] for note in layer.notes],
             "verdict": self.verdict,
         }
 
@@ -41,7 +46,7 @@ class PageFacts:
         size = Size(whole(flat["width"]), whole(flat["height"]))
         if min(size.width, size.height) < 1 or size.pixels > 2 * MAX_PIXELS:
             raise ValueError(f"a page of {size}")
-        return cls(size, float(flat["dpi"]), _layer(flat["lines"], flat["styles"]), str(flat["verdict"]))
+        return cls(size, float(flat["dpi"]), _layer(flat), str(flat["verdict"]))
 
 
 def whole(value: object) -> int:
@@ -49,13 +54,31 @@ def whole(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _layer(lines: list[Any] | None, styles: list[Any]) -> TextLayer | None:
+def _layer(flat: dict[str, Any]) -> TextLayer | None:
+    lines = flat["lines"]
     if lines is None:
         return None
-    made = tuple(LineStyle(float(size), bool(bold), bool(italic)) for size, bold, italic in styles)
-    if len(made) not in (0, len(lines)):
+    styles = tuple(LineStyle(float(size), bool(bold), bool(italic)) for size, bold, italic in flat["styles"])
+    if len(styles) not in (0, len(lines)):
         raise ValueError("another number of styles than of lines")
-    return TextLayer(tuple(_line(line) for line in lines), made)
+    return TextLayer(
+        tuple(_line(line) for line in lines),
+        styles,
+        tuple(_line(line) for line in flat["doubtful"]),
+        tuple(_box(box) for box in flat["unread"]),
+        tuple(_box(box) for box in flat["pictures"]),
+        tuple(_line(line) for line in flat["hidden"]),
+        tuple(_note(*note) for note in flat["notes"]),
+    )
+
+
+def _note(reason: str, detail: str, box: list[float] | None) -> ReviewNote:
+    return ReviewNote(ReviewReason(reason), str(detail), None if box is None else _box(box))
+
+
+def _box(corners: list[float]) -> Box:
+    left, top, right, bottom = map(float, corners)
+    return (left, top, right, bottom)
 
 
 def _flat_line(line: Line) -> list[Any]:

@@ -21,6 +21,7 @@ class Glyph(NamedTuple):
         visible: drawn inside the page and not under an image.
         mapped: the font maps it to a character.
         bold, italic: its font is.
+        font: a number of its font, the same for all characters of a font on the page.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Glyph(NamedTuple):
     mapped: bool = True
     bold: bool = False
     italic: bool = False
+    font: int = 0
 
 
 def is_cjk(char: str) -> bool:

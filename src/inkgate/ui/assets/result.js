@@ -64,7 +64,7 @@ export class Result {
 
   drawPreview(panel) {
     const { page } = this;
-    const left = page.left_out.map((part) => part.text);
+    const left = page.left_out.map((part) => part.text).filter(Boolean);
     if (page.blocks && page.blocks.length) {
       this.portions = inPortions(panel, page.blocks, (block, place) => this.blockNode(block, place), (count) => word("more", { count: number(count) }));
     } else if (page.markdown) {
