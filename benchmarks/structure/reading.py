@@ -1,0 +1,81 @@
+"""Reads the documents of a manifest once, and keeps what was read as JSON: for fit_confidence.py and compare.py.
+
+    python -m benchmarks.structure.reading MANIFEST RESULTS
+
+RESULTS: a folder. Documents that it has are not read again, so a run that was stopped continues. With PYTHONPATH set to
+another checkout's `src`, that checkout reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import orjson
+
+from inkgate.bench.accuracy.manifest import Entry, load_manifest
+from inkgate.bootstrap import Service, running
+from inkgate.caller import NO_CALLER
+from inkgate.codec import document_to_dict
+from inkgate.errors import InkgateError
+from inkgate.reader import ReadOptions
+from inkgate.settings import load_settings
+from inkgate.types import Document, Task, TaskKind
+
+MANIFEST = "manifest.path"
+"""The file of a folder that names its manifest."""
+
+
+def place(folder: Path, entry: Entry) -> Path:
+    """Where the folder has what was read of a document."""
+    return folder / f"{entry.path.replace('/', '__')}.json"
+
+
+def manifest_of(folder: Path) -> Path:
+    """The manifest whose documents the folder has."""
+    return Path((folder / MANIFEST).read_text("utf-8"))
+
+
+async def read_all(entries: Sequence[Entry], folder: Path) -> None:
+    """Reads the documents that `folder` lacks, one after another, with the default settings."""
+    missing = [entry for entry in entries if not place(folder, entry).exists()]
+    if not missing:
+        return
+    async with running(load_settings()) as service:
+        for number, entry in enumerate(missing, 1):
+            started = time.monotonic()
+            kept = await _read(service, entry)
+            place(folder, entry).write_bytes(orjson.dumps(kept))
+            print(f"{number} of {len(missing)}: {entry.path}, {time.monotonic() - started:.1f} s", file=sys.stderr)
+
+
+async def _read(service: Service, entry: Entry) -> dict[str, object]:
+    """The document as the API gives it, or `{"refused": code}`."""
+    document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
+    try:
+        admission = service.gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
+        options = ReadOptions(Task(kind=TaskKind.PARSE))
+        async with admission as admitted, admitted.read(document, options) as reading:
+            return document_to_dict(await reading.all())
+    except InkgateError as error:
+        return {"refused": error.code}
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("manifest", type=Path)
+    parser.add_argument("results", type=Path)
+    args = parser.parse_args()
+    args.results.mkdir(parents=True, exist_ok=True)
+    (args.results / MANIFEST).write_text(str(args.manifest.resolve()), "utf-8")
+    anyio.run(read_all, load_manifest(args.manifest), args.results)
+
+
+if __name__ == "__main__":
+    main()
