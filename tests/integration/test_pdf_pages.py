@@ -1,6 +1,7 @@
 """Real PDFs, made in the tests, through real workers: sizes, pixels, text, and what is made of broken ones."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from support.pdf_writer import (
 
 pytestmark = pytest.mark.anyio
 
+DATA = Path(__file__).parents[1] / "data" / "pdf"
 SETTINGS = PdfSettings(workers=1, dpi=100, max_side=2000)
 
 
@@ -182,6 +184,43 @@ async def test_text_is_trusted_when_it_is_the_page(pool: PdfPool, data: bytes, v
     page = await first_page(pool, data)
     assert page.text_verdict == verdict
     assert (page.text_layer is not None) == (verdict is TextTrust.TRUSTED)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "chromium_arabic",
+            """السلام عليكم ورحمة الله وبركاته
+الأسعار والأرقام: 1234 ريال لا غير
+السعر 1,234.50 ريال، بنسبة 50%
+تاريخ 15/01/2024 أو 2024-02-28
+هاتف: +966 11 234 5678
+نظام Windows 11 Pro متوفر (الآن)
+قال: «لا إله إلا الله» ثم سكت""",
+        ),
+        (
+            "libreoffice_hebrew",
+            """שלום עולם, זהו מבחן.
+המחיר הוא 1,234.50 ש"ח בלבד
+הנחה של 50% בשנת 2024
+תאריך: 15/01/2024 או 2024-02-28
+טלפון: +972-3-1234567
+השתמשו ב-Google Chrome (לגלישה)""",
+        ),
+        (
+            "weasyprint_persian",
+            """سلام دنیا، این متن فارسی است.
+در سال ۱۴۰۳ به میزان ۵۰٪ رشد کرد
+شرکت Google در کالیفرنیا
+آیا میدانید؟ بله!""",
+        ),
+    ],
+)
+async def test_text_from_right_to_left_is_in_the_order_of_reading(pool: PdfPool, name: str, expected: str) -> None:
+    page = await first_page(pool, (DATA / f"{name}.pdf").read_bytes(), PdfText.ALWAYS)
+    assert page.text_layer is not None
+    assert [line.text for line in page.text_layer.lines] == expected.splitlines()
 
 
 async def test_text_under_an_image_is_not_seen(pool: PdfPool) -> None:

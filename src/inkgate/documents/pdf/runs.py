@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import floor
@@ -13,14 +14,25 @@ from inkgate.documents.pdf.normalize import SOFT_HYPHEN, accent_of, composed, re
 # Distances are in ems: multiples of the font's size.
 BACK = -0.6
 """Maximum overlap of the next character with the last: kerning, italics, accents."""
-_AHEAD = 1.2
+AHEAD = 1.2
 """Maximum gap: a space of justified text is 0.2 to 1.0; columns are further apart."""
 JOIN_AHEAD = 0.6
 """Maximum gap after a move in the file: cells of forms and tables may be 0.7 apart."""
+WORD_GAP = 0.5
+"""Minimum gap that counts as a space if neither the file nor pdfium has one there (pdfium infers spaces from about 0.2,
+and knows widths better)."""
+MOVED_WORD_GAP = 0.2
+"""The same after a move in the file, where pdfium has a new line instead of the space."""
 _BASELINE = 0.25
 """Maximum baseline shift within a line if boxes don't overlap by half: superscripts, wavy lines."""
 _TWICE = 0.12
 """Equal characters within this distance are one, drawn twice for bold or shadow."""
+_MARK_HEIGHT = 0.25
+"""Maximum height of marks; a letter that is lower has its mark's box."""
+_MARK_REACH = 0.5
+"""Maximum distance of a mark from its line's letters, from top to bottom and from left to right."""
+_TOUCH = 0.02
+"""Overlap of characters that are beside each other."""
 _BLANKS = {" ", "\n"}
 _STACK = (0.7, 1.35)
 """Distance between characters of vertical Chinese or Japanese."""
@@ -29,7 +41,8 @@ _STACK = (0.7, 1.35)
 @dataclass(slots=True)
 class PlacedCharacter:
     """A character in its line's coordinates: u along the baseline, v down across it. `space`: the file has a space
-    before it; `moved`: the file moved there from another position; `accented`: composed of two characters.
+    before it; `moved`: the file moved there from another position; `accented`: composed of two characters; `origin`:
+    where its glyph begins; `parts`: how many characters of the file share its box, 0 if its text is in reading order.
     """
 
     text: str
@@ -44,6 +57,8 @@ class PlacedCharacter:
     moved: bool = False
     bold: bool = False
     italic: bool = False
+    origin: float = 0.0
+    parts: int = 1
 
 
 @dataclass(slots=True)
@@ -89,8 +104,8 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
         text = readable(glyph.text)
         if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # an unused break opportunity
             continue
-        if run is not None and before is not None and not space and _is_one_glyph(before, glyph):
-            run.pieces[-1].text += text
+        if run is not None and before is not None and not space and text and _is_one_glyph(before, glyph):
+            _extend(run, _piece(glyph, text, run.ux, run.uy, space=False))
             continue
         if not text or seen.again(glyph):
             continue
@@ -113,6 +128,20 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
 def _is_one_glyph(before: Glyph, glyph: Glyph) -> bool:
     """Whether the characters come from one glyph, such as a ligature: they have one position."""
     return (glyph.x, glyph.y) == (before.x, before.y) and not (accent_of(glyph.text) or accent_of(before.text))
+
+
+def _extend(run: CharacterRun, piece: PlacedCharacter) -> None:
+    """Adds a character to the run's last glyph. pdfium divides the glyph's box where a PDF gives its text as
+    `ActualText`, from right to left if that is so written.
+    """
+    last = run.pieces[-1]
+    run.right_to_left = run.right_to_left or is_right_to_left(piece.text[0])
+    is_divided = (piece.u0, piece.u1) != (last.u0, last.u1)
+    is_first = is_divided and run.right_to_left and piece.u0 >= last.u1 - _TOUCH * last.size
+    last.text = piece.text + last.text if is_first else last.text + piece.text
+    last.parts = 0 if is_divided or not last.parts else last.parts + 1
+    last.u0, last.u1 = min(last.u0, piece.u0), max(last.u1, piece.u1)
+    run.u0, run.u1 = min(run.u0, piece.u0), max(run.u1, piece.u1)
 
 
 class _DrawnCharacters:
@@ -150,11 +179,12 @@ def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> Pla
         # The axis-parallel box of a slanted character is inaccurate, so use a typical box around the origin instead.
         width = min(math.hypot(glyph.right - glyph.left, glyph.bottom - glyph.top), 0.5 * glyph.size * len(text))
         return PlacedCharacter(
-            text, start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, glyph.size, space
-        )
+            text, start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, glyph.size, space,
+            origin=start,
+        )  # fmt: skip
     us = (glyph.left * ux + glyph.top * uy, glyph.right * ux + glyph.bottom * uy)
     vs = (glyph.top * ux - glyph.left * uy, glyph.bottom * ux - glyph.right * uy)
-    return PlacedCharacter(text, min(us), max(us), min(vs), max(vs), base, glyph.size, space)
+    return PlacedCharacter(text, min(us), max(us), min(vs), max(vs), base, glyph.size, space, origin=start)
 
 
 def _accented(run: CharacterRun, piece: PlacedCharacter) -> bool:
@@ -212,12 +242,38 @@ def _continues(run: CharacterRun, piece: PlacedCharacter) -> bool:
     if _stacked(run, last, piece, size):
         run.vertical = True
         return True
-    if run.vertical or not same_line(last, piece, last.base, piece.base):
+    if run.vertical:
         return False
     if run.right_to_left or is_right_to_left(piece.text[0]):
-        distance = max(run.u0 - piece.u1, piece.u0 - run.u1)
-        return distance <= _AHEAD * size
-    return BACK * size <= piece.u0 - last.u1 <= (JOIN_AHEAD if piece.moved else _AHEAD) * size
+        return _continues_from_right(run, piece)
+    if not same_line(last, piece, last.base, piece.base):
+        return False
+    return BACK * size <= piece.u0 - last.u1 <= (JOIN_AHEAD if piece.moved else AHEAD) * size
+
+
+def _continues_from_right(run: CharacterRun, piece: PlacedCharacter) -> bool:
+    """The same for text with right-to-left letters, which may go on at either end."""
+    if run.right_to_left and is_over(run, piece):
+        return True
+    last = next((letter for letter in reversed(run.pieces) if not is_mark(letter.text)), run.pieces[-1])
+    if not same_line(last, piece, last.base, piece.base):
+        return False
+    distance = max(run.u0 - piece.u1, piece.u0 - run.u1)
+    return distance <= (JOIN_AHEAD if piece.moved else AHEAD) * max(last.size, piece.size)
+
+
+def is_mark(text: str) -> bool:
+    """Whether it is a mark over or under a letter, such as a vowel of Arabic or Hebrew."""
+    return text[0] > "\u02ff" and unicodedata.category(text[0]) == "Mn"
+
+
+def is_over(run: CharacterRun, mark: PlacedCharacter) -> bool:
+    """Whether a mark stands over, on or under a run's letters, or a letter whose box is that of its mark."""
+    if not is_mark(mark.text) and mark.v1 - mark.v0 > _MARK_HEIGHT * mark.size:
+        return False
+    reach = _MARK_REACH * mark.size
+    middle = (mark.u0 + mark.u1) / 2
+    return run.u0 - reach <= middle <= run.u1 + reach and run.v0 - reach <= mark.v1 and mark.v0 <= run.v1 + reach
 
 
 def _stacked(run: CharacterRun, last: PlacedCharacter, piece: PlacedCharacter, size: float) -> bool:

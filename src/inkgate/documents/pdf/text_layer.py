@@ -7,22 +7,29 @@ The order of lines is decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from math import floor
 
 from inkgate.documents.pdf.glyph import Glyph, is_cjk
-from inkgate.documents.pdf.runs import BACK, JOIN_AHEAD, CharacterRun, PlacedCharacter, runs_of, same_line
+from inkgate.documents.pdf.right_to_left import in_reading_order, right_to_left_lines, right_to_left_share
+from inkgate.documents.pdf.runs import (
+    BACK,
+    JOIN_AHEAD,
+    MOVED_WORD_GAP,
+    WORD_GAP,
+    CharacterRun,
+    PlacedCharacter,
+    runs_of,
+    same_line,
+)
 from inkgate.page import LineStyle, TextLayer
 from inkgate.types import Line, Quad, Word
 
 # Distances are in ems: multiples of the font's size.
 _SIZES = 1.6
 """Maximum size ratio of neighbours in a line, unless they touch as exponents do."""
-_WORD_GAP = 0.5
-"""Minimum gap that counts as a space if neither the file nor pdfium has one there (pdfium infers spaces from about 0.2,
-and knows widths better). More between CJK characters, as they are often set wide."""
 _CJK_WORD_GAP = 0.8
-_MOVED_WORD_GAP = 0.2
-"""The same after a move in the file, where pdfium has a new line instead of the space."""
+"""Minimum gap that counts as a space between CJK characters, as they are often set wide."""
 _MOST = 0.9
 """A line is bold if this share of its letters is: a bold word that begins a paragraph does not make its line bold."""
 _LEAST_GAP = 0.08
@@ -40,10 +47,16 @@ def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
 
 def layer_of(glyphs: Sequence[Glyph]) -> TextLayer:
     """The lines of `lines_of` with their styles."""
+    runs = runs_of(glyphs)
+    chains = list(_chains(runs))
+    share = 0.0
+    if any(run.right_to_left for run in runs):
+        chains = right_to_left_lines(chains)
+        share = right_to_left_share(runs)
     lines: list[Line] = []
     styles: list[LineStyle] = []
-    for chain in _chains(runs_of(glyphs)):
-        line = _line(chain)
+    for chain in chains:
+        line = _line(chain, share)
         if line is not None:
             lines.append(line)
             styles.append(_style([piece for run in chain for piece in run.pieces]))
@@ -114,15 +127,18 @@ class _Rows:
         return None if best is None else best[1]
 
 
-def _line(chain: Sequence[CharacterRun]) -> Line | None:
-    """One line; None if it has no text."""
+def _line(chain: Sequence[CharacterRun], share: float) -> Line | None:
+    """One line; None if it has no text. `share`: of the page's letters, those that run from right to left."""
     run = chain[0]
     pieces = [piece for part in chain for piece in part.pieces]
+    if any(part.right_to_left for part in chain):
+        pieces, spaces = in_reading_order(pieces, share)
+    else:
+        spaces = [False, *(_spaced(before, piece, vertical=run.vertical) for before, piece in pairwise(pieces))]
     words: list[list[PlacedCharacter]] = []
     parts: list[str] = []
-    for before, piece in zip([None, *pieces[:-1]], pieces, strict=True):
-        spaced = before is not None and _spaced(before, piece, vertical=run.vertical, rtl=run.right_to_left)
-        if before is None or spaced or is_cjk(piece.text[0]) or is_cjk(before.text[-1]):
+    for i, (piece, spaced) in enumerate(zip(pieces, spaces, strict=True)):
+        if not i or spaced or is_cjk(piece.text[0]) or is_cjk(pieces[i - 1].text[-1]):
             words.append([])
         if spaced:
             parts.append(" ")
@@ -135,15 +151,15 @@ def _line(chain: Sequence[CharacterRun]) -> Line | None:
     return Line(text, _quad(pieces, run), 1.0, made)
 
 
-def _spaced(before: PlacedCharacter, piece: PlacedCharacter, *, vertical: bool, rtl: bool) -> bool:
+def _spaced(before: PlacedCharacter, piece: PlacedCharacter, *, vertical: bool) -> bool:
     if vertical:
         return False
     size = max(before.size, piece.size)
-    gap = max(before.u0 - piece.u1, piece.u0 - before.u1) if rtl else piece.u0 - before.u1
+    gap = piece.u0 - before.u1
     if is_cjk(piece.text[0]) and is_cjk(before.text[-1]):
         return gap > _CJK_WORD_GAP * size
-    inferred = (piece.accented or before.accented) and not rtl and gap <= _LEAST_GAP * size
-    return (piece.space and not inferred) or gap > (_MOVED_WORD_GAP if piece.moved else _WORD_GAP) * size
+    inferred = (piece.accented or before.accented) and gap <= _LEAST_GAP * size
+    return (piece.space and not inferred) or gap > (MOVED_WORD_GAP if piece.moved else WORD_GAP) * size
 
 
 def _quad(pieces: Sequence[PlacedCharacter], run: CharacterRun) -> Quad:
