@@ -298,7 +298,7 @@ async def test_images_may_not_fill_the_memory() -> None:
     assert "images" in refused.value.detail  # not the worker's answer, once all are in the memory of the service
 
 
-def test_nothing_but_the_worker_and_the_instruments_load_pikepdf() -> None:
+def test_nothing_but_workers_and_the_instruments_load_pikepdf() -> None:
     package = Path(__file__).parents[2] / "src" / "inkgate"
     users = [path for path in package.rglob("*.py") if "import pikepdf" in path.read_text(encoding="utf-8")]
-    assert sorted(path.name for path in users) == ["eval.py", "pdf_worker.py", "searchable.py"]
+    assert sorted(path.name for path in users) == ["eval.py", "opening.py", "pdf_worker.py", "searchable.py"]

@@ -43,6 +43,10 @@ _BMP_HEADERS = frozenset({12, 16, 40, 52, 56, 64, 108, 124})
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})
 _HEIF_BRANDS = frozenset({b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"hevm", b"hevs", b"mif1", b"msf1"})
 _PDF_HEADER_WITHIN = 1024  # as PDF readers do (ISO 32000-1, annex H, implementation note 13)
+_LATE_PDF_HEADER = re.compile(rb"%PDF-[12]\.\d\s")
+_LATE_PDF_HEADER_WITHIN = 2**20
+_PDF_OBJECT = re.compile(rb"(?:[\s\0]|%[^\r\n]{0,200}[\r\n]){0,200}\d{1,9}\s{1,9}\d{1,5}\s{1,9}obj\b")
+_PDF_END_WITHIN = 4096
 
 # Unsupported files that are sent in practice. Special cases come before general patterns.
 _LOOKALIKES: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
@@ -83,7 +87,7 @@ _TEXT_CONTROLS = frozenset("\t\n\r\f\b\x1b")
 
 
 def sniff(data: bytes) -> FileType:
-    """The type of a file. Reads the first few kilobytes.
+    """The type of a file. Reads the first few kilobytes, or of a damaged PDF the first mebibyte and the end.
 
     Raises:
         InputRejected: `document_empty`; `type_unsupported`, with a detail that says what the file looks like.
@@ -99,9 +103,18 @@ def sniff(data: bytes) -> FileType:
         return FileType.BMP
     if data[4:8] == b"ftyp" and (found := _from_brands(data)) is not None:
         return found
-    if b"%PDF-" in data[: _PDF_HEADER_WITHIN + 5]:
+    if b"%PDF-" in data[: _PDF_HEADER_WITHIN + 5] or _is_damaged_pdf(data):
         return FileType.PDF
     raise InputRejected("type_unsupported", f"The file looks like {looks_like(data)}.")
+
+
+def _is_damaged_pdf(data: bytes) -> bool:
+    """Whether the file ends as a PDF does, with a header behind much junk, or with objects at its start instead."""
+    if any(pattern.match(data) for pattern, _ in _LOOKALIKES):
+        return False  # an archive, say, with a PDF inside
+    if b"%%EOF" not in data[-_PDF_END_WITHIN:] and b"startxref" not in data[-_PDF_END_WITHIN:]:
+        return False
+    return bool(_PDF_OBJECT.match(data)) or bool(_LATE_PDF_HEADER.search(data, 0, _LATE_PDF_HEADER_WITHIN))
 
 
 def _from_brands(data: bytes) -> FileType | None:

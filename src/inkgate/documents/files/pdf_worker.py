@@ -16,7 +16,8 @@ import pikepdf
 from inkgate.documents.files import glyphless
 from inkgate.documents.files.pdf_wire import ReceivedPlan, WriteCall, WriteOp, WriteReply, encode_reply
 from inkgate.documents.files.text_content import FONT
-from inkgate.documents.pdf.geometry import page_transform
+from inkgate.documents.pdf.encryption import password_forms
+from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS, page_transform
 from inkgate.runtimes.processes_wire import run_worker
 from inkgate.types import Box, Size
 
@@ -138,14 +139,17 @@ def _save(pdf: pikepdf.Pdf, output: BinaryIO) -> None:
 
 
 def _opened(document: MemoryFile, password: str) -> pikepdf.Pdf:
-    try:
-        return pikepdf.open(io.BufferedReader(document, 2**16), password=password, access_mode=_STREAM)
-    except pikepdf.PasswordError as error:
-        if password:
-            raise WriteFault("pdf_password_wrong", "This password does not open the PDF.") from error
-        raise WriteFault("pdf_encrypted", "The PDF is encrypted and no password was given.") from error
-    except pikepdf.PdfError as error:
-        raise WriteFault("pdf_corrupt", "The PDF's structure can't be parsed.") from error
+    for form in password_forms(password):
+        document.seek(0)
+        try:
+            return pikepdf.open(io.BufferedReader(document, 2**16), password=form, access_mode=_STREAM)
+        except pikepdf.PasswordError:
+            continue
+        except pikepdf.PdfError as error:
+            raise WriteFault("pdf_corrupt", "The PDF's structure can't be parsed.") from error
+    if password:
+        raise WriteFault("pdf_password_wrong", "This password does not open the PDF.")
+    raise WriteFault("pdf_encrypted", "The PDF is encrypted and no password was given.")
 
 
 _STREAM = pikepdf.AccessMode.stream
@@ -225,7 +229,7 @@ def _visible_box(page: pikepdf.Page) -> Box:
     if crop is None:
         return media
     both = (max(media[0], crop[0]), max(media[1], crop[1]), min(media[2], crop[2]), min(media[3], crop[3]))
-    return both if both[0] < both[2] and both[1] < both[3] else media
+    return both if min(both[2] - both[0], both[3] - both[1]) >= MIN_CROPPED_POINTS else media
 
 
 def _box(found: object) -> Box | None:

@@ -16,6 +16,9 @@ MAX_DPI = 600.0
 MIN_DPI = 72.0
 """Minimum dpi for pages that are one image: a page of one stretched pixel has no meaningful resolution."""
 
+MIN_CROPPED_POINTS = 1.0
+"""A crop box that leaves less of a side of the page is an error, and the media box is shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageScale:

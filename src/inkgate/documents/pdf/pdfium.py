@@ -17,6 +17,8 @@ import numpy as np
 import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
+from inkgate.documents.pdf.encryption import password_forms
+from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS
 from inkgate.page import RgbArray
 from inkgate.types import Box
 
@@ -89,8 +91,6 @@ class PdfiumDocument:
         self._data = data
         with NoticedMemory() as memory:
             self.handle: Handle = self._load(password)
-            if not self.handle and password:
-                self.handle = self._load("")
         if not self.handle:
             if memory.failed:
                 raise MemoryError
@@ -104,7 +104,13 @@ class PdfiumDocument:
             self._start_form()
 
     def _load(self, password: str) -> Handle:
-        return pdfium.FPDF_LoadMemDocument64(self._data.ctypes.data, self._data.size, password.encode() or None)
+        """Tries `password` in all its forms; the last is none."""
+        handle: Handle = None
+        for form in dict.fromkeys((*password_forms(password), b"")):
+            handle = pdfium.FPDF_LoadMemDocument64(self._data.ctypes.data, self._data.size, form or None)
+            if handle or pdfium.FPDF_GetLastError() != pdfium.FPDF_ERR_PASSWORD:
+                break
+        return handle
 
     def _start_form(self) -> None:
         self._form_config = pdfium.FPDF_FORMFILLINFO(version=2)
@@ -116,6 +122,11 @@ class PdfiumDocument:
     def page_count(self) -> int:
         return int(pdfium.FPDF_GetPageCount(self.handle))
 
+    @property
+    def has_crypt_filters(self) -> bool:
+        """Whether it is encrypted by revision 4 or later of the standard handler."""
+        return int(pdfium.FPDF_GetSecurityHandlerRevision(self.handle)) >= 4
+
     @contextmanager
     def page(self, index: int) -> Iterator[PdfiumPage]:
         """Opens the page for the block.
@@ -125,7 +136,7 @@ class PdfiumDocument:
             MemoryError: there is not enough.
         """
         with NoticedMemory() as memory:
-            handle = pdfium.FPDF_LoadPage(self.handle, index)
+            handle = self._load_page(index)
         if not handle:
             if memory.failed:
                 raise MemoryError
@@ -139,6 +150,15 @@ class PdfiumDocument:
             if self._form:
                 pdfium.FORM_OnBeforeClosePage(handle, self._form)
             pdfium.FPDF_ClosePage(handle)
+
+    def _load_page(self, index: int) -> Handle:
+        """The page. Removes a crop box that has no area in common with the media box, as other viewers do."""
+        handle = pdfium.FPDF_LoadPage(self.handle, index)
+        if handle and min(pdfium.FPDF_GetPageWidthF(handle), pdfium.FPDF_GetPageHeightF(handle)) < MIN_CROPPED_POINTS:
+            pdfium.FPDFPage_SetCropBox(handle, 0, 0, 0, 0)
+            pdfium.FPDF_ClosePage(handle)
+            handle = pdfium.FPDF_LoadPage(self.handle, index)
+        return handle
 
     def close(self) -> None:
         if self._form:

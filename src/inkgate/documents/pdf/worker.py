@@ -13,6 +13,7 @@ import numpy as np
 
 from inkgate.documents.pdf.attachments import embedded_invoice
 from inkgate.documents.pdf.examine import examine
+from inkgate.documents.pdf.opening import open_document, repaired_for
 from inkgate.documents.pdf.pdfium import MemorySuspected, PdfFault, PdfiumDocument
 from inkgate.documents.pdf.wire import Call, Op, Reply, encode_reply
 from inkgate.runtimes.processes_wire import private_mb, run_worker
@@ -41,6 +42,7 @@ class PdfHandler:
 
     def __init__(self) -> None:
         self._documents: dict[int, PdfiumDocument] = {}
+        self._repairs: set[int] = set()
         self._least_mb = 0.0
 
     def handle(self, call: Call, memories: Sequence[mmap.mmap]) -> bytes:
@@ -56,7 +58,7 @@ class PdfHandler:
             return encode_reply(Reply({}, "page_broken", f"{call.what} could not be read."))
 
     def value(self, call: Call, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
-        """The reply's value. Retries once what may have failed for lack of memory.
+        """The reply's value. Retries once what may have failed for lack of memory, and a page of a damaged document.
 
         Raises:
             PdfFault: the document or the page is faulty.
@@ -67,9 +69,17 @@ class PdfHandler:
         except MemorySuspected:
             _reserve_heap()
             return self._value(call, memories)
+        except PdfFault as fault:
+            if fault.code == "page_broken" and self._repair(call, memories[0]):
+                return self._value(call, memories)
+            raise
 
     def forget(self, number: int) -> None:
         """Closes the document in this shared memory."""
+        self._close(number)
+
+    def _close(self, number: int) -> None:
+        self._repairs.discard(number)
         document = self._documents.pop(number, None)
         if document is not None:
             document.close()
@@ -95,11 +105,27 @@ class PdfHandler:
         """The document, opened if necessary, and reopened if this process has grown: pdfium keeps what it parsed."""
         number = call.document
         if number in self._documents and private_mb() > self._least_mb + MAX_GROWTH_MB:
-            self.forget(number)
+            self._close(number)
         if number not in self._documents:
-            self._documents[number] = PdfiumDocument(np.frombuffer(data, np.uint8), call.password)
+            self._documents[number] = open_document(np.frombuffer(data, np.uint8), call.password)
             self._least_mb = private_mb()
         return self._documents[number]
+
+    def _repair(self, call: Call, data: mmap.mmap) -> bool:
+        """Replaces the document by a repaired one that has the call's page; tried once for a document."""
+        number = call.document
+        if number not in self._documents or number in self._repairs:
+            return False
+        count = self._documents[number].page_count
+        document = repaired_for(call.index, np.frombuffer(data, np.uint8), call.password, count)
+        if document is not None:
+            self._close(number)
+            self._documents[number] = document
+        self._repairs.add(number)
+        if document is None:
+            return False
+        self._least_mb = private_mb()
+        return True
 
 
 def _reserve_heap() -> None:
