@@ -6,6 +6,7 @@ import io
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Iterator
+from typing import Literal
 
 import pikepdf
 import pytest
@@ -36,7 +37,8 @@ SECRETS = (
     "x" * 40,
     "é" * 70,
 )
-FORMS = ("NFC", "NFD")
+FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+REVISIONS: tuple[Literal[2, 3, 4, 5, 6], ...] = (2, 3, 4, 5, 6)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ async def outcome(opener: Opener, data: bytes, password: str = "") -> str:
         return f"{error.code}: not supported" if "not supported" in str(error) else error.code
 
 
-def locked(revision: int, user: str, owner: str = "own", data: bytes = PLAIN) -> bytes:
+def locked(revision: Literal[2, 3, 4, 5, 6], user: str, owner: str = "own", data: bytes = PLAIN) -> bytes:
     target = io.BytesIO()
     with pikepdf.open(io.BytesIO(data)) as pdf:
         how = pikepdf.Encryption(owner=owner, user=user, R=revision, aes=revision >= 4, metadata=revision >= 4)
@@ -73,7 +75,7 @@ def packed() -> bytes:
 
 async def test_a_password_opens_in_each_of_its_forms_as_user_and_as_owner(opener: Opener) -> None:
     wrong, tried = [], 0
-    for revision in (2, 3, 4, 5, 6):
+    for revision in REVISIONS:
         for secret in SECRETS:
             if revision < 5 and not _encodable(secret):
                 continue
@@ -81,7 +83,7 @@ async def test_a_password_opens_in_each_of_its_forms_as_user_and_as_owner(opener
                 for form in FORMS:
                     found = await outcome(opener, data, unicodedata.normalize(form, secret))
                     tried += 1
-                    if found != "-":
+                    if found.startswith("pdf"):
                         wrong.append((revision, secret, form, found))
         data = locked(revision, "pässwört")
         for other, code in (("?", "pdf_password_wrong"), ("passwort", "pdf_password_wrong"), ("", "pdf_encrypted")):
@@ -127,7 +129,7 @@ async def test_what_pdfium_can_not_decrypt_is_not_called_a_wrong_password(opener
 
 
 def _undecryptable() -> Iterator[tuple[str, bytes]]:
-    for revision in (4, 5, 6):
+    for revision in REVISIONS[2:]:
         data = locked(revision, "user")
         yield f"{revision}: identity strings", data.replace(b"/StrF /StdCF", b"/StrF /Identity")
         yield f"{revision}: identity streams", data.replace(b"/StmF /StdCF", b"/StmF /Identity")
@@ -206,7 +208,7 @@ async def test_a_crop_box_outside_the_page_is_ignored_and_text_lies_where_it_is_
                 if sorted(line.text for line in lines) != sorted(LOREM) or page.size.height != round(
                     upright.height * scale
                 ):
-                    wrong.append((box, rotate, page.size))
+                    wrong.append((box, rotate, str(page.size)))
                 elif any(_ink(pixels, line) < 0.9 for line in lines):
                     wrong.append((box, rotate, "ink"))
     assert wrong == []

@@ -275,6 +275,28 @@ async def test_all_pages_of_a_tiff_become_pages_and_a_resolution_is_kept() -> No
         assert [float(side) for side in pdf.pages[0].mediabox] == [0, 0, 144, 96]
 
 
+async def test_a_fax_keeps_its_proportions_and_its_pixels_and_its_text_lies_on_them() -> None:
+    wrong = []
+    kinds: tuple[tuple[str, str, dict[str, str]], ...] = (
+        ("TIFF", "1", {"compression": "group4"}), ("JPEG", "L", {})
+    )  # fmt: skip
+    async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener:
+        for kind, mode, options in kinds:
+            for across, down in ((204, 98), (98, 204), (204, 391), (200, 100), (408, 391)):
+                size, file = (2 * across, 3 * down), io.BytesIO()
+                Image.new(mode, size, 1 if mode == "1" else 255).save(file, kind, dpi=(across, down), **options)
+                dpi = across if abs(across - down) < 20 else max(across, down)
+                square = (size[0] * dpi // across, size[1] if dpi == 408 else 3 * dpi)
+                made = await opener.searchable_pdf(Document(file.getvalue()), [read_page(text="Fax", size=square)])
+                with pikepdf.open(io.BytesIO(made)) as pdf:
+                    (image,) = pdf.pages[0].get_images().values()
+                    width, height = (float(side) for side in pdf.pages[0].mediabox[2:])
+                shape = abs(width - 144) < 1 and abs(height - 216) < 12
+                if not shape or (image.Width, image.Height) != size or not 0 < box_of(made, "Fax")[0] < 20:
+                    wrong.append((kind, across, down, width, height, box_of(made, "Fax")))
+    assert wrong == []
+
+
 async def test_hostile_images_are_embedded_or_refused() -> None:
     cut = image_file("PNG", "RGB")
     cases = [cut[:-40], image_file("JPEG", "RGB")[:200], cut.replace(b"IDAT", b"IDAX")]

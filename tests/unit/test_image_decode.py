@@ -196,11 +196,43 @@ async def test_of_a_multi_picture_jpeg_the_first_is_the_page() -> None:
 
 @pytest.mark.parametrize(
     ("dpi", "expected"),
-    [((300, 300), 300), ((1, 1), None), ((100_000, 100_000), None), ((204, 98), None), ((200, 204), 200)],
+    [
+        ((300, 300), 300),
+        ((1, 1), None),
+        ((100_000, 100_000), None),
+        ((204, 98), 204),
+        ((900, 98), None),
+        ((200, 204), 200),
+    ],
 )
 async def test_resolution_is_told_where_it_is_plausible(dpi: tuple[int, int], expected: float | None) -> None:
     page = await _page(encoded(corners(), "JPEG", dpi=dpi))
     assert page.dpi == expected
+
+
+async def test_pixels_that_are_not_square_are_stretched_whichever_way_the_page_is_stored() -> None:
+    wrong = []
+    for image_format in ("JPEG", "PNG", "TIFF"):
+        for across, down in ((204, 98), (98, 204), (204, 391), (200, 100), (408, 196)):
+            dpi = max(across, down)
+            shown = corners(round(300 * across / dpi), round(200 * down / dpi))
+            for orientation in (1, *STORED):
+                turned = orientation >= 5
+                stored = shown if orientation == 1 else shown.transpose(STORED[orientation])
+                axes = (down, across) if turned else (across, down)
+                page = await _page(encoded(stored, image_format, dpi=axes, exif=_exif(orientation)))
+                small = await page.pixels(150)
+                whole = (await page.pixels()).rgb
+                sides = (
+                    *whole.shape[1::-1],
+                    page.size.width,
+                    page.size.height,
+                    *(2 * each for each in small.rgb.shape[1::-1]),
+                )
+                right = np.abs(np.array(sides) - (300, 200) * 3).max() <= 2 and page.dpi == pytest.approx(dpi, abs=0.1)
+                if not right or np.abs(corner_colours(whole) - CORNERS).max() > 60:
+                    wrong.append((image_format, across, down, orientation, sides, page.dpi))
+    assert wrong == []
 
 
 async def test_resolution_that_makes_a_sheet_of_metres_is_not_believed() -> None:

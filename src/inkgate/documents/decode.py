@@ -42,6 +42,10 @@ from inkgate.types import Size
 
 _PLAUSIBLE_DPI = (50.0, 2400.0)
 _LARGEST_SHEET_INCHES = 50.0
+_MOST_STRETCH = 4.5
+"""Resolutions across and down that differ more than those of any fax (ITU-T T.4 has 204 x 98, 204 x 391 and 408 x 391)
+are an error.
+"""
 _START_OF_SCAN = b"\xff\xda"
 _END_OF_IMAGE = b"\xff\xd9"
 # A JPEG marker. Within coded pixels, 00 or a restart marker follows FF; FF may be repeated as filler.
@@ -73,16 +77,23 @@ def _late_png_exif(data: bytes) -> Image.Exif:
     return exif
 
 
-def resolution_of(image: Image.Image, longest: int) -> float | None:
-    """The file's pixels per inch; None if the axes differ or it is implausible for paper."""
+def resolution_of(image: Image.Image, width: int, height: int) -> tuple[float, float] | None:
+    """The file's pixels per inch across and down its `width` x `height` stored pixels; None if it is implausible for
+    paper. Equal for square pixels; a fax has twice as many across as down.
+    """
     try:
-        horizontal, vertical = (float(value) for value in image.info["dpi"])
+        across, down = (float(value) for value in image.info["dpi"])
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
-    if not (math.isfinite(horizontal) and math.isfinite(vertical)) or abs(horizontal - vertical) > 0.1 * vertical:
+    if not (math.isfinite(across) and math.isfinite(down)) or min(across, down) <= 0:
+        return None
+    if abs(across - down) <= 0.1 * down:
+        down = across
+    elif max(across, down) > _MOST_STRETCH * min(across, down):
         return None
     low, high = _PLAUSIBLE_DPI
-    return horizontal if low <= horizontal <= high and longest <= horizontal * _LARGEST_SHEET_INCHES else None
+    fits = max(width / across, height / down) <= _LARGEST_SHEET_INCHES
+    return (across, down) if low <= min(across, down) and max(across, down) <= high and fits else None
 
 
 def white_is_zero(image: Image.Image) -> bool:
@@ -128,14 +139,17 @@ class Header:
     """Properties of a frame, known before its pixels are decoded.
 
     Attributes:
-        size: upright, after `orientation`.
+        size: upright, after `orientation`, in square pixels: if the file's are not, its shorter side of a pixel is
+            stretched.
         orientation: EXIF orientation (1 to 8) that the decoded pixels still have.
-        dpi: None if the file has none, or one that is implausible for paper.
+        dpi: of `size`; None if the file has none, or one that is implausible for paper.
+        decoded: width and height of the upright pixels before stretching; None if they have `size`.
     """
 
     size: Size
     orientation: int
     dpi: float | None
+    decoded: Size | None = None
 
     def stored(self, size: Size) -> tuple[int, int]:
         """Width and height of the upright `size` as the file has them."""
@@ -161,7 +175,27 @@ def read_header(frame: FrameSource) -> Header:
         if width < 1 or height < 1:
             raise InputRejected("image_corrupt", f"The {frame.file_type.label} image is {width}×{height} pixels.")
         remaining = 1 if frame.file_type is FileType.TIFF else orientation
-        return Header(Size(width, height), remaining, resolution_of(image, max(width, height)))
+        return _square(Size(width, height), remaining, _upright_resolution(image, orientation, width, height))
+
+
+def _upright_resolution(image: Image.Image, orientation: int, width: int, height: int) -> tuple[float, float] | None:
+    """Pixels per inch across and down the upright image."""
+    if orientation not in _TRANSPOSED:
+        return resolution_of(image, width, height)
+    found = resolution_of(image, height, width)
+    return None if found is None else (found[1], found[0])
+
+
+def _square(size: Size, orientation: int, resolution: tuple[float, float] | None) -> Header:
+    """The header of an upright image of `size`, with pixels that are square at its finer resolution."""
+    if resolution is None:
+        return Header(size, orientation, None)
+    across, down = resolution
+    if across == down:
+        return Header(size, orientation, across)
+    dpi = max(across, down)
+    stretched = Size(max(1, round(size.width * dpi / across)), max(1, round(size.height * dpi / down)))
+    return Header(stretched, orientation, dpi, size)
 
 
 def read_pixels(frame: FrameSource, header: Header, longest_side: int | None = None) -> Pixels:
@@ -173,8 +207,9 @@ def read_pixels(frame: FrameSource, header: Header, longest_side: int | None = N
         InputRejected: `image_corrupt`, `image_too_large`.
     """
     target = shrunk(header.size, longest_side)
+    upright = header.decoded or header.size
     with _rejecting(frame.file_type, "pixels"), _open(frame) as image:
-        expected = covered = header.stored(header.size)
+        expected = covered = header.stored(upright)
         if target != header.size and isinstance(image, JpegImagePlugin.JpegImageFile):
             expected, covered = _decode_smaller(image, header.stored(target))
         image.load()
@@ -184,12 +219,14 @@ def read_pixels(frame: FrameSource, header: Header, longest_side: int | None = N
                 f"The {frame.file_type.label} image's pixels do not have the size that its header gives.",
             )
         pixels = to_array(image, white_is_zero=white_is_zero(image))
-    if target != header.size:
+    if target != upright:
         within = pixels[: covered[1], : covered[0]]
-        pixels = _u8(cv2.resize(within, header.stored(target), interpolation=cv2.INTER_AREA))
-    upright = _TURNS[header.orientation](pixels)
+        smaller = target.pixels < upright.pixels
+        how = cv2.INTER_AREA if smaller else cv2.INTER_LINEAR
+        pixels = _u8(cv2.resize(within, header.stored(target), interpolation=how))
+    turned = _TURNS[header.orientation](pixels)
     scale = max(header.size.width, header.size.height) / max(target.width, target.height)
-    return Pixels(_rgb(upright), scale)
+    return Pixels(_rgb(turned), scale)
 
 
 def shrunk(size: Size, longest_side: int | None) -> Size:

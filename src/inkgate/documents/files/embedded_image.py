@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,10 +79,11 @@ def embed(frame: FrameSource, header: Header) -> EmbeddedImage:
     stored = _jpeg(frame.data) if frame.file_type is FileType.JPEG else None
     stored = _png(frame.data) if frame.file_type is FileType.PNG else stored
     orientation = header.orientation
-    if stored is not None and (stored.width, stored.height) != header.stored(header.size):
+    pixels = header.decoded or header.size  # not stretched: the page's proportions stretch it
+    if stored is not None and (stored.width, stored.height) != header.stored(pixels):
         stored = None
     if stored is None:
-        stored, orientation = _decoded(read_pixels(frame, header).rgb), 1
+        stored, orientation = _decoded(read_pixels(frame, replace(header, size=pixels, decoded=None)).rgb), 1
     size = header.size
     dpi = header.dpi or max(size.width, size.height) / _A4_LONG_SIDE_INCHES
     width, height = (side * _POINTS_PER_INCH / dpi for side in (size.width, size.height))

@@ -104,7 +104,7 @@ def _repaired(data: NDArray[np.uint8], password: str, fault: PdfFault) -> Pdfium
 
 
 def _mended(data: bytes, password: str) -> Iterator[bytes]:
-    """Repaired files, the cheaper repair first: a header where one belongs, all objects written again, a new trailer."""
+    """Repaired files, the cheapest first: with a header where one belongs, written again, with a new trailer."""
     headed = _with_header(data)
     if headed is not data:
         yield headed
