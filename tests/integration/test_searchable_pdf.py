@@ -290,9 +290,10 @@ async def test_a_fax_keeps_its_proportions_and_its_pixels_and_its_text_lies_on_t
                 made = await opener.searchable_pdf(Document(file.getvalue()), [read_page(text="Fax", size=square)])
                 with pikepdf.open(io.BytesIO(made)) as pdf:
                     (image,) = pdf.pages[0].get_images().values()
+                    kept = (int(image.Width), int(image.Height)) == size
                     width, height = (float(side) for side in pdf.pages[0].mediabox[2:])
                 shape = abs(width - 144) < 1 and abs(height - 216) < 12
-                if not shape or (image.Width, image.Height) != size or not 0 < box_of(made, "Fax")[0] < 20:
+                if not (shape and kept) or not 0 < box_of(made, "Fax")[0] < 20:
                     wrong.append((kind, across, down, width, height, box_of(made, "Fax")))
     assert wrong == []
 
