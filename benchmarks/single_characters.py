@@ -33,16 +33,40 @@ PACKAGES = (
     "fonts-sil-charis fonts-urw-base35 fonts-vollkorn"
 )
 FACES = {
-    "tuning": (
-        "DejaVuSans DejaVuSerif-Bold LiberationSans-Regular LiberationMono-Regular NimbusRoman-Regular Carlito-Regular "
-        "Lato-Regular Roboto-Regular Cantarell-Regular EBGaramond12-Regular FiraCode-Regular Comfortaa-Regular "
-        "Inter-Regular Vollkorn-Regular Play-Regular"
-    ).split(),
-    "judging": (
-        "NimbusSans-Regular NotoSans-Regular OpenSans-Italic NotoSerif-Regular Caladea-Regular CharisSIL-Regular "
-        "ClearSans-Regular Karla-Bold Quicksand-Regular Cabin-Regular P052-Roman URWBookman-Light "
-        "NimbusSansNarrow-Regular mononoki-Regular OxygenMono-Regular"
-    ).split(),
+    "tuning": [
+        "DejaVuSans",
+        "DejaVuSerif-Bold",
+        "LiberationSans-Regular",
+        "LiberationMono-Regular",
+        "NimbusRoman-Regular",
+        "Carlito-Regular",
+        "Lato-Regular",
+        "Roboto-Regular",
+        "Cantarell-Regular",
+        "EBGaramond12-Regular",
+        "FiraCode-Regular",
+        "Comfortaa-Regular",
+        "Inter-Regular",
+        "Vollkorn-Regular",
+        "Play-Regular",
+    ],
+    "judging": [
+        "NimbusSans-Regular",
+        "NotoSans-Regular",
+        "OpenSans-Italic",
+        "NotoSerif-Regular",
+        "Caladea-Regular",
+        "CharisSIL-Regular",
+        "ClearSans-Regular",
+        "Karla-Bold",
+        "Quicksand-Regular",
+        "Cabin-Regular",
+        "P052-Roman",
+        "URWBookman-Light",
+        "NimbusSansNarrow-Regular",
+        "mononoki-Regular",
+        "OxygenMono-Regular",
+    ],
 }
 SIZES = (20, 28, 48)
 """Pixels an em: 9.6, 13 and 23 points at the 150 dots an inch of the pages."""
@@ -58,7 +82,23 @@ DOUBTFUL = 0.9
 """Confidence below which the documentation calls a word doubtful, and marks it on request."""
 SAME = str.maketrans({**{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}, "\u03bc": "\u00b5"})
 """Full-width forms are their ASCII characters; the two code points of mu are one character."""
-WORDS = "Apples Pears Bread Butter Coffee Paper Screws Cable Lamp Brush Paint Soap Glue Rope Hinge".split()
+WORDS = [
+    "Apples",
+    "Pears",
+    "Bread",
+    "Butter",
+    "Coffee",
+    "Paper",
+    "Screws",
+    "Cable",
+    "Lamp",
+    "Brush",
+    "Paint",
+    "Soap",
+    "Glue",
+    "Rope",
+    "Hinge",
+]
 TEXT = ("The following items were delivered on Monday", "and are listed in the order of their numbers.")
 
 
@@ -211,7 +251,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=list(FACES), default="judging")
     parser.add_argument("--faces", nargs="+", help="only these")
-    parser.add_argument("--fonts", type=Path, default=Path("/usr/share/fonts"), help="where the faces are, at any depth")
+    parser.add_argument(
+        "--fonts", type=Path, default=Path("/usr/share/fonts"), help="where the faces are, at any depth"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--errors", type=Path, help="every outcome, a line of JSON each")
     arguments = parser.parse_args()
@@ -220,7 +262,7 @@ def main() -> None:
     absent = [face for face in faces if face not in files]
     if absent:
         parser.error(f"No file of {', '.join(absent)}. Install {PACKAGES}, or name their folder.")
-    found = []
+    found: list[Outcome] = []
     with inkgate.Ocr() as ocr:
         for face in faces:
             for size in SIZES:

@@ -19,7 +19,7 @@ from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import Batching, BatchModel, unbatched
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import BlockType, Task, TaskKind
-from support.ppocr import ArrayPage, drawn
+from support.ppocr import ArrayPage, drawn, drawn_cells, faces
 
 pytestmark = pytest.mark.anyio
 
@@ -144,6 +144,21 @@ async def test_a_single_line_upside_down_is_turned(engine: PpOcr) -> None:
     turned = next(line for line in result.lines if line.text == "Keep this side up please")
     assert turned.quad[0][0] > turned.quad[1][0]
     assert turned.quad[0][1] > turned.quad[3][1]
+
+
+SHORT = ["7", "x7", "7x", "5°", "77", "6", "L", "37", "4h", "9", "17", "J7", "2", "75", "7%"]
+
+
+@pytest.mark.parametrize("heading", [TEXT[:2], []])
+@pytest.mark.parametrize("quarters", [0, 2])
+async def test_short_lines_are_read_the_way_their_page_stands(engine: PpOcr, heading: list[str], quarters: int) -> None:
+    """Turned by 180 degrees 7 is L, 6 is 9, and each is read as well as the other."""
+    wrong = []
+    for name, font in faces(28).items():
+        sheet = np.ascontiguousarray(np.rot90(drawn_cells(SHORT, font, heading), quarters))
+        read = {line.text for line in (await engine.read(ArrayPage(sheet), Task(), NO_CALLER)).lines}
+        wrong += [(name, text) for text in ("7", "6", "9", "L", "77", "17", "75") if text not in read]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 900), (12_000, 12), (12, 12_000)])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -48,6 +49,31 @@ def drawn(lines: Sequence[str], size: tuple[int, int] = (640, 360), font_px: int
     for row, line in enumerate(lines):
         canvas.text((30, 20 + row * font_px * 1.8), line, fill="black", font=font)
     return np.asarray(image, np.uint8)
+
+
+def drawn_cells(texts: Sequence[str], font: ImageFont.FreeTypeFont, heading: Sequence[str] = ()) -> RgbArray:
+    """A white page with a heading and a grid of cells that hold a text each, far apart, five in a row."""
+    em = round(font.size)
+    top = round(1.7 * em * len(heading)) + em
+    image = Image.new("RGB", (24 * em, top + 3 * em * -(-len(texts) // 5) + em), "white")
+    canvas = ImageDraw.Draw(image)
+    for row, line in enumerate(heading):
+        canvas.text((em, round((1.5 + 1.6 * row) * em)), line, fill="black", font=font, anchor="ls")
+    for place, text in enumerate(texts):
+        row, column = divmod(place, 5)
+        canvas.text((2 * em + 4.5 * em * column, top + (3 * row + 1.5) * em), text, "black", font, anchor="ls")
+    return np.asarray(image, np.uint8)
+
+
+def faces(size: int) -> dict[str, ImageFont.FreeTypeFont]:
+    """The fonts that Pillow and matplotlib carry: six faces of three families."""
+    import matplotlib as mpl  # takes a second, and few tests need it
+
+    folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
+    names = ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSerif", "DejaVuSansMono", "DejaVuSerif-Italic")
+    default = ImageFont.load_default(size)
+    assert isinstance(default, ImageFont.FreeTypeFont)
+    return {"Pillow": default, **{name: ImageFont.truetype(folder / f"{name}.ttf", size) for name in names}}
 
 
 def drawn_line(text: str, font_px: int = 32) -> RgbArray:

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from inkgate.engines.ppocr.lines import LineCrop
-from inkgate.engines.ppocr.orientation import needed_rotation, rotate_page, rotate_quads
+from inkgate.engines.ppocr.orientation import (
+    against_the_page,
+    is_upside_down,
+    may_be_upside_down,
+    needed_rotation,
+    rotate_page,
+    rotate_quads,
+)
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.base import FloatArray
 
@@ -54,3 +61,34 @@ def test_quads_are_turned_with_their_page(degrees: int) -> None:
     rows, columns = np.nonzero(rotate_page(page, degrees)[:, :, 0])
     assert quad.min(axis=0).tolist() == [columns.min(), rows.min()]
     assert quad.max(axis=0).tolist() == [columns.max() + 1, rows.max() + 1]
+
+
+def test_short_lines_stand_as_the_long_ones_of_their_page() -> None:
+    long, poor = "Return to sender", "Rzturm to"
+    seven, tall = read("7", RIGHT), read("7", RUNS[90])
+    cases = {
+        "upright": ([read(long, RIGHT), seven], []),
+        "upside down": ([read(long, RUNS[180]), seven], [1]),
+        "upside down, and the short one was read so": ([read(long, RUNS[180]), read("7", RUNS[180])], []),
+        "half of the page": ([read(long, RUNS[180]), seven, read(long, RIGHT)], []),
+        "a stamp beside text": ([read(long, RIGHT), seven, read("COPY", RUNS[180])], []),
+        "text beside a stamp": ([read(long * 3, RUNS[180]), seven, read("COPY", RIGHT)], [1]),
+        "on its side": ([read(long, RUNS[270]), tall], [1]),
+        "across the page": ([read(long, RUNS[180]), tall], []),
+        "poorly read": ([read(poor, RUNS[180], 0.7), seven], None),
+        "short lines only": ([seven, seven], None),
+    }
+    found = {name: against_the_page(lines, range(1, 2)) for name, (lines, _) in cases.items()}
+    assert found == {name: expected for name, (_, expected) in cases.items()}
+
+
+def test_short_lines_are_together_upside_down_where_they_differ_and_are_read_better_so() -> None:
+    digits = [read(digit, RIGHT) for digit in "2345679"]
+    assert may_be_upside_down(digits, range(7), [0.9, 0.9, 0.9, 0.9, 0.1, 0.1, 0.9])
+    assert not may_be_upside_down(digits, range(7), [0.1, 0.9, 0.9, 0.9, 0.1, 0.1, 0.1])
+    assert not may_be_upside_down([read("7", RIGHT)] * 9, range(9), [0.9] * 9)
+    assert not may_be_upside_down(digits, range(1), [0.99])
+    worse, better = [read("L", RIGHT, 0.8)[1]] * 5, [read("7", RIGHT, 0.95)[1]] * 5
+    assert is_upside_down(worse, better)
+    assert not is_upside_down(better, worse)
+    assert not is_upside_down(better, better)

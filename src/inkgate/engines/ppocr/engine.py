@@ -16,7 +16,7 @@ from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr import orientation, second_reading, stamps
 from inkgate.engines.ppocr.characters import settle
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
-from inkgate.engines.ppocr.lines import LineCrop
+from inkgate.engines.ppocr.lines import LineCrop, is_short
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.worker import models_of
@@ -180,15 +180,32 @@ class PageRead:
         return text_lines.lines_of(lines, scale)
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
-        """Replaces upside-down lines by their rotated versions."""
-        unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.is_certain(reading)]
-        upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure], self.priority)
-        asked = zip(unsure, upside_down, strict=True)
+        """Replaces upside-down lines by their rotated versions; short ones only if the page is upside down."""
+        unsure = [at for at, line in enumerate(read) if not text_lines.is_certain(line[1]) and not is_short(*line)]
+        asked = zip(unsure, await self._upside_down(read, unsure), strict=True)
         doubtful = [at for at, probability in asked if text_lines.may_be_upside_down(read[at][1], probability)]
-        turned = await self.threads.run(text_lines.rotate_boxes, rgb, [read[index][0] for index in doubtful])
-        for index, item, reading in zip(doubtful, turned, await self._read(turned), strict=True):
+        for index, (item, reading) in zip(doubtful, await self._turned(rgb, read, doubtful), strict=True):
             if text_lines.is_clearly_better(reading, than=read[index][1]):
                 read[index] = item, reading
+        short = [at for at, line in enumerate(read) if is_short(*line)]
+        against = orientation.against_the_page(read, short)
+        if against is None and orientation.may_be_upside_down(read, short, await self._upside_down(read, short)):
+            turned = await self._turned(rgb, read, short)
+            if orientation.is_upside_down([read[at][1] for at in short], [reading for _, reading in turned]):
+                against = short
+        for index, line in zip(against or [], await self._turned(rgb, read, against or []), strict=True):
+            read[index] = line
+
+    async def _upside_down(self, read: Sequence[tuple[LineCrop, RecognizedText]], at: Sequence[int]) -> list[float]:
+        """The line classifier's probability that each of the lines `at` is upside down."""
+        return await self.models.line_orientation.predict([read[index][0].pixels for index in at], self.priority)
+
+    async def _turned(
+        self, rgb: RgbArray, read: Sequence[tuple[LineCrop, RecognizedText]], at: Sequence[int]
+    ) -> list[tuple[LineCrop, RecognizedText]]:
+        """The lines `at`, rotated by 180 degrees."""
+        turned = await self.threads.run(text_lines.rotate_boxes, rgb, [read[index][0] for index in at])
+        return list(zip(turned, await self._read(turned), strict=True))
 
     async def _read_again(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]], least: float) -> None:
         """Replaces readings of doubtful lines by more confident ones. `least`: confidence of legible lines."""

@@ -29,6 +29,8 @@ _SURE, _SURE_LETTERS = 0.95, 4
 """A line with at least this confidence and this many letters skips the line classifier. Of 444 upright development
 lines 85% do, and of the same lines upside down 2, which read the same both ways; the classifier takes 31 of the upright
 ones for upside down."""
+_SHORT = 4.0
+"""A box this many times as wide as high holds more letters than three, whatever was read in it."""
 _CLEARLY = 1.3
 """The upside-down reading must be worth this many times as much to win."""
 _NARROW = 1.6
@@ -177,6 +179,13 @@ def is_certain(reading: RecognizedText) -> bool:
     """Whether a line was read so well that it must be upright."""
     letters = sum(character != " " for character in reading.text)
     return letters >= _SURE_LETTERS and reading.confidence >= _SURE
+
+
+def is_short(item: LineCrop, reading: RecognizedText) -> bool:
+    """Whether a line has too few letters to tell which way up it is: 7 and L, or 6 and 9, are read alike."""
+    letters = sum(character != " " for character in reading.text)
+    width, height = (float(side[0]) for side in side_lengths(item.quad[None]))
+    return letters < _SURE_LETTERS and width < _SHORT * height
 
 
 def may_be_upside_down(reading: RecognizedText, upside_down_probability: float) -> bool:

@@ -44,6 +44,13 @@ _WELL, _WELL_LETTERS = 0.8, 4
 """Lines with at least this confidence and this many letters decide a page's rotation."""
 _MOST = 0.8
 """Minimum share of these lines, by worth, that must run the same way for the page to be rotated."""
+_SHORT_WITNESSES = 5
+"""Number of different short lines from which they can say, all together, that a page without other lines is upside
+down."""
+_SHORT_CLEARLY = 1.15
+"""How many times as much the short lines of such a page must be worth after a rotation by 180 degrees. Thirty drawn
+digits, letters, numbers or words of up to three letters in five faces are worth 1.26 to 2.5 times as much upright as
+upside down, thirty times the same 7 between 0.99 and 3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +197,47 @@ def needed_rotation(read: Sequence[tuple[LineCrop, RecognizedText]]) -> int:
     Lines of scripts that are also written vertically don't count for a page on its side.
     """
     worth = dict.fromkeys((0, 90, 180, 270), 0.0)
-    for item, reading in read:
-        letters = [character for character in reading.text if character != " "]
-        if len(letters) < _WELL_LETTERS or reading.confidence < _WELL:
-            continue
+    for item, reading in _well_read(read):
         turn = _turn_of(item.quad)
+        letters = [character for character in reading.text if character != " "]
         if turn in {90, 270} and 2 * sum(map(unspaced, letters)) >= len(letters):
             turn = 0
         worth[turn] += reading.worth
     best = max(worth, key=lambda turn: worth[turn])
     return best if worth[best] > _MOST * sum(worth.values()) else 0
+
+
+def _well_read(read: Sequence[tuple[LineCrop, RecognizedText]]) -> list[tuple[LineCrop, RecognizedText]]:
+    """The lines that tell which way up a page is."""
+    return [
+        (item, reading)
+        for item, reading in read
+        if sum(character != " " for character in reading.text) >= _WELL_LETTERS and reading.confidence >= _WELL
+    ]
+
+
+def against_the_page(read: Sequence[tuple[LineCrop, RecognizedText]], short: Sequence[int]) -> list[int] | None:
+    """Those of the lines `short` that are upside down if they run as the page's long lines do. None without those."""
+    worth = dict.fromkeys((0, 90, 180, 270), 0.0)
+    for item, reading in _well_read(read):
+        worth[_turn_of(item.quad)] += reading.worth
+    if not any(worth.values()):
+        return None
+    turns = [(at, _turn_of(read[at][0].quad)) for at in short]
+    return [at for at, turn in turns if worth[(turn + 180) % 360] * (1 - _MOST) > worth[turn] * _MOST]
+
+
+def may_be_upside_down(
+    read: Sequence[tuple[LineCrop, RecognizedText]], short: Sequence[int], probabilities: Sequence[float]
+) -> bool:
+    """Whether a page with short lines only may be upside down: by the line classifier's `probabilities` for them."""
+    different = len({read[at][1].text for at in short})
+    return different >= _SHORT_WITNESSES and 2 * sum(probabilities) > len(short)
+
+
+def is_upside_down(readings: Sequence[RecognizedText], turned: Sequence[RecognizedText]) -> bool:
+    """Whether these short lines are all together upside down."""
+    return sum(one.worth for one in turned) > _SHORT_CLEARLY * sum(one.worth for one in readings)
 
 
 def _turn_of(quad: FloatArray) -> int:
