@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
-from inkgate.layout.ink import merge_boxes, text_outside
+from inkgate.layout.ink import merge_boxes, text_outside, writing_outside
 from inkgate.page import RgbArray
 from inkgate.types import BlockType, Box, Size
-from support.layouts import region
+from support.layouts import line, region
 from support.ppocr import drawn
 
 SIZE = (800, 1000)
@@ -82,3 +83,82 @@ def test_a_region_never_grows_into_another() -> None:
     left, right = region(BlockType.TEXT, 100, 100, 390, 200), region(BlockType.TEXT, 400, 100, 700, 200)
     found = merge_boxes([left, right], [(391, 120, 405, 150)], Size(800, 1000))
     assert found[0] == left
+
+
+PARAGRAPH = [
+    "Goods are delivered within ten days.",
+    "Complaints are accepted in writing",
+    "until the end of the month.",
+]
+
+
+def sheet(rng: np.random.Generator, *, dark: bool = False, noise: float = 0.0) -> RgbArray:
+    """An A4 page at 85 to 150 dpi without ink."""
+    height = int(rng.integers(1000, 1800))
+    ground = rng.integers(0, 40) if dark else rng.integers(225, 256)
+    paper = np.full((height, round(height / 1.414), 3), ground, np.float32)
+    if noise:
+        paper += rng.normal(0, noise, paper.shape[:2])[:, :, None]
+    return np.asarray(paper.clip(0, 255), np.uint8)
+
+
+def with_text(paper: RgbArray, texts: list[str], px: int, place: tuple[float, float], *, dark: bool) -> RgbArray:
+    """Paper with texts of letters `px` high at a place, in shares of what is left of its width and height."""
+    ink = drawn(texts, (24 * px, 2 * px * len(texts) + 20), px)
+    ink = ink[:, : paper.shape[1] - 4]
+    y, x = (int(share * (p - i)) for share, p, i in zip(place[::-1], paper.shape, ink.shape, strict=False))
+    page = paper.copy()
+    part = page[y : y + ink.shape[0], x : x + ink.shape[1]]
+    part[:] = np.maximum(part, 255 - ink) if dark else np.minimum(part, ink)
+    return page
+
+
+def test_a_paragraph_that_was_not_read_is_reported() -> None:
+    """Alone on its page and beside a line that was read; black on white and white on black; noisy."""
+    missed = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        dark, noise = seed % 5 == 4, float(rng.choice([0, 3, 6]))
+        px, place = int(rng.integers(14, 40)), (float(rng.uniform(0.05, 0.6)), float(rng.uniform(0.1, 0.95)))
+        page = with_text(sheet(rng, dark=dark, noise=noise), PARAGRAPH, px, place, dark=dark)
+        page = with_text(page, ["A heading"], 30, (0.1, 0.0), dark=dark)
+        heading = line("A heading", 0, 0, page.shape[1], 75)
+        for lines in ([], [heading]):
+            found = writing_outside(page, 1.0, lines)
+            outside = [box for box in found if box[3] > 80] if lines else found
+            if not outside:
+                missed.append((seed, px, dark, noise, len(lines)))
+    assert missed == []
+
+
+def test_nothing_is_reported_where_all_is_read_or_nothing_is_written() -> None:
+    wrong = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        paper = sheet(rng, noise=float(rng.choice([0, 4, 8])))
+        height, width = paper.shape[:2]
+        wrong += [(seed, name) for name, page in blank_pages(rng, paper) if writing_outside(page, 1.0, [])]
+        read = with_text(paper, PARAGRAPH, 24, (0.3, 0.3), dark=False)
+        if writing_outside(read, 2.0, [line("all", 0, 0, 2 * width, 2 * height)]):
+            wrong.append((seed, "read"))
+    assert wrong == []
+
+
+def blank_pages(rng: np.random.Generator, paper: RgbArray) -> list[tuple[str, RgbArray]]:
+    """Pages on which nothing is written: paper, and the same with what scanners and offices leave on it."""
+    height, width = paper.shape[:2]
+    border, holes, staple, specks, picture, rules = (paper.copy() for _ in range(6))
+    border[: height // 60] = border[:, -width // 50 :] = 30
+    for y in (0.35, 0.65):
+        cv2.circle(holes, (width // 18, int(y * height)), height // 110, (40, 40, 40), -1)
+        cv2.line(staple, (40, int(y * 40)), (110, int(y * 40) + 30), (70, 70, 70), 3)
+    for x, y in rng.integers(0, (width - 4, height - 4), (60, 2)):
+        specks[y : y + rng.integers(1, 4), x : x + rng.integers(1, 4)] = 60
+    texture = cv2.GaussianBlur(rng.normal(0, 60, (height // 2, width // 2)).astype(np.float32), (0, 0), 6) * 6 + 120
+    picture[height // 4 : height // 4 + height // 2, width // 4 : width // 4 + width // 2] = texture[:, :, None].clip(
+        0, 255
+    )
+    for y in range(height // 8, height - 20, height // 30):
+        rules[y : y + 2, width // 10 : -width // 10] = 0
+    names = ("paper", "border", "holes", "staple", "specks", "picture", "rules")
+    return list(zip(names, (paper, border, holes, staple, specks, picture, rules), strict=True))

@@ -1,4 +1,6 @@
-"""Finds text outside all regions by its ink: a layout model misses some, and only text in a region is read."""
+"""Finds text by its ink: outside all regions, because a layout model misses some and only text in a region is read; and
+outside all lines that were read, because such text must not be lost in silence.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.base import Region
+from inkgate.layout.ink_clusters import InkCluster, clusters_outside
 from inkgate.page import RgbArray
-from inkgate.types import BlockType, Box, Size
+from inkgate.types import BlockType, Box, Line, Size
 
 Mask = NDArray[np.uint8]
 
@@ -38,6 +41,25 @@ OVERHANG = 0.3
 """Share of a box's height that may extend above or below the region it belongs to."""
 OVERLOOKED = 0.3
 """Confidence of a region found here: less than of any from a layout model."""
+MIN_LETTERS = 8
+"""Beside text that was read, fewer letters are not reported as writing: a logo, a page number, a scribble."""
+MIN_WRITING_CONTRAST, MAX_WRITING_PAPER, MIN_CONTRAST_TO_PAPER = 30.0, 45.0, 1.5
+"""Writing has this contrast in grey levels, its paper no larger spread, and more contrast than spread; photographs
+don't have that."""
+MIN_WRITING_FILL, MAX_WRITING_FILL = 0.05, 0.6
+MIN_EVEN, MIN_ALIGNED = 0.4, 0.6
+"""Shares of a cluster's blobs that are of one size and stand in rows; those of drawings don't."""
+MAX_BARS = 0.5
+"""Share of narrow high blobs; bar codes have more."""
+MAX_STROKE, MAX_LONE_STROKE = 0.45, 0.4
+"""Widest stroke as a share of the letter; dots and dirt are all stroke."""
+MIN_SIDE = 0.6
+"""Shortest side of a cluster as a share of its letters' size."""
+MIN_HEIGHT = 0.005
+"""Letters on a page without text are reported from this size on, and beside text what is as high as this, in shares of
+the page's longer side: digits of 6 points on A4."""
+WRITING_GAP = 1.5
+"""Clusters nearer to each other than this, in letters, are one region."""
 
 
 def text_outside(pixels: RgbArray, boxes: Sequence[Box]) -> list[Box]:
@@ -54,6 +76,65 @@ def text_outside(pixels: RgbArray, boxes: Sequence[Box]) -> list[Box]:
         letters[y : int(bottom / factor) + MARGIN + 1, x : int(right / factor) + MARGIN + 1] = 0
     found = [_scaled(box, factor, width, height) for box in _blocks(letters)]
     return sorted(found, key=lambda box: (box[1], box[0]))
+
+
+def writing_outside(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[Box]:
+    """Regions outside all lines that look like writing, top to bottom, in page pixels. Blocking; pure.
+
+    Args:
+        rgb: the upright page, (H, W, 3) uint8.
+        scale: page pixels per pixel of `rgb`.
+        lines: all that was read or is explained otherwise, in page pixels. On a page without any, one letter is
+            writing; beside others, MIN_LETTERS and more are.
+    """
+    quads = np.array([line.quad for line in lines], np.float32).reshape(-1, 4, 2) / scale
+    found = [cluster for cluster in clusters_outside(rgb, quads) if is_writing(cluster, alone=not lines)]
+    least = MIN_HEIGHT * max(rgb.shape[:2])
+    found = [cluster for cluster in found if (_shorter_side(cluster.box) if lines else cluster.size) >= least]
+    regions = [_times(box, scale) for box in _regions(found)]
+    return sorted(regions, key=lambda box: (box[1], box[0]))
+
+
+def is_writing(cluster: InkCluster, *, alone: bool) -> bool:
+    """Whether ink outside all lines looks like writing. `alone`: there are no lines."""
+    if cluster.contrast < max(MIN_WRITING_CONTRAST, MIN_CONTRAST_TO_PAPER * cluster.paper):
+        return False
+    if cluster.paper > MAX_WRITING_PAPER or not MIN_WRITING_FILL <= cluster.fill <= MAX_WRITING_FILL:
+        return False
+    if alone and cluster.blobs < LEAST_LETTERS:
+        return not cluster.straight and cluster.stroke <= MAX_LONE_STROKE
+    if not alone and (cluster.letters < MIN_LETTERS or cluster.bars > MAX_BARS):
+        return False
+    if cluster.stroke > MAX_STROKE or _shorter_side(cluster.box) < MIN_SIDE * cluster.size:
+        return False
+    return cluster.even >= MIN_EVEN and cluster.aligned >= MIN_ALIGNED
+
+
+def _shorter_side(box: Box) -> float:
+    return min(box[2] - box[0], box[3] - box[1])
+
+
+def _regions(clusters: Sequence[InkCluster]) -> list[Box]:
+    """Boxes of the clusters, those that nearly touch as one."""
+    open_boxes = [(cluster.box, cluster.size) for cluster in clusters]
+    found: list[tuple[Box, float]] = []
+    while open_boxes:
+        box, size = open_boxes.pop()
+        for i, (other, other_size) in enumerate(found):
+            reach = WRITING_GAP * max(size, other_size)
+            grown = (box[0] - reach, box[1] - reach, box[2] + reach, box[3] + reach)
+            if _meet(grown, other):
+                del found[i]
+                open_boxes.append((_united(box, other), max(size, other_size)))
+                break
+        else:
+            found.append((box, size))
+    return [box for box, _ in found]
+
+
+def _times(box: Box, factor: float) -> Box:
+    left, top, right, bottom = box
+    return (left * factor, top * factor, right * factor, bottom * factor)
 
 
 def merge_boxes(regions: Sequence[Region], boxes: Sequence[Box], size: Size) -> list[Region]:
