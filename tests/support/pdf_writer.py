@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
 
+FORM_RESOURCES = b" /Resources << /Font << /F1 3 0 R >> >>"
+
 LOREM = (
     "The harbour lay quiet in the early light",
     "and nothing moved but the gulls above it.",
@@ -24,6 +26,7 @@ class PdfWriter:
     pages: list[int] = field(default_factory=list)
     objects: list[bytes] = field(default_factory=lambda: [b"", b"", HELVETICA])
     fields: list[int] = field(default_factory=list)
+    layers: list[tuple[int, bool]] = field(default_factory=list)
 
     def add(self, body: bytes) -> int:
         """Adds an object; returns its number."""
@@ -46,14 +49,18 @@ class PdfWriter:
         *,
         rotate: int = 0,
         images: tuple[int, ...] = (),
+        fonts: tuple[int, ...] = (),
+        resources: bytes = b"",
         entries: bytes = b"",
     ) -> int:
-        """A page with `content`, font /F1, and `images` as /I0, /I1 and so on; returns its object's number."""
+        """A page with `content`, Helvetica as /F1, `fonts` as /F2, /F3 and so on, and `images` or forms as /I0, /I1
+        and so on; returns its object's number. `resources` and `entries` are added to its dictionaries.
+        """
         names = b" ".join(b"/I%d %d 0 R" % (i, number) for i, number in enumerate(images))
         number = self.add(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %g %g] /Rotate %d /Contents %d 0 R"
-            b" /Resources << /Font << /F1 3 0 R >> /XObject << %s >> >> %s >>"
-            % (*size, rotate, self.add_stream(content), names, entries)
+            b" /Resources << /Font << %s >> /XObject << %s >> %s >> %s >>"
+            % (*size, rotate, self.add_stream(content), font_names(fonts), names, resources, entries)
         )
         self.pages.append(number)
         return number
@@ -72,10 +79,31 @@ class PdfWriter:
         self.fields.append(number)
         return number
 
+    def add_form(self, content: bytes, box: tuple[float, float, float, float], entries: bytes = b"") -> int:
+        """A form that pages show like an image; `entries` are added to its dictionary."""
+        head = b"/Type /XObject /Subtype /Form /BBox [%g %g %g %g] %s" % (*box, entries)
+        return self.add_stream(content, head if b"/Resources" in entries else head + FORM_RESOURCES)
+
+    def add_font(self, name: str) -> int:
+        """One of the 14 standard fonts."""
+        return self.add(HELVETICA.replace(b"Helvetica", name.encode()))
+
+    def add_layer(self, *, on: bool) -> int:
+        """An optional content group."""
+        number = self.add(b"<< /Type /OCG /Name (layer) >>")
+        self.layers.append((number, on))
+        return number
+
     def build(self, *, trailer: bytes = b"") -> bytes:
         """The file, with an exact cross-reference table. `trailer` adds entries to the trailer."""
         fields = b" ".join(b"%d 0 R" % number for number in self.fields)
         form = b"/AcroForm << /Fields [%s] /DR << /Font << /F1 3 0 R >> >> >>" % fields if self.fields else b""
+        if self.layers:
+            every, off = (
+                b" ".join(b"%d 0 R" % number for number, on in self.layers if not (only_off and on))
+                for only_off in (False, True)
+            )
+            form += b"/OCProperties << /OCGs [%s] /D << /OFF [%s] /Order [%s] >> >>" % (every, off, every)
         self.objects[0] = b"<< /Type /Catalog /Pages 2 0 R %s >>" % form
         kids = b" ".join(b"%d 0 R" % number for number in self.pages)
         self.objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(self.pages))
@@ -90,10 +118,15 @@ class PdfWriter:
         return data + head + end
 
 
-def text_at(x: float, y: float, text: str, size: float = 12, *, mode: int = 0) -> bytes:
+def font_names(fonts: tuple[int, ...]) -> bytes:
+    """Helvetica as /F1, and `fonts`, for a dictionary of resources."""
+    return b" ".join(b"/F%d %d 0 R" % (i, number) for i, number in enumerate((3, *fonts), start=1))
+
+
+def text_at(x: float, y: float, text: str, size: float = 12, *, mode: int = 0, font: int = 1) -> bytes:
     """Operators that write one line of `text` with its baseline from (x, y), in points from the bottom left."""
     escaped = text.encode("cp1252").replace(b"\\", rb"\\").replace(b"(", rb"\(").replace(b")", rb"\)")
-    return b"BT /F1 %g Tf %d Tr %g %g Td (%s) Tj ET\n" % (size, mode, x, y, escaped)
+    return b"BT /F%d %g Tf %d Tr %g %g Td (%s) Tj ET\n" % (font, size, mode, x, y, escaped)
 
 
 def paragraph(lines: tuple[str, ...] = LOREM, top: float = 350, size: float = 12, *, mode: int = 0) -> bytes:

@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pypdfium2.raw as pdfium
+from numpy.typing import NDArray
 
-from inkgate.documents.pdf.geometry import Transform
+from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.documents.pdf.objects import Image, PageObjects, address
+from inkgate.documents.pdf.objects import PageObjects, address, bounds, image_share
 from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
-from inkgate.types import Box, Size
+from inkgate.documents.pdf.visibility import DrawnText, PageInk, Sheet, page_ink, visible
+from inkgate.types import Size
 
 MAX_CHARACTERS = 100_000
 """A full newspaper page has 30,000. Pages with more than this are read by OCR."""
@@ -41,7 +44,17 @@ _BOLD_NAME = re.compile(r"bold|black|heavy|demi(?!c)|[-,]bd|CMBX|CMB\d|SFBX|LMRo
 """TeX's bold fonts are named BX, and have no weight in their descriptor."""
 _ITALIC_NAME = re.compile(r"ital|obli|CMTI|CMBXTI|CMSL|SFTI", re.IGNORECASE)
 _HIDING_SHARE = 0.1
-"""Share of the page's area from which an image drawn over text hides it; smaller ones are icons and stamps."""
+"""Share of the page's area from which an image drawn over text hides it, where the page's ink was not looked at."""
+_TWICE = 0.3
+"""Text in the place of other text within this distance, in heights, is that text again."""
+SCAN_SHARE = 0.85
+"""Share of the page under images from which OCR reads it anyway."""
+MIN_SIZE = 1.2
+"""Least size of readable text, in points. Fine print has 2.5 and more, hidden text 1 and less. At 300 dpi, small
+letters of this size are 2.5 pixels high.
+"""
+ODD_PAGE, USUAL_PAGE = 150.0, 842.0
+"""Longest side in points of pages whose units are no points, as no text would fit; they are taken as an A4 page."""
 
 
 def _quick(function: Any, result: type[Any], addresses: int = 0) -> Callable[..., Any]:  # noqa: ANN401 - of ctypes
@@ -60,20 +73,72 @@ _get_origin = _quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, 2)
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Properties that the characters of a text object share."""
+    """Properties that the characters of a text object share. `em`: the lesser of its font's height and width."""
 
     ux: float
     uy: float
     size: float
+    em: float
     drawn: bool
-    order: int
     bold: bool = False
     italic: bool = False
     font: int = 0
 
 
+@dataclass(slots=True)
+class _Characters:
+    """The characters of a page: N codes, the numbers of their styles, whether fonts map them, and where they are.
+
+    Attributes:
+        styles: of text objects; a blank has the style of the character before it.
+        handles: pdfium's text objects of the styles; None for characters that pdfium adds.
+        places: (N, 6) in page pixels: left, top, right, bottom, and the origin.
+    """
+
+    codes: list[int]
+    owners: NDArray[np.int64]
+    mapped: list[bool]
+    places: NDArray[np.float64]
+    styles: list[_Style]
+    handles: list[Handle | None]
+
+    def glyphs(self, shown: NDArray[np.bool_]) -> list[Glyph]:
+        styles = self.styles
+        chars = {code: _char(code) for code in set(self.codes)}
+        return [
+            Glyph(chars[code], left, top, right, bottom, x, y, style.ux, style.uy, style.size, visible, mapped,
+                  style.bold, style.italic, style.font)
+            if code not in _BLANKS
+            else Glyph("\n" if code in _NEW_LINES else " ", 0, 0, 0, 0, 0, 0, style.ux, style.uy, style.size)
+            for code, style, (left, top, right, bottom, x, y), visible, mapped in zip(
+                self.codes, [styles[owner] for owner in self.owners.tolist()], self.places.tolist(), shown.tolist(),
+                self.mapped, strict=True)
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PageCharacters:
+    """The characters of a page.
+
+    Attributes:
+        glyphs: in file order; empty if there are more than `MAX_CHARACTERS`.
+        ink: the page in grey with these characters and without them. None if no character is drawn, if an image
+            covers the page, or if the page has too many objects.
+        compared: whether the visible characters were compared with the page's ink, or none is drawn.
+    """
+
+    glyphs: list[Glyph]
+    ink: PageInk | None = None
+    compared: bool = True
+
+
 def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
-    """The page's characters in file order; empty if there are more than `MAX_CHARACTERS`.
+    """The glyphs of `page_characters`."""
+    return page_characters(page, objects, to_pixels, size).glyphs
+
+
+def page_characters(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> PageCharacters:
+    """The page's characters, and whether its ink shows them.
 
     Raises:
         MemoryError: there is not enough.
@@ -81,9 +146,20 @@ def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: S
     with _text_page(page) as text:
         count = pdfium.FPDFText_CountChars(text)
         if not 0 < count <= MAX_CHARACTERS:
-            return []
-        covers = [image for image in objects.images if _area(image.box) >= _HIDING_SHARE * size.pixels]
-        return list(_characters(text, count, objects.text_order, covers, to_pixels, size))
+            return PageCharacters([])
+        found = _read(text, count, to_pixels)
+        dpi = POINTS_PER_INCH * math.hypot(*to_pixels.direction(1, 0))
+        shown = _may_show(found, size, dpi)
+        if not shown.any():
+            return PageCharacters(found.glyphs(shown))
+        if not objects.complete or image_share(objects, size) >= SCAN_SHARE:
+            _hide_under_images(shown, found, objects, size)
+            return PageCharacters(found.glyphs(shown), compared=False)
+        sheet = Sheet(page, size, dpi)
+        drawn, others, numbers = _drawn(found, shown, objects)
+        ink = page_ink(sheet, drawn)
+        shown[numbers] = visible(sheet, drawn, ink, others)
+        return PageCharacters(found.glyphs(shown), ink)
 
 
 @contextmanager
@@ -99,39 +175,109 @@ def _text_page(page: PdfiumPage) -> Iterator[Handle]:
         pdfium.FPDFText_ClosePage(text)
 
 
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
-
-
-def _characters(
-    text: Handle, count: int, order: dict[int, int], covers: list[Image], to_pixels: Transform, size: Size
-) -> Iterator[Glyph]:
+def _read(text: Handle, count: int, to_pixels: Transform) -> _Characters:
     page = address(text)
-    numbers = (ctypes.c_double * 6)()
-    left, right, bottom, top, x, y = (ctypes.addressof(numbers) + 8 * i for i in range(6))
-    styles: dict[int, _Style] = {}
-    mapped: dict[tuple[int, int], bool] = {}
-    style = _Style(1.0, 0.0, 1.0, drawn=False, order=0)
+    numbers = np.zeros((count, 6), np.float64)
+    place = numbers.ctypes.data
+    codes, mapped, owners = [0] * count, [True] * count, [0] * count
+    styles: list[_Style] = [_Style(1.0, 0.0, 1.0, 1.0, drawn=False)]
+    handles: list[Handle | None] = [None]
+    known: dict[int, int] = {}
+    maps: dict[tuple[int, int], bool] = {}
+    owner = 0
     for i in range(count):
-        code = _get_unicode(page, i)
-        if code in _BLANKS:
-            blank = "\n" if code in _NEW_LINES else " "
-            yield Glyph(blank, 0, 0, 0, 0, 0, 0, style.ux, style.uy, style.size, visible=True, mapped=True)
-            continue
-        owner = _get_object(page, i) or 0
-        if owner not in styles:
-            styles[owner] = _style(text, i, order.get(owner, len(order)), to_pixels)
-        style = styles[owner]
-        if (owner, code) not in mapped:  # one font, as everything in a text object
-            mapped[owner, code] = code in _HYPHENS or (code != 0 and pdfium.FPDFText_HasUnicodeMapError(text, i) != 1)
-        _get_box(page, i, left, right, bottom, top)
-        _get_origin(page, i, x, y)
-        x0, x1, y0, y1, start, base = numbers[:]
-        box = to_pixels.box(x0, y0, x1, y1)
-        visible = style.drawn and _is_shown(box, size, style.order, covers)
-        origin = to_pixels.point(start, base)
-        yield Glyph(_char(code), *box, *origin, style.ux, style.uy, style.size, visible, mapped[owner, code],
-                    style.bold, style.italic, style.font)  # fmt: skip
+        codes[i] = code = _get_unicode(page, i)
+        if code not in _BLANKS:
+            where = _get_object(page, i) or 0
+            if where not in known:
+                known[where] = len(styles)
+                styles.append(_style(text, i, to_pixels))
+                handles.append(pdfium.FPDFText_GetTextObject(text, i) if where else None)
+            owner = known[where]
+            if (owner, code) not in maps:  # one font, as everything in a text object
+                maps[owner, code] = code in _HYPHENS or (code != 0 and pdfium.FPDFText_HasUnicodeMapError(text, i) != 1)
+            mapped[i] = maps[owner, code]
+            at = place + 48 * i
+            _get_box(page, i, at, at + 8, at + 16, at + 24)
+            _get_origin(page, i, at + 32, at + 40)
+        owners[i] = owner
+    return _Characters(codes, np.array(owners), mapped, _placed(numbers, to_pixels), styles, handles)
+
+
+def _placed(numbers: NDArray[np.float64], to_pixels: Transform) -> NDArray[np.float64]:
+    """From left, right, bottom, top, and origin in points, to left, top, right, bottom, and origin in pixels."""
+    x0, x1, y0, y1, x, y = numbers.T
+    left, top = to_pixels.points(x0, y0)
+    right, bottom = to_pixels.points(x1, y1)
+    start, base = to_pixels.points(x, y)
+    return np.stack(
+        [
+            np.minimum(left, right),
+            np.minimum(top, bottom),
+            np.maximum(left, right),
+            np.maximum(top, bottom),
+            start,
+            base,
+        ],
+        axis=1,
+    )
+
+
+def _may_show(found: _Characters, size: Size, dpi: float) -> NDArray[np.bool_]:
+    """Whether characters are drawn, on the page, and large enough to read."""
+    left, top, right, bottom = found.places[:, :4].T
+    x, y = (left + right) / 2, (top + bottom) / 2
+    inside = (x >= 0) & (x <= size.width) & (y >= 0) & (y <= size.height)
+    largest = np.zeros(len(found.styles))
+    np.maximum.at(largest, found.owners, np.minimum(right - left, bottom - top))
+    longest = max(size.width, size.height) / dpi * POINTS_PER_INCH
+    point = dpi / POINTS_PER_INCH * (1.0 if longest >= ODD_PAGE else longest / USUAL_PAGE)
+    least = MIN_SIZE * point
+    drawn = np.array([style.drawn for style in found.styles])
+    readable = np.array([style.em >= least for style in found.styles]) | (largest >= least)
+    shown: NDArray[np.bool_] = inside & (drawn & readable)[found.owners]
+    return shown
+
+
+def _hide_under_images(shown: NDArray[np.bool_], found: _Characters, objects: PageObjects, size: Size) -> None:
+    """Hides characters under images drawn after them, where the page's ink was not looked at."""
+    x, y = (found.places[:, 0] + found.places[:, 2]) / 2, (found.places[:, 1] + found.places[:, 3]) / 2
+    last = len(objects.text_order)
+    order = np.array([last if handle is None else objects.text_order.get(address(handle), last)
+                      for handle in found.handles])[found.owners]  # fmt: skip
+    for image in objects.images:
+        left, top, right, bottom = image.box
+        if (right - left) * (bottom - top) >= _HIDING_SHARE * size.pixels:
+            shown &= ~((order < image.order) & (left <= x) & (x <= right) & (top <= y) & (y <= bottom))
+
+
+def _drawn(
+    found: _Characters, shown: NDArray[np.bool_], objects: PageObjects
+) -> tuple[DrawnText, list[Handle], NDArray[np.int64]]:
+    """The text to compare with ink, the page's other objects, and the numbers of the text's characters."""
+    has_object = np.array([handle is not None for handle in found.handles])
+    blank = np.array([code in _BLANKS for code in found.codes])
+    numbers = np.flatnonzero(shown & has_object[found.owners] & ~blank)
+    handles = [[] if handle is None else [handle] for handle in found.handles]
+    others = list(objects.shapes)
+    known = {address(handle) for handle in found.handles if handle is not None}
+    boxes = _boxes_of_owners(found)
+    for where, (handle, transform) in objects.texts.items():
+        if where not in known:  # pdfium has no characters of text that is drawn again, as for bold or shadow
+            box = np.array(bounds(handle, transform))
+            first = np.flatnonzero(np.abs(boxes - box).max(axis=1) <= 1 + _TWICE * (box[3] - box[1]))
+            (handles[first[0]] if first.size else others).append(handle)
+    codes = [found.codes[i] for i in numbers.tolist()]
+    return DrawnText(found.places[numbers, :4], found.owners[numbers], codes, handles), others, numbers
+
+
+def _boxes_of_owners(found: _Characters) -> NDArray[np.float64]:
+    """The box of each text object in pixels."""
+    inked = np.flatnonzero(found.places[:, 2] > found.places[:, 0])
+    boxes = np.tile(np.array([np.inf, np.inf, -np.inf, -np.inf]), (len(found.handles), 1))
+    np.minimum.at(boxes[:, :2], found.owners[inked], found.places[inked, :2])
+    np.maximum.at(boxes[:, 2:], found.owners[inked], found.places[inked, 2:4])
+    return boxes
 
 
 def _char(code: int) -> str:
@@ -140,20 +286,22 @@ def _char(code: int) -> str:
     return chr(code) if 0 < code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
 
 
-def _style(text: Handle, index: int, order: int, to_pixels: Transform) -> _Style:
+def _style(text: Handle, index: int, to_pixels: Transform) -> _Style:
     matrix = pdfium.FS_MATRIX()
     if not pdfium.FPDFText_GetMatrix(text, index, matrix):
         matrix.a = matrix.d = 1.0
     ux, uy = to_pixels.direction(matrix.a, matrix.b)
     length = math.hypot(ux, uy)
-    height = math.hypot(*to_pixels.direction(matrix.c, matrix.d)) * pdfium.FPDFText_GetFontSize(text, index)
+    points = pdfium.FPDFText_GetFontSize(text, index)
+    height = math.hypot(*to_pixels.direction(matrix.c, matrix.d)) * points
     if not (math.isfinite(length) and math.isfinite(height) and length > 0):
-        return _Style(1.0, 0.0, 1.0, drawn=False, order=order)
+        return _Style(1.0, 0.0, 1.0, 1.0, drawn=False)
     owner = pdfium.FPDFText_GetTextObject(text, index)
     mode, font = pdfium.FPDFTextObj_GetTextRenderMode(owner), address(pdfium.FPDFTextObj_GetFont(owner))
     bold, italic = _weight_and_slant(text, index)
     bold = bold or mode in _STROKED_MODES
-    return _Style(ux / length, uy / length, height, mode not in _INVISIBLE_MODES, order, bold, italic, font)
+    em = min(height, length * points)
+    return _Style(ux / length, uy / length, height, em, mode not in _INVISIBLE_MODES, bold, italic, font)
 
 
 def _weight_and_slant(text: Handle, index: int) -> tuple[bool, bool]:
@@ -164,14 +312,3 @@ def _weight_and_slant(text: Handle, index: int) -> tuple[bool, bool]:
     bold = pdfium.FPDFText_GetFontWeight(text, index) >= _BOLD_WEIGHT or bool(flags.value & _FORCE_BOLD)
     italic = bool(flags.value & _ITALIC)
     return bold or bool(_BOLD_NAME.search(family)), italic or bool(_ITALIC_NAME.search(family))
-
-
-def _is_shown(box: Box, size: Size, order: int, covers: list[Image]) -> bool:
-    """Whether the character's center is on the page, and no image of `covers` is drawn over it later."""
-    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    if not (0 <= x <= size.width and 0 <= y <= size.height):
-        return False
-    return not any(
-        cover.order > order and cover.box[0] <= x <= cover.box[2] and cover.box[1] <= y <= cover.box[3]
-        for cover in covers
-    )

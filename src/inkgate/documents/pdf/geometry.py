@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inkgate.types import Box, Size
 
 POINTS_PER_INCH = 72.0
@@ -69,6 +72,10 @@ class Transform:
     f: float
 
     def point(self, x: float, y: float) -> tuple[float, float]:
+        return (self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f)
+
+    def points(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Transforms many points."""
         return (self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f)
 
     def direction(self, x: float, y: float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ class Glyph(NamedTuple):
         x, y: its origin, on the baseline.
         ux, uy: unit vector along the baseline, in reading direction.
         size: of its font.
-        visible: drawn inside the page and not under an image.
+        visible: drawn inside the page, where people see it.
         mapped: the font maps it to a character.
         bold, italic: its font is.
         font: a number of its font, the same for all characters of a font on the page.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS
 from inkgate.page import RgbArray
-from inkgate.types import Box
+from inkgate.types import Box, Size
 
 Handle = Any
 """A pointer of pdfium's."""
@@ -218,17 +218,30 @@ class PdfiumPage:
         Raises:
             MemoryError: there is not enough.
         """
-        height, width = into.shape[:2]
         into.fill(255)
-        bitmap = pdfium.FPDFBitmap_CreateEx(width, height, pdfium.FPDFBitmap_BGR, into.ctypes.data, width * 3)
+        self.draw(into, (0, 0), Size(into.shape[1], into.shape[0]))
+
+    def draw(self, on: NDArray[np.uint8], at: tuple[int, int], whole: Size, *, annotations: bool = True) -> None:
+        """Draws a part of the page, which has `whole` pixels, on `on`: RGB (H, W, 3) or grey (H, W), contiguous. The
+        part's corner (left, top) is `at`. `annotations`: whether to draw these and form fields too.
+
+        Raises:
+            MemoryError: there is not enough.
+        """
+        height, width = on.shape[:2]
+        rgb = on.ndim == 3
+        kind, channels = (pdfium.FPDFBitmap_BGR, 3) if rgb else (pdfium.FPDFBitmap_Gray, 1)
+        bitmap = pdfium.FPDFBitmap_CreateEx(width, height, kind, on.ctypes.data, width * channels)
         if not bitmap:
             raise MemoryError
+        place = (-at[0], -at[1], whole.width, whole.height, 0)
         try:
-            flags = pdfium.FPDF_ANNOT | pdfium.FPDF_REVERSE_BYTE_ORDER
+            flags = pdfium.FPDF_ANNOT if annotations else 0
+            flags |= pdfium.FPDF_REVERSE_BYTE_ORDER if rgb else 0  # crashes pdfium with grey
             with NoticedMemory() as memory:
-                pdfium.FPDF_RenderPageBitmap(bitmap, self.handle, 0, 0, width, height, 0, flags)
-                if self._form:
-                    pdfium.FPDF_FFLDraw(self._form, bitmap, self.handle, 0, 0, width, height, 0, flags)
+                pdfium.FPDF_RenderPageBitmap(bitmap, self.handle, *place, flags)
+                if self._form and annotations:
+                    pdfium.FPDF_FFLDraw(self._form, bitmap, self.handle, *place, flags)
             memory.check()
         finally:
             pdfium.FPDFBitmap_Destroy(bitmap)

@@ -1,0 +1,418 @@
+"""Which characters of a page its ink shows. Blocking, in worker processes only.
+
+A character is visible if the page looks different without it. That covers whatever can hide text, with no list of
+causes: layers that are off, boxes, pictures and annotations drawn over it, its background's colour, transparency,
+clipping. So the page is rendered in grey, coarsely, with its text and without it. Characters for which that proves
+nothing (no difference in their box, a part of one, or text over text) are looked at again, closely, in colour.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+
+import numpy as np
+import pypdfium2.raw as pdfium
+from numpy.typing import NDArray
+
+from inkgate.documents.pdf.geometry import MIN_SIDE
+from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
+from inkgate.types import Size
+
+INK_DPI = 72.0
+"""Resolution of the first look: on real pages it proves 99 in 100 characters, and 150 dpi takes twice as long."""
+MAX_INK_PIXELS = 2_000_000
+CLOSE_DPI = 200.0
+"""Resolution of the second look: stems of 6 pt text are two pixels wide, so that they have their full colour."""
+MAX_CLOSE_PIXELS = 4_000_000
+MIN_CONTRAST = 20.0
+"""Least difference to the background, in grey levels of 255: 8 % grey on white, a contrast of 1.2 : 1 by WCAG's
+formula. Watermarks and tints of forms have 10 % and more; text meant to be unseen has 6 % and less."""
+_PROOF = 24
+"""Difference in grey levels that proves ink in the first look."""
+_TRACE = 8.0
+"""Difference in grey levels of ink that is partly covered or thin."""
+MIN_SHARE = 0.3
+"""Least share of a character's ink that shows: of covered text, slivers stay."""
+MIN_SHARE_CROSSED = 0.5
+"""The same for text over text: white text is bites out of the black text under it."""
+_OVERLAP = 0.1
+"""Share of a character's box from which another one on it may be what its ink shows."""
+_TWICE = 0.3
+"""Equal characters within this distance, in heights, are one, drawn twice for bold or shadow."""
+_MAX_TURNS = 4
+"""Most groups of overlapping text that are told apart."""
+_CHUNK = 500_000
+_BAND_GAP, _MAX_BANDS = 20.0, 8
+_CLEARLY = 1 << 15
+_MOST, _AROUND = 0.8, 0.25
+_MOSTLY = 0.6
+_BACKDROP = (255, 0, 255)
+"""Colour behind text that is drawn alone: text of any usual colour stands out from it."""
+_WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
+
+_Mask = NDArray[np.bool_]
+_Indices = NDArray[np.int64]
+_Slices = tuple[slice, slice]
+_NONE = np.empty((0, 2), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnText:
+    """The characters that a page draws.
+
+    Attributes:
+        boxes: around their ink, (N, 4) in page pixels: left, top, right, bottom.
+        owners: (N,) indices of their text objects in `handles`.
+        texts: N codes of characters.
+        handles: pdfium's text objects, each with those that draw the same in the same place.
+    """
+
+    boxes: NDArray[np.float64]
+    owners: _Indices
+    texts: Sequence[int]
+    handles: Sequence[Sequence[Handle]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageInk:
+    """A page in grey, (H, W) uint8, with its text and without.
+
+    Attributes:
+        scale: its pixels per page pixel.
+    """
+
+    with_text: NDArray[np.uint8]
+    without_text: NDArray[np.uint8]
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A page that has `size` pixels at `dpi`."""
+
+    page: PdfiumPage
+    size: Size
+    dpi: float
+
+
+def page_ink(sheet: Sheet, text: DrawnText) -> PageInk:
+    """Renders the page with and without `text`.
+
+    Raises:
+        MemoryError: there is not enough.
+    """
+    page, size, dpi = sheet.page, sheet.size, sheet.dpi
+    scale = min(_scale(size, dpi, INK_DPI), (MAX_INK_PIXELS / size.pixels) ** 0.5)
+    whole = Size(max(1, round(size.width * scale)), max(1, round(size.height * scale)))
+    shown, bare = (np.full((whole.height, whole.width), 255, np.uint8) for _ in range(2))
+    page.draw(shown, (0, 0), whole)
+    with _inactive(chain.from_iterable(text.handles)):
+        page.draw(bare, (0, 0), whole)
+    return PageInk(shown, bare, scale)
+
+
+def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle]) -> _Mask:
+    """For each character, whether the page's ink shows it: (N,) bool. `others` are the page's objects but text.
+
+    Raises:
+        MemoryError: there is not enough.
+    """
+    height, width = ink.with_text.shape
+    edges = _pixel_edges(text.boxes * ink.scale, width, height)
+    doubtful = ~_proven(ink, edges, text.owners)
+    meeting, twice = _overlapping(text, _crowded(edges, width, height))
+    pairs = meeting[~twice]
+    doubtful[pairs.ravel()] = True
+    shown = np.ones(len(edges), np.bool_)
+    for part in _bands(text.boxes, np.flatnonzero(doubtful)):
+        shown[part] = _looked_at_closely(sheet, text, part, pairs, others)
+    for part in _bands(text.boxes, np.flatnonzero(~doubtful & ~_whole(shown, text.owners))):
+        shown[part] = _looked_at_closely(sheet, text, part, pairs, others)
+    doubtful[meeting.ravel()] = True
+    _follow_most(shown, text.owners, np.flatnonzero(doubtful))
+    return shown
+
+
+def _whole(shown: _Mask, owners: _Indices) -> _Mask:
+    """Whether no character of a character's text object is hidden: others may have a neighbour's ink in their box."""
+    whole: _Mask = np.isin(owners, owners[~shown], invert=True)
+    return whole
+
+
+@contextmanager
+def _inactive(handles: Iterable[Handle]) -> Iterator[None]:
+    """Leaves objects out of renderings in the block."""
+    was = [handle for handle in handles if _is_active(handle)]
+    for handle in was:
+        pdfium.FPDFPageObj_SetIsActive(handle, 0)
+    try:
+        yield
+    finally:
+        for handle in was:
+            pdfium.FPDFPageObj_SetIsActive(handle, 1)
+
+
+def _is_active(handle: Handle) -> bool:
+    active = ctypes.c_int()
+    return not pdfium.FPDFPageObj_GetIsActive(handle, active) or bool(active.value)
+
+
+def _pixel_edges(boxes: NDArray[np.float64], width: int, height: int) -> _Indices:
+    """Boxes as whole pixels, at least one, within the page: (N, 4). Rounded, so that a neighbour's ink stays out."""
+    limits = np.array([width, height])
+    edges = np.rint(np.clip(boxes, 0, np.tile(limits, 2))).astype(np.int64)
+    middle = np.clip((boxes[:, :2] + boxes[:, 2:]) / 2, 0, limits - 1).astype(np.int64)
+    thin = edges[:, 2:] <= edges[:, :2]
+    return np.concatenate([np.where(thin, middle, edges[:, :2]), np.where(thin, middle + 1, edges[:, 2:])], axis=1)
+
+
+def _sums(image: NDArray[np.generic]) -> NDArray[np.int32]:
+    """The integral image, (H + 1, W + 1)."""
+    height, width = image.shape
+    sums = np.zeros((height + 1, width + 1), np.int32)
+    np.cumsum(image, axis=0, dtype=np.int32, out=sums[1:, 1:])
+    np.cumsum(sums[1:, 1:], axis=1, out=sums[1:, 1:])
+    return sums
+
+
+def _within(sums: NDArray[np.int32], left: _Indices, top: _Indices, right: _Indices, bottom: _Indices) -> _Indices:
+    found: _Indices = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+    return found
+
+
+def _proven(ink: PageInk, edges: _Indices, owners: _Indices) -> _Mask:
+    """Whether the text changes pixels in two thirds of the height of boxes, and of their width, and in half of the
+    boxes of its object clearly. (N,) bool.
+    """
+    change = np.maximum(ink.with_text, ink.without_text) - np.minimum(ink.with_text, ink.without_text)
+    sums = _sums((change >= _TRACE) + _CLEARLY * (change >= _PROOF))  # two counts in one
+    left, top, right, bottom = edges.T
+    proven: _Mask = (right - left) * (bottom - top) < _CLEARLY
+    clear = np.bincount(owners, _within(sums, left, top, right, bottom) >= _CLEARLY) * 2 >= np.bincount(owners)
+    proven &= clear[owners]
+    for first, last, is_row in ((top, bottom, True), (left, right, False)):
+        cuts = [first + (last - first) * part // 3 for part in range(4)]
+        thirds = [
+            _within(sums, left, start, right, end) if is_row else _within(sums, start, top, end, bottom)
+            for start, end in pairwise(cuts)
+        ]
+        inked = np.sum([third > 0 for third in thirds], axis=0)
+        proven &= (inked >= 2) | ((inked == 1) & (last - first <= 3))
+    return proven
+
+
+def _crowded(edges: _Indices, width: int, height: int) -> _Indices:
+    """Indices of characters that others may overlap."""
+    left, top, right, bottom = edges.T
+    count = np.zeros((height + 1, width + 1), np.int32)
+    for rows, columns, step in ((top, left, 1), (bottom, left, -1), (top, right, -1), (bottom, right, 1)):
+        np.add.at(count, (rows, columns), step)
+    np.cumsum(count, axis=0, out=count)
+    np.cumsum(count, axis=1, out=count)
+    shared = _within(_sums(count[:-1, :-1] > 1), left, top, right, bottom)
+    return np.flatnonzero(shared > _OVERLAP * (right - left) * (bottom - top))
+
+
+def _overlapping(text: DrawnText, crowded: _Indices) -> tuple[_Indices, _Mask]:
+    """Pairs of characters of different text objects, one on the other: (P, 2). And which are the same, drawn twice."""
+    if not crowded.size:
+        return _NONE, np.empty(0, np.bool_)
+    left, top, right, bottom = text.boxes.T
+    area = np.maximum((right - left) * (bottom - top), 1e-9)
+    step = max(1, _CHUNK // len(area))
+    found = [_NONE]
+    for start in range(0, len(crowded), step):
+        part = crowded[start : start + step]
+        across = np.minimum(right[part, None], right) - np.maximum(left[part, None], left)
+        along = np.minimum(bottom[part, None], bottom) - np.maximum(top[part, None], top)
+        shared = np.maximum(across, 0) * np.maximum(along, 0)
+        meets = (shared > _OVERLAP * np.minimum(area[part, None], area)) & (text.owners[part, None] != text.owners)
+        rows, columns = np.nonzero(meets)
+        found.append(np.stack([part[rows], columns], axis=1))
+    pairs = np.concatenate(found)
+    same = np.array([text.texts[a] == text.texts[b] for a, b in pairs.tolist()], np.bool_)
+    a, b = pairs.T
+    reach = _TWICE * (bottom - top)[a]
+    near = (np.abs(left[a] - left[b]) <= reach) & (np.abs(top[a] - top[b]) <= reach)
+    return pairs, same & near
+
+
+def _follow_most(shown: _Mask, owners: _Indices, doubtful: _Indices) -> None:
+    """Hides doubtful characters of texts that are mostly hidden: a full stop that fits into one of another text."""
+    hidden = np.bincount(owners, ~shown) > _MOSTLY * np.bincount(owners)
+    shown[doubtful[hidden[owners[doubtful]]]] = False
+
+
+def _bands(boxes: NDArray[np.float64], numbers: _Indices) -> list[_Indices]:
+    """Parts of `numbers` whose boxes are far apart: a few small views are cheaper than a large one."""
+    if not numbers.size:
+        return []
+    order = numbers[np.argsort(boxes[numbers, 1])]
+    reached = np.maximum.accumulate(boxes[order, 3])
+    cuts = np.flatnonzero(boxes[order[1:], 1] - reached[:-1] > _BAND_GAP) + 1
+    return np.split(order, cuts) if len(cuts) < _MAX_BANDS else [order]
+
+
+def _looked_at_closely(
+    sheet: Sheet, text: DrawnText, suspects: _Indices, pairs: _Indices, others: Sequence[Handle]
+) -> _Mask:
+    """For each of `suspects`, whether it is visible. `pairs` of them are on each other."""
+    around = [text.boxes[suspects, :2].min(axis=0) - 2, text.boxes[suspects, 2:].max(axis=0) + 2]
+    view = _View.of(sheet, np.concatenate(around))
+    crossed = np.isin(suspects, pairs)
+    pairs = pairs[np.isin(pairs, suspects).any(axis=1)]
+    turns = _turns(text.owners, suspects, pairs)
+    shown = np.zeros(len(suspects), np.bool_)
+    whole = bare = view.render()
+    if crossed.any():
+        with _inactive(chain.from_iterable(text.handles)):
+            bare = view.render()
+    for turn in range(int(turns.max()) + 1):
+        members = np.flatnonzero(turns == turn)
+        owners = set(text.owners[suspects[members]].tolist())
+        with _inactive(handle for owner in owners for handle in text.handles[owner]):
+            pictures = _Pictures(whole, bare, view.render(), whole)
+        unsure = []
+        for member in members.tolist():
+            at = view.slices(text.boxes[suspects[member]])
+            clear, spread = pictures.is_clear(at)
+            shown[member] = clear and spread and not crossed[member]
+            if crossed[member] or (clear and not spread):
+                unsure.append((member, at))
+        if unsure:
+            rest = (handle for number, same in enumerate(text.handles) if number not in owners for handle in same)
+            with _inactive(rest), _inactive(others):
+                pictures = replace(pictures, alone=view.render(_BACKDROP))
+        for member, at in unsure:
+            wide = view.slices(text.boxes[suspects[member]], _AROUND)
+            shown[member] = pictures.shows_crossed(at, wide) if crossed[member] else pictures.share(at) >= MIN_SHARE
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Pictures:
+    """A part of a page in RGB: the `whole`, `bare` of text, `without` some of its text, and that text `alone`."""
+
+    whole: NDArray[np.uint8]
+    bare: NDArray[np.uint8]
+    without: NDArray[np.uint8]
+    alone: NDArray[np.uint8]
+
+    def is_clear(self, at: _Slices) -> tuple[bool, bool]:
+        """Whether some of the text changes the page clearly there, and whether in most of the height and width."""
+        change = _distance(self.whole[at], self.without[at])
+        peak = float(change.max())
+        return peak >= MIN_CONTRAST, _is_spread(change >= max(_TRACE, peak / 4))
+
+    def share(self, at: _Slices) -> float:
+        """The share of the text's own ink there where it changes the page clearly."""
+        inked, change = self._inked(at), _distance(self.whole[at], self.without[at])
+        peak = float(change.max())
+        if peak < MIN_CONTRAST or not inked.any():
+            return 0.0
+        return float((change[inked] >= max(_TRACE, peak / 4)).mean())
+
+    def shows_crossed(self, at: _Slices, wide: _Slices) -> bool:
+        """Whether the page shows text that other text is on. That text may have its colour, as the joined letters of
+        Arabic: then the page has text there in this colour, and something else `wide` around it.
+        """
+        if self.share(at) >= MIN_SHARE_CROSSED:
+            return True
+        inked, around = self._inked(at), ~self._inked(wide)
+        if not inked.any() or not around.any():
+            return False
+        colour = np.median(self.alone[at][inked], axis=0).astype(np.uint8)
+        same = (_distance(self.whole[at], colour) < MIN_CONTRAST) & (
+            _distance(self.whole[at], self.bare[at]) >= MIN_CONTRAST
+        )
+        apart = _distance(self.whole[wide], colour) >= MIN_CONTRAST
+        return bool(same[inked].mean() >= _MOST and apart[around].mean() >= MIN_SHARE_CROSSED)
+
+    def _inked(self, at: _Slices) -> _Mask:
+        """Where the text has ink, by its picture on `_BACKDROP`."""
+        apart = _distance(self.alone[at], np.array(_BACKDROP, np.uint8))
+        inked: _Mask = apart >= max(1.0, float(apart.max()) / 2)
+        return inked
+
+
+def _is_spread(mask: _Mask) -> bool:
+    """Whether two thirds of a mask's height have a pixel, and two of its width."""
+    for axis in range(2):
+        line = np.asarray(mask.any(axis=axis))
+        if len(line) > 3 and sum(part.any() for part in np.array_split(line, 3)) < 2:
+            return False
+    return True
+
+
+def _turns(owners: _Indices, suspects: _Indices, pairs: _Indices) -> _Indices:
+    """For each of `suspects`, the turn in which its text object is left out: others than those that it overlaps."""
+    meets: dict[int, set[int]] = {}
+    for a, b in {(int(owners[a]), int(owners[b])) for a, b in pairs.tolist()}:
+        meets.setdefault(a, set()).add(b)
+        meets.setdefault(b, set()).add(a)
+    turns: dict[int, int] = {}
+    for owner in sorted({int(owner) for owner in owners[suspects]}):
+        taken = {turns[other] for other in meets.get(owner, ()) if other in turns}
+        turns[owner] = next((turn for turn in range(_MAX_TURNS) if turn not in taken), _MAX_TURNS - 1)
+    return np.array([turns[int(owner)] for owner in owners[suspects]], np.int64)
+
+
+def _distance(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """How different two pictures look, in grey levels. Colours of equal brightness differ too."""
+    difference: NDArray[np.float32] = np.abs(a.astype(np.int16) - b).astype(np.float32) @ _WEIGHTS
+    return difference
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A part of `page`, close up: the page has `whole` pixels, `across` and `along` for each page pixel, of which the
+    part has (`height`, `width`) from `left` and `top` on.
+    """
+
+    page: PdfiumPage
+    left: int
+    top: int
+    width: int
+    height: int
+    across: float
+    along: float
+    whole: Size
+
+    @classmethod
+    def of(cls, sheet: Sheet, box: NDArray[np.float64]) -> _View:
+        """A view of `box` on the page, in its pixels."""
+        size = sheet.size
+        box = np.clip(box, 0, [size.width, size.height] * 2)
+        area = max(float((box[2] - box[0]) * (box[3] - box[1])), 1.0)
+        scale = min(_scale(size, sheet.dpi, CLOSE_DPI), (MAX_CLOSE_PIXELS / area) ** 0.5)
+        whole = Size(max(1, round(size.width * scale)), max(1, round(size.height * scale)))
+        across, along = whole.width / size.width, whole.height / size.height
+        left, top = math.floor(box[0] * across), math.floor(box[1] * along)
+        width, height = math.ceil(box[2] * across) - left, math.ceil(box[3] * along) - top
+        return cls(sheet.page, left, top, max(1, width), max(1, height), across, along, whole)
+
+    def render(self, backdrop: tuple[int, int, int] | None = None) -> NDArray[np.uint8]:
+        """The part in RGB, (height, width, 3); on a `backdrop`, without annotations."""
+        picture = np.empty((self.height, self.width, 3), np.uint8)
+        picture[:] = backdrop or 255
+        self.page.draw(picture, (self.left, self.top), self.whole, annotations=backdrop is None)
+        return picture
+
+    def slices(self, box: NDArray[np.float64], around: float = 0.0) -> tuple[slice, slice]:
+        """Where in the part `box`, in page pixels, is: at least a pixel; and `around` it, in sides of the box."""
+        left, top, right, bottom = box + around * max(box[2] - box[0], box[3] - box[1]) * np.array([-1, -1, 1, 1])
+        x0 = min(max(math.floor(left * self.across) - self.left, 0), self.width - 1)
+        y0 = min(max(math.floor(top * self.along) - self.top, 0), self.height - 1)
+        x1 = min(max(math.ceil(right * self.across) - self.left, x0 + 1), self.width)
+        y1 = min(max(math.ceil(bottom * self.along) - self.top, y0 + 1), self.height)
+        return slice(y0, y1), slice(x0, x1)
+
+
+def _scale(size: Size, dpi: float, wanted: float) -> float:
+    """Pixels per page pixel at `wanted` dpi, or more for small pages, whose print is small."""
+    return max(wanted / dpi, min(1.0, MIN_SIDE * wanted / CLOSE_DPI / max(size.width, size.height)))
