@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
@@ -16,6 +17,7 @@ from inkgate.fields.paper_checks import PAPER_CHECKS
 from inkgate.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
+SUBTOTAL_PLUS_TAX: Final = "subtotal_plus_tax"
 ROUNDING: Final = Decimal("0.05")
 """Sums may differ by this: cash rounds to five cents in many countries."""
 
@@ -42,7 +44,19 @@ def _subtotal_plus_tax(fields: Fields) -> Check | None:
     if subtotal is None or tax is None or total is None:
         return None
     fits = min(abs(subtotal + tax - total), abs(subtotal - total)) <= ROUNDING
-    return Check("subtotal_plus_tax", fits, paths, f"{subtotal} + {tax} and {total}")
+    return Check(SUBTOTAL_PLUS_TAX, fits, paths, f"{subtotal} + {tax} and {total}")
+
+
+def with_adjustments(checks: Sequence[Check], fields: Fields, adjustments: Container[Decimal]) -> tuple[Check, ...]:
+    """The checks, of which `subtotal_plus_tax` holds where printed discounts and charges make the difference."""
+    subtotal, tax, total = (_number(fields.get(path)) for path in ("/subtotal", "/tax", "/total"))
+    if subtotal is None or tax is None or total is None or total - tax - subtotal not in adjustments:
+        return tuple(checks)
+    detail = f"{subtotal} + {tax}, {total - tax - subtotal} of discounts and charges, and {total}"
+    return tuple(
+        replace(check, passed=True, detail=detail) if check.code == SUBTOTAL_PLUS_TAX and not check.passed else check
+        for check in checks
+    )
 
 
 def _sum_of_items(fields: Fields) -> Check | None:
@@ -176,7 +190,7 @@ def _words_fit(words: str, total: Decimal, amount: str) -> Check | None:
 
 
 CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
-    "subtotal_plus_tax": _subtotal_plus_tax,
+    SUBTOTAL_PLUS_TAX: _subtotal_plus_tax,
     "sum_of_items": _sum_of_items,
     "item_amounts": _item_amounts,
     "id_check_digit": _id_check_digit,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.calibrated import MEASURED, ORIGIN, calibrated, is_placed
-from inkgate.fields.checks import run_checks
+from inkgate.fields.checks import SUBTOTAL_PLUS_TAX, run_checks, with_adjustments
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
 from inkgate.fields.codes.printed import MRZ_PRINTED
 from inkgate.fields.codes.propose import MRZ_CHECK, code_checks
@@ -24,6 +24,8 @@ from inkgate.fields.kinds.base import ParsedValue, parse, plain
 from inkgate.fields.lists import is_list, list_fields
 from inkgate.fields.rules.printed_items import printed_items
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.rules.sums import adjustments, sum_candidates
+from inkgate.fields.rules.totals import amounts_of
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.ticked import placed_marks, ticked
 from inkgate.fields.values import (
@@ -77,12 +79,15 @@ def answer(
     fields = {
         leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, least_confidence) for leaf in leaves
     }
-    items = printed_items(folded, PrintedPages.of(pages), schema, items_of(pages, schema)) if find_items else {}
+    printed = PrintedPages.of(pages)
+    items = printed_items(folded, printed, schema, items_of(pages, schema)) if find_items else {}
     fields |= dict(_item_fields(schema, items, least_confidence))
     for leaf in (each for each in schema.leaves if find_items and is_list(each)):
         fields |= dict(list_fields(folded, leaf, fields, least_confidence))
     of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if find_items else ()
     checks = (*run_checks(fields, schema.checks), *of_codes)
+    if any(check.code == SUBTOTAL_PLUS_TAX and not check.passed for check in checks):
+        checks = with_adjustments(checks, fields, adjustments(sum_candidates(printed, amounts_of(printed))))
     if REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)) is not None:
         checks = (*checks, missing)
     fields = {path: _checked(field, checks) for path, field in fields.items()}

@@ -76,7 +76,7 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         special = known.get(meant)
         if (best := own.get(leaf.path.removeprefix("/"))) is not None:
             others = [] if meant in _BY_PLACE | _SUMS else finder.find(leaf)
-            found[leaf.path] = [_proposal(each) for each in (best, *others)]
+            found[leaf.path] = [_proposal(each) for each in (*best, *others)]
             continue
         if special is not None and (meant in _SUMS or schema.name in _TYPES):
             proposal = _proposal(special)
@@ -97,11 +97,11 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
     return found
 
 
-def _of_invoice(printed: PrintedPages, known: Mapping[str, FieldCandidate]) -> dict[str, FieldCandidate]:
+def _of_invoice(printed: PrintedPages, known: Mapping[str, FieldCandidate]) -> dict[str, list[FieldCandidate]]:
     """What an invoice has by rules of its own. A company at the head of the page comes before that of its foot."""
     found = read_invoice(printed, known.get("total"))
     name = known.get("merchant_name")
-    if name is not None and name.score >= 1 and found.get("merchant_name", name).score <= OF_IMPRINT:
+    if name is not None and name.score >= 1 and found.get("merchant_name", [name])[0].score <= OF_IMPRINT:
         found.pop("merchant_name", None)
     return found
 

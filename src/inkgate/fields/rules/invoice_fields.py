@@ -15,6 +15,7 @@ from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.candidates import FieldCandidate, LabelWeight, candidates_of, weigh
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
+from inkgate.fields.rules.sums import find_sums, settled_total, sum_candidates
 from inkgate.fields.rules.totals import amounts_of, number_of
 
 _INVOICE: Final = r"(?:invoice|facture|rechnung|factuur|fattura|factura|fatura|faktura|bill)"
@@ -86,11 +87,15 @@ _FOOT_ROWS: Final = 12
 OF_IMPRINT: Final = 0.8
 """How sure the company of a foot is."""
 _WITH_CHECK, _WITHOUT_CHECK, _LABELLED, _SUMMED = 1.0, 0.85, 0.9, 0.96
+_DOUBTFUL: Final = 0.55
+"""Score of a total that may be another amount: it is flagged."""
 
 
-def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str, FieldCandidate]:
-    """The fields that were found, by name. `total`: of the document, if it is known."""
-    subtotal, tax = _parts_of(amounts_of(pages)[:_MOST_AMOUNTS], total)
+def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str, list[FieldCandidate]]:
+    """The fields that were found, by name, with what else they may be. `total`: of the document, if it is known."""
+    amounts = amounts_of(pages)[:_MOST_AMOUNTS]
+    totals, parts = _totals(pages, amounts, total)
+    subtotal, tax = parts or _parts_of(amounts, total)
     dates = candidates_of(pages, KINDS["date"])
     found = {
         "invoice_number": _number(pages),
@@ -103,7 +108,22 @@ def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str,
         "currency": _currency(pages),
         "merchant_name": _issuer(pages),
     }
-    return {name: candidate for name, candidate in found.items() if candidate is not None}
+    every = {name: [candidate] for name, candidate in found.items() if candidate is not None}
+    return every | ({"total": totals} if totals else {})
+
+
+def _totals(
+    pages: PrintedPages, amounts: Sequence[FieldCandidate], total: FieldCandidate | None
+) -> tuple[list[FieldCandidate], tuple[FieldCandidate, FieldCandidate] | None]:
+    """The total and what else it may be; and net amount and tax, where they make it."""
+    if total is None:
+        return [], None
+    candidates = sum_candidates(pages, amounts)
+    sums = find_sums(candidates)
+    if sums is not None:
+        return [replace(sums.gross, score=1.0)], (replace(sums.net, score=_SUMMED), replace(sums.tax, score=_SUMMED))
+    found, sure = settled_total(candidates, total)
+    return [replace(found[0], score=1.0 if sure else _DOUBTFUL), *found[1:]], None
 
 
 def _short(pages: PrintedPages) -> list[PrintedRow]:

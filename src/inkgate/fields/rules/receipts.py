@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from inkgate.fields.rules.amounts import find_subtotal, find_tax
 from inkgate.fields.rules.candidates import FieldCandidate
@@ -10,6 +11,7 @@ from inkgate.fields.rules.dates import find_date, find_time
 from inkgate.fields.rules.invoices import subtotal_and_tax
 from inkgate.fields.rules.parties import find_address, find_name, find_phone
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.rules.sums import find_sums, sum_candidates
 from inkgate.fields.rules.totals import amounts_of, find_total, number_of
 
 
@@ -26,6 +28,16 @@ def read_receipt(printed: PrintedPages) -> dict[str, FieldCandidate]:
     return found
 
 
+def _gross(
+    printed: PrintedPages, amounts: Sequence[FieldCandidate], total: FieldCandidate | None
+) -> FieldCandidate | None:
+    """The gross amount, if what was found as the total is the net amount that makes it with the tax."""
+    sums = None if total is None else find_sums(sum_candidates(printed, amounts))
+    if total is None or sums is None or number_of(sums.net) != number_of(total):
+        return total
+    return replace(sums.gross, score=total.score)
+
+
 def _adds_up(found: Mapping[str, FieldCandidate]) -> bool:
     subtotal, tax, total = (found.get(name) for name in ("subtotal", "tax", "total"))
     if subtotal is None or tax is None or total is None:
@@ -36,7 +48,7 @@ def _adds_up(found: Mapping[str, FieldCandidate]) -> bool:
 def _read(printed: PrintedPages) -> dict[str, FieldCandidate]:
     date = find_date(printed)
     amounts = amounts_of(printed)
-    total = find_total(printed, amounts)
+    total = _gross(printed, amounts, find_total(printed, amounts))
     tax = find_tax(amounts, total)
     found = {
         "merchant_name": find_name(printed) if amounts else None,

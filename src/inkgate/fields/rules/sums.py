@@ -1,0 +1,374 @@
+"""Which amounts of a paper are net, tax and gross: what their labels say, in seven languages, and what adds up."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum, auto
+from functools import lru_cache
+from itertools import combinations
+from typing import Final
+
+from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.base import ParsedValue
+from inkgate.fields.rules.candidates import FieldCandidate
+from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
+
+_LONGEST: Final = 120
+"""Characters of a label that are looked at, from its end."""
+_MOST_AMOUNTS: Final = 300
+"""Of a paper that are combined."""
+_MOST_ADDED: Final = 6
+"""Taxes, discounts and charges that are added up: all their subsets are tried."""
+_ROWS_ABOVE: Final = 12
+"""Rows between an amount and the head of its column."""
+_LEAST_SCORE: Final = 6.0
+"""Of net, tax and gross that decide: two of them are labelled, and the tax has a usual rate or the third a label, too."""
+_CENTS: Final = Decimal("0.02")
+_RATES: Final = tuple(
+    map(Decimal, ("2.1", "2.6", "3", "3.8", "4", "5", "5.5", "6", "7", "7.7", "8", "8.1", "9", "10", "12", "13", "14", "15", "16"))
+) + tuple(map(Decimal, range(17, 28)))
+"""Usual rates of a tax, in percent."""
+_RATE: Final = re.compile(r"(\d{1,2}(?:[.,]\d{1,2})?)\s?%")
+
+
+class Role(Enum):
+    """What an amount is by its label."""
+
+    NET = auto()
+    TAX = auto()
+    GROSS = auto()
+    TOTAL = auto()
+    """Of net or gross amounts; the label doesn't tell."""
+    DUE = auto()
+    PAID = auto()
+    DISCOUNT = auto()
+    CHARGE = auto()
+    NONE = auto()
+
+
+_TAX_WORD: Final = (
+    r"(?:tax(?:es)?|vat|gst|hst|pst|qst|sst|mwst|ust|\w*(?:umsatz|mehrwert)steuer\w*|\w*steuer(?:n|betrag)?"
+    r"|(?:mwst|ust|btw)-?\s?\w*(?:betrag|bedrag)|tva|iva|btw|moms|mva|impuestos?|impost[aeio]s?|impots?)"
+)
+_TAX: Final = re.compile(rf"\b{_TAX_WORD}\b|税")
+_NOT_TAX: Final = re.compile(r"\btax(?:able)? (?:invoice|period|date|point|id|no)\b|\b(?:vat|tax) ?(?:reg|id|no|number)\b")
+_BASE: Final = re.compile(r"\b(?:on|of|auf|von|sur|sobre|su|over|van|de)\s*(?:[€$£]|eur|usd|gbp)?\s*$")
+"""Behind the word for a tax: what it is computed from follows."""
+_DUE: Final = re.compile(
+    r"\b(?:(?:amount|balance|total|payment|sum|invoice|now)s? (?:now )?(?:due|payable|outstanding|owing|owed)|to pay|be paid"
+    r"|payable|outstanding|remaining|remainder|balance|zu (?:be)?zahlen\w*|(?:noch )?zahlbar\w*|zahl(?:ungs)?betrag"
+    r"|rest(?:betrag|zahlung|forderung|summe)?|offene?[rs]?|a (?:payer|regler|pagar)|(?:da|a) pagare"
+    r"|te (?:betalen|voldoen)|saldo|solde|reste|restante?|resto|pendiente|residuo|dovuto|openstaand\w*|em (?:falta|divida)"
+    r"|por (?:pagar|liquidar)|du)\b"
+)
+_CARRIED: Final = re.compile(r"\b(?:previous|prior|brought|last|vorig\w*|vorherig\w*|precedent\w*|anterior|vorige|ubertrag)\b")
+_PAID: Final = re.compile(
+    r"\b(?:deposits?|down ?payments?|pre-?pa(?:id|yments?)|paid|advance|payments?|\w*anzahlung\w*|abschlag\w*|vorauszahlung\w*"
+    r"|bereits|geleistet\w*|bezahlt|gezahlt|erhalten\w*|acomptes?|versee?s?|arrhes|paye|regle|anticip[oi]\w*|pagad[oa]s?|pagos?"
+    r"|acconto|acconti|versat[oi]|pagat[oi]|aanbetaling|voldaan|voorschot|betaald|reeds|vooruitbetaald|adiantamentos?|sinal"
+    r"|recebido|cash|tender\w*|visa|master\s?card|change|credits?|gutschrift)\b"
+)
+_DISCOUNT: Final = re.compile(
+    r"(?<!after )(?<!nach )(?<!apres )(?<!dopo )(?<!na )(?<!con )(?<!com )"
+    r"\b(?:dis[ck](?:ount)?s?|rebates?|vouchers?|coupons?|savings?|rabatt\w*|nachlass\w*|preisnachlass|skonto|remises?|rabais"
+    r"|ristournes?|escompte|reductions?|descuentos?|dto|bonificacion|sconti?o?|korting\w*|descontos?|abatimento)\b"
+)
+_CHARGE: Final = re.compile(
+    r"\b(?:shipping|freight|delivery|postage|handling|carriage|transport\w*|surcharge|service charge|fees?|versand\w*|fracht\w*"
+    r"|porto|liefer(?:ung|kosten)|zuschlag|frais|port|livraison|envios?|portes|gastos|spedizione|trasporto|spese"
+    r"|verzend\w*|bezorg\w*|vracht\w*|frete|entrega|expedicao|toeslag)\b"
+)
+_NET: Final = re.compile(
+    r"\b(?:nett?o?|net\w*betrag|netto\w*|sub[ -]?\s?tota[al]?l\w*|subtotale?|sub[ -]?totais|zwischensumme|sous[ -]?total"
+    r"|untaxed|taxable|taxfree|pre-?tax|warenwert|\w*imponib\w*|bases?|incidencia|i?liquido|grondslag|maatstaf"
+    r"|bemessungsgrundlage|steuerpflichtig\w*|ht|hors[ -]taxes?|hors[ -]tva|htva)\b|不含税|小计"
+)
+_GROSS: Final = re.compile(r"\b(?:gross|brutto\w*|\w+brutto|bruto|brut|lordo|ttc|toutes taxes(?: comprises)?|tvac|ivato)\b|价税合计")
+_INCLUDED: Final = re.compile(
+    r"\b(?:incl?|inclu\w*|inkl\w*|einschl\w*|compris\w*|inbegrepen|tvac)\b"
+    rf"|\b(?:con|com|mit|with|avec|met|after|nach|c/) ?(?:[\d.,]+ ?% ?)?{_TAX_WORD}\b"
+)
+_OF_WHICH: Final = re.compile(r"\b(?:davon|darin|dont|di cui|waarvan|of which|thereof|de los cuales|dos quais|enthalten\w*)\b")
+_EXCLUDED: Final = re.compile(
+    r"\b(?:excl?|exclu\w*|exkl\w*|esclus\w*|ex)\b"
+    rf"|\b(?:hors|ohne|sin|senza|sem|sans|zonder|before|without|w/?o|net of|antes d[eo]|prima d[ei]ll?|avant|vor|s/)"
+    rf" ?(?:[\w.,%]+ )?{_TAX_WORD}\b"
+)
+_PLUS: Final = re.compile(r"\b(?:zzgl|zuzuglich|plus|mas|piu|mais|add)\b|\+")
+_SUM: Final = re.compile(
+    r"\b(?:\w*total\w*|totale|totaal\w*|tot|\w*summe|suma|somma|somme|gesamt\w*|endbetrag|rechnungsbetrag|factuurbedrag|jumlah"
+    r"|(?:invoice|bill) amount|importe (?:de la )?factura|(?:valor|importo) (?:d[ao] )?fat\w+|montant (?:de la )?facture)\b"
+    r"|合计|总计|總計"
+)
+_AMOUNT_WORD: Final = re.compile(r"\b(?:amount|\w*betrag|bedrag|importe?|importo|valor|montant|price|preis)\b")
+_SPELLED: Final = re.compile(r"\b(\w)\.\s?(?=\w\b)")
+_LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
+_CURRENCY: Final = re.compile(r"\b(?:eur|usd|gbp|chf|brl|cad|aud|rm|myr|euros?|czk|pln|sek|nok|dkk)\b|[€$£¥%]", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def role_of(label: str) -> Role:
+    """What the label says of the amount behind it."""
+    text = _plain_label(label)
+    sums = _SUM.search(text)
+    taxed = _TAX.search(text)
+    included, excluded = _INCLUDED.search(text), _EXCLUDED.search(text)
+    if _DUE.search(text) and not _CARRIED.search(text) and not (taxed and not included and not excluded):
+        return Role.DUE
+    if _PAID.search(text):
+        return Role.PAID
+    if not sums and not _NET.search(text):
+        if _DISCOUNT.search(text):
+            return Role.DISCOUNT
+        if _CHARGE.search(text):
+            return Role.CHARGE
+    return _role_of_sum(text, taxed=bool(taxed), included=bool(included), excluded=bool(excluded))
+
+
+def _role_of_sum(text: str, *, taxed: bool, included: bool, excluded: bool) -> Role:
+    """Net, tax or gross."""
+    is_sum = bool(_SUM.search(text))
+    is_net, is_gross = bool(_NET.search(text)), bool(_GROSS.search(text))
+    named = is_sum or bool(_AMOUNT_WORD.search(text))
+    if taxed and _OF_WHICH.search(text):
+        return Role.TAX
+    if taxed and _BASE.search(text):
+        return Role.NET
+    if excluded or (is_net and not is_gross):
+        return Role.NET
+    if taxed and _PLUS.search(text) and not included:
+        return Role.TAX
+    if is_gross or (included and (named or not taxed)):
+        return Role.GROSS
+    if taxed:
+        return Role.TAX
+    return Role.TOTAL if is_sum else Role.NONE
+
+
+def _plain_label(label: str) -> str:
+    """In lower case, without accents, currencies, and dots in h.t. and i.v.a."""
+    text = "".join(c for c in unicodedata.normalize("NFKD", label[-_LONGEST:].casefold()) if not unicodedata.combining(c))
+    text = _NOT_TAX.sub(" ", _SPELLED.sub(r"\1", text.replace("’", "'")))
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class SumCandidate:
+    """An amount with its role. `rate`: of the tax in percent, as its label says; None without one."""
+
+    found: FieldCandidate
+    number: Decimal
+    role: Role
+    rate: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Net, tax and gross that add up.
+
+    Attributes:
+        tax: its text is the sum of the taxes where several are printed and their sum is not.
+        rank: of two, the one with the greater rank is the paper's: labelled as gross, larger, better labelled. Smaller ones
+            are of one of several rates.
+    """
+
+    net: FieldCandidate
+    tax: FieldCandidate
+    gross: FieldCandidate
+    rank: tuple[bool, Decimal, float]
+
+
+def sum_candidates(pages: PrintedPages, amounts: Sequence[FieldCandidate]) -> list[SumCandidate]:
+    """The amounts (rates are none) with what they are by the label left of them, or the head of their column."""
+    reader = _RoleReader(pages)
+    printed = [each for each in amounts if each.value is not None and each.value.unit != "%"]
+    return [reader.read(each) for each in printed[:_MOST_AMOUNTS]]
+
+
+class _RoleReader:
+    """Finds the labels of amounts."""
+
+    def __init__(self, pages: PrintedPages) -> None:
+        self._pages = pages
+        self._amounts: dict[tuple[int, int], list[ParsedValue]] = {}
+
+    def read(self, found: FieldCandidate) -> SumCandidate:
+        row = self._pages.rows[found.row]
+        at = next(place for place, cell in enumerate(row.cells) if cell.line in found.lines)
+        near, shared = self._near(row, at, found)
+        role = role_of(near)
+        several = shared or sum(len(self._in(row, cell)) for cell in row.cells) > 1
+        if not _is_word(near) or (several and role in {Role.TOTAL, Role.TAX, Role.NONE}):
+            head = role_of(self._head(row, at))
+            if head is not Role.NONE and (role is not Role.NONE or head is not Role.TOTAL or not _is_word(near)):
+                role = head
+            elif shared:
+                role = Role.NONE
+        rate = _RATE.search(near)
+        number = found.value.readings[0] if found.value else None
+        return SumCandidate(
+            found,
+            number if isinstance(number, Decimal) else Decimal(0),
+            role,
+            Decimal(rate[1].replace(",", ".")) if rate else None,
+        )
+
+    def _in(self, row: PrintedRow, cell: RowCell) -> list[ParsedValue]:
+        """The amounts in a cell; rates and whole numbers without a currency are none."""
+        key = (row.page, cell.line)
+        if key not in self._amounts:
+            values = KINDS["money"].find(cell.text)
+            self._amounts[key] = [each for each in values if each.unit != "%" and (each.decimals == 2 or each.unit)]
+        return self._amounts[key]
+
+    def _near(self, row: PrintedRow, at: int, found: FieldCandidate) -> tuple[str, bool]:
+        """What stands left of the amount, and whether another amount stands between them."""
+        cell, start = row.cells[at], found.value.start if found.value else 0
+        before = [each for each in self._in(row, cell) if each.end <= start]
+        text = cell.text[before[-1].end if before else 0 : start]
+        if _is_word(text) and (role_of(text) is not Role.NONE or at == 0 or before):
+            return text, False
+        if before:
+            return cell.text[: before[0].start], True
+        shared = False
+        for left in reversed(row.cells[:at]):
+            values = self._in(row, left)
+            shared = shared or bool(values)
+            text = f"{left.text[: values[0].start] if values else left.text} {text}"
+            if _is_word(text) and (role_of(text) is not Role.NONE or left is row.cells[0]):
+                break
+        return text, shared
+
+    def _head(self, row: PrintedRow, at: int) -> str:
+        """The text above the amount that is none itself; empty without one."""
+        cell = row.cells[at]
+        for number in range(row.number - 1, max(-1, row.number - 1 - _ROWS_ABOVE), -1):
+            above = self._pages.rows[number]
+            if above.page != row.page:
+                break
+            over = [each for each in above.cells if min(each.box[2], cell.box[2]) > max(each.box[0], cell.box[0])]
+            best = min(over, key=lambda each: abs(each.box[0] + each.box[2] - cell.box[0] - cell.box[2]), default=None)
+            if best is not None and not self._in(above, best) and _is_word(best.text):
+                return best.text
+            if best is not None and self._in(above, best) and _is_word(best.text):
+                break
+        return ""
+
+
+def _is_word(text: str) -> bool:
+    """Whether there are letters other than those of a currency."""
+    return _LETTERS.search(_CURRENCY.sub(" ", text)) is not None
+
+
+_OF_NET: Final = {Role.NET: 3.0, Role.TOTAL: 1.5, Role.NONE: 0.0}
+_OF_GROSS: Final = {Role.GROSS: 3.0, Role.TOTAL: 2.5, Role.DUE: 2.0, Role.NONE: 0.0}
+
+
+def find_sums(candidates: Sequence[SumCandidate]) -> Sums | None:
+    """Net, tax and gross that add up and are labelled so, the largest; None if no amounts do."""
+    nets: dict[Decimal, SumCandidate] = {}
+    for each in candidates:
+        if each.role in _OF_NET and each.number > 0:
+            kept = nets.get(each.number)
+            if kept is None or _OF_NET[each.role] > _OF_NET[kept.role]:
+                nets[each.number] = each
+    gross = [each for each in candidates if each.role in _OF_GROSS and each.number > 0]
+    taxes, shifts = list(_taxes(candidates)), [Decimal(0), *adjustments(candidates)]
+    best: Sums | None = None
+    for whole in gross:
+        for tax, share in taxes:
+            for shift in shifts:
+                net = nets.get(whole.number - tax.number - shift)
+                if net is None or net.found is whole.found or tax.number > net.number:
+                    continue
+                score = _OF_NET[net.role] + share + _OF_GROSS[whole.role]
+                score += 1.5 * _is_usual(net.number + shift, tax) - 1.0 * (shift != 0)
+                rank = (whole.role is not Role.NONE, whole.number, score)
+                if score >= _LEAST_SCORE and (best is None or rank > best.rank):
+                    best = Sums(net.found, tax.found, whole.found, rank)
+    return best
+
+
+def _taxes(candidates: Sequence[SumCandidate]) -> Iterator[tuple[SumCandidate, float]]:
+    """Taxes, and what speaks for each: single ones, and the sum of several."""
+    single = [each for each in candidates if each.role is Role.TAX and each.number > 0]
+    for each in single:
+        yield each, 3.0
+    apart = list({each.found.row: each for each in single}.values())[:_MOST_ADDED]
+    printed = {each.number for each in single}
+    for count in range(2, len(apart) + 1):
+        for chosen in combinations(apart, count):
+            number = sum((each.number for each in chosen), Decimal(0))
+            if number not in printed:
+                first = chosen[0].found
+                text = f"{number:.2f}"
+                yield SumCandidate(replace(first, text=text, value=None), number, Role.TAX), 2.5
+
+
+def _is_usual(net: Decimal, tax: SumCandidate) -> bool:
+    """Whether the tax has its printed rate, or, without one, a usual rate."""
+    rates = (tax.rate,) if tax.rate is not None else _RATES
+    return any(abs(net * rate / 100 - tax.number) <= _CENTS for rate in rates)
+
+
+def adjustments(candidates: Sequence[SumCandidate]) -> list[Decimal]:
+    """What discounts and charges may add to the net amount, each with its sign, or some of them together."""
+    discounts = [-abs(each.number) for each in candidates if each.role is Role.DISCOUNT]
+    charges = [abs(each.number) for each in candidates if each.role is Role.CHARGE]
+    parts = [*discounts, *charges][:_MOST_ADDED]
+    chosen = (each for count in range(1, len(parts) + 1) for each in combinations(parts, count))
+    return [number for number in dict.fromkeys(sum(each, Decimal(0)) for each in chosen) if number]
+
+
+def settled_total(candidates: Sequence[SumCandidate], total: FieldCandidate) -> tuple[list[FieldCandidate], bool]:
+    """The total of an invoice on which nothing adds up, and what else may be it; and whether it is sure.
+
+    Args:
+        candidates: all amounts.
+        total: what the labels alone speak for.
+    """
+    by_role: dict[Role, list[SumCandidate]] = {}
+    for each in candidates:
+        if each.number > 0:
+            by_role.setdefault(each.role, []).append(each)
+    own = next((each for each in candidates if _place(each.found) == _place(total)), None)
+    taxes = by_role.get(Role.TAX, [])
+    ranked = [each for role in (Role.GROSS, Role.TOTAL, Role.DUE) for each in reversed(by_role.get(role, []))]
+    if own is not None and own.role in {Role.NET, Role.TAX, Role.PAID, Role.DISCOUNT, Role.CHARGE}:
+        best = ranked[0] if ranked else own
+    else:
+        best = own or (ranked[0] if ranked else None)
+    if best is None:
+        return [total], True
+    best = _before_deposit(best, by_role)
+    others = {each.number: each.found for each in ranked if each.number != best.number}
+    whole = {each.number for each in by_role.get(Role.GROSS, [])} or {each.number for each in by_role.get(Role.TOTAL, [])}
+    sure = best.role is not Role.NET and not (whole - {best.number} and best.number not in whole)
+    if taxes and not any(each.number == best.number for each in by_role.get(Role.GROSS, [])):
+        sure = sure and any(_is_included(best.number, tax) for tax in taxes)
+    return [best.found, *others.values()], sure
+
+
+def _place(found: FieldCandidate) -> tuple[int, tuple[int, ...], ParsedValue | None]:
+    return found.row, found.lines, found.value
+
+
+def _before_deposit(best: SumCandidate, by_role: Mapping[Role, Sequence[SumCandidate]]) -> SumCandidate:
+    """The total of which a deposit leaves what is due, if that was taken for the total."""
+    paid = [each.number for each in by_role.get(Role.PAID, [])]
+    for role in (Role.GROSS, Role.TOTAL):
+        for each in by_role.get(role, []):
+            if best.role in {Role.DUE, Role.NONE} and any(each.number - part == best.number for part in paid):
+                return each
+    return best
+
+
+def _is_included(whole: Decimal, tax: SumCandidate) -> bool:
+    """Whether the amount has the tax in it, by the tax's rate."""
+    rates = (tax.rate,) if tax.rate is not None else _RATES
+    inside = any(abs(whole * rate / (100 + rate) - tax.number) <= _CENTS for rate in rates)
+    return inside and not any(abs(whole * rate / 100 - tax.number) <= _CENTS for rate in rates)
