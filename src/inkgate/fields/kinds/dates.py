@@ -29,7 +29,8 @@ _MONTH = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
 _YEAR = r"(?P<year>(?:19|20)\d\d|'?\d\d)"
 _FULL_YEAR = r"(?P<year>(?:19|20)\d\d)"
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
-_BEFORE, _BEHIND = r"(?<![\w/.-])", r"(?![^\WT]|T(?!\d)|/)(?![.-]\d)"
+_BEFORE, _BEHIND = r"(?:(?<![\w/.-])|(?<=\d{3}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.))", r"(?![^\WT]|T(?!\d)|/(?!\w{4}))(?![.-]\d)"
+"""A slash parts the date from a number beside it: 80101911/26.06.2025."""
 _WRITTEN = (
     rf"{_FULL_YEAR}\s?(?P<mark>[-/.])\s?(?P<month>0?[1-9]|1[0-2])\s?(?P=mark)\s?{_DAY}(?=T\d|\b)",
     rf"{_DAY}(?:st|nd|rd|th|\.)?\s?[-/.,]?\s?(?P<name>{_MONTH})\.?\s?[-/.,']?\s?{_YEAR}",
@@ -48,7 +49,8 @@ _PATTERNS = (
     re.compile(r"(?<!\d)(?P<year>20\d\d|19\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"),
 )
 _NUMBERS = re.compile(
-    r"(?<![\w/.-])(?P<a>\d{1,2})\s?(?:,(?=/))?(?P<mark>[-/.])\s?(?P<b>\d{1,2})\s?(?P=mark)\s?(?P<year>(?:19|20)\d\d|\d\d)(?![\w/])(?![.-]\d)"
+    rf"{_BEFORE}(?P<a>\d{{1,2}})\s?(?:,(?=/))?(?P<mark>[-/.])\s?(?P<b>\d{{1,2}})\s?(?P=mark)\s?"
+    r"(?P<year>(?:19|20)\d\d|\d\d)(?!\w|/(?!\w{4}))(?![.-]\d)"
 )
 _CENTURY = 70
 """Years of two digits below this are of the 2000s."""
@@ -78,13 +80,19 @@ def _all(text: str) -> Iterator[ParsedValue]:
             part = match.groupdict()
             month = int(part["month"]) if "month" in part else _MONTH_OF[part["name"].lower()]
             days = _days(part["year"], [(month, int(part["day"]))])
-            if days:
+            if days and _stands_alone(text, match):
                 yield ParsedValue(days, match.start(), match.end())
     for match in _NUMBERS.finditer(text):
         first, second = int(match["a"]), int(match["b"])
         days = _days(match["year"], [(second, first), (first, second)])
-        if days:
+        if days and _stands_alone(text, match):
             yield ParsedValue(days, match.start(), match.end())
+
+
+def _stands_alone(text: str, match: re.Match[str]) -> bool:
+    """Whether a slash beside the date parts it from another value: then its year has four digits."""
+    beside = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
+    return "/" not in beside or len(match["year"]) == len("2025")
 
 
 def _days(year: str, months_and_days: list[tuple[int, int]]) -> tuple[date, ...]:

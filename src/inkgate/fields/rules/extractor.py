@@ -11,7 +11,7 @@ from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
 from inkgate.fields.rules.form_fields import FormReader
 from inkgate.fields.rules.invoice_fields import OF_IMPRINT, read_invoice
-from inkgate.fields.rules.invoices import read_invoice_head
+from inkgate.fields.rules.invoices import number_in, read_invoice_head
 from inkgate.fields.rules.labelled import LabelFinder
 from inkgate.fields.rules.receipts import read_receipt
 from inkgate.fields.rules.rows import PrintedPages
@@ -37,7 +37,7 @@ _MEANT: Final = {
 """Names of other schemas for the same fields."""
 _SUMS: Final = frozenset({"total", "subtotal", "tax"})
 """Their labels alone don't tell: a summary by tax rate has totals too."""
-_INVOICE: Final = "invoice"
+_INVOICE, _NUMBER = "invoice", "invoice_number"
 _SELF_EVIDENT: Final = frozenset({"iban", "vat_id"})
 """Kinds whose values need no label."""
 _BY_PLACE: Final = frozenset({"merchant_name", "merchant_address"})
@@ -75,7 +75,7 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         meant = _MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1]), "")
         special = known.get(meant)
         if (best := own.get(leaf.path.removeprefix("/"))) is not None:
-            others = [] if meant in _BY_PLACE | _SUMS else finder.find(leaf)
+            others = [] if meant in _BY_PLACE | _SUMS | {_NUMBER} else finder.find(leaf)
             found[leaf.path] = [_proposal(each) for each in (*best, *others)]
             continue
         if special is not None and (meant in _SUMS or schema.name in _TYPES):
@@ -88,7 +88,9 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
             continue
         found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
         name = leaf.path.removeprefix("/")
-        if not found[leaf.path] and name == "invoice_number" and name in head:
+        if schema.name == _INVOICE and name == _NUMBER:
+            found[leaf.path] = [each for each in found[leaf.path] if number_in(each.text) == each.text]
+        if not found[leaf.path] and name == _NUMBER and name in head:
             found[leaf.path] = [_proposal(head[name])]
         elif not found[leaf.path] and leaf.kind in _SELF_EVIDENT:
             found[leaf.path] = [_proposal(each) for each in candidates_of(printed, KINDS[leaf.kind])[:1]]

@@ -13,38 +13,38 @@ from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import ParsedValue
-from inkgate.fields.rules.candidates import FieldCandidate, LabelWeight, candidates_of, weigh
+from inkgate.fields.rules.candidates import FieldCandidate, LabelReader, LabelWeight, candidates_of, is_word, weigh
+from inkgate.fields.rules.invoices import INVOICE_WORD, LONGEST_ROW, find_number
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 from inkgate.fields.rules.sums import find_sums, settled_total, sum_candidates
 from inkgate.fields.rules.totals import amounts_of, number_of
 
-_INVOICE: Final = r"(?:invoice|facture|rechnung|factuur|fattura|factura|fatura|faktura|bill)"
-_TITLE: Final = re.compile(rf"^\W*(.{{3,60}}?)\W+(?:tax\s+)?{_INVOICE}\W*$", re.IGNORECASE)
+_TITLE: Final = re.compile(rf"^\W*(.{{3,60}}?)\W+(?:tax\s+)?{INVOICE_WORD}\W*$", re.IGNORECASE)
 """A row with a name and the word for an invoice, and nothing else."""
-_NUMBER: Final = re.compile(
-    rf"\b{_INVOICE}s?\s?-?\s?(?:number|num\b|no\b|nr\b|n[°ºo]|id\b|ref\w*|nummer|num[eé]ro|n[uú]mero|#)"
-    r"[\s.:#°º]{0,6}(?P<value>[A-Z0-9][\w/.-]{2,40})",
-    re.IGNORECASE,
-)
 _DIGIT: Final = re.compile(r"\d")
-_LONGEST_ROW: Final = 300
-"""In characters. Longer rows are paragraphs."""
 _DATE: Final = tuple(
     LabelWeight.of(pattern, weight)
     for pattern, weight in (
-        (rf"{_INVOICE}.{{0,20}}(?:dat[eu]|fecha|\bdu\b|\bvom\b|\bdel\b)|(?:dat[eu]m?|fecha).{{0,12}}{_INVOICE}", 4.0),
-        (rf"{_INVOICE}|issued?|émission|ausgestellt", 1.5),
-        (r"dat[eu]|datum|fecha|\bdu\b|\bvom\b|日期", 1.0),
+        (rf"{INVOICE_WORD}.{{0,20}}(?:dat[aeu]|fecha|\bdu\b|\bvom\b|\bdel\b)|(?:dat[aeu]m?|fecha).{{0,12}}{INVOICE_WORD}", 4.0),
+        (rf"{INVOICE_WORD}|issued?|[eé]miss|emisi[oó]n|emess|ausgestellt|ausstellung|uitgifte|beleg", 1.5),
+        (r"dat[aeu]|datum|fecha|\bdu\b|\bvom\b|日期", 1.0),
         (
-            r"order|bestel|commande|pedido|auftrag|liefer|deliver|livraison|ship|versand|print|birth|period|leistung",
+            r"order|bestel|commande|pedido|auftrag|ordin|encomenda|liefer|lever|deliver|livraison|consegna|entrega|ship|versand|envio"
+            r"|print|birth|period|leistung",
             -3.0,
         ),
-        (r"\bdue\b|limite|échéance|fällig|verval|scadenza|vencimiento|pay|until|bis\b|jusqu|expir|valid", -4.0),
+        (
+            r"\bdue\b|limite|[eé]ch[eé]ance|f[aä]llig|verval|scadenza|venc(?:imi?ento|e\b)|pay|until|bis\b|jusqu|expir|valid"
+            r"|betalen|paga[rt]|r[eé]gl|uiterlijk|zahl",
+            -4.0,
+        ),
     )
 )
+_DATE_LABEL: Final = 60
+"""Characters before a date that are its label."""
 _DUE: Final = re.compile(
-    r"\bdue\b|pay(?:able|ment)?\s+(?:by|before|until)|limite de paiement|échéance|fällig|zahlbar bis|vervaldatum"
-    r"|uiterlijk|scadenza|vencimiento|到期",
+    r"\bdue\b|pay(?:able|ment)?\s+(?:by|before|until)|limite de paiement|[eé]ch[eé]ance|f[aä]llig|zahlbar bis|vervaldatum"
+    r"|uiterlijk|betalen (?:voor|v[oó]or)|scadenza|vencimi?ento|[àa] r[eé]gler|到期",
     re.IGNORECASE,
 )
 _NET: Final = re.compile(
@@ -96,9 +96,9 @@ def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str,
     amounts = amounts_of(pages)[:_MOST_AMOUNTS]
     totals, parts = _totals(pages, amounts, total)
     subtotal, tax = parts or _parts_of(amounts, total)
-    dates = candidates_of(pages, KINDS["date"])
+    dates = _dates(pages)
     found = {
-        "invoice_number": _number(pages),
+        "invoice_number": find_number(pages),
         "date": _best_date(dates),
         "due_date": _due_date(dates),
         "subtotal": subtotal,
@@ -127,7 +127,7 @@ def _totals(
 
 
 def _short(pages: PrintedPages) -> list[PrintedRow]:
-    return [row for row in pages.rows if len(row.text) <= _LONGEST_ROW]
+    return [row for row in pages.rows if len(row.text) <= LONGEST_ROW]
 
 
 def _in_row(row: PrintedRow, text: str, score: float, label: str = "") -> FieldCandidate:
@@ -137,24 +137,33 @@ def _in_row(row: PrintedRow, text: str, score: float, label: str = "") -> FieldC
     return FieldCandidate(text, row.page, row.number, lines or row.lines, label, None, score)
 
 
-def _number(pages: PrintedPages) -> FieldCandidate | None:
-    """What stands behind `Invoice no`, with a digit in it; of several the first."""
-    for row in _short(pages):
-        match = _NUMBER.search(row.text)
-        if match and _DIGIT.search(match["value"]) and not KINDS["date"].find(match["value"]):
-            return _in_row(row, match["value"].rstrip(".-"), _SUMMED, row.text[: match.start("value")].strip())
-    return None
+def _dates(pages: PrintedPages) -> list[FieldCandidate]:
+    """All dates, each with the label nearest to it."""
+    reader = LabelReader(pages, KINDS["date"].find)
+    return [replace(each, label=_label(reader, each)) for each in candidates_of(pages, KINDS["date"])]
+
+
+def _label(reader: LabelReader, date: FieldCandidate) -> str:
+    near, _ = reader.near(date, _names_date)
+    if _names_date(near) or not is_word(near):
+        return near.strip() if is_word(near) else reader.head(date) or date.label
+    head = reader.head(date)
+    return head if _names_date(head) else near.strip()
+
+
+def _names_date(label: str) -> bool:
+    return any(each.pattern.search(label[-_DATE_LABEL:]) for each in _DATE)
 
 
 def _best_date(dates: Sequence[FieldCandidate]) -> FieldCandidate | None:
     """The best labelled date; without a label that speaks for it, none."""
-    scored = [replace(each, score=weigh(each.label[-60:], _DATE)) for each in dates]
+    scored = [replace(each, score=weigh(each.label[-_DATE_LABEL:], _DATE)) for each in dates]
     best = max(scored, key=lambda each: (each.score, -each.row), default=None)
     return None if best is None or best.score < 1.0 else replace(best, score=0.97 if best.score >= 4 else _LABELLED)
 
 
 def _due_date(dates: Sequence[FieldCandidate]) -> FieldCandidate | None:
-    due = next((each for each in dates if _DUE.search(each.label[-60:])), None)
+    due = next((each for each in dates if _DUE.search(each.label[-_DATE_LABEL:])), None)
     return None if due is None else replace(due, score=_LABELLED)
 
 
@@ -240,13 +249,13 @@ def _issuer(pages: PrintedPages) -> FieldCandidate | None:
     rows = _short(pages)
     for row in rows:
         for cell in row.cells:
-            match = _SELLER.match(cell.text[:_LONGEST_ROW])
+            match = _SELLER.match(cell.text[:LONGEST_ROW])
             if match:
                 return _in_row(row, match["value"].strip(" ,.;"), _WITHOUT_CHECK, cell.text[: match.start("value")])
     everything = fold(" ".join(row.text for row in rows))
     for row in rows[:_HEAD_ROWS]:
         for cell in row.cells:
-            match = _TITLE.match(cell.text[:_LONGEST_ROW])
+            match = _TITLE.match(cell.text[:LONGEST_ROW])
             if match and not _DIGIT.search(match[1]) and everything.count(fold(match[1])) > 1:
                 return _in_row(row, match[1], _WITHOUT_CHECK)
     return _of_imprint(pages, rows)

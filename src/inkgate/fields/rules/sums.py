@@ -14,8 +14,8 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ParsedValue
-from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
+from inkgate.fields.rules.candidates import FieldCandidate, LabelReader, is_word
+from inkgate.fields.rules.rows import PrintedPages
 
 _LONGEST: Final = 120
 """Characters of a label that are looked at, from its end."""
@@ -23,8 +23,6 @@ _MOST_AMOUNTS: Final = 300
 """Of a paper that are combined."""
 _MOST_ADDED: Final = 6
 """Taxes, discounts and charges that are added up: all their subsets are tried."""
-_ROWS_ABOVE: Final = 12
-"""Rows between an amount and the head of its column."""
 _LEAST_SCORE: Final = 6.0
 """Of net, tax and gross that decide: two of them are labelled, and the tax has a usual rate or the third a label, too."""
 _CENTS: Final = Decimal("0.02")
@@ -51,8 +49,8 @@ class Role(Enum):
 
 
 _TAX_WORD: Final = (
-    r"(?:tax(?:es)?|vat|gst|hst|pst|qst|sst|mwst|ust|\w*(?:umsatz|mehrwert)steuer\w*|\w*steuer(?:n|betrag)?"
-    r"|(?:mwst|ust|btw)-?\s?\w*(?:betrag|bedrag)|tva|iva|btw|moms|mva|impuestos?|impost[aeio]s?|impots?)"
+    r"(?:tax(?:es)?|vat|gst|hst|pst|qst|sst|mwst|ust|(?!steuer(?:n(?:umme)?r|satz|frei|pflicht|id))\w*steuer\w*"
+    r"|(?:mwst|ust|btw)-?\s?\w*(?:betrag|bedrag)|tva|iva|btw|moms|mva|impuestos?|tass[ae]|impost[aeio]s?|impots?)"
 )
 _TAX: Final = re.compile(rf"\b{_TAX_WORD}\b|税")
 _NOT_TAX: Final = re.compile(r"\btax(?:able)? (?:invoice|period|date|point|id|no)\b|\b(?:vat|tax) ?(?:reg|id|no|number)\b")
@@ -61,13 +59,13 @@ _BASE: Final = re.compile(r"\b(?:on|of|auf|von|sur|sobre|su|over|van|de)\s*(?:[�
 _DUE: Final = re.compile(
     r"\b(?:(?:amount|balance|total|payment|sum|invoice|now)s? (?:now )?(?:due|payable|outstanding|owing|owed)|to pay|be paid"
     r"|payable|outstanding|remaining|remainder|balance|zu (?:be)?zahlen\w*|(?:noch )?zahlbar\w*|zahl(?:ungs)?betrag"
-    r"|rest(?:betrag|zahlung|forderung|summe)?|offene?[rs]?|a (?:payer|regler|pagar)|(?:da|a) pagare"
+    r"|rest(?:betrag|zahlung|forderung|summe)?|offene?[rs]?|fallig\w*|a (?:payer|regler|pagar)|(?:da|a) pagare"
     r"|te (?:betalen|voldoen)|saldo|solde|reste|restante?|resto|pendiente|residuo|dovuto|openstaand\w*|em (?:falta|divida)"
     r"|por (?:pagar|liquidar)|du)\b"
 )
 _CARRIED: Final = re.compile(r"\b(?:previous|prior|brought|last|vorig\w*|vorherig\w*|precedent\w*|anterior|vorige|ubertrag)\b")
 _PAID: Final = re.compile(
-    r"\b(?:deposits?|down ?payments?|pre-?pa(?:id|yments?)|paid|advance|payments?|\w*anzahlung\w*|abschlag\w*|vorauszahlung\w*"
+    r"\b(?:depos[ií]t\w*|down ?payments?|pre-?pa(?:id|yments?)|paid|advance|payments?|\w*zahlung(?:en)?|abschlag\w*"
     r"|bereits|geleistet\w*|bezahlt|gezahlt|erhalten\w*|acomptes?|versee?s?|arrhes|paye|regle|anticip[oi]\w*|pagad[oa]s?|pagos?"
     r"|acconto|acconti|versat[oi]|pagat[oi]|aanbetaling|voldaan|voorschot|betaald|reeds|vooruitbetaald|adiantamentos?|sinal"
     r"|recebido|cash|tender\w*|visa|master\s?card|change|credits?|gutschrift)\b"
@@ -106,8 +104,6 @@ _SUM: Final = re.compile(
 )
 _AMOUNT_WORD: Final = re.compile(r"\b(?:amount|\w*betrag|bedrag|importe?|importo|valor|montant|price|preis)\b")
 _SPELLED: Final = re.compile(r"\b(\w)\.\s?(?=\w\b)")
-_LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
-_CURRENCY: Final = re.compile(r"\b(?:eur|usd|gbp|chf|brl|cad|aud|rm|myr|euros?|czk|pln|sek|nok|dkk)\b|[€$£¥%]", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -184,84 +180,38 @@ class Sums:
 
 def sum_candidates(pages: PrintedPages, amounts: Sequence[FieldCandidate]) -> list[SumCandidate]:
     """The amounts (rates are none) with what they are by the label left of them, or the head of their column."""
-    reader = _RoleReader(pages)
+    reader = LabelReader(pages, _amounts_in)
     printed = [each for each in amounts if each.value is not None and each.value.unit != "%"]
-    return [reader.read(each) for each in printed[:_MOST_AMOUNTS]]
+    return [_read_role(reader, each) for each in printed[:_MOST_AMOUNTS]]
 
 
-class _RoleReader:
-    """Finds the labels of amounts."""
-
-    def __init__(self, pages: PrintedPages) -> None:
-        self._pages = pages
-        self._amounts: dict[tuple[int, int], list[ParsedValue]] = {}
-
-    def read(self, found: FieldCandidate) -> SumCandidate:
-        row = self._pages.rows[found.row]
-        at = next(place for place, cell in enumerate(row.cells) if cell.line in found.lines)
-        near, shared = self._near(row, at, found)
-        role = role_of(near)
-        several = shared or sum(len(self._in(row, cell)) for cell in row.cells) > 1
-        if not _is_word(near) or (several and role in {Role.TOTAL, Role.TAX, Role.NONE}):
-            head = role_of(self._head(row, at))
-            if head is not Role.NONE and (role is not Role.NONE or head is not Role.TOTAL or not _is_word(near)):
-                role = head
-            elif shared:
-                role = Role.NONE
-        rate = _RATE.search(near)
-        number = found.value.readings[0] if found.value else None
-        return SumCandidate(
-            found,
-            number if isinstance(number, Decimal) else Decimal(0),
-            role,
-            Decimal(rate[1].replace(",", ".")) if rate else None,
-        )
-
-    def _in(self, row: PrintedRow, cell: RowCell) -> list[ParsedValue]:
-        """The amounts in a cell; rates and whole numbers without a currency are none."""
-        key = (row.page, cell.line)
-        if key not in self._amounts:
-            values = KINDS["money"].find(cell.text)
-            self._amounts[key] = [each for each in values if each.unit != "%" and (each.decimals == 2 or each.unit)]
-        return self._amounts[key]
-
-    def _near(self, row: PrintedRow, at: int, found: FieldCandidate) -> tuple[str, bool]:
-        """What stands left of the amount, and whether another amount stands between them."""
-        cell, start = row.cells[at], found.value.start if found.value else 0
-        before = [each for each in self._in(row, cell) if each.end <= start]
-        text = cell.text[before[-1].end if before else 0 : start]
-        if _is_word(text) and (role_of(text) is not Role.NONE or at == 0 or before):
-            return text, False
-        if before:
-            return cell.text[: before[0].start], True
-        shared = False
-        for left in reversed(row.cells[:at]):
-            values = self._in(row, left)
-            shared = shared or bool(values)
-            text = f"{left.text[: values[0].start] if values else left.text} {text}"
-            if _is_word(text) and (role_of(text) is not Role.NONE or left is row.cells[0]):
-                break
-        return text, shared
-
-    def _head(self, row: PrintedRow, at: int) -> str:
-        """The text above the amount that is none itself; empty without one."""
-        cell = row.cells[at]
-        for number in range(row.number - 1, max(-1, row.number - 1 - _ROWS_ABOVE), -1):
-            above = self._pages.rows[number]
-            if above.page != row.page:
-                break
-            over = [each for each in above.cells if min(each.box[2], cell.box[2]) > max(each.box[0], cell.box[0])]
-            best = min(over, key=lambda each: abs(each.box[0] + each.box[2] - cell.box[0] - cell.box[2]), default=None)
-            if best is not None and not self._in(above, best) and _is_word(best.text):
-                return best.text
-            if best is not None and self._in(above, best) and _is_word(best.text):
-                break
-        return ""
+def _amounts_in(text: str) -> list[ParsedValue]:
+    """The amounts in a text; rates and whole numbers without a currency are none."""
+    return [each for each in KINDS["money"].find(text) if each.unit != "%" and (each.decimals == 2 or each.unit)]
 
 
-def _is_word(text: str) -> bool:
-    """Whether there are letters other than those of a currency."""
-    return _LETTERS.search(_CURRENCY.sub(" ", text)) is not None
+def _tells(label: str) -> bool:
+    return role_of(label) is not Role.NONE
+
+
+def _read_role(reader: LabelReader, found: FieldCandidate) -> SumCandidate:
+    """The amount with its role."""
+    near, shared = reader.near(found, _tells)
+    role, head = role_of(near), Role.NONE
+    if not is_word(near) or (role in {Role.TOTAL, Role.TAX, Role.NONE} and (shared or reader.values_beside(found))):
+        head = role_of(reader.head(found))
+        if head is not Role.NONE and (role is not Role.NONE or head is not Role.TOTAL or not is_word(near)):
+            role = head
+        elif shared:
+            role = Role.NONE
+    rate = _RATE.search(near)
+    number = found.value.readings[0] if found.value else None
+    return SumCandidate(
+        found,
+        number if isinstance(number, Decimal) else Decimal(0),
+        role,
+        Decimal(rate[1].replace(",", ".")) if rate else None,
+    )
 
 
 _OF_NET: Final = {Role.NET: 3.0, Role.TOTAL: 1.5, Role.NONE: 0.0}
