@@ -1,4 +1,4 @@
-"""Invoices as XML inside PDFs: Factur-X, ZUGFeRD and XRechnung (UN/CEFACT's Cross Industry Invoice, or UBL).
+"""Invoices as XML inside PDFs: Factur-X, ZUGFeRD 1 and 2, and XRechnung (UN/CEFACT's Cross Industry Invoice, or UBL).
 
 Files come from anybody: those with a document type declaration, whose entities may grow without bound, are not read.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
 
 NAMES: Final = frozenset({"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml", "order-x.xml"})
@@ -17,14 +17,8 @@ MOST_BYTES: Final = 2_000_000
 _LONGEST_VALUE: Final = 500
 _DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})")
 _PARTY: Final = "{*}Party"
-_CII: Final = {
-    "number": "{*}ExchangedDocument/{*}ID",
-    "date": "{*}ExchangedDocument/{*}IssueDateTime/{*}DateTimeString",
-    "payee_name": "{*}SupplyChainTradeTransaction/{*}ApplicableHeaderTradeAgreement/{*}SellerTradeParty/{*}Name",
-    "payer_name": "{*}SupplyChainTradeTransaction/{*}ApplicableHeaderTradeAgreement/{*}BuyerTradeParty/{*}Name",
-}
-_CII_SETTLEMENT: Final = "{*}SupplyChainTradeTransaction/{*}ApplicableHeaderTradeSettlement/"
-_CII_SUMS: Final = _CII_SETTLEMENT + "{*}SpecifiedTradeSettlementHeaderMonetarySummation/"
+_CII_DOCUMENT: Final = {"number": "{*}ID", "date": "{*}IssueDateTime/{*}DateTimeString"}
+_CII_OF_AGREEMENT: Final = {"payee_name": "{*}SellerTradeParty/{*}Name", "payer_name": "{*}BuyerTradeParty/{*}Name"}
 _CII_OF_SETTLEMENT: Final = {
     "currency": "{*}InvoiceCurrencyCode",
     "reference": "{*}PaymentReference",
@@ -32,6 +26,35 @@ _CII_OF_SETTLEMENT: Final = {
     "iban": "{*}SpecifiedTradeSettlementPaymentMeans/{*}PayeePartyCreditorFinancialAccount/{*}IBANID",
 }
 _CII_OF_SUMS: Final = {"amount": "TaxBasisTotalAmount", "tax": "TaxTotalAmount", "total": "GrandTotalAmount"}
+
+
+class _Names(NamedTuple):
+    """How a version of the Cross Industry Invoice calls its parts."""
+
+    document: str
+    transaction: str
+    agreement: str
+    settlement: str
+    sums: str
+
+
+_CII: Final = {
+    "CrossIndustryInvoice": _Names(
+        "ExchangedDocument",
+        "SupplyChainTradeTransaction",
+        "ApplicableHeaderTradeAgreement",
+        "ApplicableHeaderTradeSettlement",
+        "SpecifiedTradeSettlementHeaderMonetarySummation",
+    ),
+    "CrossIndustryDocument": _Names(  # ZUGFeRD 1
+        "HeaderExchangedDocument",
+        "SpecifiedSupplyChainTradeTransaction",
+        "ApplicableSupplyChainTradeAgreement",
+        "ApplicableSupplyChainTradeSettlement",
+        "SpecifiedTradeSettlementMonetarySummation",
+    ),
+}
+"""By the name of the root."""
 _UBL: Final = {
     "number": "{*}ID",
     "date": "{*}IssueDate",
@@ -42,6 +65,8 @@ _UBL: Final = {
     "vat_id": "{*}AccountingSupplierParty/{*}Party/{*}PartyTaxScheme/{*}CompanyID",
     "iban": "{*}PaymentMeans/{*}PayeeFinancialAccount/{*}ID",
     "reference": "{*}PaymentMeans/{*}PaymentID",
+}
+_UBL_SUMS: Final = {
     "amount": "{*}LegalMonetaryTotal/{*}TaxExclusiveAmount",
     "tax": "{*}TaxTotal/{*}TaxAmount",
     "total": "{*}LegalMonetaryTotal/{*}TaxInclusiveAmount",
@@ -60,17 +85,22 @@ def read_invoice_xml(data: bytes) -> Mapping[str, str]:
     except (ET.ParseError, LookupError, ValueError):  # the latter two of encodings that it does not know
         return {}
     name = root.tag.rpartition("}")[2]
-    found = _of_cii(root) if name == "CrossIndustryInvoice" else _of_ubl(root) if name == "Invoice" else {}
+    found = _of_cii(root, _CII[name]) if name in _CII else _of_ubl(root) if name == "Invoice" else {}
     values = {key: _value(key, text.strip()) for key, text in found.items() if text and len(text) <= _LONGEST_VALUE}
     return {key: value for key, value in values.items() if value}
 
 
-def _of_cii(root: ET.Element) -> dict[str, str | None]:
-    found = {name: root.findtext(path) for name, path in _CII.items()}
-    found |= {name: root.findtext(_CII_SETTLEMENT + path) for name, path in _CII_OF_SETTLEMENT.items()}
-    found |= {name: root.findtext(f"{_CII_SUMS}{{*}}{tag}") for name, tag in _CII_OF_SUMS.items()}
-    seller = "{*}SupplyChainTradeTransaction/{*}ApplicableHeaderTradeAgreement/{*}SellerTradeParty/"
-    for each in root.iterfind(seller + "{*}SpecifiedTaxRegistration/{*}ID"):
+def _of_cii(root: ET.Element, names: _Names) -> dict[str, str | None]:
+    transaction = f"{{*}}{names.transaction}/{{*}}"
+    parts = (
+        (_CII_DOCUMENT, f"{{*}}{names.document}/"),
+        (_CII_OF_AGREEMENT, f"{transaction}{names.agreement}/"),
+        (_CII_OF_SETTLEMENT, f"{transaction}{names.settlement}/"),
+    )
+    found = {name: root.findtext(start + path) for paths, start in parts for name, path in paths.items()}
+    sums = f"{transaction}{names.settlement}/{{*}}{names.sums}/{{*}}"
+    found |= {name: _amount(root, sums + tag, found["currency"]) for name, tag in _CII_OF_SUMS.items()}
+    for each in root.iterfind(f"{transaction}{names.agreement}/{{*}}SellerTradeParty/{{*}}SpecifiedTaxRegistration/{{*}}ID"):
         if each.get("schemeID") == "VA":
             found["vat_id"] = each.text
     return found
@@ -78,9 +108,17 @@ def _of_cii(root: ET.Element) -> dict[str, str | None]:
 
 def _of_ubl(root: ET.Element) -> dict[str, str | None]:
     found = {name: root.findtext(path) for name, path in _UBL.items()}
+    found |= {name: _amount(root, path, found["currency"]) for name, path in _UBL_SUMS.items()}
     for name, party in {"payee_name": "Supplier", "payer_name": "Customer"}.items():
         found[name] = found[name] or root.findtext(f"{{*}}Accounting{party}Party/{_PARTY}/{{*}}PartyName/{{*}}Name")
     return found
+
+
+def _amount(root: ET.Element, path: str, currency: str | None) -> str | None:
+    """The amount in the currency of the invoice: the tax may also be told in that of the tax office."""
+    wanted = (currency or "").strip()
+    found = [(each.get("currencyID", wanted), each.text) for each in root.iterfind(path)]
+    return next((text for own, text in found if own == wanted or not wanted), None)
 
 
 def _value(name: str, text: str) -> str:

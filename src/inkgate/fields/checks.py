@@ -14,6 +14,7 @@ from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
 from inkgate.fields.paper_checks import PAPER_CHECKS
+from inkgate.fields.rules.sums import is_on_top
 from inkgate.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
@@ -38,12 +39,13 @@ def run_checks(fields: Fields, codes: Sequence[str]) -> tuple[Check, ...]:
 
 
 def _subtotal_plus_tax(fields: Fields) -> Check | None:
-    """Subtotal and tax make the total, or the tax is included in it."""
+    """Subtotal and tax make the total, or the tax is included in both: at its rate, the total has it in it."""
     paths = ("/subtotal", "/tax", "/total")
     subtotal, tax, total = (_number(fields.get(path)) for path in paths)
     if subtotal is None or tax is None or total is None:
         return None
-    fits = min(abs(subtotal + tax - total), abs(subtotal - total)) <= ROUNDING
+    included = abs(subtotal - total) <= ROUNDING and not (tax and is_on_top(total, tax))
+    fits = included or abs(subtotal + tax - total) <= ROUNDING
     return Check(SUBTOTAL_PLUS_TAX, fits, paths, f"{subtotal} + {tax} and {total}")
 
 

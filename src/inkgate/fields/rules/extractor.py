@@ -10,6 +10,7 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
 from inkgate.fields.rules.form_fields import FormReader
+from inkgate.fields.rules.head_words import is_business
 from inkgate.fields.rules.invoice_fields import OF_IMPRINT, read_invoice
 from inkgate.fields.rules.invoices import number_in, read_invoice_head
 from inkgate.fields.rules.labelled import LabelFinder
@@ -104,8 +105,14 @@ def _of_invoice(printed: PrintedPages, known: Mapping[str, FieldCandidate]) -> d
     found = read_invoice(printed, known.get("total"))
     name = known.get("merchant_name")
     if name is not None and name.score >= 1 and found.get("merchant_name", [name])[0].score <= OF_IMPRINT:
-        found.pop("merchant_name", None)
+        found["merchant_name"] = [replace(name, text=_without_address(name.text), score=_OF_PLACE)]
     return found
+
+
+def _without_address(name: str) -> str:
+    """A company's name without the address that follows it in its row: `Nord GmbH, Kai 5, 20457 Hamburg`."""
+    company, comma, address = name.partition(",")
+    return company.strip() if comma and is_business(company) and any(map(str.isdigit, address)) else name
 
 
 def _of_type(

@@ -261,8 +261,11 @@ def _taxes(candidates: Sequence[SumCandidate]) -> Iterator[tuple[SumCandidate, f
 
 def _is_usual(net: Decimal, tax: SumCandidate) -> bool:
     """Whether the tax has its printed rate, or, without one, a usual rate."""
-    rates = (tax.rate,) if tax.rate is not None else _RATES
-    return any(abs(net * rate / 100 - tax.number) <= _CENTS for rate in rates)
+    return any(abs(net * rate / 100 - tax.number) <= _CENTS for rate in _rates_of(tax))
+
+
+def _rates_of(tax: SumCandidate) -> Sequence[Decimal]:
+    return _RATES if tax.rate is None else (tax.rate,)
 
 
 def adjustments(candidates: Sequence[SumCandidate]) -> list[Decimal]:
@@ -299,7 +302,7 @@ def settled_total(candidates: Sequence[SumCandidate], total: FieldCandidate) -> 
     whole = {each.number for each in by_role.get(Role.GROSS, [])} or {each.number for each in by_role.get(Role.TOTAL, [])}
     sure = best.role is not Role.NET and not (whole - {best.number} and best.number not in whole)
     if taxes and not any(each.number == best.number for each in by_role.get(Role.GROSS, [])):
-        sure = sure and any(_is_included(best.number, tax) for tax in taxes)
+        sure = sure and any(_is_included(best.number, tax.number, _rates_of(tax)) for tax in taxes)
     return [best.found, *others.values()], sure
 
 
@@ -317,8 +320,11 @@ def _before_deposit(best: SumCandidate, by_role: Mapping[Role, Sequence[SumCandi
     return best
 
 
-def _is_included(whole: Decimal, tax: SumCandidate) -> bool:
-    """Whether the amount has the tax in it, by the tax's rate."""
-    rates = (tax.rate,) if tax.rate is not None else _RATES
-    inside = any(abs(whole * rate / (100 + rate) - tax.number) <= _CENTS for rate in rates)
-    return inside and not any(abs(whole * rate / 100 - tax.number) <= _CENTS for rate in rates)
+def _is_included(whole: Decimal, tax: Decimal, rates: Sequence[Decimal] = _RATES) -> bool:
+    """Whether the amount has the tax in it, by one of the rates."""
+    return any(abs(whole * rate / (100 + rate) - tax) <= _CENTS for rate in rates)
+
+
+def is_on_top(amount: Decimal, tax: Decimal) -> bool:
+    """Whether the tax is one of the amount at a usual rate, and not in it at another."""
+    return any(abs(amount * rate / 100 - tax) <= _CENTS for rate in _RATES) and not _is_included(amount, tax)
