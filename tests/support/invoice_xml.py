@@ -40,3 +40,18 @@ VALUES = {
     "total": "119.00",
     "vat_id": "DE136695976",
 }
+
+
+def as_zugferd_1(invoice: str) -> str:
+    """The invoice with the names that its parts had in ZUGFeRD 1."""
+    names = {
+        "CrossIndustryInvoice": "CrossIndustryDocument",
+        "rsm:ExchangedDocument": "rsm:HeaderExchangedDocument",
+        "rsm:SupplyChainTradeTransaction": "rsm:SpecifiedSupplyChainTradeTransaction",
+        "ApplicableHeaderTradeAgreement": "ApplicableSupplyChainTradeAgreement",
+        "ApplicableHeaderTradeSettlement": "ApplicableSupplyChainTradeSettlement",
+        "SpecifiedTradeSettlementHeaderMonetarySummation": "SpecifiedTradeSettlementMonetarySummation",
+    }
+    for name, first in names.items():
+        invoice = invoice.replace(name, first)
+    return invoice

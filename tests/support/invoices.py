@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
@@ -32,8 +32,8 @@ WORDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "net": ("Summe netto", "Nettobetrag", "Zwischensumme", "Gesamt netto", "Rechnungsbetrag netto", "Warenwert"),
         "tax": ("Umsatzsteuer {r} %", "MwSt. {r}%", "zzgl. {r} % USt", "{r} % Mehrwertsteuer", "Summe MwSt."),
         "gross": (
-            "Gesamtsumme", "Gesamtbetrag", "Rechnungsbetrag", "Gesamt brutto", "Summe brutto", "Gesamtbetrag inkl. MwSt.",
-            "Endbetrag",
+            "Gesamtsumme", "Gesamtbetrag", "Rechnungsbetrag", "Gesamt brutto", "Summe brutto",
+            "Gesamtbetrag inkl. MwSt.", "Endbetrag",
         ),
         "number": ("Rechnungsnummer", "Rechnungs-Nr.", "Rechnung Nr."),
         "date": ("Rechnungsdatum", "Datum", "Belegdatum"),
@@ -85,7 +85,9 @@ WORDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "title": ("FATTURA", "Fattura"),
         "net": ("Totale imponibile", "Imponibile", "Totale netto", "Subtotale", "Totale IVA esclusa", "Importo netto"),
         "tax": ("IVA {r} %", "Imposta {r}%", "Totale IVA", "Totale imposta"),
-        "gross": ("Totale fattura", "Totale", "Totale documento", "Totale IVA inclusa", "Totale lordo", "Totale a pagare"),
+        "gross": (
+            "Totale fattura", "Totale", "Totale documento", "Totale IVA inclusa", "Totale lordo", "Totale a pagare",
+        ),
         "number": ("Fattura n.", "Numero fattura", "N. fattura"),
         "date": ("Data fattura", "Data", "Data di emissione"),
         "due_date": ("Scadenza", "Data di scadenza"),
@@ -102,7 +104,9 @@ WORDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "title": ("FACTUUR", "Factuur"),
         "net": ("Subtotaal", "Totaal excl. btw", "Bedrag exclusief BTW", "Netto bedrag", "Totaal netto"),
         "tax": ("BTW {r}%", "{r} % btw", "Btw-bedrag", "Totaal BTW"),
-        "gross": ("Totaal", "Totaal incl. btw", "Totaalbedrag", "Bedrag inclusief BTW", "Te betalen", "Totaal te voldoen"),
+        "gross": (
+            "Totaal", "Totaal incl. btw", "Totaalbedrag", "Bedrag inclusief BTW", "Te betalen", "Totaal te voldoen",
+        ),
         "number": ("Factuurnummer", "Factuurnr.", "Factuur nr."),
         "date": ("Factuurdatum", "Datum"),
         "due_date": ("Vervaldatum", "Te betalen voor"),
@@ -133,13 +137,6 @@ WORDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "columns": ("Descrição", "Valor"),
     },
 }  # fmt: skip
-LAYOUTS = ("stacked", "inline", "total_first", "deposit", "above", "rates", "beside", "adjusted", "rows_of_rates", "row")
-"""Where the sums stand: labels left of the values; in one line with them; the total first; with a deposit; labels above;
-a table by tax rate; beside the bank account; with a discount and shipping; a row a rate and no sum of the taxes; all in
-one row.
-"""
-HEADS = ("lines", "one_row", "above", "slash", "slash_above")
-"""Where number and date stand: a line each, in one row with other numbers, below their labels, and as 8010/26.06.2025."""
 _RATES = {"en": "20", "de": "19", "fr": "20", "es": "21", "it": "22", "nl": "21", "pt": "23"}
 _LOW = {"en": "5", "de": "7", "fr": "10", "es": "10", "it": "10", "nl": "9", "pt": "6"}
 _NUMBERS = ("RE-1012", "2025/0417", "80101911", "F2025-77", "INV-000123", "A 4711/25")
@@ -160,6 +157,10 @@ class MadeInvoice:
         self.pieces.extend((at, self._row, text) for at, text in cells if text)
         self._row += 1
 
+    def skip(self) -> None:
+        """Leaves a row empty."""
+        self._row += 1
+
     def page(self) -> PageResult:
         """As a page whose letters are 10 wide and 20 high."""
         lines = []
@@ -170,15 +171,17 @@ class MadeInvoice:
         return PageResult(0, lines=tuple(lines))
 
 
-class _Writer:
+class InvoiceWriter:
     """Writes one invoice."""
 
     def __init__(self, language: str, layout: str, head: str, random: Random) -> None:
-        self.words, self.random, self.layout, self.head = WORDS[language], random, layout, head
+        self.words, self.random, self.head = WORDS[language], random, head
         self.language = language
         self.rate, self.low = Decimal(_RATES[language]), Decimal(_LOW[language])
         self.made = MadeInvoice(f"{language} {layout} {head}")
-        style = ["{} EUR", "{} €", "€ {}", "EUR {}", "{}"] if language != "en" else ["${}", "£{}", "{} EUR", "{}", "€{}"]
+        style = (
+            ["{} EUR", "{} €", "€ {}", "EUR {}", "{}"] if language != "en" else ["${}", "£{}", "{} EUR", "{}", "€{}"]
+        )
         self.style, self.point = random.choice(style), language == "en"
         self.thousands = random.choice(("", "," if self.point else "."))
 
@@ -196,17 +199,23 @@ class _Writer:
         form = self.random.choice(forms if self.language != "de" else forms[1:])
         return form.format(d=day, m=month, y=year)
 
-    def write(self) -> MadeInvoice:
+    @classmethod
+    def of(cls, language: str, head: str, seed: int) -> InvoiceWriter:
+        """For an invoice whose sums the caller writes."""
+        return cls(language, "", head, Random(seed))
+
+    def write(self, sums: Callable[[InvoiceWriter], None]) -> MadeInvoice:
+        """The invoice, with the sums that the function adds."""
         made = self.made
         made.row((0, "Northern Pumps Ltd" if self.language == "en" else "Muster Werke GmbH"))
         made.row((0, "Harbour Road 7"))
         made.row((0, "20457 Hamburg"))
-        made._row += 1
+        made.skip()
         made.row((0, self.word("title")))
         self._head()
-        made._row += 1
+        made.skip()
         self._items()
-        getattr(self, f"_{self.layout}")()
+        sums(self)
         return made
 
     def _head(self) -> None:
@@ -220,9 +229,9 @@ class _Writer:
         labels = {name: self.word(name) for name in ("order", "number", "customer", "date", "due_date")}
         values = {"order": order, "number": number, "customer": customer, "date": date, "due_date": due}
         colon = self.random.choice((":", " :", ""))
-        getattr(self, f"_head_{self.head}")(labels, values, colon)
+        _HEADS[self.head](self, labels, values, colon)
 
-    def _head_lines(self, labels: Mapping[str, str], values: Mapping[str, str], colon: str) -> None:
+    def head_lines(self, labels: Mapping[str, str], values: Mapping[str, str], colon: str) -> None:
         names = list(labels)
         self.random.shuffle(names)
         apart = self.random.random() < 0.5
@@ -232,14 +241,16 @@ class _Writer:
             else:
                 self.made.row((0, f"{labels[name]}{colon} {values[name]}"))
 
-    def _head_one_row(self, labels: Mapping[str, str], values: Mapping[str, str], colon: str) -> None:
+    def head_one_row(self, labels: Mapping[str, str], values: Mapping[str, str], colon: str) -> None:
         names = ["order", "number", "customer"]
         self.random.shuffle(names)
         cells = [(34.0 * at, f"{labels[name]}{colon} {values[name]}") for at, name in enumerate(names)]
         self.made.row(*cells)
-        self.made.row((0, f"{labels['date']}{colon} {values['date']}"), (50, f"{labels['due_date']}{colon} {values['due_date']}"))
+        self.made.row(
+            (0, f"{labels['date']}{colon} {values['date']}"), (50, f"{labels['due_date']}{colon} {values['due_date']}")
+        )
 
-    def _head_above(self, labels: Mapping[str, str], values: Mapping[str, str], _: str) -> None:
+    def head_above(self, labels: Mapping[str, str], values: Mapping[str, str], _: str) -> None:
         names = list(labels)
         self.random.shuffle(names)
         self.made.row(*((26.0 * at, labels[name]) for at, name in enumerate(names)))
@@ -250,14 +261,14 @@ class _Writer:
         label = self.words["date"][1 if self.language != "nl" else -1]
         return f"{labels['number'].rstrip('.')}{mark}{label}", f"{values['number']}{mark}{values['date']}"
 
-    def _head_slash(self, labels: Mapping[str, str], values: Mapping[str, str], colon: str) -> None:
+    def head_slash(self, labels: Mapping[str, str], values: Mapping[str, str], colon: str) -> None:
         label, value = self._slashed(labels, values)
         apart = self.random.random() < 0.5
         self.made.row((0, f"{labels['customer']}{colon} {values['customer']}"))
         self.made.row(*([(0, label + colon), (40, value)] if apart else [(0, f"{label}{colon} {value}")]))
         self.made.row((0, f"{labels['order']}{colon} {values['order']}"))
 
-    def _head_slash_above(self, labels: Mapping[str, str], values: Mapping[str, str], _: str) -> None:
+    def head_slash_above(self, labels: Mapping[str, str], values: Mapping[str, str], _: str) -> None:
         label, value = self._slashed(labels, values)
         self.made.row((0, labels["order"]), (30, label), (80, labels["customer"]))
         self.made.row((0, values["order"]), (30, value), (80, values["customer"]))
@@ -283,31 +294,31 @@ class _Writer:
         for name in names:
             yield self.word(name), self.money(values[name])
 
-    def _stacked(self, names: Sequence[str] = ("net", "tax", "gross")) -> None:
+    def stacked(self, names: Sequence[str] = ("net", "tax", "gross")) -> None:
         for label, value in self._of_sums(names):
             self.made.row((44, label), (70, value))
 
-    def _inline(self) -> None:
+    def inline(self) -> None:
         colon = self.random.choice((":", " :", ""))
         for label, value in self._of_sums():
             self.made.row((0, f"{label}{colon} {value}"))
 
-    def _total_first(self) -> None:
-        self._stacked(self.random.choice((("gross", "tax", "net"), ("gross", "net", "tax"), ("tax", "net", "gross"))))
+    def total_first(self) -> None:
+        self.stacked(self.random.choice((("gross", "tax", "net"), ("gross", "net", "tax"), ("tax", "net", "gross"))))
 
-    def _deposit(self) -> None:
-        self._stacked()
+    def deposit(self) -> None:
+        self.stacked()
         paid = (self.gross * Decimal(self.random.choice((2, 3, 5))) / 10).quantize(_CENT)
         sign = self.random.choice(("", "-"))
         self.made.row((44, self.word("paid")), (70, sign + self.money(paid)))
         self.made.row((44, self.word("due")), (70, self.money(self.gross - paid)))
 
-    def _above(self) -> None:
+    def above(self) -> None:
         cells = list(self._of_sums())
         self.made.row(*((30.0 * at, label) for at, (label, _) in enumerate(cells)))
         self.made.row(*((30.0 * at + self.random.choice((0, 4)), value) for at, (_, value) in enumerate(cells)))
 
-    def _row(self) -> None:
+    def row(self) -> None:
         self.made.row(*((34.0 * at, f"{label} {value}") for at, (label, value) in enumerate(self._of_sums())))
 
     def _by_rate(self) -> list[tuple[Decimal, Decimal, Decimal]]:
@@ -320,7 +331,7 @@ class _Writer:
         self.made.truth |= {"subtotal": f"{self.net:.2f}", "tax": f"{self.tax:.2f}", "total": f"{self.gross:.2f}"}
         return parts
 
-    def _rates(self) -> None:
+    def rates(self) -> None:
         parts = self._by_rate()
         words = self.words
         heads = (words["tax"][0].replace("{r}", "").strip(" %"), words["net"][0], words["tax"][-1], words["gross"][-2])
@@ -328,9 +339,9 @@ class _Writer:
         for rate, net, tax in parts:
             cells = (f"{rate} %", self.money(net), self.money(tax), self.money(net + tax))
             self.made.row(*((22.0 * at, text) for at, text in enumerate(cells)))
-        self._stacked()
+        self.stacked()
 
-    def _rows_of_rates(self) -> None:
+    def rows_of_rates(self) -> None:
         parts = self._by_rate()
         self.made.truth["tax"] = ""
         self.made.row((44, self.word("net")), (70, self.money(self.net)))
@@ -339,12 +350,12 @@ class _Writer:
             self.made.row((44, label.replace("{r}", str(rate))), (70, self.money(tax)))
         self.made.row((44, self.word("gross")), (70, self.money(self.gross)))
 
-    def _beside(self) -> None:
+    def beside(self) -> None:
         beside = ("IBAN: DE89 3704 0044 0532 0130 00", "BIC: COBADEFFXXX", "www.example.com")
         for text, (label, value) in zip(beside, self._of_sums(), strict=True):
             self.made.row((0, text), (44, label), (70, value))
 
-    def _adjusted(self) -> None:
+    def adjusted(self) -> None:
         self.made.row((44, self.word("net")), (70, self.money(self.net)))
         taxed = self.net
         for name, share in (("discount", Decimal("-0.1")), ("shipping", Decimal("0.05"))):
@@ -354,12 +365,46 @@ class _Writer:
                 sign = "-" if amount < 0 and self.random.random() < 0.7 else ""
                 self.made.row((44, self.word(name)), (70, sign + self.money(abs(amount))))
         self._sum_up(taxed)
-        self._stacked(("tax", "gross"))
+        self.stacked(("tax", "gross"))
 
 
-def made_invoices(languages: Sequence[str], layouts: Sequence[str], heads: Sequence[str], seed: int) -> Iterator[MadeInvoice]:
+_LAYOUTS: Mapping[str, Callable[[InvoiceWriter], None]] = {
+    "stacked": InvoiceWriter.stacked,
+    "inline": InvoiceWriter.inline,
+    "total_first": InvoiceWriter.total_first,
+    "deposit": InvoiceWriter.deposit,
+    "above": InvoiceWriter.above,
+    "rates": InvoiceWriter.rates,
+    "beside": InvoiceWriter.beside,
+    "adjusted": InvoiceWriter.adjusted,
+    "rows_of_rates": InvoiceWriter.rows_of_rates,
+    "row": InvoiceWriter.row,
+}
+LAYOUTS = tuple(_LAYOUTS)
+"""Where the sums stand: labels left of the values; in one line with them; the total first; with a deposit; labels
+above; a table by tax rate; beside the bank account; with a discount and shipping; a row a rate and no sum of the taxes;
+all in one row.
+"""
+_HEADS = {
+    "lines": InvoiceWriter.head_lines,
+    "one_row": InvoiceWriter.head_one_row,
+    "above": InvoiceWriter.head_above,
+    "slash": InvoiceWriter.head_slash,
+    "slash_above": InvoiceWriter.head_slash_above,
+}
+HEADS = tuple(_HEADS)
+"""Where number and date stand: a line each, in one row with other numbers, below their labels, as 8010/26.06.2025."""
+
+
+def _of(language: str, layout: str, head: str, random: Random) -> MadeInvoice:
+    return InvoiceWriter(language, layout, head, random).write(_LAYOUTS[layout])
+
+
+def made_invoices(
+    languages: Sequence[str], layouts: Sequence[str], heads: Sequence[str], seed: int
+) -> Iterator[MadeInvoice]:
     """An invoice for each language and layout, with the heads in turn."""
     random = Random(seed)
     for at, language in enumerate(languages):
         for place, layout in enumerate(layouts):
-            yield _Writer(language, layout, heads[(at + place) % len(heads)], random).write()
+            yield _of(language, layout, heads[(at + place) % len(heads)], random)

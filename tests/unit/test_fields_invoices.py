@@ -49,7 +49,7 @@ All prices are in US Dollars|
 DUTCH = """
 Exclusief BTW|€ 593,36|Subtotaal|€ 717,97
 BTW 21%|€ 124,61|Totaal|€ 717,97
-Factuurnummer: 993548|
+Factuurnummer: 993548|Factuurdatum: 03-05-2021
 """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inkgate.codes.invoice_xml import MOST_BYTES, read_invoice_xml
-from support.invoice_xml import CII, VALUES
+from support.invoice_xml import CII, VALUES, as_zugferd_1
 
 UBL = """<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2" xmlns:c="urn:c" xmlns:a="urn:a">
  <c:ID>7</c:ID><c:IssueDate>2026-03-02</c:IssueDate><c:DocumentCurrencyCode>EUR</c:DocumentCurrencyCode>
@@ -21,6 +21,54 @@ def test_both_forms_are_read_by_name() -> None:
         "payee_name": "Harbour",
         "total": "5.95",
     }
+
+
+def test_only_amounts_in_the_currency_of_the_invoice_count() -> None:
+    taxes = {
+        (("CZK", "475.00"), ("EUR", "19.00")): "19.00",
+        (("EUR", "19.00"), ("CZK", "475.00")): "19.00",
+        (("", "19.00"), ("CZK", "475.00")): "19.00",
+        (("USD", "21.00"), ("CZK", "475.00"), ("EUR", "19.00")): "19.00",
+        (("CZK", "475.00"),): None,
+        (("EUR", "19.00"),): "19.00",
+        (("", "19.00"),): "19.00",
+    }
+    printed = '<ram:TaxTotalAmount currencyID="EUR">19.00</ram:TaxTotalAmount>'
+    ubl = UBL.replace("<a:LegalMonetaryTotal>", "{taxes}<a:LegalMonetaryTotal>")
+    wrong = []
+    for amounts, wanted in taxes.items():
+        cii_taxes, ubl_taxes = (
+            "".join(
+                form.format(f' currencyID="{currency}"' if currency else "", amount) for currency, amount in amounts
+            )
+            for form in (
+                "<ram:TaxTotalAmount{}>{}</ram:TaxTotalAmount>",
+                "<a:TaxTotal><c:TaxAmount{}>{}</c:TaxAmount></a:TaxTotal>",
+            )
+        )
+        forms = {
+            "CII": CII.replace(printed, cii_taxes),
+            "ZUGFeRD 1": as_zugferd_1(CII.replace(printed, cii_taxes)),
+            "UBL": ubl.replace("{taxes}", ubl_taxes),
+        }
+        for name, text in forms.items():
+            found = read_invoice_xml(text.encode())
+            if found.get("tax") != wanted or found["currency"] != "EUR":
+                wrong.append((name, amounts, found))
+    assert wrong == []
+
+
+def test_two_currencies_and_none_of_the_invoice_tell_nothing() -> None:
+    two = CII.replace("<ram:InvoiceCurrencyCode>EUR</ram:InvoiceCurrencyCode>", "").replace(
+        "<ram:GrandTotalAmount>119.00", '<ram:GrandTotalAmount currencyID="EUR">119.00'
+    )
+    other = '<ram:TaxTotalAmount currencyID="CZK">475.00</ram:TaxTotalAmount><ram:GrandTotalAmount currency'
+    found = read_invoice_xml(two.replace("<ram:GrandTotalAmount currency", other).encode())
+    assert (found.get("tax"), found["total"]) == (None, "119.00")
+
+
+def test_the_first_version_of_zugferd_is_read() -> None:
+    assert read_invoice_xml(as_zugferd_1(CII).encode()) == VALUES
 
 
 def test_hostile_files_are_not_read() -> None:

@@ -100,7 +100,9 @@ def _of_cii(root: ET.Element, names: _Names) -> dict[str, str | None]:
     found = {name: root.findtext(start + path) for paths, start in parts for name, path in paths.items()}
     sums = f"{transaction}{names.settlement}/{{*}}{names.sums}/{{*}}"
     found |= {name: _amount(root, sums + tag, found["currency"]) for name, tag in _CII_OF_SUMS.items()}
-    for each in root.iterfind(f"{transaction}{names.agreement}/{{*}}SellerTradeParty/{{*}}SpecifiedTaxRegistration/{{*}}ID"):
+    for each in root.iterfind(
+        f"{transaction}{names.agreement}/{{*}}SellerTradeParty/{{*}}SpecifiedTaxRegistration/{{*}}ID"
+    ):
         if each.get("schemeID") == "VA":
             found["vat_id"] = each.text
     return found
@@ -117,8 +119,8 @@ def _of_ubl(root: ET.Element) -> dict[str, str | None]:
 def _amount(root: ET.Element, path: str, currency: str | None) -> str | None:
     """The amount in the currency of the invoice: the tax may also be told in that of the tax office."""
     wanted = (currency or "").strip()
-    found = [(each.get("currencyID", wanted), each.text) for each in root.iterfind(path)]
-    return next((text for own, text in found if own == wanted or not wanted), None)
+    found = {each.get("currencyID", wanted): each.text for each in root.iterfind(path)}
+    return next(iter(found.values())) if not wanted and len(found) == 1 else found.get(wanted)
 
 
 def _value(name: str, text: str) -> str:

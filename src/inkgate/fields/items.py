@@ -28,9 +28,11 @@ _SHORTEST_LABEL: Final = 3
 _MOSTLY: Final = 0.6
 """Share of a column's cells that are values of a kind, if the kind decides."""
 _SUM = re.compile(
-    r"^\W*(?:sub\W?)?(?:total|totale|totaal|summe|gesamt|somme|suma|importe)\b|^\W*(?:tax|vat|gst|mwst|btw|tva|shipping|discount)\b"
+    r"^\W*(?:sub\W?)?(?:total|totale|totaal|summe|gesamt|somme|suma|importe)\b|^\W*(?:tax|vat|gst|mwst|btw|tva"
+    r"|shipping|discount)\b"
     r"|^\W*(?:ust|umsatzsteuer|mehrwertsteuer|imposta|impuesto|subtota\w*|zwischensumme|sous[ -]total)\b"
-    r"|^\W*(?:amount due|balance|net amount|netto(?:betrag|summe)|rechnungsbetrag|imponibile|base imponible)\b|合\s*计|小\s*计|总\s*计",
+    r"|^\W*(?:amount due|balance|net amount|netto(?:betrag|summe)|rechnungsbetrag|imponibile|base imponible)\b"
+    r"|合\s*计|小\s*计|总\s*计",
     re.IGNORECASE,
 )
 """How the rows behind the items begin."""

@@ -29,7 +29,10 @@ _MONTH = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
 _YEAR = r"(?P<year>(?:19|20)\d\d|'?\d\d)"
 _FULL_YEAR = r"(?P<year>(?:19|20)\d\d)"
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
-_BEFORE, _BEHIND = r"(?:(?<![\w/.-])|(?<=\d{3}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.))", r"(?![^\WT]|T(?!\d)|/(?!\w{4}))(?![.-]\d)"
+_BEFORE, _BEHIND = (
+    r"(?:(?<![\w/.-])|(?<=\d{3}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.))",
+    r"(?![^\WT]|T(?!\d)|/(?!\w{4}))(?![.-]\d)",
+)
 """A slash parts the date from a number beside it: 80101911/26.06.2025."""
 _WRITTEN = (
     rf"{_FULL_YEAR}\s?(?P<mark>[-/.])\s?(?P<month>0?[1-9]|1[0-2])\s?(?P=mark)\s?{_DAY}(?=T\d|\b)",

@@ -108,7 +108,7 @@ class LabelReader:
         self._known: dict[tuple[int, int], list[ParsedValue]] = {}
 
     def near(self, found: FieldCandidate, tells: Callable[[str], bool]) -> tuple[str, bool]:
-        """What stands left of the value, as far as it tells something; and whether another value stands between them."""
+        """What stands left of the value, as far as it tells something; and whether another value stands between."""
         row, at = self._place(found)
         cell, start = row.cells[at], found.value.start if found.value else 0
         before = [each for each in self._in(row, cell) if each.end <= start]

@@ -87,10 +87,8 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
                 continue
             found[leaf.path] = [replace(proposal, score=proposal.score * _OF_PLACE) if by_place else proposal]
             continue
-        found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
         name = leaf.path.removeprefix("/")
-        if schema.name == _INVOICE and name == _NUMBER:
-            found[leaf.path] = [each for each in found[leaf.path] if number_in(each.text) == each.text]
+        found[leaf.path] = [_proposal(each) for each in finder.find(leaf) if _may_be(name, each, schema)]
         if not found[leaf.path] and name == _NUMBER and name in head:
             found[leaf.path] = [_proposal(head[name])]
         elif not found[leaf.path] and leaf.kind in _SELF_EVIDENT:
@@ -98,6 +96,11 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         if special is not None and not found[leaf.path]:
             found[leaf.path] = [replace(_proposal(special), score=_UNLABELLED)]
     return found
+
+
+def _may_be(name: str, candidate: FieldCandidate, schema: FieldSchema) -> bool:
+    """Whether the text may be the field's: the number of an invoice is one."""
+    return schema.name != _INVOICE or name != _NUMBER or number_in(candidate.text) == candidate.text
 
 
 def _of_invoice(printed: PrintedPages, known: Mapping[str, FieldCandidate]) -> dict[str, list[FieldCandidate]]:

@@ -16,7 +16,7 @@ from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.candidates import FieldCandidate, LabelReader, LabelWeight, candidates_of, is_word, weigh
 from inkgate.fields.rules.invoices import INVOICE_WORD, LONGEST_ROW, find_number
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
-from inkgate.fields.rules.sums import find_sums, settled_total, sum_candidates
+from inkgate.fields.rules.sums import Role, find_sums, likely_total, sum_candidates
 from inkgate.fields.rules.totals import amounts_of, number_of
 
 _TITLE: Final = re.compile(rf"^\W*(.{{3,60}}?)\W+(?:tax\s+)?{INVOICE_WORD}\W*$", re.IGNORECASE)
@@ -25,17 +25,29 @@ _DIGIT: Final = re.compile(r"\d")
 _DATE: Final = tuple(
     LabelWeight.of(pattern, weight)
     for pattern, weight in (
-        (rf"{INVOICE_WORD}.{{0,20}}(?:dat[aeu]|fecha|\bdu\b|\bvom\b|\bdel\b)|(?:dat[aeu]m?|fecha).{{0,12}}{INVOICE_WORD}", 4.0),
+        (
+            (
+                rf"{INVOICE_WORD}.{{0,20}}(?:dat[aeu]|fecha|\bdu\b|\bvom\b|\bdel\b)"
+                rf"|(?:dat[aeu]m?|fecha).{{0,12}}{INVOICE_WORD}"
+            ),
+            4.0,
+        ),
         (rf"{INVOICE_WORD}|issued?|[eé]miss|emisi[oó]n|emess|ausgestellt|ausstellung|uitgifte|beleg", 1.5),
         (r"dat[aeu]|datum|fecha|\bdu\b|\bvom\b|日期", 1.0),
         (
-            r"order|bestel|commande|pedido|auftrag|ordin|encomenda|liefer|lever|deliver|livraison|consegna|entrega|ship|versand|envio"
-            r"|print|birth|period|leistung",
+            (
+                r"order|bestel|commande|pedido|auftrag|ordin|encomenda|liefer|lever|deliver|livraison|consegna|entrega"
+                r"|ship|versand|envio"
+                r"|print|birth|period|leistung"
+            ),
             -3.0,
         ),
         (
-            r"\bdue\b|limite|[eé]ch[eé]ance|f[aä]llig|verval|scadenza|venc(?:imi?ento|e\b)|pay|until|bis\b|jusqu|expir|valid"
-            r"|betalen|paga[rt]|r[eé]gl|uiterlijk|zahl",
+            (
+                r"\bdue\b|limite|[eé]ch[eé]ance|f[aä]llig|verval|scadenza|venc(?:imi?ento|e\b)|pay|until|bis\b|jusqu"
+                r"|expir|valid"
+                r"|betalen|paga[rt]|r[eé]gl|uiterlijk|zahl"
+            ),
             -4.0,
         ),
     )
@@ -43,7 +55,8 @@ _DATE: Final = tuple(
 _DATE_LABEL: Final = 60
 """Characters before a date that are its label."""
 _DUE: Final = re.compile(
-    r"\bdue\b|pay(?:able|ment)?\s+(?:by|before|until)|limite de paiement|[eé]ch[eé]ance|f[aä]llig|zahlbar bis|vervaldatum"
+    r"\bdue\b|pay(?:able|ment)?\s+(?:by|before|until)|limite de paiement|[eé]ch[eé]ance|f[aä]llig|zahlbar bis"
+    r"|vervaldatum"
     r"|uiterlijk|betalen (?:voor|v[oó]or)|scadenza|vencimi?ento|[àa] r[eé]gler|到期",
     re.IGNORECASE,
 )
@@ -62,16 +75,19 @@ _CENTS: Final = Decimal("0.02")
 _MOST_AMOUNTS: Final = 300
 """Of an invoice that are combined: pairs with the total only, in linear time."""
 _BUYER: Final = re.compile(
-    r"bill(?:ing|ed)?\s+(?:to|address)|ship(?:ping|ped)?\s+(?:to|address)|sold\s+to|customer|client|kunde|klant|buyer|attn",
+    r"bill(?:ing|ed)?\s+(?:to|address)|ship(?:ping|ped)?\s+(?:to|address)|sold\s+to|customer|client|kunde|klant"
+    r"|buyer|attn",
     re.IGNORECASE,
 )
 _SELLER: Final = re.compile(
-    r"^\W*(?:sold\s+by|seller|supplier|vendor|issued\s+by|service\s+provider|from|verkäufer|verkoper|vendeur|fournisseur"
+    r"^\W*(?:sold\s+by|seller|supplier|vendor|issued\s+by|service\s+provider|from|verkäufer|verkoper|vendeur"
+    r"|fournisseur"
     r"|销售方|供应商)\s*[:：]\s*(?P<value>[^:：]{3,80})$",
     re.IGNORECASE,
 )
 _FORM: Final = (
-    r"(?:gmbh|ag|kg|ug|ltd\.?|limited|llc|inc\.?|corp\.?|plc|b\.?v\.?|n\.?v\.?|s\.?a\.?(?:s|rl)?\.?|s\.?r\.?l\.?|s\.?p\.?a\.?"
+    r"(?:gmbh|ag|kg|ug|ltd\.?|limited|llc|inc\.?|corp\.?|plc|b\.?v\.?|n\.?v\.?|s\.?a\.?(?:s|rl)?\.?|s\.?r\.?l\.?"
+    r"|s\.?p\.?a\.?"
     r"|s\.?l\.?|oy|ab|a/s|aps|as)"
 )
 _IMPRINT: Final = re.compile(
@@ -87,43 +103,51 @@ _FOOT_ROWS: Final = 12
 OF_IMPRINT: Final = 0.8
 """How sure the company of a foot is."""
 _WITH_CHECK, _WITHOUT_CHECK, _LABELLED, _SUMMED = 1.0, 0.85, 0.9, 0.96
-_DOUBTFUL: Final = 0.55
+_DOUBTFUL: Final = 0.5
 """Score of a total that may be another amount: it is flagged."""
 
 
 def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str, list[FieldCandidate]]:
     """The fields that were found, by name, with what else they may be. `total`: of the document, if it is known."""
     amounts = amounts_of(pages)[:_MOST_AMOUNTS]
-    totals, parts = _totals(pages, amounts, total)
-    subtotal, tax = parts or _parts_of(amounts, total)
     dates = _dates(pages)
     found = {
         "invoice_number": find_number(pages),
         "date": _best_date(dates),
         "due_date": _due_date(dates),
-        "subtotal": subtotal,
-        "tax": tax,
         "iban": _account(pages),
         "vat_id": _vat_id(pages),
         "currency": _currency(pages),
         "merchant_name": _issuer(pages),
     }
     every = {name: [candidate] for name, candidate in found.items() if candidate is not None}
-    return every | ({"total": totals} if totals else {})
+    return every | _sums(pages, amounts, total)
 
 
-def _totals(
+def _sums(
     pages: PrintedPages, amounts: Sequence[FieldCandidate], total: FieldCandidate | None
-) -> tuple[list[FieldCandidate], tuple[FieldCandidate, FieldCandidate] | None]:
-    """The total and what else it may be; and net amount and tax, where they make it."""
-    if total is None:
-        return [], None
+) -> dict[str, list[FieldCandidate]]:
+    """Net amount, tax and total, with what else they may be; an empty list says that there is none."""
     candidates = sum_candidates(pages, amounts)
-    sums = find_sums(candidates)
+    sums = None if total is None else find_sums(candidates)
     if sums is not None:
-        return [replace(sums.gross, score=1.0)], (replace(sums.net, score=_SUMMED), replace(sums.tax, score=_SUMMED))
-    found, sure = settled_total(candidates, total)
-    return [replace(found[0], score=1.0 if sure else _DOUBTFUL), *found[1:]], None
+        parts = {"subtotal": sums.net, "tax": sums.tax}
+        return {"total": [replace(sums.gross, score=1.0)]} | {
+            name: [replace(each, score=_SUMMED)] for name, each in parts.items()
+        }
+    found: dict[str, list[FieldCandidate]] = {}
+    subtotal, tax = _parts_of(amounts, total)
+    if subtotal is not None:
+        found["subtotal"] = [subtotal]
+    taxes = {each.number: each.found for each in candidates if each.role is Role.TAX}
+    if tax is not None:
+        found["tax"] = [tax]
+    elif len(taxes) < 2:
+        found["tax"] = [replace(each, score=_LABELLED) for each in taxes.values()]
+    if total is not None:
+        likely = likely_total(candidates, total)
+        found["total"] = [replace(likely.found, score=1.0 if likely.sure else _DOUBTFUL), *likely.others]
+    return found
 
 
 def _short(pages: PrintedPages) -> list[PrintedRow]:

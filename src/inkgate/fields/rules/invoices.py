@@ -1,5 +1,6 @@
-"""The number of an invoice, beside those of orders and customers; and what invoices say in one row: `Facture n° 562044387
-du 2 Juillet 2015`, `Belegnummer/Datum 80101911/26.06.2025`, and `Total 24.99 5.00 29.99`.
+"""The number of an invoice, beside those of orders and customers; and what invoices say in one row.
+
+`Facture n° 562044387 du 2 Juillet 2015`, `Belegnummer/Datum 80101911/26.06.2025`, and `Total 24.99 5.00 29.99`.
 """
 
 from __future__ import annotations
@@ -17,23 +18,33 @@ from inkgate.fields.rules.totals import number_of
 
 _INVOICE: Final = "invoice|bill|facture|rechnung|factura|fatura|fattura|factuur"
 _NUMBER = re.compile(
-    rf"\b(?:{_INVOICE})\s?(?:n[°ºo]|nr|no|num(?:ber|éro|ero|mer)?|id|#)[\s.:#]{{0,4}}(?P<number>[A-Z0-9][A-Z0-9/_-]{{2,30}})",
+    rf"\b(?:{_INVOICE})\s?(?:n[°ºo]|nr|no|num(?:ber|éro|ero|mer)?|id"
+    rf"|#)[\s.:#]{{0,4}}(?P<number>[A-Z0-9][A-Z0-9/_-]{{2,30}})",
     re.IGNORECASE,
 )
 INVOICE_WORD: Final = r"(?:invoice|facture|rechnung|factuur|fattura|factura|fatura|faktura|bill)"
-_NO: Final = r"(?:n(?=\s?/)|number|nummer|num[eé]ro|n[uú]mero|num\b|no\b|nr\b|n\s?\.?\s?[°ºo]\b|n\s?\.?\s?[°º]|n\.|id\b|ref\w*|code\b|#)"
+_NO: Final = (
+    r"(?:n(?=\s?/)|number|nummer|num[eé]ro|n[uú]mero|num\b|no\b|nr\b"
+    r"|n\s?\.?\s?[°ºo]\b|n\s?\.?\s?[°º]|n\.|id\b|ref\w*|code\b|#)"
+)
 _OF: Final = r"(?:d[eaou] |di |dell[ao]? |della |of |du |la |van |der )"
-_ALSO: Final = r"(?:[\s.]{0,2}[/&]\s?[^\W\d_][^\W\d_'’.]*(?:\s(?:d['’eaiou]{1,3}\s?)?[^\W\d_]+){0,2})?"
+_ALSO: Final = r"(?:[\s.]{0,2}[/&]\s?[^\W\d_]{3,}(?:\s(?:d['’]|(?:de|da|di|of|van)\s)[^\W\d_]+)?)?"
 """Behind the label, that of another value, as `/Datum`."""
+_OF_INVOICE: Final = (
+    rf"{INVOICE_WORD}s?[\s-]{{0,2}}{_NO}|(?:{_NO})\.?\s?{_OF}{{0,2}}{INVOICE_WORD}|(?:inv|re|fact?|fra)\.?[\s-]?{_NO}"
+)
+_OF_DOCUMENT: Final = (
+    rf"(?:beleg|dokument(?:en)?)[\s-]?{_NO}|(?:document|documento|pièce|voucher)\s?{_NO}"
+    rf"|{_NO}\s?{_OF}?(?:documento|pièce|document)"
+)
 _LABELS: Final = tuple(
     re.compile(rf"(?<![^\W_])(?:{label}){_ALSO}(?![^\W_])[\s.:#°º]*", re.IGNORECASE)
-    for label in (
-        rf"{INVOICE_WORD}s?[\s-]{{0,2}}{_NO}|(?:{_NO})\.?\s?{_OF}{{0,2}}{INVOICE_WORD}|(?:inv|re|fact?|fra)\.?[\s-]?{_NO}",
-        rf"(?:beleg|dokument(?:en)?)[\s-]?{_NO}|(?:document|documento|pièce|voucher)\s?{_NO}|{_NO}\s?{_OF}?(?:documento|pièce|document)",
-    )
+    for label in (_OF_INVOICE, _OF_DOCUMENT)
 )
 """What number stands behind it: that of the invoice, or else that of the document."""
-_TITLE_NUMBER: Final = re.compile(rf"^\W*(?:tax )?{INVOICE_WORD}\s?[:#]?\s(?P<value>[A-Z0-9][\w/.-]{{2,30}})\W*$", re.IGNORECASE)
+_TITLE_NUMBER: Final = re.compile(
+    rf"^\W*(?:tax )?{INVOICE_WORD}\s?[:#]?\s(?P<value>[A-Z0-9][\w/.-]{{2,30}})\W*$", re.IGNORECASE
+)
 _TOKEN: Final = re.compile(r"(?:[A-Z]{1,4}[\s-]\s?(?=\d))?[A-Z0-9][\w/.-]{0,40}", re.IGNORECASE)
 _GROUPS: Final = re.compile(r"[A-Z]{0,4}(?:\s?[\d/.-]+){2,4}", re.IGNORECASE)
 """A number in groups: RE 2025 1012."""
@@ -92,7 +103,12 @@ def _behind(pages: PrintedPages, row: PrintedRow, at: int, label: re.Match[str])
     if not rest.strip():
         places = [(row, each, each.text) for each in row.cells[at + 1 : at + 2]]
         below = pages.rows[row.number + 1 : row.number + 1 + _BELOW]
-        places += [(each, other, other.text) for each in below for other in each.cells if each.page == row.page and _is_under(cell, other)]
+        places += [
+            (each, other, other.text)
+            for each in below
+            for other in each.cells
+            if each.page == row.page and _is_under(cell, other)
+        ]
     for of, place, text in places:
         number = number_in(text) if place is cell or _is_number(text) else ""
         if number:

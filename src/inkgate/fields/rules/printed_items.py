@@ -34,12 +34,14 @@ _GAP: Final = 2.5
 """Heights of a line between two lines of one description, from top to top."""
 _END: Final = re.compile(
     r"\b(?:sub|net+|grand|gross)?[\s.-]?t[o0a]ta[l1i]\b|\bsub\s?t(?:ota|t)l"
-    r"|\b(?:gst|hst|vat|sales tax|tax|mwst|ust|umsatzsteuer|mehrwertsteuer|btw|tva|iva|sst|imposta|impuesto|imponibile)\b"
+    r"|\b(?:gst|hst|vat|sales tax|tax|mwst|ust|umsatzsteuer|mehrwertsteuer|btw|tva|iva|sst|imposta|impuesto"
+    r"|imponibile)\b"
     r"|^\W*(?:items?|total)\s?(?:count|qty|quantity)"
     r"|^\W*(?:amount|balance|net(?:to)?|nett?|gross|due|sales|rounding|round|jumlah|tunai|baki"
     r"|cash|change|visa|master\s?card|amex|credit|debit|eftpos|eft|card|tender|payment|paid|deposit"
     r"|service charge|svc|\d+\s?%\s?svc|gratuity|tip|food|liquor|beverages?|delivery|shipping"
-    r"|totaal\w*|subtota\w*|(?:netto|gesamt|brutto|rechnungs)?(?:betrag|summe)|zwischensumme|gesamt|somme|suma|importe|montant"
+    r"|totaal\w*|subtota\w*|(?:netto|gesamt|brutto|rechnungs)?(?:betrag|summe)|zwischensumme|gesamt|somme|suma"
+    r"|importe|montant"
     r"|importo|bedrag|totale|base (?:imponible|tribut\w+|ht)|sous[ -]total|warenwert|endbetrag|versand\w*|verzend\w*"
     r"|frais de port|gastos de env|portes|spese di|rabatt|remise|descuento|desconto|sconto|korting)\b"
     r"|合\s*计|小\s*计|总\s*计|总\s*额|应\s*付|实\s*付|实\s*收|找\s*零|税\s*额",

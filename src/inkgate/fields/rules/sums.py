@@ -24,10 +24,35 @@ _MOST_AMOUNTS: Final = 300
 _MOST_ADDED: Final = 6
 """Taxes, discounts and charges that are added up: all their subsets are tried."""
 _LEAST_SCORE: Final = 6.0
-"""Of net, tax and gross that decide: two of them are labelled, and the tax has a usual rate or the third a label, too."""
+"""Of net, tax and gross that decide: two of them are labelled, and the tax has a usual rate or the third a label."""
 _CENTS: Final = Decimal("0.02")
+_ROUNDING: Final = Decimal("0.05")
+"""Totals are rounded to five cents in many countries."""
 _RATES: Final = tuple(
-    map(Decimal, ("2.1", "2.6", "3", "3.8", "4", "5", "5.5", "6", "7", "7.7", "8", "8.1", "9", "10", "12", "13", "14", "15", "16"))
+    map(
+        Decimal,
+        (
+            "2.1",
+            "2.6",
+            "3",
+            "3.8",
+            "4",
+            "5",
+            "5.5",
+            "6",
+            "7",
+            "7.7",
+            "8",
+            "8.1",
+            "9",
+            "10",
+            "12",
+            "13",
+            "14",
+            "15",
+            "16",
+        ),
+    )
 ) + tuple(map(Decimal, range(17, 28)))
 """Usual rates of a tax, in percent."""
 _RATE: Final = re.compile(r"(\d{1,2}(?:[.,]\d{1,2})?)\s?%")
@@ -53,44 +78,59 @@ _TAX_WORD: Final = (
     r"|(?:mwst|ust|btw)-?\s?\w*(?:betrag|bedrag)|tva|iva|btw|moms|mva|impuestos?|tass[ae]|impost[aeio]s?|impots?)"
 )
 _TAX: Final = re.compile(rf"\b{_TAX_WORD}\b|税")
-_NOT_TAX: Final = re.compile(r"\btax(?:able)? (?:invoice|period|date|point|id|no)\b|\b(?:vat|tax) ?(?:reg|id|no|number)\b")
+_NOT_TAX: Final = re.compile(
+    r"\btax(?:able)? (?:invoice|period|date|point|id|no)\b|\b(?:vat|tax) ?(?:reg|id|no|number)\b"
+)
 _BASE: Final = re.compile(r"\b(?:on|of|auf|von|sur|sobre|su|over|van|de)\s*(?:[€$£]|eur|usd|gbp)?\s*$")
 """Behind the word for a tax: what it is computed from follows."""
 _DUE: Final = re.compile(
-    r"\b(?:(?:amount|balance|total|payment|sum|invoice|now)s? (?:now )?(?:due|payable|outstanding|owing|owed)|to pay|be paid"
+    r"\b(?:(?:amount|balance|total|payment|sum|invoice|now)s? (?:now )?(?:due|payable|outstanding|owing|owed)"
+    r"|to pay|be paid"
     r"|payable|outstanding|remaining|remainder|balance|zu (?:be)?zahlen\w*|(?:noch )?zahlbar\w*|zahl(?:ungs)?betrag"
     r"|rest(?:betrag|zahlung|forderung|summe)?|offene?[rs]?|fallig\w*|a (?:payer|regler|pagar)|(?:da|a) pagare"
-    r"|te (?:betalen|voldoen)|saldo|solde|reste|restante?|resto|pendiente|residuo|dovuto|openstaand\w*|em (?:falta|divida)"
+    r"|te (?:betalen|voldoen)|saldo|solde|reste|restante?|resto|pendiente|residuo|dovuto|openstaand\w*|em (?:falta"
+    r"|divida)"
     r"|por (?:pagar|liquidar)|du)\b"
 )
-_CARRIED: Final = re.compile(r"\b(?:previous|prior|brought|last|vorig\w*|vorherig\w*|precedent\w*|anterior|vorige|ubertrag)\b")
+_CARRIED: Final = re.compile(
+    r"\b(?:previous|prior|brought|last|vorig\w*|vorherig\w*|precedent\w*|anterior|vorige|ubertrag)\b"
+)
 _PAID: Final = re.compile(
     r"\b(?:depos[ií]t\w*|down ?payments?|pre-?pa(?:id|yments?)|paid|advance|payments?|\w*zahlung(?:en)?|abschlag\w*"
-    r"|bereits|geleistet\w*|bezahlt|gezahlt|erhalten\w*|acomptes?|versee?s?|arrhes|paye|regle|anticip[oi]\w*|pagad[oa]s?|pagos?"
-    r"|acconto|acconti|versat[oi]|pagat[oi]|aanbetaling|voldaan|voorschot|betaald|reeds|vooruitbetaald|adiantamentos?|sinal"
+    r"|bereits|geleistet\w*|bezahlt|gezahlt|erhalten\w*|acomptes?|versee?s?|arrhes|paye|regle|anticip[oi]\w*"
+    r"|pagad[oa]s?|pagos?"
+    r"|acconto|acconti|versat[oi]|pagat[oi]|aanbetaling|voldaan|voorschot|betaald|reeds|vooruitbetaald"
+    r"|adiantamentos?|sinal"
     r"|recebido|cash|tender\w*|visa|master\s?card|change|credits?|gutschrift)\b"
 )
 _DISCOUNT: Final = re.compile(
     r"(?<!after )(?<!nach )(?<!apres )(?<!dopo )(?<!na )(?<!con )(?<!com )"
-    r"\b(?:dis[ck](?:ount)?s?|rebates?|vouchers?|coupons?|savings?|rabatt\w*|nachlass\w*|preisnachlass|skonto|remises?|rabais"
+    r"\b(?:dis[ck](?:ount)?s?|rebates?|vouchers?|coupons?|savings?|rabatt\w*|nachlass\w*|preisnachlass|skonto"
+    r"|remises?|rabais"
     r"|ristournes?|escompte|reductions?|descuentos?|dto|bonificacion|sconti?o?|korting\w*|descontos?|abatimento)\b"
 )
 _CHARGE: Final = re.compile(
-    r"\b(?:shipping|freight|delivery|postage|handling|carriage|transport\w*|surcharge|service charge|fees?|versand\w*|fracht\w*"
+    r"\b(?:shipping|freight|delivery|postage|handling|carriage|transport\w*|surcharge|service charge|fees?"
+    r"|versand\w*|fracht\w*"
     r"|porto|liefer(?:ung|kosten)|zuschlag|frais|port|livraison|envios?|portes|gastos|spedizione|trasporto|spese"
     r"|verzend\w*|bezorg\w*|vracht\w*|frete|entrega|expedicao|toeslag)\b"
 )
 _NET: Final = re.compile(
-    r"\b(?:nett?o?|net\w*betrag|netto\w*|sub[ -]?\s?tota[al]?l\w*|subtotale?|sub[ -]?totais|zwischensumme|sous[ -]?total"
+    r"\b(?:nett?o?|net\w*betrag|netto\w*|sub[ -]?\s?tota[al]?l\w*|subtotale?|sub[ -]?totais|zwischensumme"
+    r"|sous[ -]?total"
     r"|untaxed|taxable|taxfree|pre-?tax|warenwert|\w*imponib\w*|bases?|incidencia|i?liquido|grondslag|maatstaf"
     r"|bemessungsgrundlage|steuerpflichtig\w*|ht|hors[ -]taxes?|hors[ -]tva|htva)\b|不含税|小计"
 )
-_GROSS: Final = re.compile(r"\b(?:gross|brutto\w*|\w+brutto|bruto|brut|lordo|ttc|toutes taxes(?: comprises)?|tvac|ivato)\b|价税合计")
+_GROSS: Final = re.compile(
+    r"\b(?:gross|brutto\w*|\w+brutto|bruto|brut|lordo|ttc|toutes taxes(?: comprises)?|tvac|ivato)\b|价税合计"
+)
 _INCLUDED: Final = re.compile(
     r"\b(?:incl?|inclu\w*|inkl\w*|einschl\w*|compris\w*|inbegrepen|tvac)\b"
     rf"|\b(?:con|com|mit|with|avec|met|after|nach|c/) ?(?:[\d.,]+ ?% ?)?{_TAX_WORD}\b"
 )
-_OF_WHICH: Final = re.compile(r"\b(?:davon|darin|dont|di cui|waarvan|of which|thereof|de los cuales|dos quais|enthalten\w*)\b")
+_OF_WHICH: Final = re.compile(
+    r"\b(?:davon|darin|dont|di cui|waarvan|of which|thereof|de los cuales|dos quais|enthalten\w*)\b"
+)
 _EXCLUDED: Final = re.compile(
     r"\b(?:excl?|exclu\w*|exkl\w*|esclus\w*|ex)\b"
     rf"|\b(?:hors|ohne|sin|senza|sem|sans|zonder|before|without|w/?o|net of|antes d[eo]|prima d[ei]ll?|avant|vor|s/)"
@@ -98,8 +138,10 @@ _EXCLUDED: Final = re.compile(
 )
 _PLUS: Final = re.compile(r"\b(?:zzgl|zuzuglich|plus|mas|piu|mais|add)\b|\+")
 _SUM: Final = re.compile(
-    r"\b(?:\w*total\w*|totale|totaal\w*|tot|\w*summe|suma|somma|somme|gesamt\w*|endbetrag|rechnungsbetrag|factuurbedrag|jumlah"
-    r"|(?:invoice|bill) amount|importe (?:de la )?factura|(?:valor|importo) (?:d[ao] )?fat\w+|montant (?:de la )?facture)\b"
+    r"\b(?:\w*total\w*|totale|totaal\w*|tot|\w*summe|suma|somma|somme|gesamt\w*|endbetrag|rechnungsbetrag"
+    r"|factuurbedrag|jumlah"
+    r"|(?:invoice|bill) amount|importe (?:de la )?factura|(?:valor|importo) (?:d[ao] )?fat\w+"
+    r"|montant (?:de la )?facture)\b"
     r"|合计|总计|總計"
 )
 _AMOUNT_WORD: Final = re.compile(r"\b(?:amount|\w*betrag|bedrag|importe?|importo|valor|montant|price|preis)\b")
@@ -130,15 +172,11 @@ def _role_of_sum(text: str, *, taxed: bool, included: bool, excluded: bool) -> R
     is_sum = bool(_SUM.search(text))
     is_net, is_gross = bool(_NET.search(text)), bool(_GROSS.search(text))
     named = is_sum or bool(_AMOUNT_WORD.search(text))
-    if taxed and _OF_WHICH.search(text):
-        return Role.TAX
-    if taxed and _BASE.search(text):
+    of_which = taxed and _OF_WHICH.search(text)
+    if not of_which and (excluded or (taxed and _BASE.search(text)) or (is_net and not is_gross)):
         return Role.NET
-    if excluded or (is_net and not is_gross):
-        return Role.NET
-    if taxed and _PLUS.search(text) and not included:
-        return Role.TAX
-    if is_gross or (included and (named or not taxed)):
+    added = taxed and not included and _PLUS.search(text)
+    if not (of_which or added) and (is_gross or (included and (named or not taxed))):
         return Role.GROSS
     if taxed:
         return Role.TAX
@@ -147,7 +185,9 @@ def _role_of_sum(text: str, *, taxed: bool, included: bool, excluded: bool) -> R
 
 def _plain_label(label: str) -> str:
     """In lower case, without accents, currencies, and dots in h.t. and i.v.a."""
-    text = "".join(c for c in unicodedata.normalize("NFKD", label[-_LONGEST:].casefold()) if not unicodedata.combining(c))
+    text = "".join(
+        c for c in unicodedata.normalize("NFKD", label[-_LONGEST:].casefold()) if not unicodedata.combining(c)
+    )
     text = _NOT_TAX.sub(" ", _SPELLED.sub(r"\1", text.replace("’", "'")))
     return " ".join(text.split())
 
@@ -168,8 +208,8 @@ class Sums:
 
     Attributes:
         tax: its text is the sum of the taxes where several are printed and their sum is not.
-        rank: of two, the one with the greater rank is the paper's: labelled as gross, larger, better labelled. Smaller ones
-            are of one of several rates.
+        rank: of two, the one with the greater rank is the paper's: labelled as gross, larger, better labelled. Smaller
+            ones are of one of several rates.
     """
 
     net: FieldCandidate
@@ -277,33 +317,55 @@ def adjustments(candidates: Sequence[SumCandidate]) -> list[Decimal]:
     return [number for number in dict.fromkeys(sum(each, Decimal(0)) for each in chosen) if number]
 
 
-def settled_total(candidates: Sequence[SumCandidate], total: FieldCandidate) -> tuple[list[FieldCandidate], bool]:
-    """The total of an invoice on which nothing adds up, and what else may be it; and whether it is sure.
-
-    Args:
-        candidates: all amounts.
-        total: what the labels alone speak for.
+@dataclass(frozen=True, slots=True)
+class LikelyTotal:
+    """The total of a paper on which nothing adds up. `others`: what else it may be; `sure`: whether nothing speaks
+    against it. The text of `found` is net and tax together where no amount but the net one may be the total.
     """
+
+    found: FieldCandidate
+    others: Sequence[FieldCandidate] = ()
+    sure: bool = True
+
+
+def likely_total(candidates: Sequence[SumCandidate], total: FieldCandidate) -> LikelyTotal:
+    """The total by the roles of the amounts. `total`: what the labels alone speak for."""
     by_role: dict[Role, list[SumCandidate]] = {}
     for each in candidates:
         if each.number > 0:
             by_role.setdefault(each.role, []).append(each)
     own = next((each for each in candidates if _place(each.found) == _place(total)), None)
-    taxes = by_role.get(Role.TAX, [])
     ranked = [each for role in (Role.GROSS, Role.TOTAL, Role.DUE) for each in reversed(by_role.get(role, []))]
-    if own is not None and own.role in {Role.NET, Role.TAX, Role.PAID, Role.DISCOUNT, Role.CHARGE}:
-        best = ranked[0] if ranked else own
-    else:
-        best = own or (ranked[0] if ranked else None)
+    best = own if own is not None and own.role in _OF_GROSS else next(iter(ranked), own)
     if best is None:
-        return [total], True
+        return LikelyTotal(total)
     best = _before_deposit(best, by_role)
+    taxes = by_role.get(Role.TAX, [])
+    if best.role is Role.NET and len(taxes) == 1 and is_on_top(best.number, taxes[0].number):
+        return LikelyTotal(replace(best.found, text=f"{best.number + taxes[0].number:.2f}", value=None), (), sure=False)
     others = {each.number: each.found for each in ranked if each.number != best.number}
-    whole = {each.number for each in by_role.get(Role.GROSS, [])} or {each.number for each in by_role.get(Role.TOTAL, [])}
-    sure = best.role is not Role.NET and not (whole - {best.number} and best.number not in whole)
-    if taxes and not any(each.number == best.number for each in by_role.get(Role.GROSS, [])):
-        sure = sure and any(_is_included(best.number, tax.number, _rates_of(tax)) for tax in taxes)
-    return [best.found, *others.values()], sure
+    return LikelyTotal(best.found, tuple(others.values()), _is_sure(best, by_role, candidates))
+
+
+def _is_sure(best: SumCandidate, by_role: Mapping[Role, Sequence[SumCandidate]], every: Sequence[SumCandidate]) -> bool:
+    """Whether no other amount is as likely the total, and net amount and tax don't make another one."""
+    if best.role not in _OF_GROSS:
+        return False
+    wholes = {each.number: each for role in (Role.GROSS, Role.TOTAL) for each in by_role.get(role, [])}
+    wholes.pop(best.number, None)
+    taxes, nets = by_role.get(Role.TAX, []), by_role.get(Role.NET, [])
+    added = [each.number for role in (Role.TAX, Role.PAID) for each in by_role.get(role, [])] + adjustments(every)
+    for other in wholes.values():
+        differs = abs(best.number - other.number)
+        taxed = other.role is not best.role and is_on_top(min(other.number, best.number), differs)
+        if not (differs in added or taxed or sum(wholes) == best.number):
+            return False
+    if nets and taxes:
+        made = {net.number + tax.number for net in nets for tax, _ in _taxes(every)}
+        return any(abs(each - best.number) <= _ROUNDING for each in made)
+    if taxes and best.role is not Role.GROSS:
+        return any(_is_included(best.number, tax.number, _rates_of(tax)) for tax in taxes)
+    return True
 
 
 def _place(found: FieldCandidate) -> tuple[int, tuple[int, ...], ParsedValue | None]:
