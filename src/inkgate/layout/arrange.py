@@ -17,6 +17,7 @@ from inkgate.layout.blocks import BlockDraft, block_of, draft_of, levels_of
 from inkgate.layout.check_marks import check_blocks, with_marks
 from inkgate.layout.columns import MAX_DEPTH, Flow, flows_of
 from inkgate.layout.drop_caps import with_drop_caps
+from inkgate.layout.escape import of_text
 from inkgate.layout.figures import with_captions
 from inkgate.layout.frame import Frame, LayoutPiece, Row, measure, rows_of
 from inkgate.layout.grid import Grid
@@ -25,7 +26,7 @@ from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.order import ranked_groups
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.ruled import ruled_tables
-from inkgate.layout.running import mark_running_lines, omission
+from inkgate.layout.running import mark_running_lines, omission, watermarks
 from inkgate.layout.slips import as_printed, is_slip, of_slip
 from inkgate.layout.table_evidence import is_tabular
 from inkgate.layout.table_zones import PageZones, add_aligned, add_ruled, judge_regions
@@ -33,10 +34,14 @@ from inkgate.layout.tables import continuing_pieces, with_stubs
 from inkgate.layout.titles import with_titles, without_false_titles
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.page import LineStyle
-from inkgate.types import Block, BlockType, LeftOut, Line, PageResult, ReviewReason, Size
+from inkgate.types import Block, BlockType, Box, LeftOut, Line, PageResult, ReviewReason, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
 """Types whose regions are one block each."""
+
+
+MARKED = 0.6
+"""A region that overlaps a watermark's box by this much (intersection over union) is the watermark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,9 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         size: of that page.
         evidence: in pixels of that page. Without regions of a layout model, geometry decides alone.
     """
+    across = watermarks(lines)
+    if across:
+        return _with_watermarks(lines, across, size, evidence)
     checks = check_blocks(lines, evidence.check_boxes)
     lines, styles = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles)
     regions, cells = evidence.regions, evidence.cells
@@ -115,6 +123,40 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         drafts = without_false_titles(drafts)
     arranged = _arranged(with_captions(drafts, frame.unit), lines, frame.unit)
     return replace(arranged, blocks=(*arranged.blocks, *checks))
+
+
+def _with_watermarks(lines: Sequence[Line], across: Sequence[int], size: Size, evidence: PageEvidence) -> Arrangement:
+    """The page as it reads without its watermarks, which follow as blocks of text."""
+    styles = evidence.styles or [None] * len(lines)
+    rest = [i for i in range(len(lines)) if i not in set(across)]
+    marks = sorted((lines[i] for i in across), key=lambda line: (line.box[1], line.box[0], line.text))
+    regions = evidence.regions
+    if regions is not None:
+        regions = [region for region in regions if not any(_is_around(region.box, mark.box) for mark in marks)]
+    page = arrange([lines[i] for i in rest], size, replace(evidence, regions=regions, styles=[styles[i] for i in rest]))
+    blocks = tuple(
+        Block(
+            BlockType.TEXT, mark.box, (len(page.lines) + n,), mark.text, of_text(mark.text), confidence=mark.confidence
+        )
+        for n, mark in enumerate(marks)
+    )
+    end = next((n for n, block in enumerate(page.blocks) if block.checkbox is not None), len(page.blocks))
+    every = (*page.blocks[:end], *blocks, *page.blocks[end:])
+    return replace(
+        page,
+        lines=(*page.lines, *marks),
+        blocks=every,
+        text="\n\n".join(block.text for block in every if block.text),
+        markdown=page_markdown(every, page.left_out),
+    )
+
+
+def _is_around(box: Box, mark: Box) -> bool:
+    width = min(box[2], mark[2]) - max(box[0], mark[0])
+    height = min(box[3], mark[3]) - max(box[1], mark[1])
+    both = max(width, 0.0) * max(height, 0.0)
+    areas = [(right - left) * (bottom - top) for left, top, right, bottom in (box, mark)]
+    return both >= MARKED * (sum(areas) - both)
 
 
 def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> list[LayoutPiece]:

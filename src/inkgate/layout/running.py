@@ -1,4 +1,4 @@
-"""Running headers, footers and page numbers: finds them by their position and surroundings.
+"""Running headers, footers, page numbers and watermarks: finds them by their position and surroundings.
 
 Of one page, only page numbers and text along its side are left out of the Markdown. The position of a row says too
 little: the layout model takes the date of a letter or the title of an invoice for a running header, and while reading a
@@ -11,9 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from heapq import nlargest, nsmallest
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from inkgate.layout.blocks import BlockDraft, box_of
-from inkgate.layout.frame import Row
+from inkgate.layout.frame import FloatArray, Row
 from inkgate.layout.markdown import RUNNING, plain
 from inkgate.layout.paragraphs import is_flowing
 from inkgate.types import BlockType, Box, LeftOutReason, Line, Size
@@ -39,6 +43,56 @@ _OF = re.compile(
 _NAMED = re.compile(
     r"(?:page|seite|blad|página|p\.)\s*\d{1,4}|第\s*\d{1,4}\s*[页頁](?:\W*共\s*\d{1,4}\s*[页頁])?", re.IGNORECASE
 )
+
+
+WATERMARK_SLANT = 10.0
+"""A line at this angle to the page's text, in degrees, or more, and not at a right angle to it, is slanted."""
+WATERMARK_SIZE = 1.8
+"""A level watermark is at least this many times as large as the page's text."""
+WATERMARK_LINES = 2
+"""Lines that a watermark crosses. One alone may be crossed by a signature."""
+WATERMARK_LETTERS = (3, 60)
+"""A letter that is larger than the rows beside it is an initial."""
+
+
+def watermarks(lines: Sequence[Line]) -> list[int]:
+    """Indexes of lines that stand across the page's text, such as DRAFT in large letters: slanted, level or upright."""
+    if len(lines) <= WATERMARK_LINES:
+        return []
+    quads = np.array([line.quad for line in lines], np.float64).reshape(-1, 4, 2)
+    sides = np.hypot(*(quads[:, (1, 3)] - quads[:, :1]).transpose(2, 0, 1))
+    height = sides.min(axis=1)
+    along = np.take_along_axis(quads[:, (1, 3)] - quads[:, :1], sides.argmax(axis=1)[:, None, None], 1)[:, 0]
+    angle = np.degrees(np.arctan2(along[:, 1], along[:, 0])) % 90
+    letters = np.array([sum(map(str.isalpha, line.text)) for line in lines])
+    slant = np.abs((angle - _weighted_median(angle, letters) + 45) % 90 - 45)
+    slanted, large = slant >= WATERMARK_SLANT, height >= WATERMARK_SIZE * _weighted_median(height, letters)
+    least, most = WATERMARK_LETTERS
+    able = (slanted | large) & (least <= letters) & (letters <= most) & (sides.max(axis=1) > height)
+    found = {
+        int(i)
+        for i in np.flatnonzero(able)
+        if sum(_crosses(quads[i], line.box) for n, line in enumerate(lines) if not able[n]) >= WATERMARK_LINES
+    }
+    alike = {(lines[i].text, bool(slanted[i])) for i in found}
+    return [int(i) for i in np.flatnonzero(able) if (lines[i].text, bool(slanted[i])) in alike]
+
+
+def _weighted_median(values: FloatArray, weights: NDArray[np.int64]) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order[min(int(np.searchsorted(total, total[-1] / 2)), len(values) - 1)]])
+
+
+def _crosses(quad: FloatArray, box: Box) -> bool:
+    """Whether the middle of a row of text in `box` runs through `quad` for at least the row's height."""
+    left, top, right, bottom = box
+    middle = (top + bottom) / 2
+    at = []
+    for (x0, y0), (x1, y1) in pairwise([*quad.tolist(), quad[0].tolist()]):
+        if min(y0, y1) <= middle < max(y0, y1):
+            at.append(x0 + (middle - y0) * (x1 - x0) / (y1 - y0))
+    return len(at) > 1 and min(right, max(at)) - max(left, min(at)) >= bottom - top
 
 
 def is_page_number(text: str) -> bool:
