@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import floor
 
 from inkgate.documents.pdf.glyph import Glyph, is_cjk
+from inkgate.documents.pdf.letter_spacing import joined_words, word_gaps
 from inkgate.documents.pdf.right_to_left import in_reading_order, right_to_left_lines, right_to_left_share
 from inkgate.documents.pdf.runs import (
     BACK,
@@ -48,7 +49,7 @@ def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
 def layer_of(glyphs: Sequence[Glyph]) -> TextLayer:
     """The lines of `lines_of` with their styles."""
     runs = runs_of(glyphs)
-    chains = list(_chains(runs))
+    chains = joined_words(list(_chains(runs)))
     share = 0.0
     if any(run.right_to_left for run in runs):
         chains = right_to_left_lines(chains)
@@ -135,6 +136,7 @@ def _line(chain: Sequence[CharacterRun], share: float) -> Line | None:
         pieces, spaces = in_reading_order(pieces, share)
     else:
         spaces = [False, *(_spaced(before, piece, vertical=run.vertical) for before, piece in pairwise(pieces))]
+        spaces = spaces if run.vertical else word_gaps(pieces, spaces)
     words: list[list[PlacedCharacter]] = []
     parts: list[str] = []
     for i, (piece, spaced) in enumerate(zip(pieces, spaces, strict=True)):
