@@ -112,7 +112,7 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         _without_stubs(flow, zones, members, grids)
         for flow in flows_of(loose, frame.unit, max_depth=0 if slip else MAX_DEPTH)
     ]
-    for flow in _ranked(flows, zones, members):
+    for flow in _ranked(_titles_first(flows, frame) if frame.vertical else flows, zones, members):
         for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members):
             zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
             read = as_printed(paragraph) if slip else paragraph
@@ -121,7 +121,7 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         drafts = with_titles(mark_running_lines(drafts, lines, size, frame.unit))
     elif slip:
         drafts = without_false_titles(drafts)
-    arranged = _arranged(with_captions(drafts, frame.unit), lines, frame.unit)
+    arranged = _arranged(with_captions(drafts, frame.unit), lines, frame)
     return replace(arranged, blocks=(*arranged.blocks, *checks))
 
 
@@ -194,6 +194,17 @@ def _sort_key(styled: tuple[Line, LineStyle | None]) -> tuple[object, ...]:
     return (line.quad, line.text, line.confidence, (style.size, style.bold) if style else (0.0, False))
 
 
+def _titles_first(flows: Sequence[Flow], frame: Frame) -> list[Flow]:
+    """The flows of a page with vertical columns: those of level text above all columns, such as titles, come first."""
+    top = min((piece.left for piece in frame.pieces if not piece.turned), default=0.0)
+
+    def is_below(flow: Flow) -> bool:
+        placed = [frame.pieces[piece.index] for piece in flow if piece.index >= 0]
+        return not placed or not all(piece.turned and piece.right <= top + frame.unit / 2 for piece in placed)
+
+    return sorted(flows, key=is_below)
+
+
 def _ranked(flows: list[Flow], zones: Sequence[Region], members: Sequence[int]) -> list[Flow]:
     """The flows unchanged, or one per zone in the zones' order if the layout model ranks them."""
     if all(zone.rank is None for zone in zones):
@@ -221,8 +232,8 @@ def _zone(row: Row, members: Sequence[int]) -> int:
     return max(shares, key=lambda zone: (shares[zone], zone))
 
 
-def _arranged(drafts: Sequence[BlockDraft], lines: Sequence[Line], unit: float) -> Arrangement:
-    levels = levels_of(drafts, unit)
+def _arranged(drafts: Sequence[BlockDraft], lines: Sequence[Line], frame: Frame) -> Arrangement:
+    levels = levels_of(drafts, frame.unit)
     ordered: list[Line] = []
     blocks: list[Block] = []
     known = Vocabulary.of(line.text for line in lines)
@@ -230,7 +241,7 @@ def _arranged(drafts: Sequence[BlockDraft], lines: Sequence[Line], unit: float) 
     for i, draft in enumerate(drafts):
         blocks.append(block_of(draft, lines, len(ordered), levels.get(i), known))
         ordered += [lines[member] for member in draft.members]
-        reason = omission(draft)
+        reason = omission(draft, vertical=frame.vertical)
         if reason is not None and blocks[-1].text:
             left_out.append(LeftOut(blocks[-1].text, reason, blocks[-1].lines))
     return Arrangement(

@@ -75,7 +75,7 @@ def watermarks(lines: Sequence[Line]) -> list[int]:
         if sum(_crosses(quads[i], line.box) for n, line in enumerate(lines) if not able[n]) >= WATERMARK_LINES
     }
     alike = {(lines[i].text, bool(slanted[i])) for i in found}
-    return [int(i) for i in np.flatnonzero(able) if (lines[i].text, bool(slanted[i])) in alike]
+    return [i for i in map(int, np.flatnonzero(able)) if (lines[i].text, bool(slanted[i])) in alike]
 
 
 def _weighted_median(values: FloatArray, weights: NDArray[np.int64]) -> float:
@@ -104,15 +104,18 @@ def is_page_number(text: str) -> bool:
     return bool(_BARE.fullmatch(text) or _NAMED.fullmatch(text))
 
 
-def omission(draft: BlockDraft) -> LeftOutReason | None:
-    """Why the Markdown of the page does not contain this block's text; None if it does."""
+def omission(draft: BlockDraft, *, vertical: bool = False) -> LeftOutReason | None:
+    """Why the Markdown of the page does not contain this block's text; None if it does. `vertical`: the page's text
+    runs in columns, so that what is turned against it is level: a title above the columns.
+    """
     if draft.type is BlockType.FIGURE:
         return None if draft.shown else LeftOutReason.FIGURE_TEXT
     if draft.type not in RUNNING:
         return None
     if is_page_number(plain(draft.paragraph)):
         return LeftOutReason.PAGE_NUMBER
-    return LeftOutReason.SIDE_STAMP if all(piece.turned for piece in draft.paragraph.pieces) else None
+    turned = not vertical and all(piece.turned for piece in draft.paragraph.pieces)
+    return LeftOutReason.SIDE_STAMP if turned else None
 
 
 def mark_running_lines(

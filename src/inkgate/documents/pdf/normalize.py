@@ -12,6 +12,7 @@ _MARKS = {
     "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "˘": "\u0306", "ˇ": "\u030c",
     "¸": "\u0327", "˚": "\u030a", "˙": "\u0307", "˝": "\u030b", "˛": "\u0328", "¯": "\u0304",
 }  # fmt: skip
+_VERTICAL = "<vertical> "
 _DOTLESS = {"ı": "i", "ȷ": "j"}
 _DROPPED = {"Cc", "Cf", "Cs", "Cn", "Co"}
 _KEPT = {"\u200c", "\u200d"}
@@ -20,12 +21,16 @@ _KEPT = {"\u200c", "\u200d"}
 
 @lru_cache(maxsize=4096)
 def readable(char: str) -> str:
-    """`char` with ligatures and Arabic presentation forms expanded; empty if it is not text."""
+    """`char` with ligatures, Arabic presentation forms and forms for vertical text as usual characters; empty if it is
+    not text.
+    """
     if char in _BULLETS:
         return _BULLETS[char]
     code = ord(char)
     if 0xFB00 <= code <= 0xFDFF or 0xFE70 <= code <= 0xFEFC or 0x2E80 <= code <= 0x2FDF:
-        return unicodedata.normalize("NFKC", char)
+        return unicodedata.normalize("NFKC", char).strip()
+    if 0xFE10 <= code <= 0xFE4F and unicodedata.decomposition(char).startswith(_VERTICAL):
+        return chr(int(unicodedata.decomposition(char).removeprefix(_VERTICAL).split()[0], 16))
     if char == SOFT_HYPHEN:
         return "-"
     if char in _KEPT:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 from math import floor
+from statistics import median
 
 from inkgate.documents.pdf.glyph import is_right_to_left
 from inkgate.documents.pdf.logical_order import BRACKETS, glyph_text, logical_order, shown_from_right, with_pairs
@@ -33,6 +34,9 @@ _OF_NUMBERS = {"EN", "CS", "ES"}
 _BOUNDARY_GAP = 0.22
 """Minimum gap that is a space beside brackets, signs, numbers and Latin words, in ems. In four programs' PDFs with 15
 fonts, spaces were 0.23 and more, gaps without one 0.21 at most."""
+_SPACE_SHARE, _NARROWEST = 0.55, 0.1
+"""The same as a share of the spaces between the line's other words, of which narrow fonts have narrow ones, and the
+least that it is then."""
 
 
 def right_to_left_share(runs: Sequence[CharacterRun]) -> float:
@@ -113,8 +117,9 @@ def in_reading_order(pieces: Sequence[PlacedCharacter], share: float) -> tuple[l
             piece.text = glyph_text(piece.text, in_order=piece.parts == 0)
     placed = sorted(_without_marks(pieces), key=lambda item: (item[1].origin, item[0]))
     units: list[PlacedCharacter | None] = [placed[0][1]]
+    least = _boundary_gap(placed)
     for left, right in pairwise(placed):
-        if _is_space_between(left, right):
+        if _is_space_between(left, right, least):
             units.append(None)
         units.append(right[1])
     texts = [" " if unit is None else unit.text for unit in units]
@@ -156,7 +161,19 @@ def _distance(letter: PlacedCharacter, mark: PlacedCharacter) -> tuple[bool, flo
     return apart, max(letter.u0 - middle, middle - letter.u1, 0.0)
 
 
-def _is_space_between(left: tuple[int, PlacedCharacter], right: tuple[int, PlacedCharacter]) -> bool:
+def _boundary_gap(placed: Sequence[tuple[int, PlacedCharacter]]) -> float:
+    """Minimum gap that is a space beside brackets, signs, numbers and Latin words: half of the line's other spaces."""
+    known = [
+        (right.u0 - left.u1) / max(left.size, right.size)
+        for (first, left), (second, right) in pairwise(placed)
+        if abs(first - second) == 1 and _kind(left) == _kind(right) == "R" and (right if second > first else left).space
+    ]
+    return min(_BOUNDARY_GAP, max(_SPACE_SHARE * median(known), _NARROWEST)) if known else _BOUNDARY_GAP
+
+
+def _is_space_between(
+    left: tuple[int, PlacedCharacter], right: tuple[int, PlacedCharacter], boundary_gap: float
+) -> bool:
     """Whether there is a space between neighbours, of which the numbers in the file are given.
 
     pdfium adds spaces where numbers, Latin words and brackets stand beside letters, so there the gap decides.
@@ -166,11 +183,13 @@ def _is_space_between(left: tuple[int, PlacedCharacter], right: tuple[int, Place
     kinds = {_kind(before), _kind(after)}
     if len(kinds) > 1 and kinds <= _OF_NUMBERS:
         return gap > _NUMBER_GAP
-    if abs(first - second) != 1 or before.text in BRACKETS or after.text in BRACKETS:
+    if before.text in BRACKETS or after.text in BRACKETS:
         return gap > _BOUNDARY_GAP
+    if abs(first - second) != 1:
+        return gap > boundary_gap
     later = after if second > first else before
     if later.space:
-        return (len(kinds) == 1 and not _has_marks(before, after)) or gap > _BOUNDARY_GAP
+        return (len(kinds) == 1 and not _has_marks(before, after)) or gap > boundary_gap
     return gap > (MOVED_WORD_GAP if later.moved else WORD_GAP)
 
 

@@ -23,6 +23,7 @@ from inkgate.documents.pdf.runs import (
     runs_of,
     same_line,
 )
+from inkgate.documents.pdf.vertical import vertical_columns
 from inkgate.page import LineStyle, TextLayer
 from inkgate.types import Line, Quad, Word
 
@@ -49,7 +50,7 @@ def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
 def layer_of(glyphs: Sequence[Glyph]) -> TextLayer:
     """The lines of `lines_of` with their styles."""
     runs = runs_of(glyphs)
-    chains = joined_words(list(_chains(runs)))
+    chains = vertical_columns(joined_words(list(_chains(runs))))
     share = 0.0
     if any(run.right_to_left for run in runs):
         chains = right_to_left_lines(chains)
@@ -154,9 +155,10 @@ def _line(chain: Sequence[CharacterRun], share: float) -> Line | None:
 
 
 def _spaced(before: PlacedCharacter, piece: PlacedCharacter, *, vertical: bool) -> bool:
-    if vertical:
-        return False
     size = max(before.size, piece.size)
+    if vertical:
+        apart = piece.space or (piece.moved and piece.v0 - before.v1 > MOVED_WORD_GAP * size)
+        return apart and not is_cjk(piece.text[0]) and not is_cjk(before.text[-1])
     gap = piece.u0 - before.u1
     if is_cjk(piece.text[0]) and is_cjk(before.text[-1]):
         return gap > _CJK_WORD_GAP * size
