@@ -109,7 +109,8 @@ class Reading:
     def notes(self) -> tuple[str, ...]:
         """Messages for people, of the pages until now."""
         full = self._reads.images.note
-        return (*self._notes, full) if full else self._notes
+        notes = (*self._notes, *self._reads.opened.notes)
+        return (*notes, full) if full else notes
 
     @property
     def status(self) -> DocumentStatus:

@@ -104,6 +104,7 @@ class ImageDocument:
     """An open image file. Implements OpenDocument."""
 
     invoice: Mapping[str, str] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self,

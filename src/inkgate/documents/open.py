@@ -36,6 +36,11 @@ class OpenDocument(Protocol):
         """Values of an invoice as XML that a PDF contains, by name; empty without one."""
         ...
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people are told about the document: what of it was not read. Complete once all pages were opened."""
+        ...
+
     async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
         """The page with this index from 0, with its size and text layer; its pixels are not rendered yet.
 
@@ -57,6 +62,10 @@ class _OpenPdf:
         self._document = document
         self.page_count = document.page_count
         self.invoice = document.invoice
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._document.notes
 
     async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
         return await self._document.page(index, rank)

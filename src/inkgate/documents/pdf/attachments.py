@@ -3,33 +3,102 @@
 from __future__ import annotations
 
 import ctypes
+import io
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import pypdfium2.raw as pdfium
 
 from inkgate.codes.invoice_xml import MOST_BYTES, NAMES, read_invoice_xml
-from inkgate.documents.pdf.pdfium import Handle, PdfiumDocument
+from inkgate.documents.pdf.encryption import password_forms
+from inkgate.documents.pdf.notes import MAX_FILES, readable_name
+from inkgate.documents.pdf.pdfium import Handle, PdfiumDocument, PdfiumPage
 
-_MOST_FILES = 50
+_MOST_ANNOTATIONS = 2000
+_LONGEST_NAME_BYTES = 4096
+_MAX_CATALOG_BYTES = 128 * 2**20
+"""Larger files with attachments are not looked into for a portfolio's catalog."""
+_MAYBE_PORTFOLIO = re.compile(rb"/Collection\b|/ObjStm\b")
+"""In every portfolio: its entry of the catalog in the open, or in one of the object streams."""
 
 
-def embedded_invoice(document: PdfiumDocument) -> dict[str, str]:
-    """The values of the first invoice as XML that the PDF contains; empty without one."""
-    count = min(int(pdfium.FPDFDoc_GetAttachmentCount(document.handle)), _MOST_FILES)
-    for index in range(count):
+@dataclass(frozen=True, slots=True)
+class EmbeddedFiles:
+    """The files inside a document.
+
+    Attributes:
+        invoice: the values of the first invoice as XML; empty without one.
+        names: of the other files, as people may see them, up to `MAX_FILES`.
+        count: of the other files.
+    """
+
+    invoice: dict[str, str]
+    names: tuple[str, ...]
+    count: int
+
+
+def embedded_files(document: PdfiumDocument) -> EmbeddedFiles:
+    """The files that the document lists."""
+    count = max(int(pdfium.FPDFDoc_GetAttachmentCount(document.handle)), 0)
+    invoice: dict[str, str] = {}
+    names, read = [], 0
+    for index in range(min(count, MAX_FILES)):
         file = pdfium.FPDFDoc_GetAttachment(document.handle, index)
-        if file and _name(file) in NAMES and (values := read_invoice_xml(_data(file))):
-            return dict(values)
-    return {}
+        name = _name(file) if file else ""
+        if name.lower() in NAMES and (values := read_invoice_xml(_data(file))):
+            invoice = invoice or dict(values)
+            read += 1
+        else:
+            names.append(readable_name(name))
+    return EmbeddedFiles(invoice, tuple(names), count - read)
+
+
+def attached_files(page: PdfiumPage) -> tuple[str, ...]:
+    """Names of the files that are pinned to the page, as people may see them; without those that are read."""
+    names: list[str] = []
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page.handle), _MOST_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page.handle, index)
+        if not annotation:
+            continue
+        if pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_FILEATTACHMENT:
+            file = pdfium.FPDFAnnot_GetFileAttachment(annotation)
+            names.append(readable_name(_name(file)) if file else "")
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    return tuple(names[:MAX_FILES])
+
+
+def is_portfolio(document: PdfiumDocument, password: str) -> bool:
+    """Whether viewers show the document's files and not its pages, which say so (ISO 32000-2, 12.3.5)."""
+    if pdfium.FPDFDoc_GetAttachmentCount(document.handle) < 1 or document.data.size > _MAX_CATALOG_BYTES:
+        return False
+    if _MAYBE_PORTFOLIO.search(document.data.data) is None:
+        return False
+    collection = _catalog_entry(document.data.tobytes(), password, "/Collection")
+    return collection is not None and str(collection.get("/View", "/D")) != "/H"
+
+
+def _catalog_entry(data: bytes, password: str, key: str) -> Any | None:  # noqa: ANN401 - pikepdf is imported late
+    """A dictionary in the catalog, by qpdf: pdfium has no function for it. None if there is none."""
+    import pikepdf
+
+    for form in password_forms(password):
+        with suppress(pikepdf.PasswordError, pikepdf.PdfError, RuntimeError, ValueError, TypeError):
+            pdf = pikepdf.open(io.BytesIO(data), password=form)
+            found = pdf.Root.get(key)
+            return found if isinstance(found, pikepdf.Dictionary) else None
+    return None
 
 
 def _name(file: Handle) -> str:
-    """In lower case; empty if it is too long to be of interest."""
+    """Empty if it has none, or an absurd one."""
     size = int(pdfium.FPDFAttachment_GetName(file, None, 0))
-    if not 2 < size <= 200:
+    if not 2 < size <= _LONGEST_NAME_BYTES:
         return ""
     buffer = (ctypes.c_ushort * (size // 2))()
     pdfium.FPDFAttachment_GetName(file, buffer, size)
-    return bytes(buffer).decode("utf-16-le", "replace").rstrip("\0").lower()
+    return bytes(buffer).decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _data(file: Handle) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from inkgate.documents.pdf.characters import glyphs
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.geometry import fit_page, page_transform
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
+from inkgate.documents.pdf.remarks import PageRemarks, page_remarks
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
@@ -24,8 +27,9 @@ def examine(document: PdfiumDocument, call: Call) -> PageFacts:
         PdfFault: page_broken.
         MemoryError: there is not enough.
     """
-    if call.text != NEVER:
-        with document.page(call.index) as page:
+    with document.page(call.index) as page:
+        remarks = page_remarks(document, page, call.index, call.password)
+        if call.text != NEVER:
             page.flatten_annotations()
     with document.page(call.index) as page:
         scale = fit_page(page.width, page.height, call.dpi, call.max_side)
@@ -35,7 +39,15 @@ def examine(document: PdfiumDocument, call: Call) -> PageFacts:
             scale = fit_page(page.width, page.height, call.dpi, call.max_side, resolution)
             objects = _objects(page, scale.size)
         layer, verdict = (None, "not asked for") if call.text == NEVER else _text(page, call.text, objects, scale.size)
-    return PageFacts(scale.size, scale.dpi, layer, verdict)
+    return _with_remarks(PageFacts(scale.size, scale.dpi, layer, verdict), remarks)
+
+
+def _with_remarks(facts: PageFacts, remarks: PageRemarks) -> PageFacts:
+    layer = facts.layer
+    if remarks.notes:
+        layer = layer or TextLayer(())
+        layer = replace(layer, notes=(*layer.notes, *remarks.notes))
+    return replace(facts, layer=layer, files=remarks.files)
 
 
 def _objects(page: PdfiumPage, size: Size) -> PageObjects:

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS
+from inkgate.documents.pdf.notes import MAX_FILES, texts_of
 from inkgate.page import LineStyle, TextLayer
 from inkgate.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
 
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """A page before rendering. `layer`: None if only its pixels tell of it; `verdict` says why."""
+    """A page before rendering. `layer`: None if only its pixels tell of it; `verdict` says why. `files`: names of
+    those pinned to the page.
+    """
 
     size: Size
     dpi: float
     layer: TextLayer | None
     verdict: str
+    files: tuple[str, ...] = ()
 
     def flat(self) -> dict[str, Any]:
         """The facts as numbers, strings and lists, for the wire."""
@@ -34,6 +38,7 @@ class PageFacts:
             "hidden": [] if layer is None else [_flat_line(line) for line in layer.hidden],
             "notes": [] if layer is None else [[note.reason, note.detail, note.box] for note in layer.notes],
             "verdict": self.verdict,
+            "files": list(self.files),
         }
 
     @classmethod
@@ -46,7 +51,7 @@ class PageFacts:
         size = Size(whole(flat["width"]), whole(flat["height"]))
         if min(size.width, size.height) < 1 or size.pixels > 2 * MAX_PIXELS:
             raise ValueError(f"a page of {size}")
-        return cls(size, float(flat["dpi"]), _layer(flat), str(flat["verdict"]))
+        return cls(size, float(flat["dpi"]), _layer(flat), str(flat["verdict"]), texts_of(flat["files"], MAX_FILES))
 
 
 def whole(value: object) -> int:

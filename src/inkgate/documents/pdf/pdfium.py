@@ -11,7 +11,7 @@ import errno
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pypdfium2.raw as pdfium
@@ -21,6 +21,9 @@ from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS
 from inkgate.page import RgbArray
 from inkgate.types import Box, Size
+
+if TYPE_CHECKING:
+    from inkgate.documents.pdf.remarks import PageRemarks
 
 Handle = Any
 """A pointer of pdfium's."""
@@ -82,13 +85,17 @@ def _why_not_open(password: str) -> PdfFault:
 class PdfiumDocument:
     """An open document. `data` must live, unchanged, until `close`. `password` is ignored if it needs none.
 
+    Attributes:
+        remarks: of pages that were examined, by index (remarks.py).
+
     Raises:
         PdfFault: pdf_corrupt, pdf_encrypted or pdf_password_wrong.
         MemoryError: there is not enough.
     """
 
     def __init__(self, data: NDArray[np.uint8], password: str = "") -> None:
-        self._data = data
+        self.data = data
+        self.remarks: dict[int, PageRemarks] = {}
         with NoticedMemory() as memory:
             self.handle: Handle = self._load(password)
         if not self.handle:
@@ -107,7 +114,7 @@ class PdfiumDocument:
         """Tries `password` in all its forms; the last is none."""
         handle: Handle = None
         for form in dict.fromkeys((*password_forms(password), b"")):
-            handle = pdfium.FPDF_LoadMemDocument64(self._data.ctypes.data, self._data.size, form or None)
+            handle = pdfium.FPDF_LoadMemDocument64(self.data.ctypes.data, self.data.size, form or None)
             if handle or pdfium.FPDF_GetLastError() != pdfium.FPDF_ERR_PASSWORD:
                 break
         return handle
@@ -121,6 +128,11 @@ class PdfiumDocument:
     @property
     def page_count(self) -> int:
         return int(pdfium.FPDF_GetPageCount(self.handle))
+
+    @property
+    def has_xfa(self) -> bool:
+        """Whether it has a form in XML (xfa.py)."""
+        return pdfium.FPDF_GetFormType(self.handle) in {pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND}
 
     @property
     def has_crypt_filters(self) -> bool:
@@ -164,7 +176,7 @@ class PdfiumDocument:
         if self._form:
             pdfium.FPDFDOC_ExitFormFillEnvironment(self._form)
         pdfium.FPDF_CloseDocument(self.handle)
-        del self._data
+        del self.data
 
 
 class PdfiumPage:

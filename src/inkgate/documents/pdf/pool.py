@@ -15,6 +15,7 @@ from inkgate.concurrency import Threads
 from inkgate.documents.images import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
+from inkgate.documents.pdf.notes import MAX_FILES, XFA_NOTE, files_note, texts_of
 from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Pixels
@@ -115,7 +116,7 @@ class PdfPool:
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
                 raise InputRejected("pdf_empty", "The PDF has no pages.")
-            yield PdfDocument(self, source, page_count, self._settings, pdf_text, _texts(opened.get("invoice")))
+            yield PdfDocument(self, source, page_count, _Reading(self._settings, pdf_text), _Contents.of(opened))
 
     async def call(
         self, source: PdfSource, call: Call, rank: int, bitmap: SharedMemory | None = None
@@ -140,6 +141,39 @@ def _texts(found: object) -> dict[str, str]:
     """What a worker, which may have been taken over, says to be texts by name."""
     pairs = found.items() if isinstance(found, dict) else ()
     return {name: text for name, text in pairs if isinstance(name, str) and isinstance(text, str)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How pages are read."""
+
+    settings: PdfSettings
+    pdf_text: PdfText
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What a document holds beside its pages. `invoice`: values of an invoice as XML. `files`: names of some of the
+    `file_count` others.
+    """
+
+    invoice: Mapping[str, str]
+    files: tuple[str, ...]
+    file_count: int
+    portfolio: bool
+    xfa: bool
+
+    @classmethod
+    def of(cls, reply: Mapping[str, object]) -> Self:
+        """From a worker's reply, which is not trusted."""
+        files, count = texts_of(reply.get("files"), MAX_FILES), whole(reply.get("file_count"))
+        return cls(_texts(reply.get("invoice")), files, count, reply.get("portfolio") is True, reply.get("xfa") is True)
+
+    def notes(self, pinned: Sequence[str]) -> tuple[str, ...]:
+        """`pinned`: names of files that are pinned to pages; the document may list them, too."""
+        others = [name for name in pinned if not name or name not in self.files]
+        told = files_note([*self.files, *others], self.file_count + len(others), portfolio=self.portfolio)
+        return tuple(note for note in (XFA_NOTE if self.xfa else "", told) if note)
 
 
 class PdfSource:
@@ -188,17 +222,22 @@ class PdfDocument:
         pool: PdfPool,
         source: PdfSource,
         page_count: int,
-        settings: PdfSettings,
-        pdf_text: PdfText,
-        invoice: Mapping[str, str],
+        how: _Reading,
+        contents: _Contents,
     ) -> None:
-        """`invoice`: values of an invoice as XML that the PDF contains."""
         self.page_count = page_count
-        self.invoice = invoice
+        self.invoice = contents.invoice
         self._pool = pool
         self._source = source
-        self._settings = settings
-        self._pdf_text = pdf_text
+        self._how = how
+        self._contents = contents
+        self._pinned: dict[int, tuple[str, ...]] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people are told about it; of files that are pinned to pages, as far as these were opened."""
+        pinned = [name for index in sorted(self._pinned) for name in self._pinned[index]]
+        return self._contents.notes(pinned)
 
     async def page(self, index: int, rank: int = USUAL_RANK) -> PdfPage:
         """The page, with its size, and its text layer if used. Its pixels are rendered later with the same rank.
@@ -214,15 +253,17 @@ class PdfDocument:
             self._source.number,
             self._source.password,
             index=index,
-            dpi=self._settings.dpi,
-            max_side=self._settings.max_side,
-            text=self._pdf_text.value,
+            dpi=self._how.settings.dpi,
+            max_side=self._how.settings.max_side,
+            text=self._how.pdf_text.value,
         )
         answer = await self._pool.call(self._source, call, rank)
         try:
             found = PageFacts.of(answer)
         except (KeyError, ValueError, TypeError) as error:
             raise InputRejected("page_broken", f"Page {index + 1} could not be read.") from error
+        if found.files:
+            self._pinned[index] = found.files
         content_key = page_key(self._source.digest, index, call.dpi, call.max_side, call.text)
         place = _Place(content_key, index, rank)
         return PdfPage(self._pool, self._source, place, found)

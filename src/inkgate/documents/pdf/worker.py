@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from inkgate.documents.pdf.attachments import embedded_invoice
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.opening import open_document, repaired_for
 from inkgate.documents.pdf.pdfium import MemorySuspected, PdfFault, PdfiumDocument
+from inkgate.documents.pdf.remarks import document_remarks
 from inkgate.documents.pdf.wire import Call, Op, Reply, encode_reply
 from inkgate.runtimes.processes_wire import private_mb, run_worker
 
@@ -93,7 +93,7 @@ class PdfHandler:
     def _value(self, call: Call, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
         document = self._document(call, memories[0])
         if call.op is Op.OPEN:
-            return {"page_count": document.page_count, "invoice": embedded_invoice(document)}
+            return {"page_count": document.page_count} | document_remarks(document, call.password)
         if call.op is Op.PAGE:
             return examine(document, call).flat()
         bitmap = np.frombuffer(memories[-1], np.uint8).reshape(call.height, call.width, 3)

@@ -1,0 +1,47 @@
+"""What a page and its document hold beside what is shown. Blocking, in worker processes only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inkgate.documents.pdf.attachments import attached_files, embedded_files, is_portfolio
+from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
+from inkgate.documents.pdf.xfa import is_xfa_placeholder
+from inkgate.types import ReviewNote, ReviewReason
+
+
+@dataclass(frozen=True, slots=True)
+class PageRemarks:
+    """Names of files that are pinned to a page, and notes about all of it."""
+
+    files: tuple[str, ...] = ()
+    notes: tuple[ReviewNote, ...] = ()
+
+
+def document_remarks(document: PdfiumDocument, password: str) -> dict[str, object]:
+    """The values of a reply (wire.py) about the document as a whole."""
+    files = embedded_files(document)
+    portfolio = files.count > 0 and is_portfolio(document, password)
+    xfa = False
+    if document.has_xfa and document.page_count:
+        with document.page(0) as page:
+            xfa = is_xfa_placeholder(document, page)
+    return {
+        "invoice": files.invoice,
+        "files": list(files.names),
+        "file_count": files.count,
+        "portfolio": portfolio,
+        "xfa": xfa,
+    }
+
+
+def page_remarks(document: PdfiumDocument, page: PdfiumPage, index: int, password: str) -> PageRemarks:
+    """Of the page before its annotations are flattened, and the same after that."""
+    if index not in document.remarks:
+        notes: tuple[ReviewNote, ...] = ()
+        if document.has_xfa and is_xfa_placeholder(document, page):
+            notes = (ReviewNote(ReviewReason.PLACEHOLDER, "XFA form"),)
+        elif index == 0 and is_portfolio(document, password):
+            notes = (ReviewNote(ReviewReason.PLACEHOLDER, "cover sheet of a portfolio"),)
+        document.remarks[index] = PageRemarks(attached_files(page), notes)
+    return document.remarks[index]
