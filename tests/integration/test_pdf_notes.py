@@ -24,7 +24,7 @@ FORM = (
 )  # fmt: skip
 PLACEHOLDERS = (
     ("Please wait...", "If this message is not eventually replaced by the proper contents of the document, your PDF",
-     "viewer may not be able to display this type of document.", "You can upgrade to the latest version of Adobe Reader"),
+     "viewer may not be able to display this type of document.", "You can upgrade to the latest version"),
     ("Bitte warten...", "Wenn diese Meldung nicht durch den eigentlichen Inhalt des Dokuments ersetzt wird, kann Ihr",
      "PDF-Programm diese Art von Dokument möglicherweise nicht anzeigen."),
     ("Veuillez patienter...", "Si ce message n'est pas remplacé par le contenu du document, votre visionneuse PDF ne",
@@ -66,7 +66,9 @@ def xfa(lines: tuple[str, ...], *, needs_rendering: bool, form: tuple[str, ...] 
     with pikepdf.open(io.BytesIO(writer.build())) as pdf:
         if packets:
             parts = [("preamble", "<xdp>"), ("template", template), ("postamble", "</xdp>")]
-            content = pikepdf.Array([each for name, part in parts for each in (name, pdf.make_stream(part.encode()))])
+            content: pikepdf.Object = pikepdf.Array(
+                [each for name, part in parts for each in (name, pdf.make_stream(part.encode()))]
+            )
         else:
             content = pdf.make_stream(f"<xdp>{template}</xdp>".encode())
         if "/AcroForm" not in pdf.Root:
