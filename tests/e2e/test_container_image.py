@@ -49,6 +49,8 @@ def image() -> Iterator[str]:
         "--network=host",
         "--build-arg",
         f"BASE={BASE}",
+        "--build-arg",
+        "FONTS=",  # needs a network
         "-f",
         file,
         "-t",

@@ -59,7 +59,7 @@ def xfa(lines: tuple[str, ...], *, needs_rendering: bool, form: tuple[str, ...] 
     writer = PdfWriter()
     field = b"/Annots [%d 0 R]" % writer.add_text_field("x", (30, 30, 200, 50)) if widget else b""
     for _ in range(pages):
-        writer.add_page(b"".join(text_at(30, 350 - 16 * at, line, 9) for at, line in enumerate(lines)), entries=field)
+        writer.add_page(b"".join(text_at(30, 350 - 16 * at, line, 5) for at, line in enumerate(lines)), entries=field)
     draws = "".join(f"<draw><value><text>{line}</text></value></draw>" for line in form)
     template = f'<template xmlns="http://www.xfa.org/schema/xfa-template/3.0/"><subform>{draws}</subform></template>'
     target = io.BytesIO()

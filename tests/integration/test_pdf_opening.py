@@ -126,6 +126,7 @@ async def test_what_pdfium_can_not_decrypt_is_not_called_a_wrong_password(opener
     altered = re.sub(rb"/Perms <\w\w", b"/Perms <00", locked(6, "user"))
     assert await outcome(opener, altered, "user") == "pdf_encrypted: not supported"
     assert await outcome(opener, altered, "guess") == "pdf_password_wrong"
+    assert await outcome(opener, locked(6, "user", ""), "") == "pdf_encrypted"
 
 
 def _undecryptable() -> Iterator[tuple[str, bytes]]:

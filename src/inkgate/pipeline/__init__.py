@@ -14,6 +14,7 @@ from inkgate.layout.analysis import PageAnalysis
 from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.codes import CodesFound
+from inkgate.pipeline.edges import CutLinesFlagged
 from inkgate.pipeline.fallback import Fallback
 from inkgate.pipeline.figure_images import FigureImages
 from inkgate.pipeline.judged import Judged
@@ -102,6 +103,7 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
         Layer("fields", None if p.fields is None else partial(AskedFields, witness=_witness(p, p.fields))),
         Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
         Layer("codes", partial(CodesFound, threads=p.analysis_threads) if p.codes else None),
+        Layer("edges", partial(CutLinesFlagged, threads=p.analysis_threads)),
         Layer("confidence", partial(Judged, threads=p.analysis_threads)),
         Layer("terms", None if p.terms is None else partial(TermsCorrected, terms=p.terms, threads=p.analysis_threads)),
         Layer("text layer", partial(TextLayerFirst, analysis=p.analysis, threads=p.analysis_threads)),

@@ -52,6 +52,11 @@ class RememberedPage:
         """As Page.hold."""
         return self._page.hold()
 
+    @property
+    def known_pixels(self) -> Pixels | None:
+        """The largest pixels that it gave; None if it was not rendered."""
+        return self._pixels
+
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """As Page.pixels."""
         pixels = await self._page.pixels(longest_side)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inkgate.documents.pdf.characters import glyphs
+from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.geometry import fit_page, page_transform
+from inkgate.documents.pdf.missing_fonts import font_notes, missing_fonts
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.remarks import PageRemarks, page_remarks
@@ -14,7 +16,7 @@ from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
 from inkgate.page import TextLayer
-from inkgate.types import Size
+from inkgate.types import ReviewNote, Size
 
 ALWAYS, NEVER = "always", "never"
 """Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""
@@ -43,11 +45,7 @@ def examine(document: PdfiumDocument, call: Call) -> PageFacts:
 
 
 def _with_remarks(facts: PageFacts, remarks: PageRemarks) -> PageFacts:
-    layer = facts.layer
-    if remarks.notes:
-        layer = layer or TextLayer(())
-        layer = replace(layer, notes=(*layer.notes, *remarks.notes))
-    return replace(facts, layer=layer, files=remarks.files)
+    return replace(facts, layer=_noted(facts.layer, remarks.notes), files=remarks.files)
 
 
 def _objects(page: PdfiumPage, size: Size) -> PageObjects:
@@ -62,4 +60,12 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     visible = [glyph for glyph in found if glyph.visible]
     layer = layer_of(visible)
     verdict = judge(visible, layer.lines, objects, size)
-    return (layer if verdict is TextTrust.TRUSTED else None), verdict.value
+    used = layer if verdict is TextTrust.TRUSTED else None
+    return _noted(used, cut_lines(found, size) if used else font_notes(missing_fonts(found))), verdict.value
+
+
+def _noted(layer: TextLayer | None, notes: tuple[ReviewNote, ...]) -> TextLayer | None:
+    if not notes:
+        return layer
+    layer = layer or TextLayer(())
+    return replace(layer, notes=(*layer.notes, *notes))

@@ -47,6 +47,9 @@ def open_document(data: NDArray[np.uint8], password: str = "") -> PdfiumDocument
     if document.has_crypt_filters and (encryption := encryption_of(data.data)) is not None and not encryption.known:
         document.close()  # pdfium takes an unknown method for RC4, and its text would be noise
         raise PdfFault("pdf_encrypted", _UNSUPPORTED)
+    if not document.page_count and data.size <= MAX_REPAIRED_BYTES:
+        with suppress(PdfFault):
+            return _repaired(data, password, PdfFault("pdf_empty", "The PDF has no pages."))
     return document
 
 
@@ -63,9 +66,9 @@ def _password_fault(data: NDArray[np.uint8], password: str, fault: PdfFault) -> 
 def _password_fits(data: NDArray[np.uint8], password: str) -> bool:
     import pikepdf
 
-    with suppress(pikepdf.PdfError, pikepdf.PasswordError):
-        _open_with_qpdf(data.tobytes(), password).close()
-        return True
+    with suppress(pikepdf.PdfError, pikepdf.PasswordError), _open_with_qpdf(data.tobytes(), password) as pdf:
+        # Without a password, a file whose owner has none still needs the user's.
+        return bool(pdf.user_password_matched or (password and pdf.owner_password_matched))
     return False
 
 

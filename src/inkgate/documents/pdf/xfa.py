@@ -24,19 +24,24 @@ _COMMON = 0.5
 """Share of a page's letters that its form has, from which the page is the form. (Of placeholders it is under 0.1.)"""
 _LONGEST_PLACEHOLDER = 1200
 """Letters of a placeholder; Adobe's has 500 in English."""
+_LEAST_PLACEHOLDER = 60
+"""Letters of a placeholder; a page with fields and less text may be a form. (A placeholder may have fields, too.)"""
 _FORM_PACKETS = frozenset({"", "template", "datasets", "form"})
 _TAG = re.compile(r"<[^<>]*>")
 
 
 def is_xfa_placeholder(document: PdfiumDocument, page: PdfiumPage) -> bool:
     """Whether the page stands for a form that is not on it."""
-    if not document.has_xfa or _has_fields(page):
+    if not document.has_xfa:
         return False
     needs_rendering = pdfium.FPDF_GetFormType(document.handle) == pdfium.FORMTYPE_XFA_FULL
-    if not needs_rendering and document.page_count > 1:
+    fields = _has_fields(page)
+    if not needs_rendering and (fields or document.page_count > 1):
         return False
     letters = _letters(_page_text(page))
     if len(letters) > _LONGEST_PLACEHOLDER:
+        return False
+    if fields and len(letters) < _LEAST_PLACEHOLDER:
         return False
     form = _letters(_form_text(document))
     if len(form) < _SHINGLE:
