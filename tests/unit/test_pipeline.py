@@ -11,6 +11,7 @@ from inkgate.errors import EngineFailed
 from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.codes import CodesFound
+from inkgate.pipeline.edges import CutLinesFlagged
 from inkgate.pipeline.fallback import Fallback
 from inkgate.pipeline.figure_images import FigureImages
 from inkgate.pipeline.judged import Judged
@@ -26,6 +27,7 @@ WRAPPERS: dict[str, type[EngineWrapper]] = {
     "fields": AskedFields,
     "cache": Cached,
     "codes": CodesFound,
+    "edges": CutLinesFlagged,
     "confidence": Judged,
     "text layer": TextLayerFirst,
     "quarantine": Quarantined,
@@ -36,8 +38,18 @@ WRAPPERS: dict[str, type[EngineWrapper]] = {
     "fallback": Fallback,
 }
 VLLM: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}}
-ON_CPU = ("codes", "confidence", "text layer", "scheduler", "progress", "degradation")
-ON_VLLM = ("codes", "confidence", "text layer", "quarantine", "scheduler", "progress", "degradation", "breaker")
+ON_CPU = ("codes", "edges", "confidence", "text layer", "scheduler", "progress", "degradation")
+ON_VLLM = (
+    "codes",
+    "edges",
+    "confidence",
+    "text layer",
+    "quarantine",
+    "scheduler",
+    "progress",
+    "degradation",
+    "breaker",
+)
 
 
 def layers(engine: Engine) -> list[type[Engine]]:

@@ -36,12 +36,12 @@ DEPTHS = (0.12, 0.86)
 """Depth of a cut letter in heights of a line; the box of a line is a third higher than its letters."""
 WIDEST = 3.0
 """Width of a blob of ink in heights of a line: some letters that touch, but no rule."""
-EVEN = 0.6
+EVEN = 0.45
 """Share of a row's blobs whose depth is near to their median: letters have two or three heights."""
 WIDEST_GAP = 1.6
 """Heights of a line between two blobs of one row: more than between words."""
-LEAST_LINES = 3
-"""Lines that are cut at a side of the image; of fewer, the paper may just begin there."""
+LEAST_LINES = 2
+"""Lines that are cut at a side of the image; a single one may just begin there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +136,13 @@ def _is_row(row: Sequence[tuple[int, int, int]]) -> bool:
 
 def _cut_lines(strip: _Strip, spans: Sequence[Box]) -> list[Box]:
     """Lines across the edge whose first letters lack a part. `spans`: boxes of lines in the turned image."""
-    cut = []
+    blobs, cut = _edge_blobs(strip), []
     for left, top, right, _ in spans:
         if top > 0.25 * strip.height:
             continue
         letters = [
             blob
-            for blob in _edge_blobs(strip)
+            for blob in blobs
             if left <= (blob[0] + blob[1]) / 2 <= right and 0.25 * strip.height <= blob[1] - blob[0] <= strip.height
         ]
         if letters:

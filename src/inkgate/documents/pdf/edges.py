@@ -85,7 +85,7 @@ def _cut_part(run: _Run, size: Size) -> Box | None:
         cut |= {at for at, part in enumerate(in_height) if part}
     pairs = pairwise(shown)
     cut |= {at + (not first) for at, (first, second) in enumerate(pairs) if first != second}
-    if not cut:
+    if not any(run.glyphs[at].text.isalnum() for at in cut):  # rules are made of dots and dashes
         return None
     boxes = [run.glyphs[at] for at in sorted(cut)]
     left, top = max(0.0, min(each.left for each in boxes)), max(0.0, min(each.top for each in boxes))

@@ -65,7 +65,6 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
 
 
 def _noted(layer: TextLayer | None, notes: tuple[ReviewNote, ...]) -> TextLayer | None:
-    if not notes:
+    if not notes or layer is None:
         return layer
-    layer = layer or TextLayer(())
     return replace(layer, notes=(*layer.notes, *notes))
