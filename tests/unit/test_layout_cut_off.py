@@ -22,13 +22,13 @@ SIZES = (14, 20, 28, 44)
 def page(draw: random.Random, size: int) -> tuple[RgbArray, list[Box]]:
     """A page of text, and the boxes of its lines, as a detector gives them."""
     width, height = 900, 700
-    image = Image.new("RGB", (width, height), draw.choice(["white", (235, 230, 215), (210, 215, 220)]))
+    image = Image.new("RGB", (width, height), draw.choice([(255, 255, 255), (235, 230, 215), (210, 215, 220)]))
     canvas, font, boxes = ImageDraw.Draw(image), ImageFont.load_default(size), []
     for top in range(MARGIN, height - MARGIN - size, round(size * 1.6)):
         text = ""
         for _ in range(int(1.6 * (width - 2 * MARGIN) / size / 5)):
             text = f"{text} {draw.choice(WORDS)}".strip()
-        canvas.text((MARGIN, top), text, draw.choice(["black", (40, 40, 90)]), font)
+        canvas.text((MARGIN, top), text, draw.choice([(0, 0, 0), (40, 40, 90)]), font)
         left, upper, right, lower = canvas.textbbox((MARGIN, top), text, font)
         boxes.append((left - 3.0, upper - size / 6, right + 3.0, lower + size / 6))
     return np.array(image), boxes

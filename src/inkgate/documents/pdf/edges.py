@@ -85,7 +85,8 @@ def _cut_part(run: _Run, size: Size) -> Box | None:
         cut |= {at for at, part in enumerate(in_height) if part}
     pairs = pairwise(shown)
     cut |= {at + (not first) for at, (first, second) in enumerate(pairs) if first != second}
-    if not any(run.glyphs[at].text.isalnum() for at in cut):  # rules are made of dots and dashes
+    near = (glyph for at in cut for glyph in run.glyphs[max(0, at - 1) : at + 2])
+    if not any(glyph.text.isalnum() for glyph in near):  # rules are made of dots and dashes
         return None
     boxes = [run.glyphs[at] for at in sorted(cut)]
     left, top = max(0.0, min(each.left for each in boxes)), max(0.0, min(each.top for each in boxes))
