@@ -365,7 +365,8 @@ class PageResult:
         width, height: of the upright page, in pixels; 0 if the page could not be opened.
         dpi: pixels per inch of these, if known.
         rotation: degrees clockwise (0, 90, 180, 270) by which the page was rotated to be upright.
-        source: `ocr`, or `text_layer` if the text inside a PDF was used.
+        source: `ocr`; `text_layer` if the text inside a PDF was used; `mixed` if parts of the page were read from its
+            pixels beside that. Lines of a text layer have confidence 1.0, and no others do.
         lines: in reading order.
         words: of `text`, in order, from engines that report words without positions; else they are in `lines`.
         blocks: in reading order, then those of MARK_TYPES; None if not requested: Task kinds other than PARSE,

@@ -2,16 +2,29 @@ import random
 import string
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from inkgate.documents.pdf.fonts import FontDoubts
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.objects import FilledShape, Image, PageObjects
-from inkgate.documents.pdf.text_layer import lines_of
-from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge, looks_written, outlined_letters
+from inkgate.documents.pdf.trust import (
+    Judgement,
+    TextTrust,
+    image_resolution,
+    judge,
+    other_writing,
+    outlined_letters,
+)
+from inkgate.documents.pdf.visibility import PageInk
+from inkgate.documents.pdf.written import looks_written
+from inkgate.page import TextLayer
 from inkgate.types import Box, Size
 from support.pdf_writer import LOREM
 
 PAGE = Size(1000, 1000)
+BLANK = np.full((1000, 1000), 255, np.uint8)
 
 SENTENCES = {
     "en": "All human beings are born free and equal in dignity and rights. They are endowed with reason.",
@@ -38,9 +51,26 @@ def page_of_text(top: float = 100) -> list[Glyph]:
     return [glyph for row, line in enumerate(LOREM) for glyph in typed(line, y=top + 30 * row)]
 
 
-def verdict(glyphs: list[Glyph], *images: Box, outlines: list[FilledShape] | None = None) -> TextTrust:
+def judged(
+    glyphs: list[Glyph],
+    *images: Box,
+    outlines: list[FilledShape] | None = None,
+    bare: NDArray[np.uint8] | None = None,
+) -> Judgement:
+    """The judgement of a page with these characters. `bare`: the rendered page without its text, 1 pixel a pixel."""
     pictures = [Image(box, 200, order) for order, box in enumerate(images)]
-    return judge(glyphs, lines_of(glyphs), PageObjects(pictures, outlines or []), PAGE)
+    ink = None if bare is None else PageInk(bare, bare, 1.0)
+    return judge(glyphs, FontDoubts.of(glyphs, None), PageObjects(pictures, outlines or []), PAGE, ink)
+
+
+def verdict(glyphs: list[Glyph], *images: Box, outlines: list[FilledShape] | None = None) -> TextTrust:
+    return judged(glyphs, *images, outlines=outlines).verdict
+
+
+def layer_of_page(glyphs: list[Glyph]) -> TextLayer:
+    layer = judged(glyphs, bare=BLANK).layer
+    assert layer is not None
+    return layer
 
 
 def outlined(text: str, x: float, y: float, size: float = 20) -> Iterator[FilledShape]:
@@ -55,26 +85,55 @@ def test_a_page_of_text_is_trusted() -> None:
     assert verdict(page_of_text()) is TextTrust.TRUSTED
 
 
-def test_hardly_any_text_is_not() -> None:
-    assert verdict(typed("Page 12")) is TextTrust.EMPTY
+def test_hardly_any_text_is_trusted_only_if_the_page_shows_nothing_else() -> None:
+    assert verdict(typed("Page 12")) is TextTrust.FEW
+    assert judged(typed("Page 12"), bare=BLANK).verdict is TextTrust.TRUSTED
     assert verdict([]) is TextTrust.EMPTY
+    assert judged([], bare=BLANK).verdict is TextTrust.EMPTY
 
 
-def test_fonts_that_do_not_say_what_they_show_are_not_trusted() -> None:
+def test_a_line_with_an_unmapped_letter_inside_a_word_is_read_from_the_pixels() -> None:
+    for gap in ("\ufffd", "\ue011"):
+        glyphs = typed("all is well", y=100) + typed(f"con{gap}dential", y=140) + typed("so be it", y=180)
+        layer = layer_of_page(glyphs)
+        assert [line.text for line in layer.lines] == ["all is well", "so be it"]
+        ((_, top, _, bottom),) = layer.unread
+        assert top < 140 <= bottom + 1
     unmapped = [glyph._replace(mapped=n % 10 > 0) for n, glyph in enumerate(page_of_text())]
-    private = [glyph._replace(text="\ue011") if n % 10 == 0 else glyph for n, glyph in enumerate(page_of_text())]
     assert verdict(unmapped) is TextTrust.UNMAPPED
-    assert verdict(private) is TextTrust.UNMAPPED
+
+
+def test_a_word_or_a_line_without_any_mapping_is_read_from_the_pixels() -> None:
+    word = [glyph._replace(mapped=glyph.x < 300) for glyph in typed("the total is 1,284.50")]
+    assert len(layer_of_page(typed("all is well", y=200) + word).unread) == 1
+    number = [glyph._replace(mapped=False) for glyph in typed("7")]
+    assert len(layer_of_page(typed("all is well", y=200) + number).unread) == 1
 
 
 def test_a_few_symbols_do_no_harm() -> None:
     bullets = [glyph for row in range(4) for glyph in typed("\uf0b7 " + LOREM[row], y=100 + 30 * row)]
     assert verdict(bullets) is TextTrust.TRUSTED
+    unknown = [
+        glyph._replace(mapped=glyph.x > 100) for row in range(4) for glyph in typed("x " + LOREM[row], y=100 + 30 * row)
+    ]
+    assert [line.text for line in layer_of_page(unknown).lines] == list(LOREM)
 
 
-def test_signs_without_letters_are_no_text_but_leaders_are_left_out() -> None:
+def test_signs_without_letters_are_compared_with_the_pixels_but_leaders_are_left_out() -> None:
     assert verdict(typed('"#$%&()*+,/:;<=>?@[]^{|}~')) is TextTrust.GARBLED
     assert verdict(typed("Contents" + "." * 60 + "12")) is TextTrust.TRUSTED
+
+
+def test_lines_of_the_one_font_that_makes_no_language_are_compared_with_the_pixels() -> None:
+    shift = str.maketrans(string.ascii_lowercase, string.ascii_lowercase[7:] + string.ascii_lowercase[:7])
+    garbled = [
+        glyph._replace(font=2)
+        for row, line in enumerate(LOREM)
+        for glyph in typed(line.lower().translate(shift), y=400 + 30 * row)
+    ]
+    layer = layer_of_page([*page_of_text(), *garbled])
+    assert [line.text for line in layer.lines] == list(LOREM)
+    assert len(layer.doubtful) == len(LOREM)
 
 
 def test_every_language_looks_written() -> None:
@@ -130,6 +189,24 @@ def test_a_title_in_outlines_is_read_by_ocr_and_a_logo_is_not_worth_it() -> None
     few = typed("written by somebody whose name is known")
     assert verdict(few, outlines=list(outlined("Understanding the Harbour", 100, 300))) is TextTrust.OUTLINES
     assert verdict(page_of_text() * 3, outlines=list(outlined("Harbour Ltd", 100, 300))) is TextTrust.TRUSTED
+
+
+def test_other_writing_on_the_page_is_looked_at_and_rules_are_not() -> None:
+    bare = BLANK.copy()
+    bare[600:604, 50:950] = bare[640:644, 50:950] = bare[600:640, 50:53] = bare[600:640, 947:950] = 0  # a box
+    assert judged(page_of_text(), bare=bare).verdict is TextTrust.TRUSTED
+    chance = np.random.default_rng(5)
+    for row in range(3):
+        bare[700 + 24 * row : 715 + 24 * row, 100:500] = np.where(chance.random((15, 400)) < 0.3, 0, 255)
+    found = judged(page_of_text(), bare=bare)
+    assert found.verdict is TextTrust.PARTLY
+    assert found.layer is not None
+    ((left, top, right, bottom),) = found.layer.pictures
+    assert left <= 104
+    assert top <= 704
+    assert right >= 496
+    assert bottom >= 760
+    assert other_writing(bare, 1.0, [(90, 690, 510, 790)]) == []
 
 
 def test_outlines_are_letters_only_in_rows_of_different_shapes() -> None:

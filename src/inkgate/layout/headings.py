@@ -96,7 +96,7 @@ def line_size(page: PageResult, line: Line) -> float:
     """The size of the line's font in pixels."""
     first, second, third, fourth = line.quad
     height = (math.dist(first, fourth) + math.dist(second, third)) / 2
-    return em_of(line.text, height) if page.source == "text_layer" else height / _FULL_HEIGHT
+    return em_of(line.text, height) if page.source == "text_layer" or line.confidence == 1.0 else height / _FULL_HEIGHT
 
 
 def _leveled(page: PageResult, levels: Mapping[int, int]) -> PageResult:

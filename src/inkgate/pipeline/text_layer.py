@@ -1,9 +1,10 @@
-"""Answers pages that have a text layer from it, without reading their pixels."""
+"""Answers pages from their text layer, and reads from their pixels what the layer lacks or may have wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
@@ -13,17 +14,39 @@ from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import NO_EVIDENCE, PageEvidence
-from inkgate.page import LineStyle, Page, TextLayer
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate.layout.ink import writing_outside
+from inkgate.page import LineStyle, Page, Pixels, TextLayer
+from inkgate.pipeline.layer_merge import UNDECIDED, MergedLines, merge, overlap
+from inkgate.types import (
+    Attempt,
+    Box,
+    LeftOut,
+    LeftOutReason,
+    Line,
+    PageResult,
+    Quad,
+    ReviewNote,
+    ReviewReason,
+    Size,
+    Task,
+    TaskKind,
+)
 
+KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
+"""Tasks that a text layer can answer."""
 _LAYOUT_SIDE = 1600
 """Longest side rendered for the layout model, which itself uses 800 pixels: more would not help."""
+MAX_PARTS, MAX_PARTS_SHARE = 4, 0.35
+"""Up to this many parts, of up to this share of the page's area, are read one by one; else the whole page is."""
+_MARGIN = 0.02
+"""Around a part that is read by itself, as a share of the page's longer side: a detector needs some paper."""
 
 
 class TextLayerFirst(EngineWrapper):
-    """Answers from `page.text_layer` if there is one, else calls `inner`.
+    """Answers from `page.text_layer` where that can be trusted, and calls `inner` for the rest of the page.
 
-    A page has a text layer only if it is to be used (`pdf.text`), so nothing is decided here.
+    What can be trusted was decided when the page was opened (documents/pdf/trust.py). `inner` reads parts of the page,
+    or all of it. Where the layer's font is doubtful, both are compared, line by line.
     """
 
     def __init__(self, inner: Engine, analysis: PageAnalysis, threads: Threads) -> None:
@@ -34,41 +57,254 @@ class TextLayerFirst(EngineWrapper):
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. The layout model runs on the rendered page, and only for Markdown and blocks."""
         layer = page.text_layer
-        if layer is None or task.kind not in {TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT}:
+        if layer is None:
             return await self._inner.read(page, task, caller)
+        if task.kind in KINDS and (layer.lines or layer.doubtful):
+            result = await self._read(_RenderedOnce(page), layer, task, caller)
+        else:
+            result = await self._inner.read(page, task, caller)
+        return _with_findings(result, layer, task)
+
+    async def _read(self, page: _RenderedOnce, layer: TextLayer, task: Task, caller: Caller) -> PageResult:
         parse = task.kind is TaskKind.PARSE
-        timings: dict[str, float] = {}
-        evidence = await self._look(page, layer, timings) if parse else NO_EVIDENCE
+        rest = _Rest()
+        places = [*layer.unread, *(await self._writing(page, layer, rest.timings_ms) if layer.pictures else ())]
+        merged = MergedLines(layer.lines, layer.styles)
+        if places or layer.doubtful:
+            whole = await self._read_rest(page, [*places, *(line.box for line in layer.doubtful)], task, caller, rest)
+            if whole is not None:
+                return whole
+            merged = await self._threads.run(merge, layer, rest.lines, places)
+        evidence = await self._look(page, merged, rest.timings_ms) if parse else NO_EVIDENCE
         started = perf_counter()
-        arrangement = await self._threads.run(arrange, layer.lines, page.size, evidence)
-        timings["arrange"] = (perf_counter() - started) * 1000
+        arrangement = await self._threads.run(arrange, merged.lines, page.size, evidence)
+        rest.timings_ms["arrange"] = (perf_counter() - started) * 1000
+        exact = all(line.confidence == 1.0 for line in merged.lines)
         result = PageResult(
             index=page.index,
             width=page.size.width,
             height=page.size.height,
             dpi=page.dpi,
-            source="text_layer",
-            engine="text_layer",
-            timings_ms=timings,
+            source="text_layer" if exact else "mixed",
+            engine="text_layer" if exact else rest.engine,
+            timings_ms=rest.timings_ms,
+            degraded=tuple(rest.degraded),
+            attempts=tuple(rest.attempts),
         )
-        return arrangement.put_into(result, parse=parse)
+        return _noted(arrangement.put_into(result, parse=parse), merged.notes)
 
-    async def _look(self, page: Page, layer: TextLayer, timings: dict[str, float]) -> PageEvidence:
+    async def _writing(self, page: _RenderedOnce, layer: TextLayer, timings: dict[str, float]) -> list[Box]:
+        """What looks like writing in the layer's pictures, beside its lines."""
+        started = perf_counter()
+        pixels = await page.pixels(_LAYOUT_SIDE)
+        known = (*layer.lines, *layer.doubtful)
+        found = await self._threads.run(_writing_in, pixels, known, layer.pictures)
+        timings["writing"] = (perf_counter() - started) * 1000
+        return found
+
+    async def _read_rest(
+        self, page: _RenderedOnce, places: Sequence[Box], task: Task, caller: Caller, rest: _Rest
+    ) -> PageResult | None:
+        """Reads `places` into `rest`. Returns the engine's result of the whole page instead if it has no positions, by
+        which it could be merged.
+        """
+        upright = replace(task, detect_rotation=False)
+        boxes = _joined([_with_margin(box, page.size) for box in places])
+        if len(boxes) > MAX_PARTS or sum(map(_area, boxes)) > MAX_PARTS_SHARE * page.size.pixels:
+            result = await self._inner.read(page, upright, caller)
+            rest.add(result, (0.0, 0.0))
+            return result if not result.lines and (result.text or result.markdown) else None
+        for box in boxes:
+            part = _PagePart(page, box)
+            result = await self._inner.read(part, replace(upright, kind=TaskKind.TEXT), caller)
+            rest.add(_with_positions(result, part.size), box[:2])
+        return None
+
+    async def _look(self, page: _RenderedOnce, merged: MergedLines, timings: dict[str, float]) -> PageEvidence:
         """What the rendered page shows."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         timings["render"] = (perf_counter() - started) * 1000
         look = partial(self._analysis.look, parse=True)
-        evidence = await self._threads.run(look, pixels.rgb, pixels.scale, layer.lines)
+        evidence = await self._threads.run(look, pixels.rgb, pixels.scale, merged.lines)
         timings.update(evidence.timings_ms)
-        return replace(evidence, styles=_styles(layer, evidence.styles))
+        return replace(evidence, styles=_styles(merged.styles, evidence.styles))
 
 
-def _styles(layer: TextLayer, seen: Sequence[LineStyle | None]) -> Sequence[LineStyle | None]:
-    """The styles of the text layer. Fonts with names that say nothing (`AdvP403A40`) are all regular: if no line of the
-    page is bold by its font, those are that look so (`seen`).
+class _RenderedOnce:
+    """A Page whose pixels are rendered once for each size."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._pixels: dict[int | None, Pixels] = {}
+
+    @property
+    def index(self) -> int:
+        return self._page.index
+
+    @property
+    def size(self) -> Size:
+        return self._page.size
+
+    @property
+    def dpi(self) -> float | None:
+        return self._page.dpi
+
+    @property
+    def text_layer(self) -> TextLayer | None:
+        return self._page.text_layer
+
+    @property
+    def content_key(self) -> bytes:
+        return self._page.content_key
+
+    def hold(self) -> AbstractContextManager[None]:
+        """As Page.hold."""
+        return self._page.hold()
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        """As Page.pixels."""
+        if longest_side not in self._pixels:
+            self._pixels[longest_side] = await self._page.pixels(longest_side)
+        return self._pixels[longest_side]
+
+
+class _PagePart:
+    """A part of a page as a Page. `box`: in whole pixels of the page."""
+
+    text_layer = None
+    content_key = b""
+
+    def __init__(self, page: _RenderedOnce, box: Box) -> None:
+        self._page = page
+        self._box = box
+        self.index, self.dpi, self.hold = page.index, page.dpi, page.hold
+        self.size = Size(max(round(box[2] - box[0]), 1), max(round(box[3] - box[1]), 1))
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        """As Page.pixels."""
+        own, whole = max(self.size.width, self.size.height), max(self._page.size.width, self._page.size.height)
+        side = None if longest_side is None or longest_side >= own else max(round(whole * longest_side / own), 1)
+        found = await self._page.pixels(side)
+        left, top, right, bottom = (round(edge / found.scale) for edge in self._box)
+        return Pixels(found.rgb[top : max(bottom, top + 1), left : max(right, left + 1)], found.scale)
+
+
+@dataclass(slots=True)
+class _Rest:
+    """What was read from pixels, in pixels of the page, and how."""
+
+    lines: list[Line] = field(default_factory=list)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    engine: str = "text_layer"
+
+    def add(self, result: PageResult, origin: tuple[float, float]) -> None:
+        """Adds a part's result. `origin`: of the part on the page."""
+        self.lines += [_moved(line, *origin) for line in result.lines]
+        for stage, spent in result.timings_ms.items():
+            self.timings_ms[stage] = self.timings_ms.get(stage, 0.0) + spent
+        self.degraded += [each for each in result.degraded if each not in self.degraded]
+        self.attempts += result.attempts
+        self.engine = result.engine
+
+
+def _with_findings(result: PageResult, layer: TextLayer, task: Task) -> PageResult:
+    """The result with what the page hides and what the PDF worker noted."""
+    hidden = tuple(
+        LeftOut(line.text if task.invisible else "", LeftOutReason.INVISIBLE, (), line.box) for line in layer.hidden
+    )
+    result = replace(result, left_out=(*result.left_out, *hidden)) if hidden else result
+    return _noted(result, layer.notes)
+
+
+def _noted(result: PageResult, notes: Sequence[ReviewNote]) -> PageResult:
+    if not notes:
+        return result
+    reasons = {*result.review, *(note.reason for note in notes)}
+    review = tuple(reason for reason in ReviewReason if reason in reasons)
+    return replace(result, review=review, review_notes=(*result.review_notes, *notes))
+
+
+def _writing_in(pixels: Pixels, known: Sequence[Line], pictures: Sequence[Box]) -> list[Box]:
+    """Boxes of likely text within `pictures`, outside of `known` lines; all in pixels of the page."""
+    found = writing_outside(pixels.rgb, pixels.scale, known)
+    return [box for box in found if any(overlap(box, picture) for picture in pictures)]
+
+
+def _styles(own: Sequence[LineStyle | None], seen: Sequence[LineStyle | None]) -> Sequence[LineStyle | None]:
+    """The styles of the lines. Fonts with names that say nothing (`AdvP403A40`) are all regular: if no line of the page
+    is bold by its font, those are that look so (`seen`).
     """
-    if len(seen) != len(layer.styles) or any(style.bold for style in layer.styles):
-        return layer.styles
-    pairs = zip(layer.styles, seen, strict=True)
-    return [replace(style, bold=look is not None and look.bold) for style, look in pairs]
+    if len(seen) != len(own):
+        return own
+    pairs = list(zip(own, seen, strict=True))
+    if any(style is not None and style.bold for style in own):
+        return [look if style is None else style for style, look in pairs]
+    return [look if style is None else replace(style, bold=look is not None and look.bold) for style, look in pairs]
+
+
+def _with_positions(result: PageResult, size: Size) -> PageResult:
+    """The result of a part with lines; those of an engine that gives no positions share the part's middle."""
+    texts = [text for text in result.text.split("\n") if text.strip()]
+    if result.lines or not texts:
+        return result
+    known = sum(len(word.text) for word in result.words)
+    mean = sum(word.confidence * len(word.text) for word in result.words) / known if known else UNDECIDED
+    quarter = size.height / 4  # less than the margin of a part with one line
+    height = 2 * quarter / len(texts)
+    tops = [quarter + at * height for at in range(len(texts))]
+    quads = [_quad_of((0.0, top, float(size.width), top + height)) for top in tops]
+    return replace(result, lines=tuple(Line(text, quad, mean) for text, quad in zip(texts, quads, strict=True)))
+
+
+def _moved(line: Line, x: float, y: float) -> Line:
+    def moved(quad: Quad) -> Quad:
+        a, b, c, d = ((left + x, top + y) for left, top in quad)
+        return (a, b, c, d)
+
+    return replace(
+        line, quad=moved(line.quad), words=tuple(replace(word, quad=moved(word.quad)) for word in line.words)
+    )
+
+
+def _quad_of(box: Box) -> Quad:
+    left, top, right, bottom = box
+    return ((left, top), (right, top), (right, bottom), (left, bottom))
+
+
+def _joined(boxes: Sequence[Box]) -> list[Box]:
+    """The boxes, those that overlap as one."""
+    joined: list[Box] = []
+    for box in sorted(boxes):
+        whole = box
+        while True:
+            touching = [other for other in joined if overlap(whole, other)]
+            if not touching:
+                break
+            joined = [other for other in joined if other not in touching]
+            parts = [whole, *touching]
+            whole = (
+                min(p[0] for p in parts),
+                min(p[1] for p in parts),
+                max(p[2] for p in parts),
+                max(p[3] for p in parts),
+            )
+        joined.append(whole)
+    return joined
+
+
+def _with_margin(box: Box, size: Size) -> Box:
+    margin = _MARGIN * max(size.width, size.height)
+    left, top, right, bottom = box
+    return (
+        float(max(int(left - margin), 0)),
+        float(max(int(top - margin), 0)),
+        float(min(int(right + margin) + 1, size.width)),
+        float(min(int(bottom + margin) + 1, size.height)),
+    )
+
+
+def _area(box: Box) -> float:
+    return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.documents.pdf.objects import PageObjects, address, bounds, image_share
+from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, address, bounds, image_share
 from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
 from inkgate.documents.pdf.visibility import DrawnText, PageInk, Sheet, page_ink, visible
 from inkgate.types import Size
@@ -47,8 +47,6 @@ _HIDING_SHARE = 0.1
 """Share of the page's area from which an image drawn over text hides it, where the page's ink was not looked at."""
 _TWICE = 0.3
 """Text in the place of other text within this distance, in heights, is that text again."""
-SCAN_SHARE = 0.85
-"""Share of the page under images from which OCR reads it anyway."""
 MIN_SIZE = 1.2
 """Least size of readable text, in points. Fine print has 2.5 and more, hidden text 1 and less. At 300 dpi, small
 letters of this size are 2.5 pixels high.

@@ -1,25 +1,39 @@
-"""Examines a page before rendering: its size, and its text layer if that is to be used."""
+"""Examines a page before rendering: its size, and what its text layer says."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from math import hypot
 
-from inkgate.documents.pdf.characters import glyphs
+import numpy as np
+
+from inkgate.documents.pdf.characters import PageCharacters, page_characters
 from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.facts import PageFacts
-from inkgate.documents.pdf.geometry import fit_page, page_transform
+from inkgate.documents.pdf.fonts import FontDoubts, GreyPage
+from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform, fit_page, page_transform
+from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.missing_fonts import font_notes, missing_fonts
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
-from inkgate.documents.pdf.remarks import PageRemarks, page_remarks
+from inkgate.documents.pdf.remarks import page_remarks
 from inkgate.documents.pdf.text_layer import layer_of
-from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
+from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
 from inkgate.page import TextLayer
-from inkgate.types import ReviewNote, Size
+from inkgate.types import Line, ReviewNote, Size
 
 ALWAYS, NEVER = "always", "never"
 """Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""
+MAX_HIDDEN = 200
+"""Invisible lines of a page that are reported."""
+MIN_INK = 0.01
+"""Least height and width of ink, in ems. A bar of light fonts is 0.04 wide."""
+SHAPES_DPI = 150.0
+"""Resolution at which the shapes of characters are looked at: letters of 5 points are 7 pixels high."""
+MAX_SHAPES_PIXELS = 4_000_000
 
 
 def examine(document: PdfiumDocument, call: Call) -> PageFacts:
@@ -31,21 +45,23 @@ def examine(document: PdfiumDocument, call: Call) -> PageFacts:
     """
     with document.page(call.index) as page:
         remarks = page_remarks(document, page, call.index, call.password)
-        if call.text != NEVER:
-            page.flatten_annotations()
-    with document.page(call.index) as page:
-        scale = fit_page(page.width, page.height, call.dpi, call.max_side)
-        objects = _objects(page, scale.size)
-        resolution = image_resolution(objects, scale.size)
-        if resolution is not None:
-            scale = fit_page(page.width, page.height, call.dpi, call.max_side, resolution)
-            objects = _objects(page, scale.size)
-        layer, verdict = (None, "not asked for") if call.text == NEVER else _text(page, call.text, objects, scale.size)
-    return _with_remarks(PageFacts(scale.size, scale.dpi, layer, verdict), remarks)
-
-
-def _with_remarks(facts: PageFacts, remarks: PageRemarks) -> PageFacts:
+        flattened = call.text != NEVER and page.flatten_annotations()
+        facts = None if flattened else _facts(page, call)
+    if facts is None:
+        with document.page(call.index) as page:
+            facts = _facts(page, call)
     return replace(facts, layer=_noted(facts.layer, remarks.notes), files=remarks.files)
+
+
+def _facts(page: PdfiumPage, call: Call) -> PageFacts:
+    scale = fit_page(page.width, page.height, call.dpi, call.max_side)
+    objects = _objects(page, scale.size)
+    resolution = image_resolution(objects, scale.size)
+    if resolution is not None:
+        scale = fit_page(page.width, page.height, call.dpi, call.max_side, resolution)
+        objects = _objects(page, scale.size)
+    layer, verdict = (None, "not asked for") if call.text == NEVER else _text(page, call.text, objects, scale.size)
+    return PageFacts(scale.size, scale.dpi, layer, verdict)
 
 
 def _objects(page: PdfiumPage, size: Size) -> PageObjects:
@@ -53,18 +69,59 @@ def _objects(page: PdfiumPage, size: Size) -> PageObjects:
 
 
 def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tuple[TextLayer | None, str]:
-    found = glyphs(page, objects, page_transform(page.box, page.rotation, size), size)
+    to_pixels = page_transform(page.box, page.rotation, size)
+    found = page_characters(page, objects, to_pixels, size)
     if when == ALWAYS:
-        layer = layer_of(found)
-        return (layer, "asked for") if layer.lines else (None, TextTrust.EMPTY.value)
-    visible = [glyph for glyph in found if glyph.visible]
-    layer = layer_of(visible)
-    verdict = judge(visible, layer.lines, objects, size)
-    used = layer if verdict is TextTrust.TRUSTED else None
-    return _noted(used, cut_lines(found, size) if used else font_notes(missing_fonts(found))), verdict.value
+        everything = layer_of(found.glyphs)
+        return (everything, "asked for") if everything.lines else (None, TextTrust.EMPTY.value)
+    missing = missing_fonts(found.glyphs)
+    glyphs = _with_undrawn(found, missing)
+    visible = [glyph for glyph in glyphs if glyph.visible]
+    doubts = FontDoubts.of(visible, None if found.ink is None else partial(_grey, page, size, to_pixels))
+    judged = judge(visible, doubts, objects, size, found.ink)
+    notes = font_notes(missing)
+    if judged.layer is not None:
+        notes = cut_lines(glyphs, size) + (notes if glyphs is not found.glyphs else ())
+    hidden = () if judged.verdict is TextTrust.SCAN else _hidden(glyphs)
+    return _with_findings(judged, hidden, notes), judged.verdict.value
+
+
+def _with_undrawn(found: PageCharacters, missing: dict[int, str]) -> list[Glyph]:
+    """The page's characters; those of fonts that can't be drawn here count as visible: others have them."""
+    if found.ink is None or not any(glyph.font in missing and not glyph.visible for glyph in found.glyphs):
+        return found.glyphs
+    return [glyph._replace(visible=True) if glyph.font in missing else glyph for glyph in found.glyphs]
+
+
+def _with_findings(judged: Judgement, hidden: tuple[Line, ...], notes: tuple[ReviewNote, ...]) -> TextLayer | None:
+    if not hidden and not notes:
+        return judged.layer
+    return replace(TextLayer(()) if judged.layer is None else judged.layer, hidden=hidden, notes=notes)
+
+
+def _hidden(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
+    """The lines of the page's invisible characters, at most MAX_HIDDEN."""
+    hidden = [glyph for glyph in glyphs if glyph.text.isspace() or not (glyph.visible or _is_blank(glyph))]
+    return layer_of(hidden).lines[:MAX_HIDDEN] if any(not glyph.text.isspace() for glyph in hidden) else ()
+
+
+def _is_blank(glyph: Glyph) -> bool:
+    """Whether the font has no ink for the character: a space with another name."""
+    return min(glyph.right - glyph.left, glyph.bottom - glyph.top) < MIN_INK * glyph.size
+
+
+def _grey(page: PdfiumPage, size: Size, to_pixels: Transform) -> GreyPage:
+    """The page in grey, as the shapes of its characters are looked at."""
+    dpi = POINTS_PER_INCH * hypot(*to_pixels.direction(1, 0))
+    scale = min(SHAPES_DPI / dpi, (MAX_SHAPES_PIXELS / size.pixels) ** 0.5)
+    whole = Size(max(round(size.width * scale), 1), max(round(size.height * scale), 1))
+    grey = np.full((whole.height, whole.width), 255, np.uint8)
+    page.draw(grey, (0, 0), whole)
+    return GreyPage(grey, scale)
 
 
 def _noted(layer: TextLayer | None, notes: tuple[ReviewNote, ...]) -> TextLayer | None:
-    if not notes or layer is None:
+    if not notes:
         return layer
+    layer = TextLayer(()) if layer is None else layer
     return replace(layer, notes=(*layer.notes, *notes))

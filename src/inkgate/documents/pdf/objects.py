@@ -19,6 +19,8 @@ MAX_OBJECTS = 20_000
 _MAX_DEPTH = 6
 _LETTER_HEIGHTS = (3.0, 80.0)
 """Height in points. Smaller shapes are unreadable, larger ones are not lines of text."""
+SCAN_SHARE = 0.85
+"""Share of the page under images from which it is a scan, or a picture with captions: OCR reads it."""
 _GRID = 50
 _MIN_SEGMENTS = 6
 """Minimum segments of a letter's outline; rules, boxes and table cells have 5 or fewer."""

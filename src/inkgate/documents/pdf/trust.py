@@ -1,138 +1,36 @@
-"""Decides whether a page's text layer can replace OCR. Pure.
+"""Decides what of a page's text layer can replace OCR, line by line. Pure.
 
-The text layer is used only if nothing speaks against it: OCR is slower but always possible, while users would trust
-wrong or missing text. So:
+The layer is used where nothing speaks against it: OCR is slower but always possible, while users would trust wrong or
+missing text. So:
 
-- Invisible text, or text under an image, never counts. Scanners add it by their own OCR, which is mostly worse than
-  inkgate's (in the scans examined, one had a tenth of its characters wrong, one had no spaces between words).
-- Fonts must map the characters, and the characters must look like a language.
-- Images without text on them, and letters drawn as outlines, may contain text that the layer lacks.
+- Invisible text never counts (visibility.py). Text over an image of the page doesn't either: scanners add it by their
+  own OCR, which is mostly worse than inkgate's (in the scans examined, one had a tenth of its characters wrong, one had
+  no spaces between words).
+- A line with a word that its font does not map is read from the pixels.
+- A line in a font that may map its characters wrongly (fonts.py) is compared with the pixels.
+- Pictures and letters drawn as outlines may contain text that the layer lacks. They are looked at, and read if they
+  look like writing.
 """
 
 from __future__ import annotations
 
-import math
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.documents.pdf.glyph import Glyph, is_cjk
+from inkgate.documents.pdf.fonts import FontDoubts
+from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.normalize import readable
-from inkgate.documents.pdf.objects import FilledShape, PageObjects
+from inkgate.documents.pdf.objects import SCAN_SHARE, FilledShape, PageObjects, image_share
+from inkgate.documents.pdf.text_layer import layer_of
+from inkgate.documents.pdf.visibility import PageInk
+from inkgate.page import TextLayer
 from inkgate.types import Box, Line, Size
-
-_LATIN = dict(
-    zip(
-        "abcdefghijklmnopqrstuvwxyz",
-        (9.0, 1.3, 3.1, 4.3, 13.5, 1.3, 1.9, 2.6, 7.5, 0.6, 1.4, 4.6, 2.8, 7.3, 6.2, 2.4, 0.3, 6.4, 6.3, 6.4, 4.2, 1.5,
-         0.8, 0.2, 0.9, 1.0),
-        strict=True,
-    )
-)  # fmt: skip
-"""Letter frequencies in percent, about the mean of the European languages in Latin script (rounded from published
-tables)."""
-MIN_LETTERS = 80
-"""Minimum number of letters for a judgement."""
-MIN_CORRELATION = 0.4
-"""Correlation with `_LATIN`. Single sentences in 12 languages have 0.53 (pinyin) to 0.88, longer texts more. Shuffled
-letters have 0 on average, and 0.4 in three percent of cases."""
-VOWELS = (0.25, 0.65)
-"""Share of a, e, i, o, u, y: 0.36 (Czech) to 0.6 (Hawaiian) in text. Half of the shuffled texts that pass the other
-test have less."""
-MAX_ACCENTED = 0.5
-"""Share of Latin letters beyond a to z. Vietnamese has 0.3; Cyrillic or Greek read as Latin-1 has 0.9."""
-MIN_COMMON_HAN = 0.8
-"""Share of Han characters that are common in a Chinese or Japanese standard. Text has 0.95 and more, random characters
-0.36."""
-MAX_MIXED = 0.15
-"""Share of adjacent letters that belong to different scripts."""
-
-
-def looks_written(text: Iterable[str]) -> bool:
-    """False if the letters can't be any language; True if they can, or if there are too few.
-
-    Not detected: shuffled letters in other scripts than Latin, or common Han characters replaced by common ones.
-    """
-    characters = list(text)
-    letters = Counter(char for char in characters if char.isalpha())
-    return _latin_is_plausible(letters) and _han_is_plausible(letters) and _scripts_stay_apart(characters)
-
-
-def _latin_is_plausible(letters: Counter[str]) -> bool:
-    seen: Counter[str] = Counter()
-    accented = 0
-    for char, times in letters.items():
-        if char < "\u0250" or "\u1e00" <= char < "\u1f00":
-            base = unicodedata.normalize("NFKD", char.casefold())[0]
-            seen[base] += times
-            accented += times if char > "\x7f" else 0
-    total = sum(seen.values())
-    if total < MIN_LETTERS:
-        return True
-    if accented > MAX_ACCENTED * total:
-        return False
-    vowels = sum(seen[char] for char in "aeiouy")
-    if not VOWELS[0] * total <= vowels <= VOWELS[1] * total:
-        return False
-    return _correlation([seen[char] for char in _LATIN], list(_LATIN.values())) >= MIN_CORRELATION
-
-
-def _correlation(left: list[int], right: list[float]) -> float:
-    mean_left, mean_right = sum(left) / len(left), sum(right) / len(right)
-    pairs = [(a - mean_left, b - mean_right) for a, b in zip(left, right, strict=True)]
-    scale = math.sqrt(sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs))
-    return sum(a * b for a, b in pairs) / scale if scale else 0.0
-
-
-def _han_is_plausible(letters: Counter[str]) -> bool:
-    han = {char: times for char, times in letters.items() if "\u3400" <= char <= "\u9fff"}
-    total = sum(han.values())
-    if total < MIN_LETTERS / 4:
-        return True
-    common = sum(times for char, times in han.items() if _is_common_han(char))
-    return common >= MIN_COMMON_HAN * total
-
-
-def _is_common_han(char: str) -> bool:
-    """In level 1 of GB 2312, of Big5 or of JIS X 0208: some 7,000 of the 21,000 in Unicode's first block."""
-    for codec, first, last in (("gb2312", 0xB0A1, 0xD7F9), ("big5", 0xA440, 0xC67E), ("euc_jp", 0xB0A1, 0xCFD3)):
-        try:
-            code = int.from_bytes(char.encode(codec), "big")
-        except UnicodeEncodeError:
-            continue
-        if first <= code <= last:
-            return True
-    return False
-
-
-def _scripts_stay_apart(characters: list[str]) -> bool:
-    """Whether scripts change only at spaces, as in real text. Chinese, Japanese and Korean may mix with any script."""
-    pairs = mixed = 0
-    before = ""
-    for char in characters:
-        script = _script(char)
-        if script and before:
-            pairs += 1
-            mixed += script != before
-        before = script
-    return pairs < MIN_LETTERS or mixed <= MAX_MIXED * pairs
-
-
-def _script(char: str) -> str:
-    """The name of a letter's script; empty for characters common to all scripts."""
-    if not char.isalpha() or is_cjk(char) or unicodedata.category(char) == "Lm":
-        return ""
-    code = ord(char)
-    if code < 0x250 or 0x1E00 <= code < 0x1F00:
-        return "latin"
-    if 0x1100 <= code < 0x1200 or 0xAC00 <= code < 0xD7B0 or 0x1D400 <= code < 0x1D800 or 0x2100 <= code < 0x2190:
-        return ""
-    return unicodedata.name(char, "?").split(" ", 1)[0]
-
 
 _SHORTEST = 4
 """Minimum letters in a row. Dots, arrows and cells of drawings form rows too, but seldom as long and varied."""
@@ -232,27 +130,21 @@ def _height(outline: FilledShape) -> float:
 
 MIN_CHARACTERS = 16
 """Minimum visible characters, without spaces. Pages with fewer have a number, a stamp, or nothing: OCR is quick."""
-MAX_UNREADABLE = 0.04
-"""Maximum share of characters that fonts don't map, or map to nothing. Mathematics has up to 0.01."""
-MIN_ALPHANUMERIC = 0.4
-"""Minimum share of letters and digits, without leaders. Mathematics has 0.7."""
 MAX_UNEXPLAINED = 0.2
 """Maximum share of the page under images without text on them. Logos and small figures stay below."""
-SCAN_SHARE = 0.85
-"""Share of the page under images from which it counts as a scan, or a picture with captions."""
 MAX_OUTLINES = 0.1
 """Maximum letters drawn as outlines (outlines.py) per character of text: a logo stays below, not a cover's title."""
 MIN_OUTLINES = 12
-_LEADERS = ".·•_-–—…"
-"""Fill characters of tables of contents and forms."""
 _GRID = 100
 
 
 class TextTrust(StrEnum):
-    """`trusted`, or the reason why not."""
+    """`trusted`, `partly`, or the reason why the page is read from its pixels."""
 
     TRUSTED = "trusted"
-    EMPTY = "too few characters"
+    PARTLY = "parts of it are read from pixels"
+    EMPTY = "no visible characters"
+    FEW = "too few characters"
     UNMAPPED = "characters that fonts don't map"
     GARBLED = "letters that make no sense"
     SCAN = "an image covers the page"
@@ -260,31 +152,216 @@ class TextTrust(StrEnum):
     OUTLINES = "letters drawn as outlines"
 
 
-def judge(visible: Sequence[Glyph], lines: Sequence[Line], objects: PageObjects, size: Size) -> TextTrust:
-    """Judges whether `lines`, made of the `visible` characters, are the page's text."""
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What of a text layer counts. `layer`: None if the page is to be read from its pixels alone."""
+
+    layer: TextLayer | None
+    verdict: TextTrust
+
+
+def judge(
+    visible: Sequence[Glyph], doubts: FontDoubts, objects: PageObjects, size: Size, ink: PageInk | None = None
+) -> Judgement:
+    """Judges the layer of the `visible` characters.
+
+    `ink`: the rendered page; without it, a page with pictures, outlined letters or few characters is read from its
+    pixels, since they may be writing that the layer lacks.
+    """
     inked = [glyph for glyph in visible if not glyph.text.isspace()]
-    if len(inked) < MIN_CHARACTERS:
-        return TextTrust.EMPTY
-    if sum(not _is_readable(glyph) for glyph in inked) > MAX_UNREADABLE * len(inked):
-        return TextTrust.UNMAPPED
-    telling = [glyph.text for glyph in inked if glyph.text not in _LEADERS]
-    if sum(char.isalnum() for char in telling) < MIN_ALPHANUMERIC * len(telling):
-        return TextTrust.GARBLED
-    if not looks_written(glyph.text for glyph in visible):
-        return TextTrust.GARBLED
-    if outlined_letters(objects.outlines, size) > max(MIN_OUTLINES, MAX_OUTLINES * len(inked)):
+    if image_share(objects, size) >= SCAN_SHARE:
+        return Judgement(None, TextTrust.SCAN)
+    if not inked:
+        return Judgement(None, TextTrust.EMPTY)
+    if ink is None:
+        verdict = _without_ink(layer_of(visible).lines, len(inked), objects, size)
+        if verdict is not TextTrust.TRUSTED:
+            return Judgement(None, verdict)
+    layer = _sorted(layer_of([_marked(glyph, doubts) for glyph in visible]), doubts)
+    if not layer.lines and not layer.doubtful:
+        return Judgement(None, TextTrust.UNMAPPED)
+    if ink is not None:
+        known = [line.box for line in (*layer.lines, *layer.doubtful)]
+        layer = replace(layer, pictures=tuple(other_writing(ink.without_text, ink.scale, [*known, *layer.unread])))
+    if layer.doubtful and not layer.lines:
+        return Judgement(layer, TextTrust.GARBLED)
+    complete = not (layer.doubtful or layer.unread or layer.pictures)
+    return Judgement(layer, TextTrust.TRUSTED if complete else TextTrust.PARTLY)
+
+
+def _without_ink(lines: Sequence[Line], characters: int, objects: PageObjects, size: Size) -> TextTrust:
+    """The verdict on a page that was not rendered: what might be writing counts as writing."""
+    if characters < MIN_CHARACTERS:
+        return TextTrust.FEW
+    if outlined_letters(objects.outlines, size) > max(MIN_OUTLINES, MAX_OUTLINES * characters):
         return TextTrust.OUTLINES
     return _images(lines, objects, size)
+
+
+_UNKNOWN = "\u2bd1"
+"""Stands for a character that the font does not map, while lines are made: the uncertainty sign, which no text has."""
+_LETTER_HEIGHT = (0.55, 0.95)
+"""Height in ems of a lone character without a mapping that may be a letter or digit; bullets are lower, brackets and
+operators of mathematics lower or higher."""
+MIN_UNKNOWN = 3
+"""Characters without a mapping that stand together and are a word."""
+_BULLET = "•"
+
+
+def _marked(glyph: Glyph, doubts: FontDoubts) -> Glyph:
+    """The character as lines are made of it: those without a mapping as _UNKNOWN."""
+    if glyph.font in doubts.bullets and not glyph.text.isspace():
+        return glyph._replace(text=_BULLET)
+    return (
+        glyph if glyph.text.isspace() or _is_readable(glyph) or _is_ignorable(glyph) else glyph._replace(text=_UNKNOWN)
+    )
+
+
+def _is_ignorable(glyph: Glyph) -> bool:
+    """Control and format characters that a font maps rightly and that are no text."""
+    return glyph.mapped and glyph.text != "\ufffd" and unicodedata.category(glyph.text) in {"Cc", "Cf"}
 
 
 def _is_readable(glyph: Glyph) -> bool:
     return glyph.mapped and readable(glyph.text) != ""
 
 
+def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
+    """The layer's lines, trusted, doubtful and unread apart."""
+    suspicious = _lines_at(doubts.at, layer.lines)
+    lines, styles, doubtful_lines, unread = [], [], [], []
+    for number, line in enumerate(layer.lines):
+        if _lacks_letters(line):
+            unread.append(line.box)
+            continue
+        known = _without_unknown(line)
+        if known is None:
+            continue
+        if number in suspicious:
+            doubtful_lines.append(known)
+        else:
+            lines.append(known)
+            styles.append(layer.styles[number])
+    return TextLayer(tuple(lines), tuple(styles), tuple(doubtful_lines), tuple(unread))
+
+
+def _lacks_letters(line: Line) -> bool:
+    """Whether some character without a mapping belongs to a word, or may be a word."""
+    if _UNKNOWN not in line.text:
+        return False
+    if not line.words:
+        return True
+    height = line.box[3] - line.box[1]
+    for word in line.words:
+        unknown = word.text.count(_UNKNOWN)
+        if not unknown:
+            continue
+        others = [char for char in word.text if char != _UNKNOWN]
+        if unknown >= MIN_UNKNOWN or any(char.isalnum() for char in others):
+            return True
+        if not others and len(line.words) == 1 and height > 0:
+            return True
+    return False
+
+
+def _without_unknown(line: Line) -> Line | None:
+    """The line without its lone characters that have no mapping; None if nothing is left."""
+    if _UNKNOWN not in line.text:
+        return line
+    text = " ".join(line.text.replace(_UNKNOWN, "").split())
+    if not text:
+        return None
+    words = tuple(replace(word, text=kept) for word in line.words if (kept := word.text.replace(_UNKNOWN, "")).strip())
+    return replace(line, text=text, words=words)
+
+
+def _lines_at(glyphs: Sequence[Glyph], lines: Sequence[Line]) -> set[int]:
+    """Numbers of the lines that have one of the characters."""
+    if not glyphs or not lines:
+        return set()
+    x = np.array([(glyph.left + glyph.right) / 2 for glyph in glyphs], np.float32)
+    y = np.array([(glyph.top + glyph.bottom) / 2 for glyph in glyphs], np.float32)
+    found = set()
+    for number, line in enumerate(lines):
+        left, top, right, bottom = line.box
+        if bool(((x >= left) & (x <= right) & (y >= top) & (y <= bottom)).any()):
+            found.add(number)
+    return found
+
+
+_CELL = 8
+"""Pixels of a side of the cells in which other ink is sought: about 2 mm at 100 dpi."""
+_EDGE = 40
+"""Difference of neighbouring grey levels that is an edge."""
+_MIN_EDGES = 6
+"""Edges of a cell, both across and down, that may be of letters; rules have them in one direction only."""
+_MIN_CELLS = 3
+"""Cells in a row that may be a word."""
+_ACROSS, _DOWN = 3, 2
+"""Cells between parts that belong together."""
+_MAX_PICTURES = 12
+
+
+def other_writing(without_text: NDArray[np.uint8], scale: float, known: Sequence[Box]) -> list[Box]:
+    """Parts of a page that may be writing although they are not of the text layer: pictures, outlined letters.
+
+    Args:
+        without_text: (H, W), the page in grey without its text objects.
+        scale: its pixels per pixel of the page.
+        known: boxes in pixels of the page that are read anyway.
+
+    Returns:
+        Boxes in pixels of the page, at most _MAX_PICTURES. What they show is to be looked at closer.
+    """
+    rows, columns = (side // _CELL for side in without_text.shape)
+    if not rows or not columns:
+        return []
+    grey = without_text[: rows * _CELL, : columns * _CELL]
+    cells = _of_cells(np.max, grey) - _of_cells(np.min, grey) > _EDGE
+    for box in known:
+        left, top, right, bottom = (edge * scale / _CELL for edge in box)
+        cells[max(floor(top), 0) : max(ceil(bottom), 0), max(floor(left), 0) : max(ceil(right), 0)] = False
+    found = np.nonzero(cells)
+    squares = grey.reshape(rows, _CELL, columns, _CELL)[found[0], :, found[1]].astype(np.int16)
+    across, down = (np.abs(np.diff(squares, axis=axis)) > _EDGE for axis in (2, 1))
+    cells[found] = np.minimum(across.sum(axis=(1, 2)), down.sum(axis=(1, 2))) >= _MIN_EDGES
+    pixels = _CELL / scale
+    boxes = [(a * pixels, b * pixels, c * pixels, d * pixels) for a, b, c, d in _clusters(cells)]
+    return sorted(boxes, key=lambda box: (box[2] - box[0]) * (box[3] - box[1]), reverse=True)[:_MAX_PICTURES]
+
+
+def _of_cells(function: Callable[..., NDArray[np.uint8]], grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The function of each cell's pixels. Rows first, which is several times faster than cells at once."""
+    rows, columns = grey.shape[0] // _CELL, grey.shape[1] // _CELL
+    by_row = function(grey.reshape(rows, _CELL, -1), axis=1)
+    return function(by_row.reshape(rows, columns, _CELL), axis=2)
+
+
+def _clusters(cells: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
+    """Boxes (left, top, right, bottom), in cells, of cells near to each other that are wide enough for a word."""
+    open_boxes: list[list[int]] = []
+    done: list[list[int]] = []
+    for row in np.flatnonzero(cells.any(axis=1)).tolist():
+        columns = np.flatnonzero(cells[row]).tolist()
+        runs: list[list[int]] = []
+        for column in columns:
+            if runs and column - runs[-1][1] <= _ACROSS:
+                runs[-1][1] = column
+            else:
+                runs.append([column, column])
+        done += [box for box in open_boxes if row - box[3] > _DOWN]
+        open_boxes = [box for box in open_boxes if row - box[3] <= _DOWN]
+        for left, right in runs:
+            touching = [box for box in open_boxes if left - _ACROSS <= box[2] and box[0] <= right + _ACROSS]
+            whole = [min([left, *(b[0] for b in touching)]), min([row, *(b[1] for b in touching)]),
+                     max([right, *(b[2] for b in touching)]), row]  # fmt: skip
+            open_boxes = [box for box in open_boxes if all(box is not other for other in touching)] + [whole]
+    found = done + open_boxes
+    return [(a, b, c + 1, d + 1) for a, b, c, d in found if c - a + 1 >= _MIN_CELLS]
+
+
 def _images(lines: Sequence[Line], objects: PageObjects, size: Size) -> TextTrust:
     images = _painted([image.box for image in objects.images], size)
-    if images.mean() >= SCAN_SHARE:
-        return TextTrust.SCAN
     around: list[Box] = []
     for line in lines:
         left, top, right, bottom = line.box
