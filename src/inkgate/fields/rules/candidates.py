@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
-from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
+from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell, head_of
 
 LONGEST_LABEL = 200
 """In characters. Patterns of labels have `.*`, whose time grows with the square of the length."""
@@ -130,14 +130,15 @@ class LabelReader:
         """The text above the value that is none itself; empty without one."""
         row, at = self._place(found)
         cell = row.cells[at]
+        left, _, right, _ = cell.box
         for number in range(row.number - 1, max(-1, row.number - 1 - _ROWS_ABOVE), -1):
             above = self._pages.rows[number]
             if above.page != row.page:
                 break
-            over = [each for each in above.cells if min(each.box[2], cell.box[2]) > max(each.box[0], cell.box[0])]
-            best = min(over, key=lambda each: abs(each.box[0] + each.box[2] - cell.box[0] - cell.box[2]), default=None)
+            over = [each for each in above.cells if each.box[0] < right and left < each.box[2]]
+            best = min(over, key=lambda each: abs(each.box[0] + each.box[2] - left - right), default=None)
             if best is not None and is_word(best.text):
-                return "" if self._in(above, best) else best.text
+                return "" if self._in(above, best) else head_of(cell, row, best)
         return ""
 
     def values_beside(self, found: FieldCandidate) -> bool:

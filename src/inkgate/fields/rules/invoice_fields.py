@@ -46,7 +46,7 @@ _DATE: Final = tuple(
             (
                 r"\bdue\b|limite|[eé]ch[eé]ance|f[aä]llig|verval|scadenza|venc(?:imi?ento|e\b)|pay|until|bis\b|jusqu"
                 r"|expir|valid"
-                r"|betalen|paga[rt]|r[eé]gl|uiterlijk|zahl"
+                r"|betal|paga|pago|paiement|r[eé]gl|uiterlijk|zahl"
             ),
             -4.0,
         ),
@@ -121,6 +121,8 @@ def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str,
         "merchant_name": _issuer(pages),
     }
     every = {name: [candidate] for name, candidate in found.items() if candidate is not None}
+    if found["date"] is None and any(weigh(each.label[-_DATE_LABEL:], _DATE) < 0 for each in dates):
+        every["date"] = _unlabelled(dates)
     return every | _sums(pages, amounts, total)
 
 
@@ -184,6 +186,12 @@ def _best_date(dates: Sequence[FieldCandidate]) -> FieldCandidate | None:
     scored = [replace(each, score=weigh(each.label[-_DATE_LABEL:], _DATE)) for each in dates]
     best = max(scored, key=lambda each: (each.score, -each.row), default=None)
     return None if best is None or best.score < 1.0 else replace(best, score=0.97 if best.score >= 4 else _LABELLED)
+
+
+def _unlabelled(dates: Sequence[FieldCandidate]) -> list[FieldCandidate]:
+    """The only date that no label calls another; none if there are several."""
+    left = {each.value.readings: each for each in dates if each.value and weigh(each.label[-_DATE_LABEL:], _DATE) >= 0}
+    return [replace(each, score=_WITHOUT_CHECK) for each in left.values()] if len(left) == 1 else []
 
 
 def _due_date(dates: Sequence[FieldCandidate]) -> FieldCandidate | None:

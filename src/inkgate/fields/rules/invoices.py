@@ -13,7 +13,7 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import LONGEST_LABEL, FieldCandidate
-from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
+from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell, head_of
 from inkgate.fields.rules.totals import number_of
 
 _INVOICE: Final = "invoice|bill|facture|rechnung|factura|fatura|fattura|factuur"
@@ -102,12 +102,12 @@ def _behind(pages: PrintedPages, row: PrintedRow, at: int, label: re.Match[str])
     places = [(row, cell, rest)]
     if not rest.strip():
         places = [(row, each, each.text) for each in row.cells[at + 1 : at + 2]]
-        below = pages.rows[row.number + 1 : row.number + 1 + _BELOW]
+    if not number_in(rest):
         places += [
-            (each, other, other.text)
-            for each in below
-            for other in each.cells
-            if each.page == row.page and _is_under(cell, other)
+            (below, each, each.text)
+            for below in pages.rows[row.number + 1 : row.number + 1 + _BELOW]
+            for each in below.cells
+            if below.page == row.page and _is_under(cell, each) and label.re.search(head_of(each, below, cell))
         ]
     for of, place, text in places:
         number = number_in(text) if place is cell or _is_number(text) else ""

@@ -8,17 +8,41 @@ from statistics import median
 from typing import Final
 
 from inkgate.fields.folded import rows_of
-from inkgate.types import Box, Line, PageResult
+from inkgate.types import Box, Line, PageResult, Word, box_of_quad
+
+
+@dataclass(frozen=True, slots=True)
+class CellPart:
+    """A word of a cell: from `start` to `end` of its text, from `left` to `right` on the page."""
+
+    start: int
+    end: int
+    left: float
+    right: float
 
 
 @dataclass(frozen=True, slots=True)
 class RowCell:
-    """A line of a row: its index in the page, text, box and confidence."""
+    """A line of a row: its index in the page, text, box, confidence, and words with their places."""
 
     line: int
     text: str
     box: Box
     confidence: float
+    words: tuple[Word, ...] = ()
+
+    def parts(self) -> list[CellPart]:
+        """Its words, with where they are: as the line has them, else as wide as their share of its letters."""
+        found, at = [], 0
+        placed = self.words if [word.text for word in self.words] == self.text.split() else ()
+        left, _, right, _ = self.box
+        width = (right - left) / max(1, len(self.text))
+        for number, text in enumerate(self.text.split()):
+            start = self.text.index(text, at)
+            at = start + len(text)
+            box = box_of_quad(placed[number].quad) if placed else (left + start * width, 0.0, left + at * width, 0.0)
+            found.append(CellPart(start, at, box[0], box[2]))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +95,8 @@ class PrintedPages:
                 lines = [page.lines[i] for i in indexes]
                 heights += [line.box[3] - line.box[1] for line in lines]
                 cells = (
-                    RowCell(i, line.text, line.box, line.confidence) for i, line in zip(indexes, lines, strict=True)
+                    RowCell(i, line.text, line.box, line.confidence, line.words)
+                    for i, line in zip(indexes, lines, strict=True)
                 )
                 rows.append(PrintedRow(page.index, len(rows), tuple(cells)))
         return cls(tuple(rows), max(1.0, median(heights)) if heights else 1.0, slopes)
@@ -99,6 +124,28 @@ class PrintedPages:
             for row in self.levelled(page).rows:
                 rows.append(PrintedRow(page, len(rows), tuple(printed[page, index] for index in row.lines)))
         return PrintedPages(tuple(rows), self.unit, self.slopes)
+
+
+def head_of(cell: RowCell, row: PrintedRow, above: RowCell) -> str:
+    """What a cell above says about one of the row: all of its text, or a part if it stands above several.
+
+    Narrow columns have heads that are read as one line. Each word of it belongs to the cell whose edge it follows: the
+    left one, if the heads begin where the columns do, else the right one.
+    """
+    below = [each for each in row.cells if each.box[0] < above.box[2] and above.box[0] < each.box[2]]
+    if len(below) <= 1:
+        return above.text
+    slack = (above.box[3] - above.box[1]) / 2
+    from_left = abs(below[0].box[0] - above.box[0]) <= slack
+    kept = []
+    for part in above.parts():
+        if from_left:
+            owner = next((each for each in reversed(below) if each.box[0] <= part.left + slack), below[0])
+        else:
+            owner = next((each for each in below if each.box[2] >= part.right - slack), below[-1])
+        if owner is cell:
+            kept.append(part)
+    return above.text[kept[0].start : kept[-1].end] if kept else ""
 
 
 _TURNED: Final = 0.005

@@ -74,8 +74,9 @@ class Role(Enum):
 
 
 _TAX_WORD: Final = (
-    r"(?:tax(?:es)?|vat|gst|hst|pst|qst|sst|mwst|ust|(?!steuer(?:n(?:umme)?r|satz|frei|pflicht|id))\w*steuer\w*"
-    r"|(?:mwst|ust|btw)-?\s?\w*(?:betrag|bedrag)|tva|iva|btw|moms|mva|impuestos?|tass[ae]|impost[aeio]s?|impots?)"
+    r"(?:tax(?:es?)?|vat|gst|hst|pst|qst|sst|mwst|ust|(?!steuer(?:n(?:umme)?r|satz|frei|pflicht|id))\w*steuer\w*"
+    r"|(?:mwst|ust|btw)-?\s?\w*(?:betrag|bedrag)|tva|iva|btw|moms|mva|impuestos?|tass[ae]|belasting(?:en)?"
+    r"|impost[aeio]s?|impots?)"
 )
 _TAX: Final = re.compile(rf"\b{_TAX_WORD}\b|税")
 _NOT_TAX: Final = re.compile(
@@ -88,7 +89,8 @@ _DUE: Final = re.compile(
     r"|to pay|be paid"
     r"|payable|outstanding|remaining|remainder|balance|zu (?:be)?zahlen\w*|(?:noch )?zahlbar\w*|zahl(?:ungs)?betrag"
     r"|rest(?:betrag|zahlung|forderung|summe)?|offene?[rs]?|fallig\w*|a (?:payer|regler|pagar)|(?:da|a) pagare"
-    r"|te (?:betalen|voldoen)|saldo|solde|reste|restante?|resto|pendiente|residuo|dovuto|openstaand\w*|em (?:falta"
+    r"|te (?:betalen|voldoen)|saldo|solde|reste|restante?|resto|pendiente|residuo|dovuto|verschuldigd|devido"
+    r"|openstaand\w*|em (?:falta"
     r"|divida)"
     r"|por (?:pagar|liquidar)|du)\b"
 )
@@ -99,7 +101,8 @@ _PAID: Final = re.compile(
     r"\b(?:depos[ií]t\w*|down ?payments?|pre-?pa(?:id|yments?)|paid|advance|payments?|\w*zahlung(?:en)?|abschlag\w*"
     r"|bereits|geleistet\w*|bezahlt|gezahlt|erhalten\w*|acomptes?|versee?s?|arrhes|paye|regle|anticip[oi]\w*"
     r"|pagad[oa]s?|pagos?"
-    r"|acconto|acconti|versat[oi]|pagat[oi]|aanbetaling|voldaan|voorschot|betaald|reeds|vooruitbetaald"
+    r"|acconto|acconti|versat[oi]|pagat[oi]|\w*betaling(?:en)?|borg|depot|voldaan|voorschot|betaald|reeds"
+    r"|vooruitbetaald"
     r"|adiantamentos?|sinal"
     r"|recebido|cash|tender\w*|visa|master\s?card|change|credits?|gutschrift)\b"
 )
@@ -141,10 +144,10 @@ _SUM: Final = re.compile(
     r"\b(?:\w*total\w*|totale|totaal\w*|tot|\w*summe|suma|somma|somme|gesamt\w*|endbetrag|rechnungsbetrag"
     r"|factuurbedrag|jumlah"
     r"|(?:invoice|bill) amount|importe (?:de la )?factura|(?:valor|importo) (?:d[ao] )?fat\w+"
-    r"|montant (?:de la )?facture)\b"
+    r"|mont(?:ant|o) (?:de la )?fact\w+)\b"
     r"|合计|总计|總計"
 )
-_AMOUNT_WORD: Final = re.compile(r"\b(?:amount|\w*betrag|bedrag|importe?|importo|valor|montant|price|preis)\b")
+_AMOUNT_WORD: Final = re.compile(r"\b(?:amount|\w*betrag|bedrag|importe?|importo|valor|montant|monto|price|preis)\b")
 _SPELLED: Final = re.compile(r"\b(\w)\.\s?(?=\w\b)")
 
 
