@@ -141,6 +141,11 @@ class LabelReader:
                 return "" if self._in(above, best) else head_of(cell, row, best)
         return ""
 
+    def has_own(self, found: FieldCandidate) -> bool:
+        """Whether words stand before the value in its own cell."""
+        row, at = self._place(found)
+        return found.value is not None and is_word(_NUMBER_BEFORE.sub("", row.cells[at].text[: found.value.start]))
+
     def values_beside(self, found: FieldCandidate) -> bool:
         """Whether the row has other values."""
         row, _ = self._place(found)

@@ -44,7 +44,8 @@ _DATE: Final = tuple(
         ),
         (
             (
-                r"\bdue\b|limite|[eé]ch[eé]ance|f[aä]llig|verval|scadenza|venc(?:imi?ento|e\b)|pay|until|bis\b|jusqu"
+                r"\bdue\b|limite|[eé]ch[eé]ance|f[aä]llig|ablauf|verval|scadenza|venc(?:imi?ento|e\b)|pay|until"
+                r"|bis\b|jusqu"
                 r"|expir|valid"
                 r"|betal|paga|pago|paiement|r[eé]gl|uiterlijk|zahl"
             ),
@@ -170,11 +171,14 @@ def _dates(pages: PrintedPages) -> list[FieldCandidate]:
 
 
 def _label(reader: LabelReader, date: FieldCandidate) -> str:
+    """What stands before the date in its cell; else left of it, or above, whichever names a date."""
     near, _ = reader.near(date, _names_date)
-    if _names_date(near) or not is_word(near):
-        return near.strip() if is_word(near) else reader.head(date) or date.label
+    if _names_date(near) or (is_word(near) and reader.has_own(date)):
+        return near.strip()
     head = reader.head(date)
-    return head if _names_date(head) else near.strip()
+    if _names_date(head) and not _DIGIT.search(head):
+        return head
+    return near.strip() if is_word(near) else date.label
 
 
 def _names_date(label: str) -> bool:

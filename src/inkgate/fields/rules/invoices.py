@@ -46,7 +46,7 @@ _TITLE_NUMBER: Final = re.compile(
     rf"^\W*(?:tax )?{INVOICE_WORD}\s?[:#]?\s(?P<value>[A-Z0-9][\w/.-]{{2,30}})\W*$", re.IGNORECASE
 )
 _TOKEN: Final = re.compile(r"(?:[A-Z]{1,4}[\s-]\s?(?=\d))?[A-Z0-9][\w/.-]{0,40}", re.IGNORECASE)
-_GROUPS: Final = re.compile(r"[A-Z]{0,4}(?:\s?[\d/.-]+){2,4}", re.IGNORECASE)
+_GROUPS: Final = re.compile(r"[A-Z]{0,4}\s?[\d/.-]+(?:\s[\d/.-]+){1,3}", re.IGNORECASE)
 """A number in groups: RE 2025 1012."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _BELOW: Final = 2
@@ -128,7 +128,7 @@ def _is_number(text: str) -> bool:
 
 def number_in(text: str) -> str:
     """The number that a text begins with, without a date that a slash parts from it; empty if it is none."""
-    text = text.strip(" .:#°º")
+    text = text[:LONGEST_LABEL].strip(" .:#°º")
     for found in KINDS["date"].find(text)[:1]:
         before, behind = text[: found.start].rstrip(), text[found.end :].lstrip()
         if before.endswith("/"):
