@@ -5,11 +5,14 @@ from __future__ import annotations
 from html import escape
 from itertools import groupby
 
+from inkgate.text_direction import runs_from_right
 from inkgate.types import Table, TableCell
 
 
 def html_of(table: Table) -> str:
-    """The table as one line of HTML. Leading rows of headers are the head; line breaks in cells are `<br>`."""
+    """The table as one line of HTML. Leading rows of headers are the head; line breaks in cells are `<br>`. The first
+    column of a table in Arabic or Hebrew is at the right.
+    """
     rows = {number: list(cells) for number, cells in groupby(table.cells, key=lambda cell: cell.row)}
     head = 0
     while head < table.rows and rows.get(head) and all(cell.header for cell in rows[head]):
@@ -19,7 +22,8 @@ def html_of(table: Table) -> str:
         for name, numbers in (("thead", range(head)), ("tbody", range(head, table.rows)))
         if numbers
     ]
-    return f"<table>{''.join(parts)}</table>"
+    direction = ' dir="rtl"' if runs_from_right("".join(cell.text for cell in table.cells)) else ""
+    return f"<table{direction}>{''.join(parts)}</table>"
 
 
 def _row(cells: list[TableCell]) -> str:

@@ -19,8 +19,8 @@ from inkgate.layout.columns import MAX_DEPTH, Flow, flows_of
 from inkgate.layout.drop_caps import with_drop_caps
 from inkgate.layout.escape import of_text
 from inkgate.layout.figures import with_captions
-from inkgate.layout.frame import Frame, LayoutPiece, Row, measure, rows_of
-from inkgate.layout.grid import Grid
+from inkgate.layout.frame import Frame, LayoutPiece, Row, measure, mirrored, rows_of
+from inkgate.layout.grid import Grid, from_right
 from inkgate.layout.hyphenation import Vocabulary
 from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.order import ranked_groups
@@ -34,6 +34,7 @@ from inkgate.layout.tables import continuing_pieces, with_stubs
 from inkgate.layout.titles import with_titles, without_false_titles
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.page import LineStyle
+from inkgate.text_direction import runs_from_right
 from inkgate.types import Block, BlockType, Box, LeftOut, Line, PageResult, ReviewReason, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
@@ -108,10 +109,11 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
     zones, grids = page.zones, page.grids
     drafts: list[BlockDraft] = []
     loose = with_drop_caps(_loose(frame, zones, members), frame.unit)
-    flows = [
-        _without_stubs(flow, zones, members, grids)
-        for flow in flows_of(loose, frame.unit, max_depth=0 if slip else MAX_DEPTH)
-    ]
+    mirror = not frame.vertical and runs_from_right("".join(line.text for line in lines))
+    flows = flows_of(mirrored(loose) if mirror else loose, frame.unit, max_depth=0 if slip else MAX_DEPTH)
+    if not mirror:
+        flows = [_without_stubs(flow, zones, members, grids) for flow in flows]
+    grids = {n: from_right(grid) if _is_from_right(grid) else grid for n, grid in grids.items()}
     for flow in _ranked(_titles_first(flows, frame) if frame.vertical else flows, zones, members):
         for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members):
             zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
@@ -168,6 +170,10 @@ def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> lis
         if zone.type in WHOLE and (zone.type is BlockType.FIGURE or i in members):
             loose.append(LayoutPiece(-1, "", *frame.place(zone.box), zone=i))
     return loose
+
+
+def _is_from_right(grid: Grid) -> bool:
+    return runs_from_right("".join(piece.text for piece in grid.pieces))
 
 
 def _without_stubs(

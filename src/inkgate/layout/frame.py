@@ -8,7 +8,7 @@ read left to right and top to bottom, and measure in line heights.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -166,6 +166,14 @@ def _skew(across: FloatArray, down: FloatArray) -> float:
     order = np.lexsort((weights, angles))
     half = int(np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2))
     return float(angles[order][min(half, len(order) - 1)])
+
+
+def mirrored(pieces: Iterable[LayoutPiece]) -> list[LayoutPiece]:
+    """Level pieces as in a mirror, in which text from right to left is read like text from left to right."""
+    return [
+        piece if piece.turned else replace(piece, left=-piece.right, right=-piece.left, slope=-piece.slope)
+        for piece in pieces
+    ]
 
 
 Row = list[LayoutPiece]

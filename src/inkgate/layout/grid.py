@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import product
 
-from inkgate.layout.frame import LayoutPiece
+from inkgate.layout.frame import LayoutPiece, mirrored, rows_of
 from inkgate.types import Box
 
 
@@ -125,6 +125,15 @@ def without_empty_rows(grid: Grid) -> Grid:
         if rows:
             cells.append(replace(cell, row=rows[0], row_span=len(rows)))
     return grid_with(cells)
+
+
+def from_right(grid: Grid) -> Grid:
+    """The grid of a table that is read from right to left: its first column is at the right."""
+    cells = []
+    for cell in grid.cells:
+        pieces = tuple(piece for row in rows_of(mirrored(cell.pieces)) for piece in row)
+        cells.append(replace(cell, column=grid.columns - cell.column - cell.column_span, pieces=pieces))
+    return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (cell.row, cell.column))))
 
 
 def plain_grid(rows: Sequence[Sequence[Sequence[LayoutPiece]]]) -> Grid:

@@ -14,6 +14,7 @@ from inkgate.documents.formats.markdown import content_of, failure_note
 from inkgate.documents.formats.text import printable
 from inkgate.layout.image_links import beside_image
 from inkgate.layout.markdown import left_out_blocks
+from inkgate.text_direction import runs_from_right
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
 
 log = structlog.get_logger(__name__)
@@ -38,6 +39,12 @@ _MOST_COLUMNS = 63
 """Limit of Word. Wider tables become lines of text."""
 
 
+_AFTER_BIDI = (
+    "w:adjustRightInd", "w:snapToGrid", "w:spacing", "w:ind", "w:contextualSpacing", "w:mirrorIndents",
+    "w:suppressOverlap", "w:jc", "w:textDirection", "w:textAlignment", "w:textboxTightWrap", "w:outlineLvl", "w:divId",
+    "w:cnfStyle", "w:rPr", "w:sectPr", "w:pPrChange",
+)  # fmt: skip
+"""What follows a paragraph's direction among its properties, by the schema of WordprocessingML."""
 _SOURCE_FONT = "Courier New"
 """Of a diagram's source."""
 
@@ -138,6 +145,17 @@ def _add_runs(paragraph: Paragraph, markdown: str) -> None:
         run.bold, run.italic = len(found.group(1)) > 1, len(found.group(1)) != 2
         at = found.end()
     paragraph.add_run(_plain(text[at:]))
+    if runs_from_right(text):
+        _set_from_right(paragraph)
+
+
+def _set_from_right(paragraph: Paragraph) -> None:
+    """Begins the paragraph at the right, with its runs in fonts of such scripts."""
+    properties = paragraph._p.get_or_add_pPr()  # noqa: SLF001 - python-docx has no property for it
+    properties.insert_element_before(_element("w:bidi"), *_AFTER_BIDI)
+    for run in paragraph.runs:
+        if runs_from_right(run.text):
+            run.font.rtl = True
 
 
 def _plain(markdown: str) -> str:
@@ -166,6 +184,8 @@ def _add_table(document: WordDocument, table: Table) -> None:
     element = OxmlElement("w:tbl")
     properties = _child(element, "w:tblPr")
     _child(properties, "w:tblStyle", val="TableGrid")
+    if runs_from_right("".join(cell.text for cell in table.cells)):
+        _child(properties, "w:bidiVisual")
     _child(properties, "w:tblW", type="auto", w="0")
     grid = _child(element, "w:tblGrid")
     for _ in range(table.columns):
@@ -198,11 +218,25 @@ def _add_cell(line: Any, cell: TableCell, *, first: bool) -> None:  # noqa: ANN4
         _child(properties, "w:vMerge", val="restart" if first else "continue")
     texts: Sequence[str] = printable(cell.text).split("\n") if first else [""]
     for text in texts:
-        run = _child(_child(place, "w:p"), "w:r")
-        if cell.header:
-            _child(_child(run, "w:rPr"), "w:b")
+        paragraph = _child(place, "w:p")
+        from_right = runs_from_right(text)
+        if from_right:
+            _child(_child(paragraph, "w:pPr"), "w:bidi")
+        run = _child(paragraph, "w:r")
+        if cell.header or from_right:
+            style = _child(run, "w:rPr")
+            if cell.header:
+                _child(style, "w:b")
+            if from_right:
+                _child(style, "w:rtl")
         content = _child(run, "w:t")
         content.text = text.strip()
+
+
+def _element(name: str) -> Any:  # noqa: ANN401 - lxml
+    from docx.oxml import OxmlElement
+
+    return OxmlElement(name)
 
 
 def _child(parent: Any, name: str, **attributes: str) -> Any:  # noqa: ANN401 - lxml

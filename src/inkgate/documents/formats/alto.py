@@ -2,7 +2,7 @@
 
 Schema: https://www.loc.gov/standards/alto/v4/alto-4-2.xsd. The measurement unit is whole pixels from the page's top
 left corner. Processing steps and errors of a page are `Processing` notes, which the page refers to; block types and
-heading levels are `Tags`.
+heading levels are `Tags`. Documents with lines from right to left say so, which makes them ALTO 4.3.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from inkgate import __version__
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import Area, AreaPage, LineArea, PixelBox, page_in
 from inkgate.documents.formats.text import one_line
+from inkgate.text_direction import runs_from_right
 from inkgate.types import MARK_TYPES, BlockType, DocumentResult, PageResult, Quad
 
 NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"
@@ -27,6 +28,10 @@ _ROOT = {
     "xsi:schemaLocation": f"{NAMESPACE} {SCHEMA}",
     "SCHEMAVERSION": "4.2",
 }
+_ROOT_WITH_DIRECTION = {
+    "xsi:schemaLocation": f"{NAMESPACE} {SCHEMA.replace('4-2', '4-3')}",
+    "SCHEMAVERSION": "4.3",
+}
 # A letter, then a hyphen or a soft hyphen, at the end of a row.
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")
 
@@ -34,7 +39,8 @@ _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")
 def render(result: DocumentResult, coordinates: Coordinates = Coordinates.SENT) -> bytes:
     """The document as one ALTO file in UTF-8, with a `Page` for every page, including failed ones."""
     placed = [page_in(page, coordinates) for page in result.pages]
-    root = ET.Element("alto", _ROOT)
+    from_right = any(runs_from_right(row.text) for page in placed for area in page.areas for row in area.rows)
+    root = ET.Element("alto", _ROOT | (_ROOT_WITH_DIRECTION if from_right else {}))
     _description(root, result)
     _tags(root, [area for page in placed for area in page.areas])
     layout = ET.SubElement(root, "Layout")
@@ -111,6 +117,9 @@ def _page(layout: ET.Element, page: PageResult, placed: AreaPage) -> None:
         for row, hyphen, parts in zip(area.rows, hyphens, _parts(area.rows, hyphens), strict=True):
             rows += 1
             line = ET.SubElement(block, "TextLine", {"ID": f"line_{number}_{rows}", **_place(row.box)})
+            from_right = runs_from_right(row.text)
+            if from_right or (block.get("BASEDIRECTION") and any(map(str.isalpha, row.text))):
+                line.set("BASEDIRECTION", "rtl" if from_right else "ltr")
             words = _line(line, row, hyphen, parts, (number, words))
 
 
@@ -121,6 +130,8 @@ def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
     turn = _common_angle(area.rows)
     if turn:
         attributes["ROTATION"] = str(turn)
+    if runs_from_right("".join(row.text for row in area.rows)):
+        attributes["BASEDIRECTION"] = "rtl"
     figure = (area.type is BlockType.FIGURE or area.type in MARK_TYPES) and not area.rows
     return ET.SubElement(space, "Illustration" if figure else "TextBlock", attributes)
 
@@ -191,8 +202,10 @@ def _place(box: PixelBox) -> dict[str, str]:
 
 
 def _gap(before: PixelBox, after: PixelBox) -> dict[str, str]:
-    """Position and width of the space between the boxes, if there is one from left to right."""
+    """Position and width of the space between the boxes, if there is one."""
     left, top, right = before[2], max(before[1], after[1]), after[0]
+    if after[2] <= before[0]:  # the words run from right to left
+        left, right = after[2], before[0]
     return {"HPOS": str(left), "VPOS": str(top), "WIDTH": str(right - left)} if left < right else {}
 
 

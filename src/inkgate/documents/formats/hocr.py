@@ -15,6 +15,7 @@ from inkgate.codec import encodable
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import Area, LineArea, PixelBox, page_in
 from inkgate.documents.formats.text import one_line
+from inkgate.text_direction import runs_from_right
 from inkgate.types import BlockType, DocumentResult, PageResult
 
 _CLASSES = {
@@ -94,7 +95,10 @@ def _area(page: ET.Element, area: Area, number: str) -> ET.Element:
     if not area.rows:
         return element
     tag = f"h{area.level or 1}" if area.type is BlockType.TITLE else "p"
-    return _element(element, tag, "ocr_par", f"par_{number}", _bbox(area.box))
+    paragraph = _element(element, tag, "ocr_par", f"par_{number}", _bbox(area.box))
+    if runs_from_right("".join(row.text for row in area.rows)):
+        paragraph.set("dir", "rtl")
+    return paragraph
 
 
 def _row(paragraph: ET.Element, row: LineArea, numbers: tuple[int, int, int]) -> int:
@@ -102,6 +106,9 @@ def _row(paragraph: ET.Element, row: LineArea, numbers: tuple[int, int, int]) ->
     page, number, words = numbers
     line = _element(paragraph, "span", "ocr_line", f"line_{page}_{number}", _bbox(row.box) + _direction(row))
     line.text = None
+    from_right = runs_from_right(row.text)
+    if from_right != (paragraph.get("dir") == "rtl") and any(map(str.isalpha, row.text)):
+        line.set("dir", "rtl" if from_right else "ltr")
     for word in row.words:
         words += 1
         confidence = "" if word.confidence is None else f"; x_wconf {100 * word.confidence:.2f}"
