@@ -8,9 +8,14 @@ _FIRST = "\u0590"
 """The first character of the scripts that are written from right to left."""
 
 
+def has_right_to_left(text: str) -> bool:
+    """False if the text has no letters of such scripts; True if it may. Quick."""
+    return bool(text) and max(text) >= _FIRST
+
+
 def runs_from_right(text: str) -> bool:
     """Whether most of the text's letters are of scripts written from right to left: Arabic, Hebrew, Persian."""
-    if not text or max(text) < _FIRST:
+    if not has_right_to_left(text):
         return False
     letters = [char for char in text if char.isalpha()]
     right = sum(char >= _FIRST and unicodedata.bidirectional(char) in {"R", "AL"} for char in letters)

@@ -96,7 +96,7 @@ def test_columns_and_rows_are_read_from_right_to_left() -> None:
             wrong.append((script, read))
         label, value = line(f"{script}:", 540, 60, 940), line("2024-117", 380, 60, 500)
         if arrange([value, label], SIZE).lines != (label, value):
-            wrong.append((script, "label"))
+            wrong.append((script, ["label"]))
     assert not wrong
 
 

@@ -8,14 +8,15 @@ and `inkgate-error`, which list what could not be read.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from inkgate import __version__
 from inkgate.codec import encodable
 from inkgate.coordinates import Coordinates
-from inkgate.documents.formats.areas import Area, LineArea, PixelBox, page_in
+from inkgate.documents.formats.areas import Area, LineArea, PixelBox, page_areas, page_in
 from inkgate.documents.formats.text import one_line
-from inkgate.text_direction import runs_from_right
+from inkgate.text_direction import has_right_to_left, runs_from_right
 from inkgate.types import BlockType, DocumentResult, PageResult
 
 _CLASSES = {
@@ -54,6 +55,8 @@ def _head(html: ET.Element, result: DocumentResult) -> None:
     if any(page.blocks is not None for page in result.pages):
         # Declared only if layout was read, so that readers may infer that the page has no table.
         capabilities += sorted(set(_CLASSES.values()))
+    if any(runs_from_right(text) for page in result.pages for text in _texts(page)):
+        capabilities.append("ocrp_dir")
     fields = [
         ("ocr-system", f"inkgate {__version__} {one_line(result.engine)}".strip()),
         ("ocr-capabilities", " ".join(capabilities)),
@@ -69,6 +72,15 @@ def _head(html: ET.Element, result: DocumentResult) -> None:
     ET.SubElement(head, "meta", {"http-equiv": "Content-Type", "content": "text/html; charset=utf-8"}).tail = "\n"
     for name, content in fields:
         ET.SubElement(head, "meta", {"name": name, "content": content}).tail = "\n"
+
+
+def _texts(page: PageResult) -> Iterator[str]:
+    """The texts whose direction is said; none if all run from left to right."""
+    if not any(map(has_right_to_left, (page.text, *(line.text for line in page.lines)))):
+        return
+    for area in page_areas(page):
+        yield "".join(row.text for row in area.rows)
+        yield from (row.text for row in area.rows)
 
 
 def _page(body: ET.Element, page: PageResult, name: str, coordinates: Coordinates) -> None:
