@@ -20,12 +20,11 @@ from typing import Any
 import orjson
 from rapidfuzz.distance import Levenshtein
 
-from benchmarks.structure.reading import manifest_of, place
+from benchmarks.structure.reading import manifest_of, overlay_of, place
 from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.bench.accuracy.metrics import CharacterErrors, character_errors, f1
 from inkgate.bench.accuracy.summary import GROUPINGS
 
-OVERLAY = Path(__file__).parent / "overlay.json"
 LEAST_SHOWN = 0.0005
 """Smaller changes of a group's figures, in [0, 1], are none."""
 GROUPED_BY = ("file", "folder", "language", "kind")
@@ -187,7 +186,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=6, help="that are printed of a document, of each side")
     args = parser.parse_args()
     manifest = args.manifest or manifest_of(args.after)
-    entries = load_manifest(manifest, OVERLAY if _applies(manifest) else None)
+    entries = load_manifest(manifest, overlay_of(manifest))
     found = differences(entries, args.before, args.after)
     groups = by_group(found)
     print(f"{len(found)} documents. CER and F1 in percent: before, after, change.")
@@ -202,11 +201,6 @@ def main() -> None:
     for one in (*known, *unknown):
         _print_document(one, args.lines)
     sys.exit(1 if any(group.worse for group in groups) else 0)
-
-
-def _applies(manifest: Path) -> bool:
-    """Whether the overlay is of this manifest: it has all of its documents."""
-    return set(orjson.loads(OVERLAY.read_bytes())) <= {entry.path for entry in load_manifest(manifest)}
 
 
 if __name__ == "__main__":

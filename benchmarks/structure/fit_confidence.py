@@ -1,10 +1,11 @@
-"""Fits the models of confidence on documents with ground truth, and says how well they would do on others.
+"""Fits the models of confidence on the tuning half of documents with ground truth, and judges them on the other half.
 
-    python -m benchmarks.structure.fit_confidence MANIFEST RESULTS [--overlay benchmarks/structure/overlay.json]
+    python -m benchmarks.structure.fit_confidence RESULTS MANIFEST [MANIFEST ...]
 
-MANIFEST: as for `inkgate eval`. RESULTS: a folder for the documents as they were read, as JSON; those it lacks are read
-with the default settings. Writes src/inkgate/layout/doubt_data.py, and the tables in docs/guides/accuracy.md: these
-judge each document by models fitted on others (ten folds by document).
+The one command after a change to how pages are read. RESULTS: a folder for the documents as they are read with the
+default settings, a folder for each manifest (by its number); those it has are not read again, so empty it after such a
+change. MANIFESTs: as for `inkgate eval`, of sources that split.json has (halves.py adds them). Writes doubt_data.py,
+then runs judge_confidence.py, which writes the table and charts of docs/guides/accuracy.md.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import argparse
 import math
 import random
 import re
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -26,72 +29,96 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from inkgate.bench.accuracy.calibration import JudgedPart, calibration_curve, judge_blocks, judge_page
+from benchmarks.structure.halves import Half, half_of
+from benchmarks.structure.reading import overlay_of, place, read_all
+from inkgate.bench.accuracy.calibration import LEAST_WORDS_RIGHT, is_left_unread, judge_blocks, judge_page, words_f1
 from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
-from inkgate.bootstrap import running
-from inkgate.caller import NO_CALLER
-from inkgate.codec import document_to_dict, parse_document
-from inkgate.layout.confidence import REVIEW_PAGE
-from inkgate.layout.doubt import Measures, bend, block_measures, page_measures
-from inkgate.reader import ReadOptions
-from inkgate.settings import load_settings
-from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
+from inkgate.codec import parse_document
+from inkgate.layout.confidence import lines_read
+from inkgate.layout.doubt import Measures, bend, block_measures, order_measures, text_measures
+from inkgate.types import DocumentResult, PageResult, ReviewReason
 
 DATA = Path("src/inkgate/layout/doubt_data.py")
-GUIDE = Path("docs/guides/accuracy.md")
-BEGIN, END = "<!-- calibration -->", "<!-- end of calibration -->"
 FOLDS = 10
 STEPS, RATE, RIDGE = 4000, 1.0, 1.0
 """Of gradient descent on standardized measures, and the strength of its L2 penalty in parts."""
+WANTED_RIGHT = 0.985
+"""Share of the tuning half's pages without a flag that are right: the promise is 0.98 on others."""
 REPEATS = 20
 """A word counts so often at most in one document, so that names don't make pairs common."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+OF_CONFIDENCE = frozenset(
+    {ReviewReason.UNCERTAIN_TEXT, ReviewReason.UNCERTAIN_ORDER, ReviewReason.UNCERTAIN_TABLE, ReviewReason.NOT_READ}
+)
+"""Reasons that layout/confidence.py gives, and gives again when a kept page is judged again."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A document with its truth, as it was read."""
+
+    entry: Entry
+    half: Half
+    truth: str
+    result: DocumentResult
+
+    @property
+    def rendered(self) -> bool:
+        """Whether it was made from a PDF: the order of its truth is the file's, not the page's."""
+        return self.entry.kind.startswith("rendered")
+
+    @property
+    def ordered(self) -> bool:
+        return not self.entry.order_free and not self.rendered
+
+    @property
+    def pages(self) -> Iterator[tuple[str, PageResult]]:
+        """Its pages with their truths; none if the truth doesn't part them."""
+        parts = self.truth.rstrip("\f\n ").split("\f")
+        if len(parts) == len(self.result.pages):
+            yield from zip(parts, self.result.pages, strict=True)
+
+
+def read_documents(
+    folder: Path, manifests: Sequence[Path], parallel: int = 1, *, kept: bool = False
+) -> list[ReadDocument]:
+    """The documents with a text of all manifests; from `folder` where it has them. `kept`: only those it has."""
+    found = []
+    for number, manifest in enumerate(manifests):
+        entries = [entry for entry in load_manifest(manifest, overlay_of(manifest)) if entry.text]
+        results = folder / str(number)
+        results.mkdir(parents=True, exist_ok=True)
+        if not kept:
+            anyio.run(read_all, entries, results, parallel)
+        halves = half_of(manifest)
+        for entry in entries:
+            data = place(results, entry).read_bytes() if place(results, entry).exists() else b'{"refused": "unread"}'
+            if "refused" not in orjson.loads(data) and entry.text is not None:
+                result = parse_document(data)
+                found.append(ReadDocument(entry, halves[entry.path], load_text(entry.text), result))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
-    """A block or page: its document, its measures, and whether it is right."""
+    """A block or page: its document, its measures, and whether it is right. `flagged`: for other reasons."""
 
     document: str
     measures: Measures
-    text_right: bool
     right: bool
+    flagged: bool = False
 
 
-async def read_all(entries: Sequence[Entry], folder: Path) -> dict[str, DocumentResult]:
-    """The documents, by path; from `folder` where it has them."""
-    places = {entry.path: folder / f"{entry.path.replace('/', '__')}.json" for entry in entries}
-    missing = [entry for entry in entries if not places[entry.path].exists()]
-    if missing:
-        async with running(load_settings()) as service:
-            for entry in missing:
-                document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
-                admission = service.gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
-                options = ReadOptions(Task(kind=TaskKind.PARSE))
-                async with admission as admitted, admitted.read(document, options) as reading:
-                    result = document_to_dict(await reading.all())
-                places[entry.path].write_bytes(orjson.dumps(result))
-    return {path: parse_document(place.read_bytes()) for path, place in places.items()}
-
-
-def samples_of(entry: Entry, result: DocumentResult) -> tuple[list[Sample], list[Sample]]:
-    """The blocks and pages of a document with ground truth."""
-    truth = load_text(entry.text) if entry.text else ""
-    blocks = [(page, number) for page in result.pages for number in range(len(page.blocks or ()))]
+def block_samples(document: ReadDocument) -> list[Sample]:
+    """The blocks of a document; right if text and order are."""
+    blocks = [(page, number) for page in document.result.pages for number in range(len(page.blocks or ()))]
     # Blocks that can't be judged are left out, so each carries its number as its confidence.
     asked = [_asked(page, number, float(at)) for at, (page, number) in enumerate(blocks)]
-    judged = [
-        Sample(entry.path, _block(*blocks[int(part.confidence)]), part.text_right, part.right)
-        for part in judge_blocks(truth, asked)
-    ]
-    parts = truth.rstrip("\f\n ").split("\f")
-    pages = zip(parts, result.pages, strict=True) if len(parts) == len(result.pages) else ()
-    return judged, [
-        Sample(entry.path, page_measures(page.lines), part.text_right, part.right)
-        for text, page in pages
-        if page.lines and (part := judge_page(text, page.text, 1.0)) is not None
+    return [
+        Sample(document.entry.path, _block(*blocks[int(part.confidence)]), part.right)
+        for part in judge_blocks(document.truth, asked)
     ]
 
 
@@ -104,11 +131,41 @@ def _block(page: PageResult, number: int) -> Measures:
     return block_measures(number, page.blocks or (), page.lines, bend(page.lines))
 
 
-def fit(samples: Sequence[Sample], truths: Sequence[bool]) -> dict[str, float]:
+def text_samples(documents: Sequence[ReadDocument]) -> list[Sample]:
+    """The pages with recognised lines; right if their text is.
+
+    Without those of which much was not read and the rest is right: the confidence of what was read says nothing of it,
+    and other flags do.
+    """
+    return [
+        Sample(
+            document.entry.path,
+            text_measures(lines_read(page)),
+            words_f1(truth, page.text) > LEAST_WORDS_RIGHT,
+            bool(set(page.review) - OF_CONFIDENCE),
+        )
+        for document in documents
+        for truth, page in document.pages
+        if lines_read(page) and not is_left_unread(truth, page.text)
+    ]
+
+
+def order_samples(documents: Sequence[ReadDocument]) -> list[Sample]:
+    """The pages whose text is right; right if their order is."""
+    return [
+        Sample(document.entry.path, order_measures(page.lines), part.right)
+        for document in documents
+        if document.ordered
+        for truth, page in document.pages
+        if page.lines and words_f1(truth, page.text) > LEAST_WORDS_RIGHT and (part := judge_page(truth, page.text, 1.0))
+    ]
+
+
+def fit(samples: Sequence[Sample]) -> dict[str, float]:
     """Weights by measure, none above 0, and the intercept as `""`: logistic regression by projected gradients."""
     names = list(samples[0].measures)
     values = np.array([[sample.measures[name] for name in names] for sample in samples])
-    wanted = np.array(truths, dtype=float)
+    wanted = np.array([sample.right for sample in samples], dtype=float)
     mean, spread = values.mean(0), values.std(0)
     spread[spread == 0] = 1.0
     scaled = (values - mean) / spread
@@ -126,55 +183,41 @@ def probability(model: Measures, measures: Measures) -> float:
     return 1 / (1 + math.exp(-model[""] - sum(model[name] * value for name, value in measures.items())))
 
 
-def held_out(samples: Sequence[Sample], truths: Sequence[bool]) -> list[float]:
+def held_out(samples: Sequence[Sample]) -> list[float]:
     """The probability of each sample by a model fitted on other documents."""
     documents = sorted({sample.document for sample in samples})
     random.Random(7).shuffle(documents)
     folds = {document: number % FOLDS for number, document in enumerate(documents)}
     found = [0.0] * len(samples)
     for fold in range(FOLDS):
-        others = [i for i, sample in enumerate(samples) if folds[sample.document] != fold]
-        model = fit([samples[i] for i in others], [truths[i] for i in others])
+        model = fit([sample for sample in samples if folds[sample.document] != fold])
         for i, sample in enumerate(samples):
             if folds[sample.document] == fold:
                 found[i] = probability(model, sample.measures)
     return found
 
 
-def curve(title: str, samples: Sequence[Sample], confidences: Sequence[float]) -> str:
-    """The calibration of held-out confidences as a table."""
-    pairs = zip(samples, confidences, strict=True)
-    found = calibration_curve([JudgedPart(confidence, one.text_right, one.right) for one, confidence in pairs])
-    rows = [
-        f"| {b.low:.2f} to {b.high:.2f} | {b.count} | {100 * b.confidence:.1f} % | {100 * b.text_right:.1f} % "
-        f"| {100 * b.right:.1f} % |"
-        for b in found.bins
-    ]
-    head = f"| Confidence | {title} | Mean | Text right | Text and order right |"
-    error = f"Expected calibration error of {title.lower()}: {100 * (found.error or 0):.1f} points."
-    return "\n".join([head, "| --- | --- | --- | --- | --- |", *rows, "", error])
+def threshold(samples: Sequence[Sample], probabilities: Sequence[float]) -> float:
+    """The lowest probability, in hundredths, such that of the pages from it on WANTED_RIGHT are right.
+
+    If there is none, the one with the largest share of right pages that leaves half of them without a flag: some pages
+    are wrong by what was not read, which no threshold finds.
+    """
+    pages = [(found, one.right) for one, found in zip(samples, probabilities, strict=True) if not one.flagged]
+    least = sum(right for _, right in pages) / 2
+    shares = []
+    for hundredths in range(50, 100):
+        left = [right for found, right in pages if found >= hundredths / 100]
+        if sum(left) >= max(1.0, least):
+            shares.append((min(sum(left) / len(left), WANTED_RIGHT), -hundredths))
+    return -max(shares)[1] / 100 if shares else 0.99
 
 
-def review_text(samples: Sequence[Sample], confidences: Sequence[float]) -> str:
-    """How many pages below some thresholds are wrong, and how many of the wrong ones are below."""
-    wrong = sum(not sample.right for sample in samples)
-    rows = []
-    for least in (0.5, 0.6, REVIEW_PAGE, 0.8, 0.9):
-        listed = [sample for sample, confidence in zip(samples, confidences, strict=True) if confidence < least]
-        hits = sum(not sample.right for sample in listed)
-        precision = f"{100 * hits / len(listed):.0f} %" if listed else ""
-        used = " (in use)" if least == REVIEW_PAGE else ""
-        rows.append(f"| {least}{used} | {len(listed)} of {len(samples)} | {precision} | {100 * hits / wrong:.0f} % |")
-    head = "| Pages below | Listed | Of these wrong | Of the wrong ones listed |\n| --- | --- | --- | --- |"
-    return "\n".join([head, *rows])
-
-
-def pair_levels(entries: Sequence[Entry]) -> str:
+def pair_levels(texts: Sequence[str]) -> str:
     """Surprise in bits, 0 to 9, of each letter after each letter and at both ends of words; accents don't count."""
     pairs: Counter[tuple[int, int]] = Counter()
-    for entry in entries:
-        words = Counter(re.findall(r"[^\W\d_]{2,}", load_text(entry.text))) if entry.text else Counter()
-        for word, count in words.items():
+    for text in texts:
+        for word, count in Counter(re.findall(r"[^\W\d_]{2,}", text)).items():
             plain = unicodedata.normalize("NFKD", word).casefold()
             codes = [LETTERS.find(letter) for letter in plain if not unicodedata.combining(letter)]
             if -1 not in codes:
@@ -188,7 +231,7 @@ def pair_levels(entries: Sequence[Entry]) -> str:
     return "".join(str(min(9, max(0, round(level)))) for level in levels)
 
 
-def data_module(models: dict[str, dict[str, float]], pairs: str, note: str) -> str:
+def data_module(models: dict[str, dict[str, float]], review_text: float, pairs: str, note: str) -> str:
     """The source of doubt_data.py."""
     parts = [
         f'"""Coefficients of the models of confidence, by benchmarks/structure/fit_confidence.py.\n\n{note}\n"""',
@@ -197,56 +240,40 @@ def data_module(models: dict[str, dict[str, float]], pairs: str, note: str) -> s
     for name, model in models.items():
         weights = "\n".join(f'    "{key}": {value},' for key, value in model.items())
         parts.append(f"{name} = {{\n{weights}\n}}")
+    review = '"""Pages whose text is right with a lower probability are to be reviewed."""'
+    parts.append(f"REVIEW_TEXT = {review_text}\n{review}")
     rows = "\n".join(f'    "{pairs[at : at + 27]}"' for at in range(0, len(pairs), 27))
     about = '"""Surprise in bits of letter pairs, a row for each first letter; the 27th is the edge of a word."""'
     parts.append(f"PAIRS = (\n{rows}\n)\n{about}")
     return "\n\n".join(parts) + "\n"
 
 
+def refit(documents: Sequence[ReadDocument]) -> str:
+    """The source of doubt_data.py, from documents of the tuning half."""
+    blocks = [sample for document in documents if document.ordered for sample in block_samples(document)]
+    texts, orders = text_samples(documents), order_samples(documents)
+    models = {"BLOCK_RIGHT": fit(blocks), "PAGE_TEXT_RIGHT": fit(texts), "PAGE_ORDER_RIGHT": fit(orders)}
+    counts = f"{len(blocks)} blocks; {len(texts)} pages for text, {len(orders)} for order"
+    note = f"{datetime.now(UTC).date().isoformat()}: {len(documents)} documents of the tuning half. {counts}."
+    print(note)
+    least = threshold(texts, held_out(texts))
+    return data_module(models, least, pair_levels([document.truth for document in documents]), note)
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("manifest", type=Path)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--overlay", type=Path, default=Path(__file__).parent / "overlay.json")
+    parser.add_argument("manifests", type=Path, nargs="+")
+    parser.add_argument("--parallel", type=int, default=2, help="documents that are read at a time")
+    parser.add_argument("--kept", action="store_true", help="only the documents that RESULTS has")
     args = parser.parse_args()
-    entries = [entry for entry in load_manifest(args.manifest, args.overlay) if entry.text]
-    ordered = [entry for entry in entries if not entry.order_free]
-    args.results.mkdir(parents=True, exist_ok=True)
-    results = anyio.run(read_all, ordered, args.results)
-    blocks: list[Sample] = []
-    pages: list[Sample] = []
-    for entry in ordered:
-        of_blocks, of_pages = samples_of(entry, results[entry.path])
-        blocks += of_blocks
-        pages += of_pages
-    right = {name: [one.right for one in samples] for name, samples in (("blocks", blocks), ("pages", pages))}
-    models = {
-        "BLOCK_RIGHT": fit(blocks, right["blocks"]),
-        "PAGE_RIGHT": fit(pages, right["pages"]),
-        "PAGE_TEXT_RIGHT": fit(
-            [replace(one, measures={k: v for k, v in one.measures.items() if k != "rows"}) for one in pages],
-            [one.text_right for one in pages],
-        ),
-    }
-    today = datetime.now(UTC).date().isoformat()
-    note = f"{today}: {len(blocks)} blocks and {len(pages)} pages of {len(ordered)} documents of dev."
-    DATA.write_text(data_module(models, pair_levels(entries), note), "utf-8")
-    held_pages = held_out(pages, right["pages"])
-    how = "`python -m benchmarks.structure.fit_confidence MANIFEST RESULTS` fits them and writes these tables."
-    shown = "\n\n".join(
-        [
-            f"{note} Each document is judged by models that were fitted on the others; {how}",
-            curve("Blocks", blocks, held_out(blocks, right["blocks"])),
-            curve("Pages", pages, held_pages),
-            review_text(pages, held_pages),
-        ]
-    )
-    print(shown)
-    guide = GUIDE.read_text("utf-8")
-    if BEGIN in guide:
-        before, rest = guide.split(BEGIN)
-        GUIDE.write_text(f"{before}{BEGIN}\n{shown}\n{END}{rest.split(END)[1]}", "utf-8")
+    documents = read_documents(args.results, args.manifests, args.parallel, kept=args.kept)
+    DATA.write_text(refit([document for document in documents if document.half is Half.TUNING]), "utf-8")
+    # A process of its own: this one has the models that were there before.
+    command = [sys.executable, "-m", "benchmarks.structure.judge_confidence", str(args.results)]
+    more = ["--kept"] if args.kept else []
+    subprocess.run([*command, *map(str, args.manifests), *more], check=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Reads the documents of a manifest once, and keeps what was read as JSON: for fit_confidence.py and compare.py.
 
-    python -m benchmarks.structure.reading MANIFEST RESULTS
+    python -m benchmarks.structure.reading MANIFEST RESULTS [--parallel 2]
 
 RESULTS: a folder. Documents that it has are not read again, so a run that was stopped continues. With PYTHONPATH set to
 another checkout's `src`, that checkout reads.
@@ -27,6 +27,7 @@ from inkgate.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document, Task, TaskKind
 
+OVERLAY = Path(__file__).parent / "overlay.json"
 MANIFEST = "manifest.path"
 """The file of a folder that names its manifest."""
 
@@ -41,17 +42,32 @@ def manifest_of(folder: Path) -> Path:
     return Path((folder / MANIFEST).read_text("utf-8"))
 
 
-async def read_all(entries: Sequence[Entry], folder: Path) -> None:
-    """Reads the documents that `folder` lacks, one after another, with the default settings."""
+def overlay_of(manifest: Path) -> Path | None:
+    """The overlay of this folder if it is of this manifest: if that has all of its documents."""
+    known = {entry.path for entry in load_manifest(manifest)}
+    return OVERLAY if set(orjson.loads(OVERLAY.read_bytes())) <= known else None
+
+
+async def read_all(entries: Sequence[Entry], folder: Path, parallel: int = 1) -> None:
+    """Reads the documents that `folder` lacks, so many at a time, with the default settings."""
     missing = [entry for entry in entries if not place(folder, entry).exists()]
     if not missing:
         return
-    async with running(load_settings()) as service:
+    slots = anyio.CapacityLimiter(parallel)
+    async with running(load_settings()) as service, anyio.create_task_group() as tasks:
+
+        async def read(number: int, entry: Entry) -> None:
+            async with slots:
+                # Another process may share the work.
+                if not place(folder, entry).exists():
+                    started = time.monotonic()
+                    kept = await _read(service, entry)
+                    place(folder, entry).write_bytes(orjson.dumps(kept))
+                    taken = time.monotonic() - started
+                    print(f"{number} of {len(missing)}: {entry.path}, {taken:.1f} s", file=sys.stderr)
+
         for number, entry in enumerate(missing, 1):
-            started = time.monotonic()
-            kept = await _read(service, entry)
-            place(folder, entry).write_bytes(orjson.dumps(kept))
-            print(f"{number} of {len(missing)}: {entry.path}, {time.monotonic() - started:.1f} s", file=sys.stderr)
+            tasks.start_soon(read, number, entry)
 
 
 async def _read(service: Service, entry: Entry) -> dict[str, object]:
@@ -71,10 +87,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifest", type=Path)
     parser.add_argument("results", type=Path)
+    parser.add_argument("--parallel", type=int, default=1, help="documents at a time")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     (args.results / MANIFEST).write_text(str(args.manifest.resolve()), "utf-8")
-    anyio.run(read_all, load_manifest(args.manifest), args.results)
+    anyio.run(read_all, load_manifest(args.manifest), args.results, args.parallel)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.bench.accuracy.calibration import JudgedPart, calibration_curve, judge_blocks, judge_page
+from inkgate.bench.accuracy.calibration import (
+    JudgedPart,
+    calibration_curve,
+    is_left_unread,
+    judge_blocks,
+    judge_page,
+    words_f1,
+    words_of,
+)
 
 FIRST = "The quick brown fox jumps over the lazy dog and runs."
 SECOND = "Pack my box with five dozen liquor jugs, said the man."
@@ -60,3 +68,34 @@ def test_the_curve_has_a_bin_for_each_confidence_met() -> None:
 
 def test_nothing_judged_gives_an_empty_curve() -> None:
     assert (calibration_curve([]).bins, calibration_curve([]).error) == ((), None)
+
+
+def test_words_are_compared_without_case_order_and_punctuation_but_that_of_numbers() -> None:
+    cases = {
+        "\u201cHello,\u201d he said \u2014 don\u2019t!": ["hello", "he", "said", "don't"],
+        "pay 1,284.50 \u20ac (No.7)": ["pay", "1,284.50", "no", "7"],
+        "2x at 10:58, U.price RM5": ["2", "x", "at", "10:58", "u", "price", "rm", "5"],
+        "ef-\nficient e-mail": ["ef", "ficient", "e", "mail"],
+        "\u6771\u4eac tower\u3002": ["\u6771", "\u4eac", "tower"],
+        "\ufb01ne Stra\u00dfe": ["fine", "strasse"],
+        "-- * ...": [],
+    }
+    assert {text: list(words_of(text)) for text in cases} == cases
+    assert words_f1("one two three", "THREE, two one.") == 1.0
+    assert words_f1("1,284.50", "4,517.83") == 0.0
+    assert words_f1("", "") == 1.0
+    assert words_f1("one two", "") == 0.0
+
+
+def test_a_truth_without_spaces_is_compared_by_pairs_of_letters() -> None:
+    truth = "pancakeparlour\nbourkestreetmelbourne\nthankyouforvisiting"
+    assert words_f1(truth, "Pancake Parlour\nBourke Street, Melbourne\nThank you for visiting") == 1.0
+    assert words_f1(truth, "Pancake Parlour\nBourke Street, Melbourne") < 0.8
+
+
+def test_a_text_is_left_unread_only_where_it_lacks_words_that_others_of_the_truth_don_t_replace() -> None:
+    truth = " ".join(f"word{number}" for number in range(40))
+    assert is_left_unread(truth, " ".join(truth.split()[:30]))
+    assert is_left_unread(truth, "")
+    assert not is_left_unread(truth, truth)
+    assert not is_left_unread(truth, truth.replace("1", "l"))

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.layout.base import Region
-from inkgate.layout.confidence import NOTE, is_unreadable, judged
-from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_RIGHT, PAGE_TEXT_RIGHT
+from inkgate.layout.confidence import MOST_SURE, NOTE, is_unreadable, judged, text_right
+from inkgate.layout.doubt import text_measures
+from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
 from inkgate.layout.surprise import surprise
 from inkgate.types import BlockType, Line, PageError, PageResult, ReviewReason, TextWord
 from support.layouts import PAGE, arrange, column, line, prose, region, turned
@@ -27,7 +28,7 @@ def page_of(lines: list[Line], confidence: float = 0.99, regions: Sequence[Regio
 
 
 def test_no_measure_of_doubt_raises_a_confidence() -> None:
-    for model in (BLOCK_RIGHT, PAGE_RIGHT, PAGE_TEXT_RIGHT):
+    for model in (BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT):
         assert all(weight <= 0 for name, weight in model.items() if name), model
 
 
@@ -57,8 +58,38 @@ def test_sure_prose_is_trusted_and_curved_paper_with_unsure_lines_is_not() -> No
 def test_the_order_is_uncertain_where_sure_lines_stand_side_by_side_on_curved_paper() -> None:
     rows = [line(f"name {row}", 100, 100 + 40 * row) for row in range(10)]
     rows += [line(f"value {row} of it", 600, 100 + 40 * row) for row in range(10)]
-    lines = [turned([each], (number % 10) - 5)[0] for number, each in enumerate(rows)]
-    assert judged(page_of(lines, 0.995)).review == (ReviewReason.UNCERTAIN_ORDER,)
+    lines = [turned([each], 3 * (number % 10) - 13)[0] for number, each in enumerate(rows)]
+    assert ReviewReason.UNCERTAIN_ORDER in judged(page_of(lines, 0.9999)).review
+    assert ReviewReason.UNCERTAIN_ORDER not in judged(page_of(rows, 0.9999)).review
+
+
+def test_a_few_unsure_words_make_the_text_of_a_page_uncertain_whatever_the_mean_is() -> None:
+    lines = column(prose("a", 20), 100, 100)
+    sure = [replace(each, confidence=0.9995) for each in lines]
+    unsure = [replace(each, confidence=0.6) if number % 5 == 0 else each for number, each in enumerate(sure)]
+    assert judged(replace(page_of(lines), lines=tuple(sure))).review == ()
+    assert ReviewReason.UNCERTAIN_TEXT in judged(replace(page_of(lines), lines=tuple(unsure))).review
+
+
+def test_lines_of_a_text_layer_are_certain_however_small_and_odd() -> None:
+    small = [line("xqzv wvkt bjqpx zzkqw", 100, 100 + 8 * row, height=6) for row in range(10)]
+    page = replace(page_of(small, 1.0), source="text_layer")
+    assert text_right(page) == MOST_SURE
+    doubtful = replace(line("qwvk zzxq", 100, 500, height=6), confidence=0.6)
+    assert text_right(replace(page, lines=(*page.lines, doubtful))) < REVIEW_TEXT
+
+
+def test_measures_of_text_grow_with_doubt() -> None:
+    plain = column(prose("a", 10), 100, 100)
+    best = text_measures([replace(each, confidence=1.0) for each in plain])
+    worse = {
+        "doubt": [replace(each, confidence=0.99) for each in plain],
+        "unsure": [replace(each, confidence=0.9) for each in plain],
+        "small": [line(each.text, 100, 100 + 12 * row, height=10) for row, each in enumerate(plain)],
+        "odd": column(["xqzv wvkt bjqpx zzkqw"] * 5, 100, 100),
+        "bend": [turned([each], 3 * (number % 5))[0] for number, each in enumerate(plain)],
+    }
+    assert [name for name, lines in worse.items() if text_measures(lines)[name] <= best[name]] == []
 
 
 def test_the_confidence_of_lines_stays_the_recognisers() -> None:
@@ -88,7 +119,7 @@ def test_a_page_with_an_error_was_not_read() -> None:
 def test_an_uncertain_table_is_to_be_reviewed() -> None:
     cells = [line(f"{row}{name}", left, 100 + 40 * row) for row in range(5) for name, left in (("a", 100), ("b", 400))]
     table = region(BlockType.TABLE, 90, 90, 600, 320)
-    page = page_of(cells, 0.9, regions=[table])
+    page = page_of(cells, 0.5, regions=[table])
     assert [block.type for block in page.blocks or ()] == [BlockType.TABLE]
     assert ReviewReason.UNCERTAIN_TABLE in judged(page).review
 

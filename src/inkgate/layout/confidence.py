@@ -10,17 +10,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inkgate.layout.doubt import Measures, bend, block_measures, page_measures
-from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_RIGHT, PAGE_TEXT_RIGHT
+from inkgate.layout.doubt import Measures, bend, block_measures, order_measures, text_measures
+from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
 from inkgate.layout.surprise import surprise
 from inkgate.types import Block, BlockType, Line, PageResult, ReviewReason, mean_confidence
 
 MOST_SURE = 0.995
 """No probability is nearer to 0 or 1: the models were fitted on about a thousand blocks."""
-REVIEW_PAGE = 0.7
-"""Pages below are to be reviewed: docs/guides/accuracy.md has the precision and recall of this."""
-REVIEW_TEXT = 0.8
-"""Below this probability that its text is right, it is the text of such a page that is uncertain."""
+REVIEW_ORDER = 0.6
+"""Pages whose order is right with a lower probability are to be reviewed."""
 REVIEW_TABLE = 0.4
 """A page with a table below is to be reviewed."""
 REVIEW_WORDS = 0.8
@@ -46,9 +44,25 @@ def judged(page: PageResult) -> PageResult:
     else:
         bent = bend(page.lines)
         blocks = None if page.blocks is None else _all_judged(page.blocks, page.lines, bent)
-        page = replace(page, blocks=blocks, confidence=_probability(PAGE_RIGHT, page_measures(page.lines)))
+        page = replace(page, blocks=blocks, confidence=text_right(page) * order_right(page))
     page, unreadable = _noted(page)
     return replace(page, review=_review(page, unreadable=unreadable))
+
+
+def text_right(page: PageResult) -> float:
+    """The probability that the text of a page with lines is right, whatever its order."""
+    read = lines_read(page)
+    return _probability(PAGE_TEXT_RIGHT, text_measures(read)) if read else MOST_SURE
+
+
+def order_right(page: PageResult) -> float:
+    """The probability that the order of a page's lines is right, if its text is."""
+    return _probability(PAGE_ORDER_RIGHT, order_measures(page.lines))
+
+
+def lines_read(page: PageResult) -> Sequence[Line]:
+    """The lines that were recognised: those of a text layer have a confidence of 1, and nothing to be measured."""
+    return page.lines if page.source == "ocr" else [line for line in page.lines if line.confidence < 1]
 
 
 def _all_judged(blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> tuple[Block, ...]:
@@ -74,19 +88,15 @@ def _review(page: PageResult, *, unreadable: bool) -> tuple[ReviewReason, ...]:
         found.add(ReviewReason.NOT_READ)
     if unreadable:
         found.add(ReviewReason.UNCERTAIN_TEXT)
-    if page.lines and page.confidence is not None and page.confidence < REVIEW_PAGE:
-        text_right = _probability(PAGE_TEXT_RIGHT, _text_only(page.lines))
-        found.add(ReviewReason.UNCERTAIN_TEXT if text_right < REVIEW_TEXT else ReviewReason.UNCERTAIN_ORDER)
-    elif page.confidence is not None and page.confidence < REVIEW_WORDS and not page.lines:
+    if page.lines and text_right(page) < REVIEW_TEXT:
+        found.add(ReviewReason.UNCERTAIN_TEXT)
+    if page.lines and order_right(page) < REVIEW_ORDER:
+        found.add(ReviewReason.UNCERTAIN_ORDER)
+    if page.confidence is not None and page.confidence < REVIEW_WORDS and not page.lines:
         found.add(ReviewReason.UNCERTAIN_TEXT)
     if any(_is_uncertain_table(block) for block in page.blocks or ()):
         found.add(ReviewReason.UNCERTAIN_TABLE)
     return tuple(reason for reason in ReviewReason if reason in found)
-
-
-def _text_only(lines: Sequence[Line]) -> Measures:
-    """The measures of a page that bear on its text alone."""
-    return {name: value for name, value in page_measures(lines).items() if name != "rows"}
 
 
 def _is_uncertain_table(block: Block) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import pstdev
+from statistics import median, pstdev
 
-from inkgate.types import Block, BlockType, Box, Line, mean_confidence
+from inkgate.layout.surprise import surprise
+from inkgate.types import Block, BlockType, Box, Line, Word, mean_confidence
 
 LEAST_DOUBT = 1e-4
 """Doubts below this are equal; confidences are published with four digits."""
@@ -22,6 +23,10 @@ MOST_BEND = 0.1
 """Deviation of slopes from which a page can't be bent more: about 6 degrees."""
 BEND = 0.01
 """Unit of bend: slopes of a page scanned flat deviate by less, those of a photographed page by one to ten."""
+SURE_WORD = 0.95
+"""Confidence of a word below which it is unsure: of those that have more, 99 in 100 are right."""
+CLEAR_HEIGHT = 24.0
+"""Pixels; lines of this height or more are large enough for the recogniser, which sees 48."""
 MOST_BLOCKS = 400
 """Of pages with more blocks, blocks are not compared with each other: it would cost more than it tells."""
 MARGINAL = frozenset({BlockType.FIGURE, BlockType.HEADER, BlockType.FOOTER, BlockType.FORMULA})
@@ -30,14 +35,31 @@ MARGINAL = frozenset({BlockType.FIGURE, BlockType.HEADER, BlockType.FOOTER, Bloc
 Measures = Mapping[str, float]
 
 
-def page_measures(lines: Sequence[Line]) -> Measures:
-    """Of a page's lines, in reading order, at least one.
+def text_measures(lines: Sequence[Line]) -> Measures:
+    """What makes the text of a page doubtful; of its lines, at least one.
 
     doubt: logarithm of the mean doubt (1 - confidence) of the characters, from 0 (LEAST_DOUBT) to 4.
+    unsure: root of the share of words below SURE_WORD, in [0, 1]: a page is wrong by its worst words, not the mean.
+    small: halvings of CLEAR_HEIGHT to the median height of the lines, at least 0.
+    odd: share of characters in words that don't look like words, in [0, 1].
+    bend: as order_measures has it.
+    """
+    return {
+        "doubt": _doubt(lines),
+        "unsure": math.sqrt(_unsure(lines)),
+        "small": max(0.0, math.log2(CLEAR_HEIGHT / max(1.0, median(map(_height, lines))))),
+        "odd": _odd(lines),
+        "bend": bend(lines),
+    }
+
+
+def order_measures(lines: Sequence[Line]) -> Measures:
+    """What makes the order of a page's lines doubtful; the lines in their order, at least one.
+
     bend: deviation of the lines' slopes, in BENDs: on curved or creased paper, rows and columns run into each other.
     rows: share of neighbours in the order that stand side by side; columns would be another order.
     """
-    return {"doubt": _doubt(lines), "bend": bend(lines), "rows": _rows(lines)}
+    return {"bend": bend(lines), "rows": _rows(lines)}
 
 
 def block_measures(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Measures:
@@ -70,6 +92,25 @@ def bend(lines: Sequence[Line]) -> float:
 def _doubt(lines: Sequence[Line]) -> float:
     doubt = 1.0 - (mean_confidence(lines) or 0.0)
     return math.log10(min(1.0, max(LEAST_DOUBT, doubt)) / LEAST_DOUBT)
+
+
+def _unsure(lines: Sequence[Line]) -> float:
+    """The share of words with a letter or digit that are below SURE_WORD; lines whose words are unknown are words."""
+    words: list[Word | Line] = []
+    for line in lines:
+        words += [word for word in line.words or (line,) if any(map(str.isalnum, word.text))]
+    return sum(word.confidence < SURE_WORD for word in words) / max(1, len(words))
+
+
+def _odd(lines: Sequence[Line]) -> float:
+    length = sum(len(line.text) for line in lines)
+    return sum(surprise(line.text) * len(line.text) for line in lines) / max(1, length)
+
+
+def _height(line: Line) -> float:
+    """Of the letters of a line, which may be turned."""
+    left, top, right, bottom = line.box
+    return min(right - left, bottom - top)
 
 
 def _rows(lines: Sequence[Line]) -> float:

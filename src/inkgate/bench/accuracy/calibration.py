@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from rapidfuzz.distance import Levenshtein
 
-from inkgate.bench.accuracy.metrics import closed_folded, token_counts, token_of
+from inkgate.bench.accuracy.metrics import CJK_SHARE, Token, closed_folded, is_spaceless, token_counts, token_of
 
 MOST_WRONG = 0.05
 """Edits by character up to which a block or page is right."""
 LEAST_KNOWN = 0.9
 """Share of a block's tokens that must stand in the truth for its text to be right wherever it stands."""
+LEAST_WORDS_RIGHT = 0.97
+"""F1 of its words above which the text of a page is right, see words_f1."""
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 MOST_ALIGNED = 4_000_000_000
 """Pairs of characters of one alignment: about ten seconds. Longer documents are not judged."""
@@ -99,6 +104,58 @@ def judge_page(truth: str, text: str, confidence: float | None) -> JudgedPart | 
     known, tokens = token_counts(truth, token), token_counts(text, token)
     total = known.total() + tokens.total()
     return JudgedPart(confidence, right or 2 * (known & tokens).total() >= LEAST_KNOWN * total, right)
+
+
+def words_f1(truth: str, text: str) -> float:
+    """F1 of the words of both as multisets, in [0, 1]: whether a page was read right, whatever its order. Nothing in
+    both: 1.
+
+    Words are as `words_of` has them. Where the truth lacks its spaces, pairs of letters and digits replace them.
+    """
+    if lacks_spaces(truth):
+        wanted, got = (_pairs(each) for each in (truth, text))
+    else:
+        wanted, got = (Counter(words_of(each)) for each in (truth, text))
+    total = wanted.total() + got.total()
+    return 2 * (wanted & got).total() / total if total else 1.0
+
+
+def is_left_unread(truth: str, text: str) -> bool:
+    """Whether what is wrong with a text is what it lacks: so much that it is wrong, though its own words are right."""
+    wanted, got = (_pairs(each) if lacks_spaces(truth) else Counter(words_of(each)) for each in (truth, text))
+    known = (wanted & got).total()
+    return known <= LEAST_WORDS_RIGHT * wanted.total() and known >= LEAST_WORDS_RIGHT * got.total()
+
+
+def words_of(text: str) -> Iterator[str]:
+    """Numbers with the points, commas, colons and slashes between their digits, such as `1,284.50` and `10:58`, and
+    runs of letters with their apostrophes, in small letters and NFKC.
+
+    All else parts words, and whether a space does is not judged between digits and letters, as in `2 x` and `RM 5`. A
+    character of a script without spaces is a word.
+    """
+    for word in _WORDS.findall(unicodedata.normalize("NFKC", text.translate(_LIKE)).casefold()):
+        if is_spaceless(word[0]):
+            yield from word
+        else:
+            yield word
+
+
+_LIKE = {ord(character): "'" for character in "\u2018\u2019\u02bc\u2032\u00b4`"} | {0xAD: "-"}
+"""Apostrophes, which differ in print by a hair, and hyphens that are not always printed."""
+_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
+_LETTER = rf"(?:(?![{_SPACELESS}])[^\W\d_])"
+_WORDS = re.compile(rf"\d+(?:[.,:/]\d+)*|{_LETTER}+(?:'{_LETTER}+)*|[{_SPACELESS}]+")
+
+
+def lacks_spaces(truth: str) -> bool:
+    letters = [letter for letter in truth if letter.isalpha()]
+    spaceless = sum(map(is_spaceless, letters)) >= CJK_SHARE * len(letters)
+    return not spaceless and token_of(truth) is Token.BIGRAMS
+
+
+def _pairs(text: str) -> Counter[str]:
+    return token_counts("".join(filter(str.isalnum, text.translate(_LIKE))), Token.BIGRAMS)
 
 
 def calibration_curve(parts: Sequence[JudgedPart]) -> CalibrationCurve:

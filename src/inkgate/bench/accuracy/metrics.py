@@ -89,7 +89,7 @@ def f1(truth: str, read: str) -> float:
 def token_of(truth: str) -> Token:
     """Bigrams where the truth's script has no spaces, or where its spaces were left out; else words."""
     letters = [letter for letter in truth if letter.isalpha()]
-    if letters and sum(map(_spaceless, letters)) / len(letters) >= CJK_SHARE:
+    if letters and sum(map(is_spaceless, letters)) / len(letters) >= CJK_SHARE:
         return Token.BIGRAMS
     lines = [found for line in truth.splitlines() if (found := line.split())]
     words = sum(map(len, lines))
@@ -155,7 +155,7 @@ def _tokens(text: str, token: Token) -> Counter[str]:
     return Counter(first + second for first, second in pairwise(closed))
 
 
-def _spaceless(letter: str) -> bool:
+def is_spaceless(letter: str) -> bool:
     """Whether the letter's script is written without spaces: Han, kana, Thai, Lao, Khmer, Burmese."""
     code = ord(letter)
     return (
