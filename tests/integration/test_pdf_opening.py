@@ -24,6 +24,7 @@ pytestmark = [
 ]
 
 PLAIN = text_pdf(*[paragraph()] * 3)
+LINE = Line("added", ((100, 700), (300, 700), (300, 740), (100, 740)), 0.9)
 SHORT = text_pdf(paragraph(LOREM[:2]))
 SECRETS = (
     "plain",
@@ -177,6 +178,22 @@ def _damaged(kind: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"{kind}: no trailer", data[: data.rfind(b"trailer")]
         yield f"{kind}: no catalog named", re.sub(rb"/Root \d+ 0 R", b"", data)
         yield f"{kind}: another catalog named", re.sub(rb"/Root \d+", b"/Root 99", data)
+
+
+async def test_searchable_pdfs_are_made_of_damaged_files_too(opener: Opener) -> None:
+    wrong, rare = [], {"streams: no end", "streams: small size"}  # which pdfium alone repairs
+    pages = [PageResult(index, 750, 1000, text="x", lines=(LINE,)) for index in range(3)]
+    for kind, data in (("table", PLAIN), ("streams", packed())):
+        for name, damaged in _damaged(kind, data):
+            try:
+                made = await opener.searchable_pdf(Document(damaged), pages)
+            except InputRejected as error:
+                if name not in rare or error.code != "pdf_corrupt":
+                    wrong.append((name, error.code))
+                continue
+            if (found := await outcome(opener, made)) != "4 4 4":
+                wrong.append((name, found))
+    assert wrong == []
 
 
 async def test_a_file_beyond_repair_is_corrupt_and_a_repaired_one_stays_locked(opener: Opener) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import unicodedata
 from pathlib import Path
 
 import anyio
@@ -12,11 +13,12 @@ from inkgate.caller import NO_CALLER
 from inkgate.client.requests import ReadAs, reading
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
+from inkgate.library import AsyncOcr
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import ReadOptions
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, Task
+from inkgate.types import Document, Line, PageResult, Task
 from support.api_client import running_api
 from support.pdf_writer import encrypted_pdf, locked_pdf, paragraph
 from support.scripted_engine import ScriptedEngine
@@ -25,6 +27,8 @@ from support.server import inkgate
 pytestmark = pytest.mark.anyio
 
 SECRET = "open sésame"  # noqa: S105 - of a document that is made here
+DECOMPOSED = unicodedata.normalize("NFD", SECRET)
+"""As macOS sends it."""
 GUESS = "open sesame"
 LOCKED = locked_pdf(SECRET, paragraph())
 
@@ -41,6 +45,7 @@ async def test_a_form_and_json_take_a_password_and_an_address_does_not() -> None
             return str(form.json().get("code", form.status_code))
 
         assert await code(password=SECRET) == "200"
+        assert await code(password=DECOMPOSED) == "200"
         assert await code(password=GUESS) == "pdf_password_wrong"
         assert await code() == "pdf_encrypted"
         assert await code(password="x" * 501) == "options_invalid"
@@ -82,13 +87,26 @@ async def test_a_page_that_was_kept_is_not_for_who_does_not_know_the_password() 
 def test_the_command_line_takes_a_password(tmp_path: Path) -> None:
     path = tmp_path / "locked.pdf"
     path.write_bytes(LOCKED)
-    told = inkgate("read", str(path), "--password", SECRET, "-f", "json")
+    told = inkgate("read", str(path), "--password", DECOMPOSED, "-f", "json")
     assert told.returncode == 0, told.stderr
     assert b"The harbour lay quiet in the early light" in told.stdout
     refused = inkgate("read", str(path))
     assert refused.returncode == 1
     assert b"--password" in refused.stderr
     assert SECRET.encode() not in told.stderr + refused.stderr
+
+
+async def test_the_library_and_searchable_pdfs_take_a_password_in_either_form() -> None:
+    async with AsyncOcr({}) as ocr:
+        for secret in (SECRET, DECOMPOSED):
+            read = await ocr.read(Document(LOCKED, "a.pdf"), password=secret, pdf_text="always")
+            assert "The harbour lay quiet" in read.text
+            assert (await ocr.file(Document(LOCKED, "a.pdf"), read, "pdf", password=secret)).startswith(b"%PDF")
+    page = PageResult(0, 300, 400, 72.0, text="x", lines=(Line("x", ((9, 9), (19, 9), (19, 19), (9, 19)), 0.9),))
+    async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener:
+        made = await opener.searchable_pdf(Document(LOCKED), [page], DECOMPOSED)
+        async with opener.open(Document(made), password=DECOMPOSED) as opened:
+            assert opened.page_count == 1
 
 
 def test_a_password_is_not_shown_where_options_are() -> None:

@@ -324,4 +324,10 @@ async def test_images_may_not_fill_the_memory() -> None:
 def test_nothing_but_workers_and_the_instruments_load_pikepdf() -> None:
     package = Path(__file__).parents[2] / "src" / "inkgate"
     users = [path for path in package.rglob("*.py") if "import pikepdf" in path.read_text(encoding="utf-8")]
-    assert sorted(path.name for path in users) == ["eval.py", "opening.py", "pdf_worker.py", "searchable.py"]
+    assert sorted(path.name for path in users) == [
+        "attachments.py",
+        "eval.py",
+        "opening.py",
+        "pdf_worker.py",
+        "searchable.py",
+    ]

@@ -7,7 +7,9 @@ import io
 import mmap
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any, BinaryIO, cast
 
@@ -18,6 +20,7 @@ from inkgate.documents.files.pdf_wire import ReceivedPlan, WriteCall, WriteOp, W
 from inkgate.documents.files.text_content import FONT
 from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS, page_transform
+from inkgate.documents.pdf.mending import MAX_MENDED_BYTES, with_header, with_trailer
 from inkgate.runtimes.processes_wire import run_worker
 from inkgate.types import Box, Size
 
@@ -116,8 +119,7 @@ def _written(call: WriteCall, memories: Sequence[mmap.mmap]) -> int:
             pdf.docinfo["/Producer"] = "inkgate"
             _save(pdf, cast("BinaryIO", output))
     else:
-        document = MemoryFile(memories[0], writable=False)
-        with _opened(document, call.password) as pdf:
+        with _opened(memories[0], call.password) as pdf:
             _add_texts(pdf, ReceivedPlan(memories[1]))
             _save(pdf, cast("BinaryIO", output))
     return output.end
@@ -138,15 +140,32 @@ def _save(pdf: pikepdf.Pdf, output: BinaryIO) -> None:
         )
 
 
-def _opened(document: MemoryFile, password: str) -> pikepdf.Pdf:
+def _opened(memory: mmap.mmap, password: str) -> pikepdf.Pdf:
+    """The document, repaired if it is damaged."""
+    try:
+        return _opened_by(lambda: io.BufferedReader(MemoryFile(memory, writable=False), 2**16), password)
+    except pikepdf.PdfError as error:
+        fault = WriteFault("pdf_corrupt", "The PDF's structure can't be parsed.")
+        if len(memory) > MAX_MENDED_BYTES:
+            raise fault from error
+    headed = with_header(memory[:])
+    for mended in (headed, with_trailer(headed)):
+        with suppress(pikepdf.PdfError):
+            if mended is not None:
+                return _opened_by(partial(io.BytesIO, mended), password)
+    raise fault
+
+
+def _opened_by(file: Callable[[], io.BufferedIOBase], password: str) -> pikepdf.Pdf:
+    """The document in `file()`, which is called for each form of the password: pikepdf closes it.
+
+    Raises:
+        WriteFault: pdf_encrypted or pdf_password_wrong.
+        pikepdf.PdfError: it can't be parsed.
+    """
     for form in password_forms(password):
-        document.seek(0)
-        try:
-            return pikepdf.open(io.BufferedReader(document, 2**16), password=form, access_mode=_STREAM)
-        except pikepdf.PasswordError:
-            continue
-        except pikepdf.PdfError as error:
-            raise WriteFault("pdf_corrupt", "The PDF's structure can't be parsed.") from error
+        with suppress(pikepdf.PasswordError):
+            return pikepdf.open(cast("BinaryIO", file()), password=form, access_mode=_STREAM)
     if password:
         raise WriteFault("pdf_password_wrong", "This password does not open the PDF.")
     raise WriteFault("pdf_encrypted", "The PDF is encrypted and no password was given.")

@@ -19,11 +19,14 @@ _MAX_LETTERS = 12
 """Letters of a font that are looked at."""
 _LEAST_ALIKE = 3
 """Letters that all look the same are a font's box for what it lacks."""
+_LEAST_UNKNOWN = 3
+"""Letters without Unicode of a font that is taken for one that another font's glyphs are drawn for; fewer are signs."""
 _MISSING = 0.5
 """Share of a font's letters that can't be drawn, from which the font is missing."""
 _SEGMENTS = 12
 _NAME_BYTES = 512
 _UNKNOWN = "\ufffd"
+"""Before letters that the font does not map."""
 
 
 def missing_fonts(glyphs: Iterable[Glyph]) -> dict[int, str]:
@@ -33,7 +36,7 @@ def missing_fonts(glyphs: Iterable[Glyph]) -> dict[int, str]:
         if glyph.font and not glyph.text.isspace() and len(letters) < _MAX_FONTS:
             known = letters.setdefault(glyph.font, {})
             if len(known) < _MAX_LETTERS:
-                known[glyph.text if glyph.mapped else _UNKNOWN] = None
+                known[glyph.text if glyph.mapped else _UNKNOWN + glyph.text] = None
     return {font: _name(handle) for font, found in letters.items() if _is_missing(handle := _font(font), found)}
 
 
@@ -49,7 +52,12 @@ def _font(address: int) -> Handle:
 def _is_missing(font: Handle, letters: Iterable[str]) -> bool:
     if pdfium.FPDFFont_GetIsEmbedded(font) != 0:  # -1: it is none
         return False
-    outlines = [() if letter == _UNKNOWN else _outline(font, letter) for letter in letters]
+    unknown = [letter for letter in letters if letter[0] == _UNKNOWN]
+    outlines = [_outline(font, letter) for letter in letters if letter[0] != _UNKNOWN]
+    if len(unknown) >= _LEAST_UNKNOWN:
+        outlines += [()] * len(unknown)
+    if not outlines:
+        return False
     if len(outlines) >= _LEAST_ALIKE and len(set(outlines)) == 1:
         return True
     return sum(not outline for outline in outlines) >= _MISSING * len(outlines)

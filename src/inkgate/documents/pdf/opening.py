@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -11,20 +10,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.documents.pdf.encryption import encryption_of, last_match, password_forms
+from inkgate.documents.pdf.encryption import encryption_of, password_forms
+from inkgate.documents.pdf.mending import MAX_MENDED_BYTES, with_header, with_trailer
 from inkgate.documents.pdf.pdfium import PdfFault, PdfiumDocument
 
-MAX_REPAIRED_BYTES: Final = 128 * 2**20
-"""Maximum size of a file that is repaired: it is in memory three times. Larger files that pdfium can't parse stay
-unread.
-"""
 _GROWTH: Final = 4
 """A repaired file is at most this many times as long, because object streams are written out."""
 _LEAST_ROOM: Final = 2**20
-_HEADER = re.compile(rb"%PDF-\d\.\d")
-_CATALOG = re.compile(rb"(?<!\d)(\d{1,9})\s{1,9}(\d{1,5})\s{1,9}obj\b\s{0,9}<<[^>]{0,500}/Type\s{0,9}/Catalog\b")
-_HEADER_WITHIN: Final = 1024
-"""Both libraries look for the header in the first bytes only (ISO 32000-1, annex H, note 13)."""
 _PASSWORD_CODES: Final = frozenset({"pdf_password_wrong", "pdf_encrypted"})
 _UNSUPPORTED: Final = "The PDF's encryption is not supported."
 
@@ -41,13 +33,13 @@ def open_document(data: NDArray[np.uint8], password: str = "") -> PdfiumDocument
     except PdfFault as fault:
         if fault.code in _PASSWORD_CODES:
             raise _password_fault(data, password, fault) from fault
-        if fault.code != "pdf_corrupt" or data.size > MAX_REPAIRED_BYTES:
+        if fault.code != "pdf_corrupt" or data.size > MAX_MENDED_BYTES:
             raise
         return _repaired(data, password, fault)
     if document.has_crypt_filters and (encryption := encryption_of(data.data)) is not None and not encryption.known:
         document.close()  # pdfium takes an unknown method for RC4, and its text would be noise
         raise PdfFault("pdf_encrypted", _UNSUPPORTED)
-    if not document.page_count and data.size <= MAX_REPAIRED_BYTES:
+    if not document.page_count and data.size <= MAX_MENDED_BYTES:
         with suppress(PdfFault):
             return _repaired(data, password, PdfFault("pdf_empty", "The PDF has no pages."))
     return document
@@ -56,7 +48,7 @@ def open_document(data: NDArray[np.uint8], password: str = "") -> PdfiumDocument
 def _password_fault(data: NDArray[np.uint8], password: str, fault: PdfFault) -> PdfFault:
     """`fault`, or that the encryption is not supported, where pdfium takes that for a wrong password."""
     encryption = encryption_of(data.data)
-    if encryption is None or data.size > MAX_REPAIRED_BYTES:
+    if encryption is None or data.size > MAX_MENDED_BYTES:
         return fault
     # Files whose permissions were changed: pdfium takes no password, qpdf does.
     altered = encryption.known and encryption.revision >= 5 and _password_fits(data, password)
@@ -79,10 +71,10 @@ def repaired_for(index: int, data: NDArray[np.uint8], password: str, page_count:
     Raises:
         MemoryError: there is not enough.
     """
-    if data.size > MAX_REPAIRED_BYTES:
+    if data.size > MAX_MENDED_BYTES:
         return None
     with suppress(PdfFault, _RepairError):
-        document = PdfiumDocument(np.frombuffer(_rewritten(_with_header(data.tobytes()), password), np.uint8))
+        document = PdfiumDocument(np.frombuffer(_rewritten(with_header(data.tobytes()), password), np.uint8))
         if document.page_count == page_count and _page_opens(document, index):
             return document
         document.close()
@@ -108,26 +100,13 @@ def _repaired(data: NDArray[np.uint8], password: str, fault: PdfFault) -> Pdfium
 
 def _mended(data: bytes, password: str) -> Iterator[bytes]:
     """Repaired files, the cheapest first: with a header where one belongs, written again, with a new trailer."""
-    headed = _with_header(data)
+    headed = with_header(data)
     if headed is not data:
         yield headed
     with suppress(_RepairError):
         yield _rewritten(headed, password)
-    if encryption_of(headed) is None and (root := _catalog(headed)) is not None:
-        yield headed + b"\ntrailer\n<< /Root %s >>\n%%%%EOF\n" % root
-
-
-def _catalog(data: bytes) -> bytes | None:
-    """A reference to the last catalog of the file, for a trailer that names none."""
-    last = last_match(_CATALOG, data)
-    return None if last is None else b"%s %s R" % last.groups()
-
-
-def _with_header(data: bytes) -> bytes:
-    """`data` from its header on; with a header if it has none."""
-    if (found := _HEADER.search(data)) is None:
-        return b"%PDF-1.7\n" + data
-    return data if found.start() <= _HEADER_WITHIN else data[found.start() :]
+    if (named := with_trailer(headed)) is not None:
+        yield named
 
 
 class _RepairError(Exception):
