@@ -9,6 +9,7 @@ import pikepdf
 import pytest
 
 from inkgate.documents.open import Opener
+from inkgate.library import AsyncOcr
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, ReviewReason
 from support.invoice_xml import CII
@@ -35,6 +36,7 @@ PLACEHOLDERS = (
     ("Een ogenblik geduld...", "Als dit bericht niet wordt vervangen door de inhoud van het document"),
     ("Vänta...", "Om det här meddelandet inte ersätts av dokumentets innehåll"),
     ("To view the full contents of this document, you need a later version of the PDF viewer.",),
+    (),
 )  # fmt: skip
 
 
@@ -107,7 +109,7 @@ def _not_placeholders() -> Iterator[tuple[str, bytes]]:
 async def test_a_placeholder_without_the_mark_of_a_form_to_be_drawn_is_told_by_its_text(opener: Opener) -> None:
     wrong = [
         lines[:1]
-        for lines in PLACEHOLDERS
+        for lines in PLACEHOLDERS[:-1]
         if (await told(opener, xfa(lines, needs_rendering=False)))[1] != [[ReviewReason.PLACEHOLDER]]
     ]
     assert wrong == []
@@ -182,3 +184,14 @@ async def test_an_invoice_that_is_read_is_no_file_that_was_not(opener: Opener) -
     assert (await told(opener, target.getvalue()))[0] == (
         'The PDF has 1 file attached, which was not read: "times.csv".',
     )
+
+
+async def test_a_result_has_the_notes_and_the_page_is_for_review() -> None:
+    async with AsyncOcr({}) as ocr:
+        read = await ocr.read(Document(xfa(PLACEHOLDERS[1], needs_rendering=True), "a.pdf"), pdf_text="always")
+        assert "XFA" in " ".join(read.notes)
+        assert read.needs_review == (0,)
+        assert read.pages[0].review == (ReviewReason.PLACEHOLDER,)
+        pinned = await ocr.read(Document(with_files(pinned=1), "b.pdf"))
+        assert pinned.notes == ('The PDF has 1 file attached, which was not read: "pinned 0.txt".',)
+        assert pinned.needs_review == ()

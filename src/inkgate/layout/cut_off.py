@@ -32,12 +32,14 @@ LEAST_LETTERS = 5
 """Blobs of a cut row."""
 LEAST_HEIGHT = 6
 """Pixels of a line's height below which nothing can be said about its letters."""
-DEPTHS = (0.12, 0.86)
+DEPTHS = (0.18, 0.86)
 """Depth of a cut letter in heights of a line; the box of a line is a third higher than its letters."""
 WIDEST = 3.0
 """Width of a blob of ink in heights of a line: some letters that touch, but no rule."""
 EVEN = 0.45
 """Share of a row's blobs whose depth is near to their median: letters have two or three heights."""
+REGULAR = 0.2
+"""Variation of widths and distances below which blobs are the teeth of a torn receipt, or a scale: letters differ."""
 WIDEST_GAP = 1.6
 """Heights of a line between two blobs of one row: more than between words."""
 LEAST_LINES = 2
@@ -131,7 +133,13 @@ def _is_row(row: Sequence[tuple[int, int, int]]) -> bool:
         return False
     depths = np.array([deep for _, _, deep in row], float)
     near = np.abs(depths - np.median(depths)) <= max(1.5, 0.3 * float(np.median(depths)))
-    return bool(near.mean() >= EVEN)
+    starts, widths = (np.array(each, float) for each in ([left for left, _, _ in row], [b - a for a, b, _ in row]))
+    is_comb = _variation(np.diff(starts)) < REGULAR and _variation(widths) < REGULAR
+    return bool(near.mean() >= EVEN) and not is_comb
+
+
+def _variation(numbers: NDArray[np.float64]) -> float:
+    return float(np.std(numbers) / max(float(np.mean(numbers)), 1e-6))
 
 
 def _cut_lines(strip: _Strip, spans: Sequence[Box]) -> list[Box]:

@@ -160,6 +160,20 @@ def page_characters(page: PdfiumPage, objects: PageObjects, to_pixels: Transform
         return PageCharacters(found.glyphs(shown), ink)
 
 
+def drawn_characters(page: PdfiumPage, to_pixels: Transform, size: Size) -> list[Glyph]:
+    """The page's characters, without a look at its ink: those that are drawn and large enough count as visible.
+
+    Raises:
+        MemoryError: there is not enough.
+    """
+    with _text_page(page) as text:
+        count = pdfium.FPDFText_CountChars(text)
+        if not 0 < count <= MAX_CHARACTERS:
+            return []
+        found = _read(text, count, to_pixels)
+        return found.glyphs(_may_show(found, size, POINTS_PER_INCH * math.hypot(*to_pixels.direction(1, 0))))
+
+
 @contextmanager
 def _text_page(page: PdfiumPage) -> Iterator[Handle]:
     with NoticedMemory() as memory:

@@ -9,13 +9,13 @@ from math import hypot
 
 import numpy as np
 
-from inkgate.documents.pdf.characters import PageCharacters, page_characters
+from inkgate.documents.pdf.characters import PageCharacters, drawn_characters, page_characters
 from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.fonts import FontDoubts, GreyPage
 from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform, fit_page, page_transform
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.documents.pdf.missing_fonts import font_notes, missing_fonts
+from inkgate.documents.pdf.missing_fonts import font_notes, has_unembedded, missing_fonts
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.remarks import page_remarks
@@ -60,8 +60,18 @@ def _facts(page: PdfiumPage, call: Call) -> PageFacts:
     if resolution is not None:
         scale = fit_page(page.width, page.height, call.dpi, call.max_side, resolution)
         objects = _objects(page, scale.size)
-    layer, verdict = (None, "not asked for") if call.text == NEVER else _text(page, call.text, objects, scale.size)
+    if call.text == NEVER:
+        return PageFacts(scale.size, scale.dpi, _noted(None, _undrawn(page, objects, scale.size)), "not asked for")
+    layer, verdict = _text(page, call.text, objects, scale.size)
     return PageFacts(scale.size, scale.dpi, layer, verdict)
+
+
+def _undrawn(page: PdfiumPage, objects: PageObjects, size: Size) -> tuple[ReviewNote, ...]:
+    """Notes about fonts that can't be drawn, of a page whose text layer is not asked for."""
+    if not has_unembedded(handle for handle, _ in objects.texts.values()):
+        return ()
+    found = drawn_characters(page, page_transform(page.box, page.rotation, size), size)
+    return font_notes(missing_fonts(glyph for glyph in found if glyph.visible))
 
 
 def _objects(page: PdfiumPage, size: Size) -> PageObjects:

@@ -40,6 +40,16 @@ def missing_fonts(glyphs: Iterable[Glyph]) -> dict[int, str]:
     return {font: _name(handle) for font, found in letters.items() if _is_missing(handle := _font(font), found)}
 
 
+def has_unembedded(texts: Iterable[Handle]) -> bool:
+    """Whether one of these text objects has a font that the PDF does not contain."""
+    fonts = {ctypes.cast(font, ctypes.c_void_p).value: font for each in texts if (font := _font_of(each))}
+    return any(pdfium.FPDFFont_GetIsEmbedded(font) == 0 for font in fonts.values())
+
+
+def _font_of(text: Handle) -> Handle:
+    return pdfium.FPDFTextObj_GetFont(text)
+
+
 def font_notes(missing: Mapping[int, str]) -> tuple[ReviewNote, ...]:
     """A note for each name."""
     return tuple(ReviewNote(ReviewReason.FONT_MISSING, name) for name in dict.fromkeys(missing.values()))
