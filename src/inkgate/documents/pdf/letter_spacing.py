@@ -38,9 +38,9 @@ _CHOICES = "f"
 
 def word_gaps(pieces: Sequence[PlacedCharacter], spaces: Sequence[bool]) -> list[bool]:
     """Whether there is a space before each character of a line: `spaces`, or by the gaps if the line is set wide."""
-    gaps = _gaps(pieces)
-    if not _is_wide(pieces, gaps):
+    if not _is_wide(pieces):
         return list(spaces)
+    gaps = _gaps(pieces)
     found = [False, *_wider(pieces, gaps)]
     return found if sum(found) < sum(spaces) and _reads(pieces, found, spaces) else list(spaces)
 
@@ -79,19 +79,26 @@ def _wider(pieces: Sequence[PlacedCharacter], gaps: Sequence[float]) -> list[boo
     ]
 
 
-def _is_wide(pieces: Sequence[PlacedCharacter], gaps: Sequence[float]) -> bool:
-    return len(pieces) >= MIN_LETTERS and min(gaps) >= MIN_GAP and not any(is_cjk(piece.text[0]) for piece in pieces)
+def _is_set_wide(pieces: Sequence[PlacedCharacter]) -> bool:
+    """Whether all letters are apart. Usual text is not from its first letters on."""
+    return not any(after.u0 - before.u1 < MIN_GAP * max(before.size, after.size) for before, after in pairwise(pieces))
+
+
+def _is_wide(pieces: Sequence[PlacedCharacter]) -> bool:
+    if len(pieces) < MIN_LETTERS or not _is_set_wide(pieces):
+        return False
+    letters = sum(piece.text[0].isalpha() for piece in pieces)
+    return letters >= MIN_LETTERS and 2 * letters >= len(pieces) and not any(is_cjk(piece.text[0]) for piece in pieces)
 
 
 def _is_word(chain: Sequence[CharacterRun]) -> bool:
     """Whether a chain is a word, or several, that are set so wide that others may be further away than usual."""
-    pieces = [piece for run in chain for piece in run.pieces]
-    if len(pieces) < 2 or chain[0].vertical or not any(piece.text.isalnum() for piece in pieces):
+    pieces = chain[0].pieces if len(chain) == 1 else [piece for run in chain for piece in run.pieces]
+    if len(pieces) < 2 or chain[0].vertical or not _is_set_wide(pieces):
         return False
-    gaps = _gaps(pieces)
-    return (
-        min(gaps) >= MIN_GAP and median(gaps) >= MIN_JOINED_GAP and not any(is_cjk(piece.text[0]) for piece in pieces)
-    )
+    if 3 * sum(piece.text.isalnum() for piece in pieces) < 2 * len(pieces):
+        return False
+    return median(_gaps(pieces)) >= MIN_JOINED_GAP and not any(is_cjk(piece.text[0]) for piece in pieces)
 
 
 def _follows(chain: Sequence[CharacterRun], other: Sequence[CharacterRun]) -> bool:
@@ -105,25 +112,32 @@ def _follows(chain: Sequence[CharacterRun], other: Sequence[CharacterRun]) -> bo
     spacing = min(median(_gaps(first)), median(_gaps(second)))
     times, more = MAX_WORD_GAP
     gap = (start.u0 - last.u1) / max(high, 1e-6)
-    is_text = any(piece.text.isalpha() for piece in (*first, *second))
+    is_text = 2 * sum(piece.text.isalpha() for piece in first) >= len(first)
     return is_text and spacing + WORD_GAP < gap <= times * spacing + more
 
 
 def _reads(pieces: Sequence[PlacedCharacter], found: Sequence[bool], spaces: Sequence[bool]) -> bool:
-    """Whether the words are words, if the file has nothing but single letters, which may be cells of a table."""
+    """Whether the words are better than the file's: these are broken, and are no single letters of a table."""
+    words, given = _words(pieces, found), _words(pieces, spaces)
+    if not any(len(word) == 1 and word.isalpha() for word in given) or not all(map(_is_cased, words)):
+        return False
     if not all(spaces[1:]):
         return True
-    words = _words(pieces, found)
     least = MIN_SINGLE - 1 if all(piece.bold for piece in pieces) else MIN_SINGLE
-    longest = max((word for word in words if word.isalpha()), key=len, default="")
+    longest = max((word.casefold() for word in words if word.isalpha()), key=len, default="")
     return (
         len(longest) >= least
         and len(set(longest)) >= MIN_DIFFERENT
         and longest not in _MONTHS
         and max(longest) > _CHOICES
         and list(longest) != sorted(longest)
-        and all(_has_vowel(word) for word in words if word.isalpha() and len(word) > MIN_DIFFERENT)
+        and all(_has_vowel(word.casefold()) for word in words if word.isalpha() and len(word) > MIN_DIFFERENT)
     )
+
+
+def _is_cased(word: str) -> bool:
+    """Whether the letters after the first are all small, or all are capitals."""
+    return not word.isalpha() or word[1:] == word[1:].lower() or word == word.upper()
 
 
 def _words(pieces: Sequence[PlacedCharacter], spaces: Sequence[bool]) -> list[str]:
@@ -131,7 +145,7 @@ def _words(pieces: Sequence[PlacedCharacter], spaces: Sequence[bool]) -> list[st
     numbered = []
     for piece, spaced in zip(pieces, spaces, strict=True):
         number += spaced
-        numbered.append((number, piece.text.casefold()))
+        numbered.append((number, piece.text))
     return ["".join(text for _, text in group) for _, group in groupby(numbered, key=lambda item: item[0])]
 
 

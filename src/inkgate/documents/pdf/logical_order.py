@@ -205,11 +205,20 @@ def _paired(text: str) -> str:
     return "".join(with_pairs(list(text)))
 
 
-def with_pairs(units: Sequence[str]) -> list[str]:
+def with_pairs(units: Sequence[str], spaces: Sequence[bool] = ()) -> list[str]:
     """Characters in reading order whose brackets open before they close. PDFs name a bracket by its looks or by its
     meaning, which differ in text from right to left.
+
+    `spaces`: whether there is a space before each; empty if unknown. A bracket that stands between a space and a
+    character opens, and one between a character and a space closes.
     """
     found = list(units)
+    for i, unit in enumerate(found) if spaces else ():
+        if unit in BRACKETS:
+            before = i == 0 or spaces[i] or found[i - 1] in _PAIRS
+            after = i + 1 == len(found) or spaces[i + 1] or found[i + 1] in _CLOSING
+            if before != after:
+                found[i] = _CLOSING.get(unit, unit) if before else _PAIRS.get(unit, unit)
     for opening, close in _PAIRS.items():
         places = [i for i, unit in enumerate(found) if unit in (opening, close)]
         if len(places) % 2 or _is_balanced([found[i] for i in places], opening):

@@ -13,6 +13,8 @@ _MARKS = {
     "¸": "\u0327", "˚": "\u030a", "˙": "\u0307", "˝": "\u030b", "˛": "\u0328", "¯": "\u0304",
 }  # fmt: skip
 _VERTICAL = "<vertical> "
+_COLON = "\ufe30"
+"""Named a leader of two dots, but fonts of traditional Chinese use it as a colon."""
 _DOTLESS = {"ı": "i", "ȷ": "j"}
 _DROPPED = {"Cc", "Cf", "Cs", "Cn", "Co"}
 _KEPT = {"\u200c", "\u200d"}
@@ -29,7 +31,7 @@ def readable(char: str) -> str:
     code = ord(char)
     if 0xFB00 <= code <= 0xFDFF or 0xFE70 <= code <= 0xFEFC or 0x2E80 <= code <= 0x2FDF:
         return unicodedata.normalize("NFKC", char).strip()
-    if 0xFE10 <= code <= 0xFE4F and unicodedata.decomposition(char).startswith(_VERTICAL):
+    if 0xFE10 <= code <= 0xFE4F and char != _COLON and unicodedata.decomposition(char).startswith(_VERTICAL):
         return chr(int(unicodedata.decomposition(char).removeprefix(_VERTICAL).split()[0], 16))
     if char == SOFT_HYPHEN:
         return "-"

@@ -135,7 +135,7 @@ def in_reading_order(pieces: Sequence[PlacedCharacter], share: float) -> tuple[l
         found.append(unit)
         spaces.append(spaced and len(found) > 1)
         spaced = False
-    for unit, text in zip(found, with_pairs([unit.text for unit in found]), strict=True):
+    for unit, text in zip(found, with_pairs([unit.text for unit in found], spaces), strict=True):
         unit.text = text
     return found, spaces
 
