@@ -202,6 +202,29 @@ def test_dots_may_lead_to_amounts_and_a_printed_rate_tells_a_tax_in_any_language
     assert wrong == []
 
 
+def test_of_a_table_by_rate_the_row_of_sums_counts_or_the_total_is_flagged() -> None:
+    wrong = []
+    rates = "20 %|100.00|20.00|120.00\n5 %|400.00|20.00|420.00\n"
+    for heads in (
+        "Rate|Net|VAT|Gross",
+        "Rate|Assessment|Tax|Total",
+        "%|Assiette fiscale|TVA|Montant total",
+        "Satz|Basis|USt|Gesamt",
+        "Aliquota|Imponibile|Imposta|Totale",
+        "Tarief|Grondslag|BTW|Totaal",
+        "Tipo|Base|Cuota IVA|Total",
+    ):
+        for last in ("|500.00|40.00|540.00", "Total|500.00|40.00|540.00", "Sum|500.00|40.00|540.00", "|||540.00"):
+            cells = " |".join(last.split("|")) if last.startswith("|") else last
+            extraction = extract(
+                page(f"Muster GmbH|\nInvoice number: RE-7\nInvoice date: 2026-05-14\n{heads}\n{rates}{cells}\n")
+            )
+            total = extraction.fields["/total"]
+            if total.value != "540.00" and total.status is FieldStatus.FOUND:
+                wrong.append((heads, last, total.value, total.confidence))
+    assert wrong == []
+
+
 def narrow(heads: Sequence[tuple[float, str]], values: Sequence[tuple[float, str]]) -> PageResult:
     """A page with heads above values, of which the heads were read as one line; columns in letters."""
     text = " ".join(head for _, head in heads)
@@ -245,6 +268,7 @@ def test_heads_of_narrow_columns_that_were_read_as_one_line_are_told_apart() -> 
         ("F2025-77/26/06/2025", "2025-06-26"),
         ("2025/0417/26.06.2025", "2025-06-26"),
         ("A4711/25/26.06.2025", "2025-06-26"),
+        ("A/2023/44/26/06/2025", "2025-06-26"),
         ("26.06.2025/80101911", "2025-06-26"),
         ("2025-06-26/80101911", "2025-06-26"),
         ("80101911/26 June 2025", "2025-06-26"),

@@ -30,7 +30,7 @@ _YEAR = r"(?P<year>(?:19|20)\d\d|'?\d\d)"
 _FULL_YEAR = r"(?P<year>(?:19|20)\d\d)"
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _BEFORE, _BEHIND = (
-    r"(?:(?<![\w/.-])|(?<=\d{3}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.|\d{4}-))",
+    r"(?:(?<![\w/.-])|(?<=\d{3}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.|\d{4}-|\d\d?/\d\d?/\d{4}))",
     r"(?![^\WT]|T(?!\d)|/(?!\w{4}))(?![.-]\d)",
 )
 """A slash parts the date from a number beside it: 80101911/26.06.2025."""
@@ -53,7 +53,7 @@ _PATTERNS = (
 )
 _NUMBERS = re.compile(
     rf"{_BEFORE}(?P<a>\d{{1,2}})\s?(?:,(?=/))?(?P<mark>[-/.])\s?(?P<b>\d{{1,2}})\s?(?P=mark)\s?"
-    r"(?P<year>(?:19|20)\d\d|\d\d)(?!\w|/(?!\w{4}))(?![.-]\d)"
+    r"(?P<year>(?:19|20)\d\d|\d\d(?!/))(?!\w|/(?!\w{4}))(?![.-]\d)"
 )
 _CENTURY = 70
 """Years of two digits below this are of the 2000s."""

@@ -16,7 +16,7 @@ from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.candidates import FieldCandidate, LabelReader, LabelWeight, candidates_of, is_word, weigh
 from inkgate.fields.rules.invoices import INVOICE_WORD, LONGEST_ROW, find_number
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
-from inkgate.fields.rules.sums import Role, find_sums, likely_total, sum_candidates
+from inkgate.fields.rules.sums import Role, find_sums, is_exceeded, likely_total, sum_candidates
 from inkgate.fields.rules.totals import amounts_of, number_of
 
 _TITLE: Final = re.compile(rf"^\W*(.{{3,60}}?)\W+(?:tax\s+)?{INVOICE_WORD}\W*$", re.IGNORECASE)
@@ -135,8 +135,9 @@ def _sums(
     sums = None if total is None else find_sums(candidates)
     if sums is not None:
         parts = {"subtotal": sums.net, "tax": sums.tax}
-        return {"total": [replace(sums.gross, score=1.0)]} | {
-            name: [replace(each, score=_SUMMED)] for name, each in parts.items()
+        exceeded = is_exceeded(sums, candidates)
+        return {"total": [replace(sums.gross, score=_DOUBTFUL if exceeded else 1.0)]} | {
+            name: [replace(each, score=_DOUBTFUL if exceeded else _SUMMED)] for name, each in parts.items()
         }
     found: dict[str, list[FieldCandidate]] = {}
     subtotal, tax = _parts_of(amounts, total)

@@ -48,6 +48,8 @@ _TITLE_NUMBER: Final = re.compile(
 _TOKEN: Final = re.compile(r"(?:[A-Z]{1,4}[\s-]\s?(?=\d))?[A-Z0-9][\w/.-]{0,40}", re.IGNORECASE)
 _GROUPS: Final = re.compile(r"[A-Z]{0,4}\s?[\d/.-]+(?:\s[\d/.-]+){1,3}", re.IGNORECASE)
 """A number in groups: RE 2025 1012."""
+_DATED: Final = re.compile(r"(.+?)/\d{1,2}/\d{1,2}/(?:19|20)\d\d")
+"""A number with slashes, and a date with slashes behind it."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _BELOW: Final = 2
 """Rows between a label and the value below it, and one."""
@@ -139,6 +141,8 @@ def number_in(text: str) -> str:
         return text
     token = _TOKEN.match(text)
     number = "" if token is None else token[0].rstrip("./-")
+    if (dated := _DATED.fullmatch(number)) is not None and any(map(str.isdigit, dated[1])):
+        number = dated[1]
     return number if any(map(str.isdigit, number)) and not KINDS["date"].find(number) else ""
 
 

@@ -128,7 +128,7 @@ _NET: Final = re.compile(
     r"\b(?:nett?o?|net\w*betrag|netto\w*|sub[ -]?\s?tota[al]?l\w*|subtotale?|sub[ -]?totais|zwischensumme"
     r"|totale? par[cz]iale?|total partiel"
     r"|sous[ -]?total"
-    r"|untaxed|taxable|taxfree|pre-?tax|warenwert|\w*imponib\w*|bases?|incidencia|i?liquido|grondslag|maatstaf"
+    r"|untaxed|taxable|taxfree|pre-?tax|warenwert|assiette|\w*imponib\w*|bases?|incidencia|i?liquido|grondslag|maatstaf"
     r"|\w*bemessungsgrundlage|steuerpflichtig\w*|ht|hors[ -]taxes?|hors[ -]tva|htva)\b|不含税|小计"
 )
 _GROSS: Final = re.compile(
@@ -148,7 +148,7 @@ _EXCLUDED: Final = re.compile(
 )
 _PLUS: Final = re.compile(r"\b(?:zzgl|zuzuglich|plus|mas|piu|mais|add)\b|\+")
 _SUM: Final = re.compile(
-    r"\b(?:\w*total\w*|totale|totaal\w*|tot|\w*summe|suma|somma|somme|gesamt\w*|endbetrag|rechnungsbetrag"
+    r"\b(?:\w*total\w*|totale|totaal\w*|tot|\w*summe|sums?|suma|somma|somme|gesamt\w*|endbetrag|rechnungsbetrag"
     r"|factuurbedrag|jumlah"
     r"|(?:invoice|bill) amount|importe (?:de la )?factura|(?:valor|importo) (?:d[ao] )?fat\w+"
     r"|mont(?:ant|o) (?:de la )?fact\w+)\b"
@@ -289,7 +289,8 @@ def find_sums(candidates: Sequence[SumCandidate]) -> Sums | None:
                 usual = _is_usual(net.number + shift, tax)
                 if tax.role is Role.NONE and not usual:
                     continue
-                score += 1.5 * usual - 1.0 * (shift != 0)
+                in_row = net.found.row == tax.found.row == whole.found.row
+                score += 1.5 * usual + 1.0 * in_row - 1.0 * (shift != 0)
                 rank = (whole.role is not Role.NONE, whole.number, score)
                 if score >= _LEAST_SCORE and (best is None or rank > best.rank):
                     best = Sums(net.found, tax.found, whole.found, rank)
@@ -331,6 +332,23 @@ def adjustments(candidates: Sequence[SumCandidate]) -> list[Decimal]:
     parts = [*discounts, *charges][:_MOST_ADDED]
     chosen = (each for count in range(1, len(parts) + 1) for each in combinations(parts, count))
     return [number for number in dict.fromkeys(sum(each, Decimal(0)) for each in chosen) if number]
+
+
+def is_exceeded(sums: Sums, candidates: Sequence[SumCandidate]) -> bool:
+    """Whether a larger amount is labelled as the total, or is the sum of two in its row: these sums may be of one rate
+    or one section.
+    """
+    larger = [each for each in candidates if each.number > sums.rank[1]]
+    if any(each.role in {Role.GROSS, Role.TOTAL} for each in larger):
+        return True
+    rows: dict[int, list[Decimal]] = {}
+    for each in candidates:
+        rows.setdefault(each.found.row, []).append(each.number)
+    return any(
+        first + second == each.number
+        for each in larger
+        for first, second in combinations(rows[each.found.row][:_MOST_ADDED], 2)
+    )
 
 
 @dataclass(frozen=True, slots=True)
