@@ -75,7 +75,13 @@ def embed(
 def _subset(font: Path, drawn: str) -> tuple[bytes, TTFont]:
     """The file of a subset, and the subset."""
     file = TTFont(BytesIO(font.read_bytes()))
-    options = Options(layout_features=[], notdef_outline=True, hinting=False, name_IDs=[], drop_tables=["GSUB", "GPOS"])
+    options = Options(
+        layout_features=[],
+        notdef_outline=True,
+        hinting=False,
+        name_IDs=[],
+        drop_tables=["DSIG", "FFTM", "GSUB", "GPOS", "PCLT"],
+    )
     subsetter = Subsetter(options)
     subsetter.populate(text=drawn)
     subsetter.subset(file)
