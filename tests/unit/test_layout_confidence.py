@@ -83,7 +83,7 @@ def test_measures_of_text_grow_with_doubt() -> None:
     plain = column(prose("a", 10), 100, 100)
     best = text_measures([replace(each, confidence=1.0) for each in plain])
     worse = {
-        "doubt": [replace(each, confidence=0.99) for each in plain],
+        "worst": [replace(each, confidence=0.99) for each in plain],
         "unsure": [replace(each, confidence=0.9) for each in plain],
         "small": [line(each.text, 100, 100 + 12 * row, height=10) for row, each in enumerate(plain)],
         "odd": column(["xqzv wvkt bjqpx zzkqw"] * 5, 100, 100),

@@ -25,6 +25,8 @@ BEND = 0.01
 """Unit of bend: slopes of a page scanned flat deviate by less, those of a photographed page by one to ten."""
 SURE_WORD = 0.95
 """Confidence of a word below which it is unsure: of those that have more, 99 in 100 are right."""
+TOLERATED = 0.03
+"""Share of a page's words that may be wrong: its text is right above an F1 of 0.97."""
 CLEAR_HEIGHT = 24.0
 """Pixels; lines of this height or more are large enough for the recogniser, which sees 48."""
 MOST_BLOCKS = 400
@@ -36,17 +38,21 @@ Measures = Mapping[str, float]
 
 
 def text_measures(lines: Sequence[Line]) -> Measures:
-    """What makes the text of a page doubtful; of its lines, at least one.
+    """What makes the text of a page doubtful; of its lines, at least one. Its worst words make it wrong, not the mean.
 
-    doubt: logarithm of the mean doubt (1 - confidence) of the characters, from 0 (LEAST_DOUBT) to 4.
-    unsure: root of the share of words below SURE_WORD, in [0, 1]: a page is wrong by its worst words, not the mean.
+    unsure: root of the share of words below SURE_WORD, in [0, 1].
+    worst: logarithm of the doubt (1 - confidence) of the word that TOLERATED words are worse than, from 0 (LEAST_DOUBT)
+        to 4.
     small: halvings of CLEAR_HEIGHT to the median height of the lines, at least 0.
     odd: share of characters in words that don't look like words, in [0, 1].
     bend: as order_measures has it.
     """
+    confidences = sorted(word.confidence for word in _words(lines))
+    unsure = sum(confidence < SURE_WORD for confidence in confidences) / max(1, len(confidences))
+    worst = confidences[int(TOLERATED * len(confidences))] if confidences else 0.0
     return {
-        "doubt": _doubt(lines),
-        "unsure": math.sqrt(_unsure(lines)),
+        "unsure": math.sqrt(unsure),
+        "worst": _logarithm(1.0 - worst),
         "small": max(0.0, math.log2(CLEAR_HEIGHT / max(1.0, median(map(_height, lines))))),
         "odd": _odd(lines),
         "bend": bend(lines),
@@ -63,8 +69,9 @@ def order_measures(lines: Sequence[Line]) -> Measures:
 
 
 def block_measures(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Measures:
-    """Of block `number` of a page with these lines. `doubt` and `rows` are as of a page, but of the block's lines.
+    """Of block `number` of a page with these lines. `rows` is as order_measures has it, but of the block's lines.
 
+    doubt: logarithm of the mean doubt (1 - confidence) of the characters, from 0 (LEAST_DOUBT) to 4.
     overlap: part of its box that others' boxes cover, in [0, 1]: two readings of one place, or wrong bounds.
     brief: how short it is, in halvings of 1,024 characters, at least 0: one wrong character makes a short text wrong.
     table, marginal: 1 for blocks of these types.
@@ -90,16 +97,20 @@ def bend(lines: Sequence[Line]) -> float:
 
 
 def _doubt(lines: Sequence[Line]) -> float:
-    doubt = 1.0 - (mean_confidence(lines) or 0.0)
+    return _logarithm(1.0 - (mean_confidence(lines) or 0.0))
+
+
+def _logarithm(doubt: float) -> float:
+    """From 0 for LEAST_DOUBT and less to 4 for 1."""
     return math.log10(min(1.0, max(LEAST_DOUBT, doubt)) / LEAST_DOUBT)
 
 
-def _unsure(lines: Sequence[Line]) -> float:
-    """The share of words with a letter or digit that are below SURE_WORD; lines whose words are unknown are words."""
+def _words(lines: Sequence[Line]) -> list[Word | Line]:
+    """The words with a letter or digit; lines whose words are unknown are words."""
     words: list[Word | Line] = []
     for line in lines:
         words += [word for word in line.words or (line,) if any(map(str.isalnum, word.text))]
-    return sum(word.confidence < SURE_WORD for word in words) / max(1, len(words))
+    return words
 
 
 def _odd(lines: Sequence[Line]) -> float:
