@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, address, bounds, image_share
 from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
 from inkgate.documents.pdf.visibility import DrawnText, PageInk, Sheet, page_ink, visible
-from inkgate.types import Size
+from inkgate.types import Box, Size
 
 MAX_CHARACTERS = 100_000
 """A full newspaper page has 30,000. Pages with more than this are read by OCR."""
@@ -32,6 +33,7 @@ _HYPHENS = {0x02, 0xFFFE}
 _NEW_LINES = {0x0A, 0x0D}
 _SPACES = {0x09, 0x20, 0xA0, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200A,
            0x202F, 0x205F, 0x3000}  # fmt: skip
+_SPACE = 0x20
 _BLANKS = _NEW_LINES | _SPACES
 _STROKED_MODES = {pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE, pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE_CLIP}
 """Outlines drawn over filled letters: how word processors make a font bold that has no bold cut."""
@@ -51,6 +53,10 @@ MIN_SIZE = 1.2
 """Least size of readable text, in points. Fine print has 2.5 and more, hidden text 1 and less. At 300 dpi, small
 letters of this size are 2.5 pixels high.
 """
+MAX_IMAGE_PIXELS = 60_000_000
+"""Maximum pixels of a page's images for comparing its text with ink: decoding them takes up to a second each time."""
+_SQUEEZED = 0.2
+"""Share of its height to which the narrowest text is condensed."""
 ODD_PAGE, USUAL_PAGE = 150.0, 842.0
 """Longest side in points of pages whose units are no points, as no text would fit; they are taken as an A4 page."""
 
@@ -121,13 +127,15 @@ class PageCharacters:
     Attributes:
         glyphs: in file order; empty if there are more than `MAX_CHARACTERS`.
         ink: the page in grey with these characters and without them. None if no character is drawn, if an image
-            covers the page, or if the page has too many objects.
+            covers the page, or if the page has too many objects or too large images.
         compared: whether the visible characters were compared with the page's ink, or none is drawn.
+        without_glyph: boxes of visible characters that no font draws, neither the file's nor this machine's.
     """
 
     glyphs: list[Glyph]
     ink: PageInk | None = None
     compared: bool = True
+    without_glyph: tuple[Box, ...] = ()
 
 
 def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
@@ -150,14 +158,37 @@ def page_characters(page: PdfiumPage, objects: PageObjects, to_pixels: Transform
         shown = _may_show(found, size, dpi)
         if not shown.any():
             return PageCharacters(found.glyphs(shown))
-        if not objects.complete or image_share(objects, size) >= SCAN_SHARE:
-            _hide_under_images(shown, found, objects, size)
-            return PageCharacters(found.glyphs(shown), compared=False)
-        sheet = Sheet(page, size, dpi)
-        drawn, others, numbers = _drawn(found, shown, objects)
-        ink = page_ink(sheet, drawn)
-        shown[numbers] = visible(sheet, drawn, ink, others)
-        return PageCharacters(found.glyphs(shown), ink)
+        if objects.complete and image_share(objects, size) < SCAN_SHARE and _pixels(objects, dpi) <= MAX_IMAGE_PIXELS:
+            try:
+                return _compared(Sheet(page, size, dpi), found, shown, objects)
+            except MemoryError:  # the text itself needs little
+                pass
+        _hide_under_images(shown, found, objects, size)
+        return PageCharacters(found.glyphs(shown), compared=False)
+
+
+def _pixels(objects: PageObjects, dpi: float) -> float:
+    """The number of pixels of the page's images."""
+    return sum(
+        (right - left) * (bottom - top) * (image.dpi / dpi) ** 2
+        for image in objects.images
+        for left, top, right, bottom in (image.box,)
+    )
+
+
+def _compared(sheet: Sheet, found: _Characters, shown: NDArray[np.bool_], objects: PageObjects) -> PageCharacters:
+    """The page's characters, those `shown` compared with its ink."""
+    shown = shown.copy()
+    drawn, others, numbers = _drawn(found, shown, objects)
+    ink = page_ink(sheet, drawn)
+    shown[numbers], inked = visible(sheet, drawn, ink, others)
+    empty = numbers[~shown[numbers] & ~inked]
+    missing = _without_glyph(found, empty)
+    shown[missing] = True
+    for number in _blank(found, numbers, np.setdiff1d(empty, missing)).tolist():
+        found.codes[number] = _SPACE
+    boxes = tuple((left, top, right, bottom) for left, top, right, bottom in found.places[missing, :4].tolist())
+    return PageCharacters(found.glyphs(shown), ink, without_glyph=boxes)
 
 
 def drawn_characters(page: PdfiumPage, to_pixels: Transform, size: Size) -> list[Glyph]:
@@ -240,14 +271,15 @@ def _may_show(found: _Characters, size: Size, dpi: float) -> NDArray[np.bool_]:
     left, top, right, bottom = found.places[:, :4].T
     x, y = (left + right) / 2, (top + bottom) / 2
     inside = (x >= 0) & (x <= size.width) & (y >= 0) & (y <= size.height)
-    largest = np.zeros(len(found.styles))
-    np.maximum.at(largest, found.owners, np.minimum(right - left, bottom - top))
     longest = max(size.width, size.height) / dpi * POINTS_PER_INCH
-    point = dpi / POINTS_PER_INCH * (1.0 if longest >= ODD_PAGE else longest / USUAL_PAGE)
-    least = MIN_SIZE * point
+    least = MIN_SIZE * dpi / POINTS_PER_INCH * (1.0 if longest >= ODD_PAGE else longest / USUAL_PAGE)
+    wide, high = np.zeros(len(found.styles)), np.zeros(len(found.styles))  # of the largest character
+    np.maximum.at(wide, found.owners, np.minimum(right - left, bottom - top))
+    np.maximum.at(high, found.owners, np.maximum(right - left, bottom - top))
     drawn = np.array([style.drawn for style in found.styles])
-    readable = np.array([style.em >= least for style in found.styles]) | (largest >= least)
-    shown: NDArray[np.bool_] = inside & (drawn & readable)[found.owners]
+    small = np.array([style.size < least for style in found.styles]) & (high < least)
+    squeezed = np.array([style.em < min(least, _SQUEEZED * style.size) for style in found.styles]) & (wide < least)
+    shown: NDArray[np.bool_] = inside & (drawn & ~small & ~squeezed)[found.owners]
     return shown
 
 
@@ -281,6 +313,43 @@ def _drawn(
             (handles[first[0]] if first.size else others).append(handle)
     codes = [found.codes[i] for i in numbers.tolist()]
     return DrawnText(found.places[numbers, :4], found.owners[numbers], codes, handles), others, numbers
+
+
+def _without_glyph(found: _Characters, empty: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of `empty`, which have no ink, that have a character but whose font is not in the file and not on this
+    machine, such as Chinese: other viewers show them.
+    """
+    missing: dict[tuple[int, int], bool] = {}
+    chosen = []
+    for number in empty.tolist():
+        owner, code = int(found.owners[number]), found.codes[number]
+        kind = (found.styles[owner].font, code)
+        if kind not in missing:
+            font = pdfium.FPDFTextObj_GetFont(found.handles[owner])
+            path = pdfium.FPDFFont_GetGlyphPath(font, code, 12.0) if font else None
+            outlined = path and pdfium.FPDFGlyphPath_CountGlyphSegments(path) > 0
+            missing[kind] = bool(font) and pdfium.FPDFFont_GetIsEmbedded(font) == 0 and not outlined
+        if missing[kind] and found.mapped[number] and code > _SPACE:
+            chosen.append(number)
+    return np.array(chosen, np.int64)
+
+
+def _blank(found: _Characters, numbers: NDArray[np.int64], empty: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of `numbers` that are no hidden text but blank glyphs, as fonts code spaces as any character: most glyphs
+    of a font and code are in `empty`, which have no ink. (Of clipped text, the same characters are drawn elsewhere.)
+    """
+    if not empty.size:
+        return empty
+    letters = {int(found.owners[number]) for number in empty.tolist() if chr(found.codes[number]).isalnum()}
+    kinds = [(found.styles[owner].font, found.codes[number])
+             for number, owner in zip(numbers.tolist(), found.owners[numbers].tolist(), strict=True)]  # fmt: skip
+    owners = found.owners[numbers].tolist()
+    is_empty = np.isin(numbers, empty).tolist()
+    times = Counter(kinds)
+    without = Counter(
+        kind for kind, owner, no_ink in zip(kinds, owners, is_empty, strict=True) if no_ink and owner not in letters
+    )
+    return numbers[[2 * without[kind] > times[kind] for kind in kinds]]
 
 
 def _boxes_of_owners(found: _Characters) -> NDArray[np.float64]:

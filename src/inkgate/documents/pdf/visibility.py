@@ -19,7 +19,7 @@ import numpy as np
 import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
-from inkgate.documents.pdf.geometry import MIN_SIDE
+from inkgate.documents.pdf.geometry import MIN_SIDE, POINTS_PER_INCH
 from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
 from inkgate.types import Size
 
@@ -31,25 +31,28 @@ CLOSE_DPI = 200.0
 MAX_CLOSE_PIXELS = 4_000_000
 MIN_CONTRAST = 20.0
 """Least difference to the background, in grey levels of 255: 8 % grey on white, a contrast of 1.2 : 1 by WCAG's
-formula. Watermarks and tints of forms have 10 % and more; text meant to be unseen has 6 % and less."""
+formula. Tints of forms have 10 % and more; text meant to be unseen has 6 % and less."""
+LARGE_CONTRAST, LARGE_POINTS = 10.0, 24.0
+"""The same for characters of this height, as people see them in paler grey. Real watermarks have 16 and 19."""
 _PROOF = 24
 """Difference in grey levels that proves ink in the first look."""
 _TRACE = 8.0
 """Difference in grey levels of ink that is partly covered or thin."""
 MIN_SHARE = 0.3
 """Least share of a character's ink that shows: of covered text, slivers stay."""
-MIN_SHARE_CROSSED = 0.5
-"""The same for text over text: white text is bites out of the black text under it."""
+MIN_SHARE_CROSSED = 0.2
+"""The same for text over text, which share edges."""
 _OVERLAP = 0.1
 """Share of a character's box from which another one on it may be what its ink shows."""
 _TWICE = 0.3
-"""Equal characters within this distance, in heights, are one, drawn twice for bold or shadow."""
+"""Equal characters within this distance, in their longer sides, are one, drawn twice for bold or shadow."""
 _MAX_TURNS = 4
 """Most groups of overlapping text that are told apart."""
 _CHUNK = 500_000
 _BAND_GAP, _MAX_BANDS = 20.0, 8
 _CLEARLY = 1 << 15
-_MOST, _AROUND = 0.8, 0.25
+_MOST, _APART, _AROUND = 0.8, 0.5, 0.25
+_USUAL = 0.75
 _MOSTLY = 0.6
 _BACKDROP = (255, 0, 255)
 """Colour behind text that is drawn alone: text of any usual colour stands out from it."""
@@ -116,8 +119,10 @@ def page_ink(sheet: Sheet, text: DrawnText) -> PageInk:
     return PageInk(shown, bare, scale)
 
 
-def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle]) -> _Mask:
-    """For each character, whether the page's ink shows it: (N,) bool. `others` are the page's objects but text.
+def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle]) -> tuple[_Mask, _Mask]:
+    """For each character, whether the page's ink shows it, and whether its text has ink there at all: (N,) bool.
+
+    `others` are the page's objects but text.
 
     Raises:
         MemoryError: there is not enough.
@@ -126,22 +131,38 @@ def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle
     edges = _pixel_edges(text.boxes * ink.scale, width, height)
     doubtful = ~_proven(ink, edges, text.owners)
     meeting, twice = _overlapping(text, _crowded(edges, width, height))
-    pairs = meeting[~twice]
+    text = _joined(text, meeting, twice)
+    pairs = meeting[~twice & (text.owners[meeting[:, 0]] != text.owners[meeting[:, 1]])]
     doubtful[pairs.ravel()] = True
-    shown = np.ones(len(edges), np.bool_)
+    shown, inked = np.ones(len(edges), np.bool_), np.ones(len(edges), np.bool_)
     for part in _bands(text.boxes, np.flatnonzero(doubtful)):
-        shown[part] = _looked_at_closely(sheet, text, part, pairs, others)
-    for part in _bands(text.boxes, np.flatnonzero(~doubtful & ~_whole(shown, text.owners))):
-        shown[part] = _looked_at_closely(sheet, text, part, pairs, others)
+        shown[part], inked[part] = _looked_at_closely(sheet, text, part, pairs, others)
+    in_hidden = np.isin(text.owners, text.owners[~shown & inked])
+    for part in _bands(text.boxes, np.flatnonzero(~doubtful & in_hidden)):  # may have a neighbour's ink in their box
+        shown[part], inked[part] = _looked_at_closely(sheet, text, part, pairs, others)
     doubtful[meeting.ravel()] = True
-    _follow_most(shown, text.owners, np.flatnonzero(doubtful))
-    return shown
+    _follow_most(shown, inked, text.owners, np.flatnonzero(doubtful))
+    return shown, inked
 
 
-def _whole(shown: _Mask, owners: _Indices) -> _Mask:
-    """Whether no character of a character's text object is hidden: others may have a neighbour's ink in their box."""
-    whole: _Mask = np.isin(owners, owners[~shown], invert=True)
-    return whole
+def _joined(text: DrawnText, meeting: _Indices, twice: _Mask) -> DrawnText:
+    """The text with those objects as one that draw the same characters in the same places."""
+    a, b = text.owners[meeting.T]
+    again = {(int(x), int(y)) for x, y in zip(a[twice], b[twice], strict=True)}
+    if not again:
+        return text
+    sizes = np.bincount(text.owners)
+    differ = {(int(x), int(y)) for x, y in zip(a[~twice], b[~twice], strict=True)}
+    first = {int(owner): int(owner) for owner in np.unique(text.owners)}
+    for x, y in sorted(again):
+        same = len(np.unique(meeting[twice & (a == x) & (b == y), 0]))
+        if same == sizes[x] or (same >= sizes[x] / 2 and (x, y) not in differ):
+            old, new = sorted((first[x], first[y]), reverse=True)
+            first = {owner: new if group == old else group for owner, group in first.items()}
+    handles: list[list[Handle]] = [[] for _ in text.handles]
+    for owner, same_handles in enumerate(text.handles):
+        handles[first.get(owner, owner)].extend(same_handles)
+    return replace(text, owners=np.array([first[owner] for owner in text.owners.tolist()]), handles=handles)
 
 
 @contextmanager
@@ -237,14 +258,14 @@ def _overlapping(text: DrawnText, crowded: _Indices) -> tuple[_Indices, _Mask]:
     pairs = np.concatenate(found)
     same = np.array([text.texts[a] == text.texts[b] for a, b in pairs.tolist()], np.bool_)
     a, b = pairs.T
-    reach = _TWICE * (bottom - top)[a]
+    reach = _TWICE * np.maximum(right - left, bottom - top)[a]
     near = (np.abs(left[a] - left[b]) <= reach) & (np.abs(top[a] - top[b]) <= reach)
     return pairs, same & near
 
 
-def _follow_most(shown: _Mask, owners: _Indices, doubtful: _Indices) -> None:
+def _follow_most(shown: _Mask, inked: _Mask, owners: _Indices, doubtful: _Indices) -> None:
     """Hides doubtful characters of texts that are mostly hidden: a full stop that fits into one of another text."""
-    hidden = np.bincount(owners, ~shown) > _MOSTLY * np.bincount(owners)
+    hidden = np.bincount(owners, ~shown & inked) > _MOSTLY * np.bincount(owners, inked)
     shown[doubtful[hidden[owners[doubtful]]]] = False
 
 
@@ -260,78 +281,75 @@ def _bands(boxes: NDArray[np.float64], numbers: _Indices) -> list[_Indices]:
 
 def _looked_at_closely(
     sheet: Sheet, text: DrawnText, suspects: _Indices, pairs: _Indices, others: Sequence[Handle]
-) -> _Mask:
-    """For each of `suspects`, whether it is visible. `pairs` of them are on each other."""
-    around = [text.boxes[suspects, :2].min(axis=0) - 2, text.boxes[suspects, 2:].max(axis=0) + 2]
-    view = _View.of(sheet, np.concatenate(around))
+) -> tuple[_Mask, _Mask]:
+    """For each of `suspects`, whether it is visible, and whether it has ink at all. `pairs` are on each other."""
+    boxes = text.boxes[suspects]
+    view = _View.of(sheet, np.concatenate([boxes[:, :2].min(axis=0) - 2, boxes[:, 2:].max(axis=0) + 2]))
+    large = (boxes[:, 3] - boxes[:, 1]) / sheet.dpi * POINTS_PER_INCH >= LARGE_POINTS
+    contrast = np.where(large, LARGE_CONTRAST, MIN_CONTRAST).tolist()
     crossed = np.isin(suspects, pairs)
-    pairs = pairs[np.isin(pairs, suspects).any(axis=1)]
-    turns = _turns(text.owners, suspects, pairs)
-    shown = np.zeros(len(suspects), np.bool_)
-    whole = bare = view.render()
-    if crossed.any():
-        with _inactive(chain.from_iterable(text.handles)):
-            bare = view.render()
+    turns = _turns(text.owners, suspects, pairs[np.isin(pairs, suspects).any(axis=1)])
+    shown, inked = np.zeros(len(suspects), np.bool_), np.ones(len(suspects), np.bool_)
+    whole = view.render()
     for turn in range(int(turns.max()) + 1):
         members = np.flatnonzero(turns == turn)
         owners = set(text.owners[suspects[members]].tolist())
         with _inactive(handle for owner in owners for handle in text.handles[owner]):
-            pictures = _Pictures(whole, bare, view.render(), whole)
-        unsure = []
-        for member in members.tolist():
-            at = view.slices(text.boxes[suspects[member]])
-            clear, spread = pictures.is_clear(at)
-            shown[member] = clear and spread and not crossed[member]
-            if crossed[member] or (clear and not spread):
-                unsure.append((member, at))
-        if unsure:
-            rest = (handle for number, same in enumerate(text.handles) if number not in owners for handle in same)
-            with _inactive(rest), _inactive(others):
-                pictures = replace(pictures, alone=view.render(_BACKDROP))
-        for member, at in unsure:
-            wide = view.slices(text.boxes[suspects[member]], _AROUND)
-            shown[member] = pictures.shows_crossed(at, wide) if crossed[member] else pictures.share(at) >= MIN_SHARE
-    return shown
+            pictures = _Pictures(whole, view.render(), whole)
+        places = {member: view.slices(boxes[member]) for member in members.tolist()}
+        for member, at in places.items():
+            shown[member] = not crossed[member] and pictures.is_clear(at, contrast[member])
+        unsure = members[~shown[members]].tolist()
+        if not unsure:
+            continue
+        rest = (handle for number, same in enumerate(text.handles) if number not in owners for handle in same)
+        with _inactive(rest), _inactive(others):
+            pictures = replace(pictures, alone=view.render(_BACKDROP))
+        for member in unsure:
+            at, least = places[member], contrast[member]
+            inked[member] = pictures.has_ink(at)
+            shown[member] = pictures.share(at, least) >= (MIN_SHARE_CROSSED if crossed[member] else MIN_SHARE) or (
+                bool(crossed[member]) and pictures.is_part(at, view.slices(boxes[member], _AROUND), least)
+            )
+    return shown, inked
 
 
 @dataclass(frozen=True, slots=True)
 class _Pictures:
-    """A part of a page in RGB: the `whole`, `bare` of text, `without` some of its text, and that text `alone`."""
+    """A part of a page in RGB: the `whole`, `without` some of its text, and that text `alone` on `_BACKDROP`."""
 
     whole: NDArray[np.uint8]
-    bare: NDArray[np.uint8]
     without: NDArray[np.uint8]
     alone: NDArray[np.uint8]
 
-    def is_clear(self, at: _Slices) -> tuple[bool, bool]:
-        """Whether some of the text changes the page clearly there, and whether in most of the height and width."""
+    def is_clear(self, at: _Slices, contrast: float) -> bool:
+        """Whether the text changes the page clearly there, in most of the height and width."""
         change = _distance(self.whole[at], self.without[at])
         peak = float(change.max())
-        return peak >= MIN_CONTRAST, _is_spread(change >= max(_TRACE, peak / 4))
+        return peak >= contrast and _is_spread(change >= max(_TRACE, peak / 4))
 
-    def share(self, at: _Slices) -> float:
+    def has_ink(self, at: _Slices) -> bool:
+        """Whether the text draws something there."""
+        return float(_distance(self.alone[at], np.array(_BACKDROP, np.uint8)).max()) >= _TRACE
+
+    def share(self, at: _Slices, contrast: float) -> float:
         """The share of the text's own ink there where it changes the page clearly."""
         inked, change = self._inked(at), _distance(self.whole[at], self.without[at])
-        peak = float(change.max())
-        if peak < MIN_CONTRAST or not inked.any():
+        if change.max() < contrast or not inked.any():
             return 0.0
-        return float((change[inked] >= max(_TRACE, peak / 4)).mean())
+        least = max(_TRACE, float(np.quantile(change[inked], _USUAL)) / 4)
+        return float((change[inked] >= least).mean())
 
-    def shows_crossed(self, at: _Slices, wide: _Slices) -> bool:
-        """Whether the page shows text that other text is on. That text may have its colour, as the joined letters of
-        Arabic: then the page has text there in this colour, and something else `wide` around it.
+    def is_part(self, at: _Slices, wide: _Slices, contrast: float) -> bool:
+        """Whether the page has the text's colour where the text has ink, and another one `wide` around it: text on it
+        has the same colour, as joined letters of Arabic, whose parts alone change nothing.
         """
-        if self.share(at) >= MIN_SHARE_CROSSED:
-            return True
         inked, around = self._inked(at), ~self._inked(wide)
         if not inked.any() or not around.any():
             return False
         colour = np.median(self.alone[at][inked], axis=0).astype(np.uint8)
-        same = (_distance(self.whole[at], colour) < MIN_CONTRAST) & (
-            _distance(self.whole[at], self.bare[at]) >= MIN_CONTRAST
-        )
-        apart = _distance(self.whole[wide], colour) >= MIN_CONTRAST
-        return bool(same[inked].mean() >= _MOST and apart[around].mean() >= MIN_SHARE_CROSSED)
+        same, apart = _distance(self.whole[at], colour) < contrast, _distance(self.whole[wide], colour) >= contrast
+        return bool(same[inked].mean() >= _MOST and apart[around].mean() >= _APART)
 
     def _inked(self, at: _Slices) -> _Mask:
         """Where the text has ink, by its picture on `_BACKDROP`."""
