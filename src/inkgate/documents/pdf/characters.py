@@ -23,7 +23,7 @@ from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, address, bounds, image_share
 from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
 from inkgate.documents.pdf.visibility import DrawnText, PageInk, Sheet, page_ink, visible
-from inkgate.types import Box, Size
+from inkgate.types import Size
 
 MAX_CHARACTERS = 100_000
 """A full newspaper page has 30,000. Pages with more than this are read by OCR."""
@@ -129,13 +129,13 @@ class PageCharacters:
         ink: the page in grey with these characters and without them. None if no character is drawn, if an image
             covers the page, or if the page has too many objects or too large images.
         compared: whether the visible characters were compared with the page's ink, or none is drawn.
-        without_glyph: boxes of visible characters that no font draws, neither the file's nor this machine's.
+        undrawn: numbers of the fonts of visible characters that no font draws, neither the file's nor this machine's.
     """
 
     glyphs: list[Glyph]
     ink: PageInk | None = None
     compared: bool = True
-    without_glyph: tuple[Box, ...] = ()
+    undrawn: frozenset[int] = frozenset()
 
 
 def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
@@ -187,8 +187,8 @@ def _compared(sheet: Sheet, found: _Characters, shown: NDArray[np.bool_], object
     shown[missing] = True
     for number in _blank(found, numbers, np.setdiff1d(empty, missing)).tolist():
         found.codes[number] = _SPACE
-    boxes = tuple((left, top, right, bottom) for left, top, right, bottom in found.places[missing, :4].tolist())
-    return PageCharacters(found.glyphs(shown), ink, without_glyph=boxes)
+    fonts = frozenset(found.styles[owner].font for owner in found.owners[missing].tolist())
+    return PageCharacters(found.glyphs(shown), ink, undrawn=fonts)
 
 
 def drawn_characters(page: PdfiumPage, to_pixels: Transform, size: Size) -> list[Glyph]:

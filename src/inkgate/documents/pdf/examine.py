@@ -15,7 +15,7 @@ from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.fonts import FontDoubts, GreyPage
 from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform, fit_page, page_transform
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.documents.pdf.missing_fonts import font_notes, has_unembedded, missing_fonts
+from inkgate.documents.pdf.missing_fonts import font_names, font_notes, has_unembedded, missing_fonts
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.remarks import page_remarks
@@ -84,14 +84,14 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     if when == ALWAYS:
         everything = layer_of(found.glyphs)
         return (everything, "asked for") if everything.lines else (None, TextTrust.EMPTY.value)
-    missing = missing_fonts(found.glyphs)
+    missing = missing_fonts(found.glyphs) | font_names(found.undrawn)
     glyphs = _with_undrawn(found, missing)
     visible = [glyph for glyph in glyphs if glyph.visible]
     doubts = FontDoubts.of(visible, None if found.ink is None else partial(_grey, page, size, to_pixels))
     judged = judge(visible, doubts, objects, size, found.ink)
     notes = font_notes(missing)
     if judged.layer is not None:
-        notes = cut_lines(glyphs, size) + (notes if glyphs is not found.glyphs else ())
+        notes = cut_lines(glyphs, size) + (notes if found.undrawn or glyphs is not found.glyphs else ())
     hidden = () if judged.verdict is TextTrust.SCAN else _hidden(glyphs)
     return _with_findings(judged, hidden, notes), judged.verdict.value
 

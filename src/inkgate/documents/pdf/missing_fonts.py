@@ -40,6 +40,11 @@ def missing_fonts(glyphs: Iterable[Glyph]) -> dict[int, str]:
     return {font: _name(handle) for font, found in letters.items() if _is_missing(handle := _font(font), found)}
 
 
+def font_names(fonts: Iterable[int]) -> dict[int, str]:
+    """The names of fonts, by their numbers, which are of an open page."""
+    return {font: _name(_font(font)) for font in sorted(fonts)}
+
+
 def has_unembedded(texts: Iterable[Handle]) -> bool:
     """Whether one of these text objects has a font that the PDF does not contain."""
     fonts = {ctypes.cast(font, ctypes.c_void_p).value: font for each in texts if (font := _font_of(each))}
