@@ -15,7 +15,9 @@ import pypdfium2.raw as pdfium
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 
 _MAX_PACKETS = 50
-_MAX_PACKET_BYTES = 16 * 2**20
+_MAX_PACKET_BYTES = 32 * 2**20
+_MAX_FORM_CHARACTERS = 4_000_000
+"""Of the form's source, of which a tenth is text."""
 _MAX_CHARACTERS = 20_000
 """Of a page's text, which is compared with the form's."""
 _SHINGLE = 8
@@ -46,8 +48,7 @@ def is_xfa_placeholder(document: PdfiumDocument, page: PdfiumPage) -> bool:
     form = _letters(_form_text(document))
     if len(form) < _SHINGLE:
         return bool(needs_rendering)
-    shown = _shingles(letters)
-    return len(shown & _shingles(form)) < _COMMON * max(len(shown), 1)
+    return _common(letters, form) < _COMMON
 
 
 def _has_fields(page: PdfiumPage) -> bool:
@@ -80,7 +81,7 @@ def _page_text(page: PdfiumPage) -> str:
 def _form_text(document: PdfiumDocument) -> str:
     """The texts of the form and its data."""
     count = min(pdfium.FPDF_GetXFAPacketCount(document.handle), _MAX_PACKETS)
-    return " ".join(_packet(document, index) for index in range(count))
+    return " ".join(_packet(document, index) for index in range(count))[:_MAX_FORM_CHARACTERS]
 
 
 def _packet(document: PdfiumDocument, index: int) -> str:
@@ -96,12 +97,16 @@ def _packet(document: PdfiumDocument, index: int) -> str:
     content = ctypes.create_string_buffer(length.value)
     pdfium.FPDF_GetXFAPacketContent(document.handle, index, content, length.value, ctypes.byref(length))
     # No parser: its entities might grow without bound, and tags are all that has to go.
-    return html.unescape(_TAG.sub(" ", content.raw.decode("utf-8", "replace")))
+    source = content.raw[:_MAX_FORM_CHARACTERS].decode("utf-8", "replace")
+    return html.unescape(_TAG.sub(" ", source))
 
 
 def _letters(text: str) -> str:
     return "".join(each for each in text.casefold() if each.isalnum())
 
 
-def _shingles(letters: str) -> set[str]:
-    return {letters[at : at + _SHINGLE] for at in range(max(len(letters) - _SHINGLE + 1, 0))}
+def _common(page: str, form: str) -> float:
+    """Share of the page's shingles that the form has. Those of the form, which may be a million, are not kept."""
+    shown = {page[at : at + _SHINGLE] for at in range(max(len(page) - _SHINGLE + 1, 0))}
+    found = {shingle for at in range(len(form) - _SHINGLE + 1) if (shingle := form[at : at + _SHINGLE]) in shown}
+    return len(found) / max(len(shown), 1)
