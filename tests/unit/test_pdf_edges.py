@@ -77,6 +77,8 @@ def test_whole_lines_and_text_beside_the_page_are_not_flagged() -> None:
         line("ab", 50, 8),
     ]
     assert boxes(*kept) == []
+    clipped = line("Total 1,284.50 EUR and more", 420, 300)
+    assert boxes([glyph._replace(visible=glyph.visible and glyph.left < 520) for glyph in clipped]) == []
     assert boxes([glyph._replace(visible=False) for glyph in line("Total 1,284.50", 560, 300)]) == []
 
 

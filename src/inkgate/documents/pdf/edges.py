@@ -85,9 +85,11 @@ def _cut_part(run: _Run, size: Size) -> Box | None:
         cut |= {at for at, part in enumerate(in_height) if part}
     pairs = pairwise(shown)
     cut |= {at + (not first) for at, (first, second) in enumerate(pairs) if first != second}
-    near = (glyph for at in cut for glyph in run.glyphs[max(0, at - 1) : at + 2])
+    near = [glyph for at in cut for glyph in run.glyphs[max(0, at - 1) : at + 2]]
     if not any(glyph.text.isalnum() for glyph in near):  # rules are made of dots and dashes
         return None
+    if not any(glyph.visible for glyph in near) and any(glyph.visible for glyph in run.glyphs):
+        return None  # it ends before the edge, by a clipping path
     boxes = [run.glyphs[at] for at in sorted(cut)]
     left, top = max(0.0, min(each.left for each in boxes)), max(0.0, min(each.top for each in boxes))
     right = min(float(size.width), max(each.right for each in boxes))
