@@ -49,6 +49,18 @@ def test_watermarks_that_are_repeated_all_stand_after_the_text() -> None:
     assert page(*marks).markdown == page().markdown + 6 * "\n\nSAMPLE"
 
 
+def test_slanted_watermarks_on_the_empty_part_of_a_page_and_small_ones_over_its_text_are_known() -> None:
+    wrong = []
+    for word, angle, rows in product(("DRAFT", "CONFIDENTIAL"), (-45, 30, 45, 60), (1, 2, 4)):
+        read = page(across(word, (500, 900), 90, angle), rows=rows)
+        if read.markdown != f"{page(rows=rows).markdown}\n\n{word}":
+            wrong.append((word, angle, rows, read.markdown))
+    tiles = [across("COPY", (x, y), 24, 45) for x in range(200, 900, 200) for y in range(200, 1200, 200)]
+    if page(*tiles).markdown != page().markdown + len(tiles) * "\n\nCOPY":
+        wrong.append(("tiles", page(*tiles).markdown))
+    assert not wrong
+
+
 def test_headings_initials_signatures_and_stamps_at_the_side_are_no_watermarks() -> None:
     rest = list(page().lines)
     others = {

@@ -56,8 +56,10 @@ WATERMARK_LETTERS = (3, 60)
 
 
 def watermarks(lines: Sequence[Line]) -> list[int]:
-    """Indexes of lines that stand across the page's text, such as DRAFT in large letters: slanted, level or upright."""
-    if len(lines) <= WATERMARK_LINES:
+    """Indexes of lines that stand across the page, such as DRAFT in large letters: slanted ones, and level or upright
+    ones over its text.
+    """
+    if len(lines) < 2:
         return []
     quads = np.array([line.quad for line in lines], np.float64).reshape(-1, 4, 2)
     sides = np.hypot(*(quads[:, (1, 3)] - quads[:, :1]).transpose(2, 0, 1))
@@ -69,13 +71,18 @@ def watermarks(lines: Sequence[Line]) -> list[int]:
     slanted, large = slant >= WATERMARK_SLANT, height >= WATERMARK_SIZE * _weighted_median(height, letters)
     least, most = WATERMARK_LETTERS
     able = (slanted | large) & (least <= letters) & (letters <= most) & (sides.max(axis=1) > height)
-    found = {
-        int(i)
-        for i in np.flatnonzero(able)
-        if sum(_crosses(quads[i], line.box) for n, line in enumerate(lines) if not able[n]) >= WATERMARK_LINES
-    }
-    alike = {(lines[i].text, bool(slanted[i])) for i in found}
-    return [i for i in map(int, np.flatnonzero(able)) if (lines[i].text, bool(slanted[i])) in alike]
+    crossed: dict[tuple[str, bool], int] = {}
+    marks = [int(i) for i in np.flatnonzero(able)]
+    low, high = quads.min(axis=1), quads.max(axis=1)
+    for i in marks:
+        near = ~able & (low < high[i]).all(axis=1) & (high > low[i]).all(axis=1)
+        count = sum(_crosses(quads[i], lines[n].box) for n in map(int, np.flatnonzero(near)))
+        key = (lines[i].text, bool(slanted[i]))
+        if slanted[i]:
+            crossed[key] = crossed.get(key, 0) + (WATERMARK_LINES if large[i] else count)
+        else:
+            crossed[key] = max(crossed.get(key, 0), count)
+    return [i for i in marks if crossed[lines[i].text, bool(slanted[i])] >= WATERMARK_LINES]
 
 
 def _weighted_median(values: FloatArray, weights: NDArray[np.int64]) -> float:
