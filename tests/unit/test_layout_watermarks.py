@@ -57,7 +57,7 @@ def test_slanted_watermarks_on_the_empty_part_of_a_page_and_small_ones_over_its_
             wrong.append((word, angle, rows, read.markdown))
     tiles = [across("COPY", (x, y), 24, 45) for x in range(200, 900, 200) for y in range(200, 1200, 200)]
     if page(*tiles).markdown != page().markdown + len(tiles) * "\n\nCOPY":
-        wrong.append(("tiles", page(*tiles).markdown))
+        wrong.append(("COPY", 45, 30, page(*tiles).markdown))
     assert not wrong
 
 
@@ -68,6 +68,9 @@ def test_headings_initials_signatures_and_stamps_at_the_side_are_no_watermarks()
         "signature": across("J. Miller", (400, 1185), 60, 0),
         "side": across("Archive copy", (40, 600), 22, 270),
         "initial": across("T", (110, 180), 90, 0),
+        "line with an initial": Line(
+            "Over the past three decades", ((100, 640), (420, 640), (420, 710), (100, 710)), 1.0
+        ),
         "large number": across("1,204.50", (500, 640), 90, 0),
     }
     assert [name for name, line in others.items() if watermarks([*rest, line])] == []

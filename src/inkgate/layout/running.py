@@ -55,6 +55,10 @@ WATERMARK_LETTERS = (3, 60)
 """A letter that is larger than the rows beside it is an initial."""
 
 
+WATERMARK_WIDTH = 0.35
+"""Minimum width of its characters, in heights of its line. A line with an initial or a sum is high for its letters."""
+
+
 def watermarks(lines: Sequence[Line]) -> list[int]:
     """Indexes of lines that stand across the page, such as DRAFT in large letters: slanted ones, and level or upright
     ones over its text.
@@ -70,7 +74,8 @@ def watermarks(lines: Sequence[Line]) -> list[int]:
     slant = np.abs((angle - _weighted_median(angle, letters) + 45) % 90 - 45)
     slanted, large = slant >= WATERMARK_SLANT, height >= WATERMARK_SIZE * _weighted_median(height, letters)
     least, most = WATERMARK_LETTERS
-    able = (slanted | large) & (least <= letters) & (letters <= most) & (sides.max(axis=1) > height)
+    able = (slanted | large) & (least <= letters) & (letters <= most)
+    able &= sides.max(axis=1) >= WATERMARK_WIDTH * height * np.array([len(line.text) for line in lines])
     crossed: dict[tuple[str, bool], int] = {}
     marks = [int(i) for i in np.flatnonzero(able)]
     low, high = quads.min(axis=1), quads.max(axis=1)
