@@ -80,8 +80,17 @@ A_KIND = 15
 """Pairs of each kind in each face and size."""
 DOUBTFUL = 0.9
 """Confidence below which the documentation calls a word doubtful, and marks it on request."""
-SAME = str.maketrans({**{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}, "\u03bc": "\u00b5"})
-"""Full-width forms are their ASCII characters; the two code points of mu are one character."""
+SAME = str.maketrans(
+    {
+        **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+        "\u03bc": "\u00b5",
+        "½": "1/2",
+        "¼": "1/4",
+        "¾": "3/4",
+    }
+)
+"""Full-width forms are their ASCII characters; the two code points of mu are one character; a fraction
+may be written out."""
 WORDS = [
     "Apples",
     "Pears",

@@ -7,7 +7,7 @@ from pathlib import Path
 from inkgate.runtimes import models
 
 NOTICE = Path(models.__file__).parent / "weights" / "NOTICE.md"
-ROWS = re.findall(r"^\| `([^`]+\.(?:onnx|json))` .*`([0-9a-f]{64})` \|$", NOTICE.read_text(), flags=re.MULTILINE)
+ROWS = re.findall(r"^\| `([^`]+\.(?:onnx|json|npz))` .*`([0-9a-f]{64})` \|$", NOTICE.read_text(), flags=re.MULTILINE)
 
 
 def test_every_shipped_file_is_listed() -> None:
@@ -32,5 +32,6 @@ def test_every_model_is_found_where_it_is_said_to_be() -> None:
         models.page_orientation,
         models.page_layout,
         models.table_structure,
+        models.lone_glyphs,
     ]
     assert [find for find in cases if find().stat().st_size <= 100_000] == []

@@ -1,4 +1,4 @@
-"""Paths of the model files: in the rapidocr wheel, and the three that this package ships (see weights/NOTICE.md)."""
+"""Paths of the model files: in the rapidocr wheel, and those that this package ships (see weights/NOTICE.md)."""
 
 from __future__ import annotations
 
@@ -51,3 +51,8 @@ def table_structure() -> Path:
     alphabet in its metadata. OpenVINO can't read it.
     """
     return _WEIGHTS / "table_slanet_plus.onnx"
+
+
+def lone_glyphs() -> Path:
+    """Two layers from 402 features of a character's shape to 193 characters: see engines/ppocr/glyphs.py."""
+    return _WEIGHTS / "lone_glyphs.npz"

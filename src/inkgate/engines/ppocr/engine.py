@@ -12,8 +12,8 @@ import anyio
 from inkgate.caller import Caller, Priority
 from inkgate.concurrency import Threads
 from inkgate.engines.attempts import StageTimes
+from inkgate.engines.ppocr import brief, orientation, second_reading, stamps
 from inkgate.engines.ppocr import lines as text_lines
-from inkgate.engines.ppocr import orientation, second_reading, stamps
 from inkgate.engines.ppocr.characters import settle
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
 from inkgate.engines.ppocr.lines import LineCrop, is_short
@@ -173,6 +173,8 @@ class PageRead:
 
     def _lines_of(self, read: list[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
         """The legible lines, in page pixels, with doubtful characters decided."""
+        if self.settings.settle_characters:
+            read = brief.settled(read, least)
         lines = text_lines.legible_lines(read, least)
         if self.settings.settle_characters:
             settled = settle([line.reading for line in lines])

@@ -35,6 +35,10 @@ _CLEARLY = 1.3
 """The upside-down reading must be worth this many times as much to win."""
 _NARROW = 1.6
 """Tall boxes up to this many times as high as the page's other lines are single narrow characters."""
+_ENOUGH_FLAT = 3
+"""Flat boxes that tell how high a page's lines are."""
+_STROKE, _DOT = 0.4, 0.4
+"""Part of the contrast from which a pixel is ink, and of a stroke's height below which another is its dot."""
 
 
 def words_of(reading: RecognizedText, quad: FloatArray) -> tuple[Word, ...]:
@@ -150,7 +154,28 @@ class LineCrop:
 
 def crops_of(rgb: RgbArray, quads: FloatArray) -> list[LineCrop]:
     """The crops of the boxes (N, 4, 2) of an image, in their order."""
-    return [_crop(rgb, quad) for quad in in_reading_order(quads)]
+    ordered = in_reading_order(quads)
+    if not _are_comparable(quads):
+        tall = np.flatnonzero((ordered != quads).any(axis=(1, 2)))
+        single = [at for at in tall.tolist() if _is_one_stroke(crop(rgb, with_margin(quads[at])))]
+        ordered[single] = quads[single]
+    return [_crop(rgb, quad) for quad in ordered]
+
+
+def _are_comparable(quads: FloatArray) -> bool:
+    """Whether there are enough flat boxes to tell how high a page's lines are."""
+    widths, heights = side_lengths(quads)
+    return int((heights < TALL * widths).sum()) >= _ENOUGH_FLAT
+
+
+def _is_one_stroke(pixels: RgbArray) -> bool:
+    """Whether the ink of a tall crop is one piece from top to bottom, but for a dot: a lone 1, I or ! and no text."""
+    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    contrast = np.abs(grey - np.median(np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])))
+    rows = np.concatenate([[False], (contrast > _STROKE * max(float(contrast.max()), 1.0)).any(axis=1), [False]])
+    changes = np.flatnonzero(rows[1:] != rows[:-1])
+    pieces = np.sort(changes[1::2] - changes[::2])
+    return len(pieces) == 1 or (len(pieces) == 2 and bool(pieces[0] < _DOT * pieces[1]))
 
 
 def in_reading_order(quads: FloatArray) -> FloatArray:
@@ -161,7 +186,7 @@ def in_reading_order(quads: FloatArray) -> FloatArray:
     """
     widths, heights = side_lengths(quads)
     tall = heights >= TALL * widths
-    if (~tall).sum() >= 3:
+    if _are_comparable(quads):
         tall &= heights > _NARROW * np.median(heights[~tall])
     return np.where(tall[:, None, None], np.roll(quads, -1, axis=1), quads)
 
