@@ -99,14 +99,20 @@ def test_a_line_with_an_unmapped_letter_inside_a_word_is_read_from_the_pixels() 
         assert [line.text for line in layer.lines] == ["all is well", "so be it"]
         ((_, top, _, bottom),) = layer.unread
         assert top < 140 <= bottom + 1
-    unmapped = [glyph._replace(mapped=n % 10 > 0) for n, glyph in enumerate(page_of_text())]
-    assert verdict(unmapped) is TextTrust.UNMAPPED
+    assert verdict([glyph._replace(text="\ufffd") for glyph in page_of_text()]) is TextTrust.UNMAPPED
+
+
+def test_letters_that_pdfium_guessed_are_compared_with_the_pixels() -> None:
+    guessed = [glyph._replace(mapped=n % 10 > 0) for n, glyph in enumerate(page_of_text())]
+    layer = layer_of_page([*guessed, *typed("all is well", y=400)])
+    assert [line.text for line in layer.lines] == ["all is well"]
+    assert [line.text for line in layer.doubtful] == list(LOREM)
 
 
 def test_a_word_or_a_line_without_any_mapping_is_read_from_the_pixels() -> None:
-    word = [glyph._replace(mapped=glyph.x < 300) for glyph in typed("the total is 1,284.50")]
+    word = typed("the total is \ue001\ue002\ue003\ue004")
     assert len(layer_of_page(typed("all is well", y=200) + word).unread) == 1
-    number = [glyph._replace(mapped=False) for glyph in typed("7")]
+    number = typed("\ue001")
     assert len(layer_of_page(typed("all is well", y=200) + number).unread) == 1
 
 

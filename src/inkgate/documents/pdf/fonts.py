@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.documents.pdf.glyph import Glyph
+from inkgate.documents.pdf.normalize import readable
 from inkgate.documents.pdf.shapes import Shape, doubtful
 from inkgate.documents.pdf.written import looks_written
 
@@ -48,7 +49,7 @@ class FontDoubts:
     """Characters whose fonts may map them wrongly.
 
     Attributes:
-        at: the characters.
+        at: the characters. Among them are those that the font does not map, but that have the code of a letter.
         bullets: fonts whose characters are no letters, as the layer says, but bullets.
     """
 
@@ -88,7 +89,7 @@ class FontDoubts:
             for glyph in own[font]
             if font in wrong or glyph.text.isdecimal()
         ]
-        return cls(tuple(at), frozenset(bullets))
+        return cls((*at, *_guessed(visible)), frozenset(bullets))
 
 
 def _is_prose(visible: Sequence[Glyph]) -> bool:
@@ -97,6 +98,24 @@ def _is_prose(visible: Sequence[Glyph]) -> bool:
     if len(telling) >= _MIN_TELLING and sum(map(str.isalnum, telling)) < MIN_ALPHANUMERIC * len(telling):
         return False
     return looks_written(glyph.text for glyph in visible)
+
+
+def _guessed(visible: Sequence[Glyph]) -> Iterator[Glyph]:
+    """Characters without a mapping whose codes are those of text, but not those that begin a line of mapped text: these
+    are bullets.
+    """
+    for at, glyph in enumerate(visible):
+        if glyph.mapped or not readable(glyph.text):
+            continue
+        before, after = visible[max(at - 1, 0) : at], visible[at + 1 : at + 3]
+        begins = all(each.text.isspace() or not _beside(each, glyph) for each in before)
+        is_bullet = begins and len(after) == 2 and after[0].text == " " and after[1].mapped and _beside(after[1], glyph)
+        if not is_bullet:
+            yield glyph
+
+
+def _beside(a: Glyph, b: Glyph) -> bool:
+    return abs(a.y - b.y) < b.size / 2
 
 
 def _is_sampled(glyph: Glyph) -> bool:

@@ -15,7 +15,7 @@ missing text. So:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil, floor
@@ -177,7 +177,8 @@ def judge(
         verdict = _without_ink(layer_of(visible).lines, len(inked), objects, size)
         if verdict is not TextTrust.TRUSTED:
             return Judgement(None, verdict)
-    layer = _sorted(layer_of([_marked(glyph, doubts) for glyph in visible]), doubts)
+    guessed = {id(glyph) for glyph in doubts.at if not glyph.mapped}
+    layer = _sorted(layer_of([_marked(glyph, doubts, guessed) for glyph in visible]), doubts)
     if not layer.lines and not layer.doubtful:
         return Judgement(None, TextTrust.UNMAPPED)
     if ink is not None:
@@ -208,13 +209,15 @@ MIN_UNKNOWN = 3
 _BULLET = "•"
 
 
-def _marked(glyph: Glyph, doubts: FontDoubts) -> Glyph:
-    """The character as lines are made of it: those without a mapping as _UNKNOWN."""
-    if glyph.font in doubts.bullets and not glyph.text.isspace():
+def _marked(glyph: Glyph, doubts: FontDoubts, guessed: Container[int]) -> Glyph:
+    """The character as lines are made of it: those without a mapping as _UNKNOWN, unless they are to be compared with
+    the pixels (`guessed`, by their ids).
+    """
+    if glyph.text.isspace() or id(glyph) in guessed:
+        return glyph
+    if glyph.font in doubts.bullets:
         return glyph._replace(text=_BULLET)
-    return (
-        glyph if glyph.text.isspace() or _is_readable(glyph) or _is_ignorable(glyph) else glyph._replace(text=_UNKNOWN)
-    )
+    return glyph if _is_readable(glyph) or _is_ignorable(glyph) else glyph._replace(text=_UNKNOWN)
 
 
 def _is_ignorable(glyph: Glyph) -> bool:
