@@ -41,6 +41,7 @@ class TextLayer:
         lines: the trusted ones. Their confidence is 1.0, which no line that was read from pixels has.
         styles: of the lines, in their order; empty if unknown.
         doubtful: lines whose font may map its characters wrongly: they are to be compared with the page's pixels.
+        suspects: for each of these, the characters that may be others; empty: all.
         unread: parts of the page whose text the layer lacks: they are to be read from pixels.
         pictures: parts of the page with other ink, which may be writing.
         hidden: lines that the page does not show.
@@ -50,6 +51,7 @@ class TextLayer:
     lines: tuple[Line, ...]
     styles: tuple[LineStyle, ...] = ()
     doubtful: tuple[Line, ...] = ()
+    suspects: tuple[str, ...] = ()
     unread: tuple[Box, ...] = ()
     pictures: tuple[Box, ...] = ()
     hidden: tuple[Line, ...] = ()

@@ -103,10 +103,14 @@ def test_a_line_with_an_unmapped_letter_inside_a_word_is_read_from_the_pixels() 
 
 
 def test_letters_that_pdfium_guessed_are_compared_with_the_pixels() -> None:
-    guessed = [glyph._replace(mapped=n % 10 > 0) for n, glyph in enumerate(page_of_text())]
+    guessed = [glyph._replace(mapped=False, font=3) for glyph in page_of_text()]
     layer = layer_of_page([*guessed, *typed("all is well", y=400)])
     assert [line.text for line in layer.lines] == ["all is well"]
     assert [line.text for line in layer.doubtful] == list(LOREM)
+    assert layer.suspects == ("",) * len(LOREM)
+    # Of a font that maps its other letters, pdfium's guess is worth nothing.
+    some = [glyph._replace(mapped=glyph.text != "e") for glyph in page_of_text()]
+    assert len(layer_of_page([*some, *typed("all is still", y=400)]).unread) == len(LOREM)
 
 
 def test_a_word_or_a_line_without_any_mapping_is_read_from_the_pixels() -> None:

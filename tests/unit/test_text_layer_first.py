@@ -188,3 +188,10 @@ def test_digits_agree_only_if_they_are_equal_and_letters_nearly() -> None:
     other = [("Größe 12", "Größe 13"), ("1 2", "21"), ("abcdefgh", "hgfedcba"), ("No", "On")]
     assert [pair for pair in same if not agree(*pair)] == []
     assert [pair for pair in other if agree(*pair)] == []
+
+
+def test_no_suspected_letter_may_differ_however_alike_the_rest_is() -> None:
+    layer, pixels = "Hall Oamp, brass of the harbour", "Hall lamp, brass of the harbour"
+    assert agree(layer, pixels)
+    assert not agree(layer, pixels, "O")
+    assert agree(layer, pixels, "x")

@@ -51,7 +51,7 @@ def merge(layer: TextLayer, read: Sequence[Line], places: Sequence[Box]) -> Merg
             words = tuple(replace(word, confidence=UNDECIDED) for word in line.words)
             kept.append(replace(line, confidence=UNDECIDED, words=words))
             notes.append(ReviewNote(ReviewReason.DOUBTFUL_LAYER, "", line.box))
-        elif agree(line.text, said):
+        elif agree(line.text, said, layer.suspects[column] if layer.suspects else ""):
             kept.append(line)
             wanted[own] = False
             doubted[own] = False
@@ -67,12 +67,21 @@ def merge(layer: TextLayer, read: Sequence[Line], places: Sequence[Box]) -> Merg
     return MergedLines((*kept, *found), styles, tuple(notes))
 
 
-def agree(layer: str, read: str) -> bool:
-    """Whether a line of a text layer says what was read from its pixels: the same digits, nearly the same letters."""
+def agree(layer: str, read: str, suspects: str = "") -> bool:
+    """Whether a line of a text layer says what was read from its pixels: the same digits, and nearly the same letters.
+
+    `suspects`: letters of the layer in whose place nothing else may have been read.
+    """
     ours, theirs = _folded(layer), _folded(read)
     if re.sub(r"\D", "", ours) != re.sub(r"\D", "", theirs):
         return False
-    return ours == theirs or SequenceMatcher(None, ours, theirs, autojunk=False).ratio() >= _ALIKE
+    if ours == theirs:
+        return True
+    compared = SequenceMatcher(None, ours, theirs, autojunk=False)
+    differing = {
+        char for kind, start, end, _, _ in compared.get_opcodes() if kind != "equal" for char in ours[start:end]
+    }
+    return compared.ratio() >= _ALIKE and not differing & set(_folded(suspects))
 
 
 def _folded(text: str) -> str:

@@ -33,6 +33,7 @@ class PageFacts:
             "lines": None if layer is None else [_flat_line(line) for line in layer.lines],
             "styles": None if layer is None else [[style.size, style.bold, style.italic] for style in layer.styles],
             "doubtful": [] if layer is None else [_flat_line(line) for line in layer.doubtful],
+            "suspects": [] if layer is None else layer.suspects,
             "unread": [] if layer is None else layer.unread,
             "pictures": [] if layer is None else layer.pictures,
             "hidden": [] if layer is None else [_flat_line(line) for line in layer.hidden],
@@ -66,10 +67,13 @@ def _layer(flat: dict[str, Any]) -> TextLayer | None:
     styles = tuple(LineStyle(float(size), bool(bold), bool(italic)) for size, bold, italic in flat["styles"])
     if len(styles) not in (0, len(lines)):
         raise ValueError("another number of styles than of lines")
+    if len(flat["suspects"]) not in (0, len(flat["doubtful"])):
+        raise ValueError("another number of suspects than of doubtful lines")
     return TextLayer(
         tuple(_line(line) for line in lines),
         styles,
         tuple(_line(line) for line in flat["doubtful"]),
+        tuple(str(characters) for characters in flat["suspects"]),
         tuple(_box(box) for box in flat["unread"]),
         tuple(_box(box) for box in flat["pictures"]),
         tuple(_line(line) for line in flat["hidden"]),

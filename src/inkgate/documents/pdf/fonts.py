@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor
@@ -26,12 +26,16 @@ _MIN_TELLING = 4
 """Characters of a page by which their kinds tell."""
 _FEW = 3
 """Different characters of a font that is used for bullets only, or for so few letters that one of them tells."""
+MIN_GUESSED = 0.8
+"""Share of a font's characters that it doesn't map from which it maps none, and pdfium takes their codes for them."""
 _SAMPLES = 2
 """Shapes of each character of a font that are looked at."""
 _MIN_SHAPE_PX = 7.0
 """Height of capitals in the rendered page, in pixels, from which their shapes can be told apart."""
 _CAPITAL = 0.7
 """Height of capitals and digits in ems."""
+_DINGBATS = frozenset("§¨Øüà")
+"""Codes of Wingdings' bullets that are no letters of ASCII. A font that has nothing else is no font of text."""
 _BULLET_GAP = 0.15
 """Minimum distance, in ems, of a bullet from its text."""
 
@@ -49,11 +53,16 @@ class FontDoubts:
     """Characters whose fonts may map them wrongly.
 
     Attributes:
-        at: the characters. Among them are those that the font does not map, but that have the code of a letter.
+        whole: characters of fonts that may map all of theirs wrongly.
+        single: characters that don't look like what the font says, in fonts that are right otherwise; and all digits
+            of a font of which one doesn't.
+        guessed: ids of characters that the font doesn't map, but whose codes may be those of their letters.
         bullets: fonts whose characters are no letters, as the layer says, but bullets.
     """
 
-    at: tuple[Glyph, ...] = ()
+    whole: tuple[Glyph, ...] = ()
+    single: tuple[Glyph, ...] = ()
+    guessed: frozenset[int] = frozenset()
     bullets: frozenset[int] = frozenset()
 
     @classmethod
@@ -61,35 +70,48 @@ class FontDoubts:
         """The doubts about a page's `visible` characters. `render`: the page, at 150 dpi or so; None: without it, only
         the language tells.
         """
-        own: dict[int, list[Glyph]] = {}
+        fonts: dict[int, list[Glyph]] = {}
         for glyph in visible:
             if not glyph.text.isspace():
-                own.setdefault(glyph.font, []).append(glyph)
-        wrong = {font for font, glyphs in own.items() if not looks_written(glyph.text for glyph in glyphs)}
-        if not wrong and not _is_prose(visible):
-            wrong = set(own)
-        digits, bullets = set[int](), set[int]()
+                fonts.setdefault(glyph.font, []).append(glyph)
+        is_prose = _is_prose(visible)
         page = render() if render is not None and any(map(_is_sampled, visible)) else None
-        for font, glyphs in own.items():
-            shapes = [] if page is None else _shapes(glyphs, page)
-            doubted = doubtful(shapes)
-            if not doubted:
-                continue
-            known = {shape.text for shape in shapes}
-            letters = {char for char in known if char.isalpha()}
-            if doubted == known and len(known) < _FEW and _stand_alone(glyphs, visible):
+        whole: list[Glyph] = []
+        single: list[Glyph] = []
+        guessed: set[int] = set()
+        bullets: set[int] = set()
+        for font, own in fonts.items():
+            doubted, known = _doubted(own, page)
+            letters = sum(char.isalpha() for char in known)
+            wrong = sum(char.isalpha() for char in doubted)
+            if _are_bullets(own, doubted, known) and _stand_alone(own, visible):
                 bullets.add(font)
-            elif len(doubted & letters) > (0 if len(letters) <= _FEW else max(1.0, MAX_DOUBTED * len(letters))):
-                wrong.add(font)
-            elif any(char.isdecimal() for char in doubted):
-                digits.add(font)
-        at = [
-            glyph
-            for font in (wrong | digits) - bullets
-            for glyph in own[font]
-            if font in wrong or glyph.text.isdecimal()
-        ]
-        return cls((*at, *_guessed(visible)), frozenset(bullets))
+                continue
+            if any(char.isdecimal() for char in doubted):
+                doubted |= frozenset("0123456789")
+            unmapped = [glyph for glyph in own if not glyph.mapped]
+            garbled = not is_prose or not looks_written(glyph.text for glyph in own)
+            if garbled or (wrong >= min(_FEW, letters) > 0 and wrong > MAX_DOUBTED * letters):
+                whole += own
+            elif len(unmapped) >= MIN_GUESSED * len(own):
+                # All codes are those of characters, or none is.
+                guessed |= {id(glyph) for glyph in unmapped if readable(glyph.text) and glyph.text not in doubted}
+                whole += own
+            else:
+                single += [glyph for glyph in own if glyph.text in doubted]
+        return cls(tuple(whole), tuple(single), frozenset(guessed), frozenset(bullets))
+
+
+def _doubted(glyphs: Sequence[Glyph], page: GreyPage | None) -> tuple[frozenset[str], frozenset[str]]:
+    """Which characters of a font don't look like what it says, and which were looked at."""
+    shapes = [] if page is None else _shapes(glyphs, page)
+    return doubtful(shapes), frozenset(shape.text for shape in shapes)
+
+
+def _are_bullets(glyphs: Sequence[Glyph], doubted: frozenset[str], known: frozenset[str]) -> bool:
+    """Whether a font has few characters, and these are no letters."""
+    texts = {glyph.text for glyph in glyphs}
+    return texts <= _DINGBATS or (0 < len(known) < _FEW and doubted == known == texts)
 
 
 def _is_prose(visible: Sequence[Glyph]) -> bool:
@@ -98,24 +120,6 @@ def _is_prose(visible: Sequence[Glyph]) -> bool:
     if len(telling) >= _MIN_TELLING and sum(map(str.isalnum, telling)) < MIN_ALPHANUMERIC * len(telling):
         return False
     return looks_written(glyph.text for glyph in visible)
-
-
-def _guessed(visible: Sequence[Glyph]) -> Iterator[Glyph]:
-    """Characters without a mapping whose codes are those of text, but not those that begin a line of mapped text: these
-    are bullets.
-    """
-    for at, glyph in enumerate(visible):
-        if glyph.mapped or not readable(glyph.text):
-            continue
-        before, after = visible[max(at - 1, 0) : at], visible[at + 1 : at + 3]
-        begins = all(each.text.isspace() or not _beside(each, glyph) for each in before)
-        is_bullet = begins and len(after) == 2 and after[0].text == " " and after[1].mapped and _beside(after[1], glyph)
-        if not is_bullet:
-            yield glyph
-
-
-def _beside(a: Glyph, b: Glyph) -> bool:
-    return abs(a.y - b.y) < b.size / 2
 
 
 def _is_sampled(glyph: Glyph) -> bool:

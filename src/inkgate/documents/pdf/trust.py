@@ -15,7 +15,7 @@ missing text. So:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil, floor
@@ -29,7 +29,7 @@ from inkgate.documents.pdf.normalize import readable
 from inkgate.documents.pdf.objects import SCAN_SHARE, FilledShape, PageObjects, image_share
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.visibility import PageInk
-from inkgate.page import TextLayer
+from inkgate.page import LineStyle, TextLayer
 from inkgate.types import Box, Line, Size
 
 _SHORTEST = 4
@@ -177,8 +177,7 @@ def judge(
         verdict = _without_ink(layer_of(visible).lines, len(inked), objects, size)
         if verdict is not TextTrust.TRUSTED:
             return Judgement(None, verdict)
-    guessed = {id(glyph) for glyph in doubts.at if not glyph.mapped}
-    layer = _sorted(layer_of([_marked(glyph, doubts, guessed) for glyph in visible]), doubts)
+    layer = _sorted(layer_of([_marked(glyph, doubts) for glyph in visible]), doubts)
     if not layer.lines and not layer.doubtful:
         return Judgement(None, TextTrust.UNMAPPED)
     if ink is not None:
@@ -209,11 +208,9 @@ MIN_UNKNOWN = 3
 _BULLET = "•"
 
 
-def _marked(glyph: Glyph, doubts: FontDoubts, guessed: Container[int]) -> Glyph:
-    """The character as lines are made of it: those without a mapping as _UNKNOWN, unless they are to be compared with
-    the pixels (`guessed`, by their ids).
-    """
-    if glyph.text.isspace() or id(glyph) in guessed:
+def _marked(glyph: Glyph, doubts: FontDoubts) -> Glyph:
+    """The character as lines are made of it: those without a mapping as _UNKNOWN."""
+    if glyph.text.isspace() or id(glyph) in doubts.guessed:
         return glyph
     if glyph.font in doubts.bullets:
         return glyph._replace(text=_BULLET)
@@ -231,21 +228,25 @@ def _is_readable(glyph: Glyph) -> bool:
 
 def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
     """The layer's lines, trusted, doubtful and unread apart."""
-    suspicious = _lines_at(doubts.at, layer.lines)
-    lines, styles, doubtful_lines, unread = [], [], [], []
+    whole, single = _by_line(doubts.whole, layer.lines), _by_line(doubts.single, layer.lines)
+    kept: list[Line] = []
+    styles: list[LineStyle] = []
+    doubtful: list[Line] = []
+    suspects: list[str] = []
+    unread: list[Box] = []
     for number, line in enumerate(layer.lines):
+        known = _without_unknown(line)
         if _lacks_letters(line):
             unread.append(line.box)
+        elif known is None:
             continue
-        known = _without_unknown(line)
-        if known is None:
-            continue
-        if number in suspicious:
-            doubtful_lines.append(known)
+        elif number in whole or number in single:
+            doubtful.append(known)
+            suspects.append("" if number in whole else single[number])
         else:
-            lines.append(known)
+            kept.append(known)
             styles.append(layer.styles[number])
-    return TextLayer(tuple(lines), tuple(styles), tuple(doubtful_lines), tuple(unread))
+    return TextLayer(tuple(kept), tuple(styles), tuple(doubtful), tuple(suspects), tuple(unread))
 
 
 def _lacks_letters(line: Line) -> bool:
@@ -278,17 +279,18 @@ def _without_unknown(line: Line) -> Line | None:
     return replace(line, text=text, words=words)
 
 
-def _lines_at(glyphs: Sequence[Glyph], lines: Sequence[Line]) -> set[int]:
-    """Numbers of the lines that have one of the characters."""
+def _by_line(glyphs: Sequence[Glyph], lines: Sequence[Line]) -> dict[int, str]:
+    """The different characters in each line, by its number; without lines that have none of them."""
     if not glyphs or not lines:
-        return set()
+        return {}
     x = np.array([(glyph.left + glyph.right) / 2 for glyph in glyphs], np.float32)
     y = np.array([(glyph.top + glyph.bottom) / 2 for glyph in glyphs], np.float32)
-    found = set()
+    found = {}
     for number, line in enumerate(lines):
         left, top, right, bottom = line.box
-        if bool(((x >= left) & (x <= right) & (y >= top) & (y <= bottom)).any()):
-            found.add(number)
+        inside = np.flatnonzero((x >= left) & (x <= right) & (y >= top) & (y <= bottom))
+        if inside.size:
+            found[number] = "".join(sorted({glyphs[at].text for at in inside.tolist()}))
     return found
 
 
