@@ -30,7 +30,7 @@ import orjson
 from numpy.typing import NDArray
 
 from benchmarks.structure.halves import Half, half_of
-from benchmarks.structure.reading import overlay_of, place, read_all
+from benchmarks.structure.reading import name_manifest, overlay_of, place, read_all
 from inkgate.bench.accuracy.calibration import LEAST_WORDS_RIGHT, is_left_unread, judge_blocks, judge_page, words_f1
 from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.codec import parse_document
@@ -91,6 +91,7 @@ def read_documents(
         results = folder / str(number)
         results.mkdir(parents=True, exist_ok=True)
         if not kept:
+            name_manifest(results, manifest)
             anyio.run(read_all, entries, results, parallel)
         halves = half_of(manifest)
         for entry in entries:

@@ -289,8 +289,8 @@ def main() -> None:
 def _write(documents: Sequence[ReadDocument], pages: Sequence[PageVerdict]) -> None:
     words, lines = word_points(documents)
     curves = {
-        "Pages, text": [(page.sure, page.right) for page in pages if page.sure is not None],
-        "Pages, text and order": [
+        "Pages: text": [(page.sure, page.right) for page in pages if page.sure is not None],
+        "Pages: and order": [
             (page.confidence, page.right and page.order_right)
             for page in pages
             if page.confidence is not None and page.order_right is not None

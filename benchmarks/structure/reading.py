@@ -42,6 +42,11 @@ def manifest_of(folder: Path) -> Path:
     return Path((folder / MANIFEST).read_text("utf-8"))
 
 
+def name_manifest(folder: Path, manifest: Path) -> None:
+    """Notes in the folder that it has documents of this manifest."""
+    (folder / MANIFEST).write_text(str(manifest.resolve()), "utf-8")
+
+
 def overlay_of(manifest: Path) -> Path | None:
     """The overlay of this folder if it is of this manifest: if that has all of its documents."""
     known = {entry.path for entry in load_manifest(manifest)}
@@ -90,7 +95,7 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, default=1, help="documents at a time")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
-    (args.results / MANIFEST).write_text(str(args.manifest.resolve()), "utf-8")
+    name_manifest(args.results, args.manifest)
     anyio.run(read_all, load_manifest(args.manifest), args.results, args.parallel)
 
 
