@@ -48,8 +48,10 @@ _TWICE = 0.3
 """Equal characters within this distance, in their longer sides, are one, drawn twice for bold or shadow."""
 _MAX_TURNS = 4
 """Most groups of overlapping text that are told apart."""
-_CHUNK = 500_000
+_CHUNK = 100
 _BAND_GAP, _MAX_BANDS = 20.0, 8
+_MANY_OBJECTS = 2000
+"""Text objects from which each view takes long, however small it is."""
 _CLEARLY = 1 << 15
 _MOST, _APART, _AROUND = 0.8, 0.5, 0.25
 _USUAL = 0.75
@@ -135,10 +137,13 @@ def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle
     pairs = meeting[~twice & (text.owners[meeting[:, 0]] != text.owners[meeting[:, 1]])]
     doubtful[pairs.ravel()] = True
     shown, inked = np.ones(len(edges), np.bool_), np.ones(len(edges), np.bool_)
-    for part in _bands(text.boxes, np.flatnonzero(doubtful)):
+    most = _MAX_BANDS if len(text.handles) < _MANY_OBJECTS else 1
+    for part in _bands(text.boxes, np.flatnonzero(doubtful), most):
         shown[part], inked[part] = _looked_at_closely(sheet, text, part, pairs, others)
     in_hidden = np.isin(text.owners, text.owners[~shown & inked])
-    for part in _bands(text.boxes, np.flatnonzero(~doubtful & in_hidden)):  # may have a neighbour's ink in their box
+    for part in _bands(
+        text.boxes, np.flatnonzero(~doubtful & in_hidden), most
+    ):  # may have a neighbour's ink in their box
         shown[part], inked[part] = _looked_at_closely(sheet, text, part, pairs, others)
     doubtful[meeting.ravel()] = True
     _follow_most(shown, inked, text.owners, np.flatnonzero(doubtful))
@@ -147,22 +152,30 @@ def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle
 
 def _joined(text: DrawnText, meeting: _Indices, twice: _Mask) -> DrawnText:
     """The text with those objects as one that draw the same characters in the same places."""
-    a, b = text.owners[meeting.T]
-    again = {(int(x), int(y)) for x, y in zip(a[twice], b[twice], strict=True)}
-    if not again:
+    if not twice.any():
         return text
-    sizes = np.bincount(text.owners)
-    differ = {(int(x), int(y)) for x, y in zip(a[~twice], b[~twice], strict=True)}
-    first = {int(owner): int(owner) for owner in np.unique(text.owners)}
-    for x, y in sorted(again):
-        same = len(np.unique(meeting[twice & (a == x) & (b == y), 0]))
-        if same == sizes[x] or (same >= sizes[x] / 2 and (x, y) not in differ):
-            old, new = sorted((first[x], first[y]), reverse=True)
-            first = {owner: new if group == old else group for owner, group in first.items()}
-    handles: list[list[Handle]] = [[] for _ in text.handles]
-    for owner, same_handles in enumerate(text.handles):
-        handles[first.get(owner, owner)].extend(same_handles)
-    return replace(text, owners=np.array([first[owner] for owner in text.owners.tolist()]), handles=handles)
+    count = len(text.handles)
+    owners = text.owners[meeting]
+    again = np.unique(np.stack([meeting[twice, 0], owners[twice, 1]]), axis=1)
+    keys, times = np.unique(text.owners[again[0]] * count + again[1], return_counts=True)
+    own = np.bincount(text.owners, minlength=count)[keys // count]
+    differ = np.isin(keys, owners[~twice, 0] * count + owners[~twice, 1])
+    first = np.arange(count)
+    for key in keys[(times == own) | ((2 * times >= own) & ~differ)].tolist():
+        old, new = sorted((_root(first, key // count), _root(first, key % count)), reverse=True)
+        first[old] = new
+    roots = [_root(first, owner) for owner in range(count)]
+    handles: list[list[Handle]] = [[] for _ in roots]
+    for root, same in zip(roots, text.handles, strict=True):
+        handles[root].extend(same)
+    return replace(text, owners=np.array(roots)[text.owners], handles=handles)
+
+
+def _root(first: _Indices, owner: int) -> int:
+    """The object that stands for `owner`, by the `first` of each that is not yet the last."""
+    while (before := int(first[owner])) != owner:
+        first[owner] = owner = int(first[before])
+    return owner
 
 
 @contextmanager
@@ -245,22 +258,24 @@ def _overlapping(text: DrawnText, crowded: _Indices) -> tuple[_Indices, _Mask]:
         return _NONE, np.empty(0, np.bool_)
     left, top, right, bottom = text.boxes.T
     area = np.maximum((right - left) * (bottom - top), 1e-9)
-    step = max(1, _CHUNK // len(area))
     found = [_NONE]
-    for start in range(0, len(crowded), step):
-        part = crowded[start : start + step]
-        across = np.minimum(right[part, None], right) - np.maximum(left[part, None], left)
-        along = np.minimum(bottom[part, None], bottom) - np.maximum(top[part, None], top)
+    crowded = crowded[np.argsort(top[crowded])]
+    for start in range(0, len(crowded), _CHUNK):
+        part = crowded[start : start + _CHUNK]
+        near = np.flatnonzero((top < bottom[part].max()) & (bottom > top[part].min()))
+        across = np.minimum(right[part, None], right[near]) - np.maximum(left[part, None], left[near])
+        along = np.minimum(bottom[part, None], bottom[near]) - np.maximum(top[part, None], top[near])
         shared = np.maximum(across, 0) * np.maximum(along, 0)
-        meets = (shared > _OVERLAP * np.minimum(area[part, None], area)) & (text.owners[part, None] != text.owners)
-        rows, columns = np.nonzero(meets)
-        found.append(np.stack([part[rows], columns], axis=1))
+        meets = shared > _OVERLAP * np.minimum(area[part, None], area[near])
+        rows, columns = np.nonzero(meets & (text.owners[part, None] != text.owners[near]))
+        found.append(np.stack([part[rows], near[columns]], axis=1))
     pairs = np.concatenate(found)
-    same = np.array([text.texts[a] == text.texts[b] for a, b in pairs.tolist()], np.bool_)
+    codes = np.array(text.texts)[pairs]
+    same = codes[:, 0] == codes[:, 1]
     a, b = pairs.T
     reach = _TWICE * np.maximum(right - left, bottom - top)[a]
-    near = (np.abs(left[a] - left[b]) <= reach) & (np.abs(top[a] - top[b]) <= reach)
-    return pairs, same & near
+    close = (np.abs(left[a] - left[b]) <= reach) & (np.abs(top[a] - top[b]) <= reach)
+    return pairs, same & close
 
 
 def _follow_most(shown: _Mask, inked: _Mask, owners: _Indices, doubtful: _Indices) -> None:
@@ -269,14 +284,14 @@ def _follow_most(shown: _Mask, inked: _Mask, owners: _Indices, doubtful: _Indice
     shown[doubtful[hidden[owners[doubtful]]]] = False
 
 
-def _bands(boxes: NDArray[np.float64], numbers: _Indices) -> list[_Indices]:
-    """Parts of `numbers` whose boxes are far apart: a few small views are cheaper than a large one."""
+def _bands(boxes: NDArray[np.float64], numbers: _Indices, most: int) -> list[_Indices]:
+    """At most `most` parts of `numbers` whose boxes are far apart: a few small views are cheaper than a large one."""
     if not numbers.size:
         return []
     order = numbers[np.argsort(boxes[numbers, 1])]
     reached = np.maximum.accumulate(boxes[order, 3])
     cuts = np.flatnonzero(boxes[order[1:], 1] - reached[:-1] > _BAND_GAP) + 1
-    return np.split(order, cuts) if len(cuts) < _MAX_BANDS else [order]
+    return np.split(order, cuts) if len(cuts) < most else [order]
 
 
 def _looked_at_closely(
