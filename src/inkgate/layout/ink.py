@@ -5,7 +5,7 @@ outside all lines that were read, because such text must not be lost in silence.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -88,15 +88,19 @@ def writing_outside(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[
             writing; beside others, MIN_LETTERS and more are.
     """
     quads = np.array([line.quad for line in lines], np.float32).reshape(-1, 4, 2) / scale
-    found = [cluster for cluster in clusters_outside(rgb, quads) if is_writing(cluster, alone=not lines)]
-    least = MIN_HEIGHT * max(rgb.shape[:2])
-    found = [cluster for cluster in found if (_shorter_side(cluster.box) if lines else cluster.size) >= least]
-    regions = [_times(box, scale) for box in _regions(found)]
+    found = writing_among(clusters_outside(rgb, quads), max(rgb.shape[:2]), alone=not lines)
+    regions = [_times(region.box, scale) for region in cluster_regions(found)]
     return sorted(regions, key=lambda box: (box[1], box[0]))
 
 
-def is_writing(cluster: InkCluster, *, alone: bool) -> bool:
-    """Whether ink outside all lines looks like writing. `alone`: there are no lines."""
+def writing_among(clusters: Sequence[InkCluster], longest_side: int, *, alone: bool) -> list[InkCluster]:
+    """Those of the clusters of a page that look like writing. `alone`: single letters, too."""
+    least = MIN_HEIGHT * longest_side
+    found = [cluster for cluster in clusters if _is_writing(cluster, alone=alone)]
+    return [cluster for cluster in found if (cluster.size if alone else _shorter_side(cluster.box)) >= least]
+
+
+def _is_writing(cluster: InkCluster, *, alone: bool) -> bool:
     if cluster.contrast < max(MIN_WRITING_CONTRAST, MIN_CONTRAST_TO_PAPER * cluster.paper):
         return False
     if cluster.paper > MAX_WRITING_PAPER or not MIN_WRITING_FILL <= cluster.fill <= MAX_WRITING_FILL:
@@ -114,22 +118,32 @@ def _shorter_side(box: Box) -> float:
     return min(box[2] - box[0], box[3] - box[1])
 
 
-def _regions(clusters: Sequence[InkCluster]) -> list[Box]:
-    """Boxes of the clusters, those that nearly touch as one."""
-    open_boxes = [(cluster.box, cluster.size) for cluster in clusters]
-    found: list[tuple[Box, float]] = []
-    while open_boxes:
-        box, size = open_boxes.pop()
-        for i, (other, other_size) in enumerate(found):
-            reach = WRITING_GAP * max(size, other_size)
-            grown = (box[0] - reach, box[1] - reach, box[2] + reach, box[3] + reach)
-            if _meet(grown, other):
+@dataclass(frozen=True, slots=True)
+class InkRegion:
+    """Clusters that nearly touch: a line or a paragraph. `size`: of its largest letters; lengths as of the clusters."""
+
+    box: Box
+    size: float
+    letters: float
+
+
+def cluster_regions(clusters: Sequence[InkCluster]) -> list[InkRegion]:
+    """The clusters, those that nearly touch as one, in no order."""
+    open_regions = [InkRegion(cluster.box, cluster.size, cluster.letters) for cluster in clusters]
+    found: list[InkRegion] = []
+    while open_regions:
+        region = open_regions.pop()
+        for i, other in enumerate(found):
+            size = max(region.size, other.size)
+            reach = WRITING_GAP * size
+            left, top, right, bottom = region.box
+            if _meet((left - reach, top - reach, right + reach, bottom + reach), other.box):
                 del found[i]
-                open_boxes.append((_united(box, other), max(size, other_size)))
+                open_regions.append(InkRegion(_united(region.box, other.box), size, region.letters + other.letters))
                 break
         else:
-            found.append((box, size))
-    return [box for box, _ in found]
+            found.append(region)
+    return found
 
 
 def _times(box: Box, factor: float) -> Box:

@@ -8,18 +8,24 @@ OpenVINO compiles its kernels for each size of its input and caches them, 20 to 
 sizes are multiples of 64 from 768 on. A page is not stretched to such a size but padded by repeating its edge: on 49
 development images that reads better (F1 93.4 and 93.2, CER the same). It is not cropped to its printed area either,
 which makes more sizes and loses characters at the edge: docs/contributing/benchmarks.md.
+
+The model weighs each part of the page against the whole page (its squeeze-and-excitation layers average over it): on a
+sheet that is nearly white it sees no short line, however clear, and in a close-up of the same line it does. So ink that
+no box explains is looked at again in close-ups.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from inkgate.layout.ink import InkRegion, cluster_regions, writing_among
+from inkgate.layout.ink_clusters import InkCluster
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import Size
@@ -32,6 +38,19 @@ _MOST_ENLARGED = 3.0
 _MAX_BOXES = 3000
 _MIN_CORE_PX = 3.0
 """Cores narrower than this, in pixels of the map, are noise (PaddleOCR's `min_size`)."""
+_CLOSE_LETTERS = 32
+"""Height to which the letters of close-ups are scaled; from 24 to 48 pixels all 79 lone lines of a trial are found, with
+margins of half a letter to two."""
+_MOST_CLOSER = 4.0
+_CLOSE_MARGIN = 1.0
+"""Margin of a close-up, in its letters."""
+_CLOSE_LONGEST = 1600
+_CLOSE_SIDES = (96, 128, 192, 256, 384, 512, 768, 1024, 1280, 1600)
+_MAX_CLOSE_UPS = 12
+_SPARSE = 20
+"""On pages with fewer boxes, single letters are looked at too; on others, only what looks like a missed line."""
+_KNOWN = 0.3
+"""A box in a close-up is known already if this share of it is in others."""
 
 
 def working_size(size: Size, longest_side: int, shortest_side: int) -> Size:
@@ -201,3 +220,64 @@ def _from_top_left(quads: FloatArray) -> FloatArray:
     first = np.argmax(sides[:, :, 0] / lengths, axis=1)
     order = (first[:, None] + np.arange(4)) % 4
     return np.take_along_axis(quads, order[:, :, None], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseUp:
+    """A part of a page for the detector. `rgb`: (h, w, 3) uint8, enlarged or shrunk by `scale`, padded to the right and
+    below. `left`, `top`: of the part, in pixels of the page.
+    """
+
+    rgb: RgbArray
+    left: int
+    top: int
+    scale: float
+
+    def item(self, options: DetectionOptions) -> DetectionInput:
+        """For the detector, which is to leave its size as it is."""
+        return DetectionInput(self.rgb, replace(options, longest_side=max(self.rgb.shape[:2]), shortest_side=1))
+
+    def on_page(self, quads: FloatArray) -> FloatArray:
+        """Quads (N, 4, 2) of the close-up, in pixels of the page."""
+        return np.asarray(quads / self.scale + np.array([self.left, self.top], np.float32), np.float32)
+
+
+def close_ups(rgb: RgbArray, clusters: Sequence[InkCluster], boxes: int) -> list[CloseUp]:
+    """Close-ups of what looks like writing among the clusters of ink outside the `boxes` found on a page (H, W, 3), at
+    most _MAX_CLOSE_UPS: those with the most letters.
+    """
+    writing = writing_among(clusters, max(rgb.shape[:2]), alone=boxes < _SPARSE)
+    regions = sorted(cluster_regions(writing), key=lambda region: -region.letters)[:_MAX_CLOSE_UPS]
+    return [_close_up(rgb, region) for region in regions]
+
+
+def _close_up(rgb: RgbArray, region: InkRegion) -> CloseUp:
+    height, width = rgb.shape[:2]
+    margin = _CLOSE_MARGIN * region.size
+    left, top = (max(0, int(side - margin)) for side in region.box[:2])
+    right, bottom = min(width, math.ceil(region.box[2] + margin)), min(height, math.ceil(region.box[3] + margin))
+    longest = max(right - left, bottom - top)
+    scale = min(_CLOSE_LETTERS / region.size, _MOST_CLOSER, _CLOSE_LONGEST / longest)
+    part = np.ascontiguousarray(rgb[top:bottom, left:right])
+    size = Size(max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale)))
+    part = scale_page(part, size)
+    below, beside = (_close_side(side) - side for side in part.shape[:2])
+    padded = cv2.copyMakeBorder(part, 0, below, 0, beside, cv2.BORDER_REPLICATE)
+    return CloseUp(np.asarray(padded, np.uint8), left, top, scale)
+
+
+def _close_side(length: int) -> int:
+    """The padded length of a side of a close-up. There are few, since the runtime keeps kernels for each size."""
+    return next((side for side in _CLOSE_SIDES if side >= length), padded_side(length))
+
+
+def unknown_quads(quads: FloatArray, known: FloatArray) -> FloatArray:
+    """Those of the quads (N, 4, 2) that lie mostly outside the `known` ones (M, 4, 2)."""
+    return quads[[_inside_share(quad, known) < _KNOWN for quad in quads]] if len(quads) else quads
+
+
+def _inside_share(quad: FloatArray, others: FloatArray) -> float:
+    """The largest share of a quad that lies in one of the others."""
+    area = max(float(cv2.contourArea(quad)), 1e-6)
+    shares = (cv2.intersectConvexConvex(quad, other)[0] / area for other in others)
+    return float(max(shares, default=0.0))

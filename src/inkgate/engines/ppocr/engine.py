@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 import anyio
+import numpy as np
 
 from inkgate.caller import Caller, Priority
 from inkgate.concurrency import Threads
@@ -15,7 +16,13 @@ from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import brief, orientation, second_reading, stamps
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr.characters import settle
-from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
+from inkgate.engines.ppocr.detection import (
+    DetectionInput,
+    DetectionOptions,
+    close_ups,
+    longest_side_of,
+    unknown_quads,
+)
 from inkgate.engines.ppocr.lines import LineCrop, is_short
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.recognition import RecognizedText
@@ -24,6 +31,7 @@ from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
+from inkgate.layout.ink_clusters import clusters_outside
 from inkgate.layout.stamps import StampArea, find_stamps
 from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
@@ -104,7 +112,22 @@ class PageRead:
         with self.stages.of("detect"):
             item = DetectionInput(rgb, self._detection_options())
             (boxes,) = await self.detections.run(self.models.detector.predict, [item])
-        return _RotatedImage(rgb, boxes.quads, degrees)
+            quads = boxes.quads
+            if self.task.image_scale >= 1:  # less under degradation, which leaves no time for this
+                quads = await self._look_closer(rgb, quads)
+        return _RotatedImage(rgb, quads, degrees)
+
+    async def _look_closer(self, rgb: RgbArray, quads: FloatArray) -> FloatArray:
+        """The boxes, and those that the detector finds in close-ups of ink that none of them explains."""
+        clusters = await self.threads.run(clusters_outside, rgb, quads)
+        looked_at = await self.threads.run(close_ups, rgb, clusters, len(quads))
+        if not looked_at:
+            return quads
+        items = [part.item(self._detection_options()) for part in looked_at]
+        found = await self.detections.run(self.models.detector.predict, items)
+        for part, boxes in zip(looked_at, found, strict=True):
+            quads = np.concatenate([quads, unknown_quads(part.on_page(boxes.quads), quads)])
+        return quads
 
     def _scaled(self, side: int) -> int:
         return max(1, round(side * self.task.image_scale))
