@@ -49,7 +49,13 @@ TEXTS = {
         "Tab 9",
     ),
 }
-LOOKS = {"black": (0, 255, 0), "grey": (70, 225, 0), "light": (165, 255, 0), "noisy": (20, 235, 9), "white": (255, 20, 0)}
+LOOKS = {
+    "black": (0, 255, 0),
+    "grey": (70, 225, 0),
+    "light": (165, 255, 0),
+    "noisy": (20, 235, 9),
+    "white": (255, 20, 0),
+}
 """Ink, paper and the deviation of the noise, in grey levels. `white`: on black."""
 EMPTY = ("paper", "noise", "specks", "border", "holes", "staple", "rule", "photograph")
 DOUBTFUL = 0.9

@@ -73,6 +73,7 @@ async def test_an_engine_has_the_layers_of_the_others_and_a_policy_is_the_outerm
         "codes",
         "confidence",
         "text layer",
+        "unread",
         "scheduler",
         "progress",
         "degradation",

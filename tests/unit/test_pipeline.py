@@ -17,6 +17,7 @@ from inkgate.pipeline.figure_images import FigureImages
 from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import Degrading, Guarded, ProgressRecorded, Quarantined, ScheduledPages
 from inkgate.pipeline.text_layer import TextLayerFirst
+from inkgate.pipeline.unread import UnreadFound
 from inkgate.serving.breaker import BreakerState
 from inkgate.settings import load_settings
 from inkgate.types import Task
@@ -30,6 +31,7 @@ WRAPPERS: dict[str, type[EngineWrapper]] = {
     "edges": CutLinesFlagged,
     "confidence": Judged,
     "text layer": TextLayerFirst,
+    "unread": UnreadFound,
     "quarantine": Quarantined,
     "scheduler": ScheduledPages,
     "progress": ProgressRecorded,
@@ -38,12 +40,13 @@ WRAPPERS: dict[str, type[EngineWrapper]] = {
     "fallback": Fallback,
 }
 VLLM: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}}
-ON_CPU = ("codes", "edges", "confidence", "text layer", "scheduler", "progress", "degradation")
+ON_CPU = ("codes", "edges", "confidence", "text layer", "unread", "scheduler", "progress", "degradation")
 ON_VLLM = (
     "codes",
     "edges",
     "confidence",
     "text layer",
+    "unread",
     "quarantine",
     "scheduler",
     "progress",

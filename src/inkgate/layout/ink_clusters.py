@@ -24,8 +24,8 @@ _NEIGHBOURHOOD = 41
 """Ink is darker than the mean of this many pixels around (Bradley and Roth's threshold); on a dark ground, lighter."""
 _MIN_CONTRAST, _NOISE = 12.0, 5.0
 """By how many levels of 255, and by how many times the noise of the page."""
-_NOISY = 1.0
-"""Pages with more noise, in levels, are smoothed."""
+_NOISY, _SMOOTHED = 1.0, 0.4
+"""Pages with more noise, in levels, are smoothed, which leaves this share of it."""
 _DARK = 100
 """Ground darker than this carries light ink."""
 _MIN_SIDE, _MIN_AREA = 5, 7
@@ -128,7 +128,7 @@ def _ink(grey: Mask) -> Mask:
     differences = cv2.absdiff(grey, smooth)[::5, ::5]
     noise = 1.48 * float(np.median(differences))  # of normally distributed noise, from its median
     if noise > _NOISY:
-        grey = np.asarray(smooth, np.uint8)
+        grey, noise = np.asarray(smooth, np.uint8), noise * _SMOOTHED
     least = max(_MIN_CONTRAST, _NOISE * noise)
     ink = np.asarray(cv2.subtract(around, grey)) > least
     dark = np.asarray(around) < _DARK

@@ -28,6 +28,7 @@ from inkgate.pipeline.policies import (
 )
 from inkgate.pipeline.terms import TermsCorrected
 from inkgate.pipeline.text_layer import TextLayerFirst
+from inkgate.pipeline.unread import UnreadFound
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import Cache
 from inkgate.serving.degradation import Degradation
@@ -50,7 +51,8 @@ class Policies:
     """What the layers of a stack work with.
 
     Attributes:
-        analysis, analysis_threads: for pages that are answered from their text layer; the threads also judge pages.
+        analysis, analysis_threads: for pages that are answered from their text layer; the threads also judge pages and
+            look at their ink.
         cache: of page results; None: pages are not cached.
         revision: identifies everything else that changes results; see Cached.
         quarantine: of pages that crash model servers; None for an engine without model servers.
@@ -107,6 +109,7 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
         Layer("confidence", partial(Judged, threads=p.analysis_threads)),
         Layer("terms", None if p.terms is None else partial(TermsCorrected, terms=p.terms, threads=p.analysis_threads)),
         Layer("text layer", partial(TextLayerFirst, analysis=p.analysis, threads=p.analysis_threads)),
+        Layer("unread", partial(UnreadFound, threads=p.analysis_threads)),
         Layer("quarantine", None if p.quarantine is None else partial(Quarantined, quarantine=p.quarantine)),
         Layer("scheduler", schedule),
         Layer("progress", partial(ProgressRecorded, progress=p.progress)),

@@ -31,13 +31,14 @@ from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
+from inkgate.layout.ink import unread_ink, with_notes
 from inkgate.layout.ink_clusters import clusters_outside
 from inkgate.layout.stamps import StampArea, find_stamps
 from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import PpocrSettings
-from inkgate.types import Block, Line, PageResult, Size, Task, TaskKind
+from inkgate.types import Block, Line, PageResult, ReviewNote, Size, Task, TaskKind
 
 Number = TypeVar("Number", int, float)
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
@@ -46,11 +47,14 @@ KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 
 @dataclass(frozen=True, slots=True)
 class _RotatedImage:
-    """An image of the page rotated clockwise by `degrees`, and the boxes (N, 4, 2) found on it, in its pixels."""
+    """An image of the page rotated clockwise by `degrees`, and the boxes (N, 4, 2) found on it, in its pixels.
+    `explained`: there was no other ink that looks like writing.
+    """
 
     rgb: RgbArray
     quads: FloatArray
     degrees: int = 0
+    explained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class PageRead:
         parse = self.task.kind is TaskKind.PARSE
         view, lines, areas = await self._recognize(view, pixels.scale)
         evidence = await self.threads.run(partial(self.analysis.look, parse=parse), view.rgb, pixels.scale, lines)
+        with self.stages.of("ink"):
+            notes = await self._unread(view, pixels.scale, lines)
         sideways = view.degrees in {90, 270}
         size = Size(page.size.height, page.size.width) if sideways else page.size
         with self.stages.of("arrange"):
@@ -87,12 +93,18 @@ class PageRead:
             engine="ppocr",
             timings_ms={**self.stages.spent_ms, **evidence.timings_ms},
         )
-        result = arranged.put_into(result, parse=parse)
+        result = with_notes(arranged.put_into(result, parse=parse), notes)
         found = await self._read_stamps(view.rgb, areas, pixels.scale)
         if not found:
             return result
         timings = {**result.timings_ms, **self.stages.spent_ms}
         return replace(result, blocks=(*(result.blocks or ()), *found), timings_ms=timings)
+
+    async def _unread(self, view: _RotatedImage, scale: float, lines: Sequence[Line]) -> tuple[ReviewNote, ...]:
+        """Notes of writing that is in none of the legible lines."""
+        if view.explained and len(lines) == len(view.quads):
+            return ()
+        return await self.threads.run(unread_ink, view.rgb, scale, lines)
 
     async def _find(self, rgb: RgbArray) -> _RotatedImage:
         """The page, rotated upright if that is certain, and its boxes."""
@@ -112,22 +124,22 @@ class PageRead:
         with self.stages.of("detect"):
             item = DetectionInput(rgb, self._detection_options())
             (boxes,) = await self.detections.run(self.models.detector.predict, [item])
-            quads = boxes.quads
-            if self.task.image_scale >= 1:  # less under degradation, which leaves no time for this
-                quads = await self._look_closer(rgb, quads)
-        return _RotatedImage(rgb, quads, degrees)
+            view = _RotatedImage(rgb, boxes.quads, degrees)
+            # Less than the whole image under degradation, which leaves no time for this.
+            return await self._look_closer(view) if self.task.image_scale >= 1 else view
 
-    async def _look_closer(self, rgb: RgbArray, quads: FloatArray) -> FloatArray:
-        """The boxes, and those that the detector finds in close-ups of ink that none of them explains."""
-        clusters = await self.threads.run(clusters_outside, rgb, quads)
-        looked_at = await self.threads.run(close_ups, rgb, clusters, len(quads))
+    async def _look_closer(self, view: _RotatedImage) -> _RotatedImage:
+        """The page with the boxes, too, that the detector finds in close-ups of ink that none of them explains."""
+        quads = view.quads
+        clusters = await self.threads.run(clusters_outside, view.rgb, quads)
+        looked_at = await self.threads.run(close_ups, view.rgb, clusters, len(quads))
         if not looked_at:
-            return quads
+            return replace(view, explained=True)
         items = [part.item(self._detection_options()) for part in looked_at]
         found = await self.detections.run(self.models.detector.predict, items)
         for part, boxes in zip(looked_at, found, strict=True):
             quads = np.concatenate([quads, unknown_quads(part.on_page(boxes.quads), quads)])
-        return quads
+        return replace(view, quads=quads)
 
     def _scaled(self, side: int) -> int:
         return max(1, round(side * self.task.image_scale))
@@ -257,7 +269,7 @@ def _set_upright(
 
     rgb = orientation.rotate_page(view.rgb, degrees)
     lines = [(replace(item, quad=turned(item.quad)), reading) for item, reading in read]
-    return _RotatedImage(rgb, turned(view.quads), (view.degrees + degrees) % 360), lines
+    return replace(view, rgb=rgb, quads=turned(view.quads), degrees=(view.degrees + degrees) % 360), lines
 
 
 def _or(chosen: Number | None, default: Number) -> Number:
@@ -315,7 +327,7 @@ class PpOcr:
         self._models = None
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, tables, ruling, arrange."""
+        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, ink, layout, tables, ruling, arrange."""
         if task.kind not in KINDS:
             from inkgate.engines.vllm.presets import presets_with  # only for the message
 
