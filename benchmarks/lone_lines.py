@@ -107,7 +107,7 @@ def noisy(image: Image.Image, deviation: float, seed: int) -> Image.Image:
     """As a scanner sees it: blurred a little, with noise."""
     if not deviation:
         return image
-    pixels = cv2.GaussianBlur(np.asarray(image, np.float32), (0, 0), 0.8)
+    pixels = np.asarray(cv2.GaussianBlur(np.asarray(image, np.float32), (0, 0), 0.8), np.float64)
     pixels += np.random.default_rng(seed).normal(0, deviation, pixels.shape)
     return Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
 

@@ -18,7 +18,7 @@ from inkgate.page import RgbArray
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import Batching, BatchModel, unbatched
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
-from inkgate.types import BlockType, Task, TaskKind
+from inkgate.types import BlockType, ReviewReason, Task, TaskKind
 from support.ppocr import ArrayPage, drawn, drawn_cells, faces
 
 pytestmark = pytest.mark.anyio
@@ -273,3 +273,41 @@ async def test_a_degraded_page_is_read_once() -> None:
     settings = SETTINGS.model_copy(update={"second_reading_below": 1.0})
     calls, _ = await counted(settings, Task(detect_rotation=False, line_orientation=False, image_scale=0.75))
     assert len(calls) == 1
+
+
+LONE = ["Appendix A", "17", "Exhibit 3", "Notes"]
+
+
+async def test_a_lone_line_on_a_sheet_is_read(engine: PpOcr) -> None:
+    """The detector sees none of these lines of 12 to 14 points on A4 at 100 dpi, however clear."""
+    wrong = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        text, px = LONE[seed % len(LONE)], int(rng.integers(17, 21))
+        dark = seed % 5 == 4
+        sheet = np.full((1169, 827, 3), 255, np.uint8)
+        line = drawn([text], (10 * px, 60), px)[10:, 20:]
+        y, x = (
+            int(rng.uniform(0, 0.98) * (side - part))
+            for side, part in zip(sheet.shape[:2], line.shape[:2], strict=True)
+        )
+        sheet[y : y + line.shape[0], x : x + line.shape[1]] = line
+        result = await engine.read(ArrayPage(255 - sheet if dark else sheet), Task(detect_rotation=False), NO_CALLER)
+        if [line.text for line in result.lines] != [text]:
+            wrong.append((seed, text, px, dark, result.text))
+    assert wrong == []
+
+
+async def test_writing_that_no_line_explains_is_noted_with_its_place(engine: PpOcr) -> None:
+    """Here because the task asks for lines of a confidence that none has."""
+    sheet = np.full((1169, 827, 3), 255, np.uint8)
+    sheet[500:660, 100:740] = drawn(TEXT, (640, 160))
+
+    read = await engine.read(ArrayPage(sheet), Task(), NO_CALLER)
+    unread = await engine.read(ArrayPage(sheet), Task(min_line_confidence=1.0), NO_CALLER)
+
+    assert read.review_notes == ()
+    assert unread.review == (ReviewReason.INK_WITHOUT_TEXT,)
+    box = unread.review_notes[0].box
+    assert box is not None
+    assert (box[0], box[1]) == pytest.approx((130, 525), abs=12)

@@ -49,9 +49,11 @@ don't have that."""
 MIN_WRITING_FILL, MAX_WRITING_FILL = 0.05, 0.6
 MIN_EVEN, MIN_ALIGNED = 0.4, 0.6
 """Shares of a cluster's blobs that are of one size and stand in rows; those of drawings don't."""
-MAX_BARS = 0.5
-"""Share of narrow high blobs; bar codes have more."""
-MAX_STROKE, MAX_LONE_STROKE = 0.45, 0.4
+MIN_BARS, MAX_STRIPS = 5, 0.7
+"""At most this share of blobs, of so many and more, is narrow and high as in bar codes; and at most this share is flat
+and full as in rows of dashes. Alone, these may be words in small print whose letters touch.
+"""
+MAX_STROKE, MAX_LONE_STROKE = 0.45, 0.36
 """Widest stroke as a share of the letter; dots and dirt are all stroke."""
 MIN_SIDE = 0.6
 """Shortest side of a cluster as a share of its letters' size."""
@@ -115,17 +117,18 @@ def writing_among(clusters: Sequence[InkCluster], longest_side: int, *, alone: b
 
 
 def _is_writing(cluster: InkCluster, *, alone: bool) -> bool:
-    if cluster.contrast < max(MIN_WRITING_CONTRAST, MIN_CONTRAST_TO_PAPER * cluster.paper):
+    if cluster.paper > MAX_WRITING_PAPER or cluster.fill < MIN_WRITING_FILL:
         return False
-    if cluster.paper > MAX_WRITING_PAPER or not MIN_WRITING_FILL <= cluster.fill <= MAX_WRITING_FILL:
+    if cluster.contrast < max(MIN_WRITING_CONTRAST, MIN_CONTRAST_TO_PAPER * cluster.paper):
         return False
     if alone and cluster.blobs < LEAST_LETTERS:
         return not cluster.straight and cluster.stroke <= MAX_LONE_STROKE
-    if not alone and (cluster.letters < MIN_LETTERS or cluster.bars > MAX_BARS):
+    striped = cluster.blobs >= MIN_BARS and cluster.bars > MAX_STRIPS
+    striped |= not alone and cluster.dashes > MAX_STRIPS
+    if striped or cluster.fill > MAX_WRITING_FILL or not (alone or cluster.letters >= MIN_LETTERS):
         return False
-    if cluster.stroke > MAX_STROKE or _shorter_side(cluster.box) < MIN_SIDE * cluster.size:
-        return False
-    return cluster.even >= MIN_EVEN and cluster.aligned >= MIN_ALIGNED
+    of_letters = cluster.stroke <= MAX_STROKE and _shorter_side(cluster.box) >= MIN_SIDE * cluster.size
+    return of_letters and cluster.even >= MIN_EVEN and cluster.aligned >= MIN_ALIGNED
 
 
 def _shorter_side(box: Box) -> float:

@@ -32,12 +32,13 @@ _MIN_SIDE, _MIN_AREA = 5, 7
 """Smaller blobs, in pixels, are dirt."""
 _MAX_SIDE = 0.2
 """Blobs longer than this share of the page are rules, frames, shadows and pictures."""
-_FLAT, _UPRIGHT, _UPRIGHT_SIDE = 8, 20, 40
-"""Blobs more than so many times as wide as high, or as high as wide and higher than so many pixels, are rules."""
+_FLAT, _FLATTEST, _UPRIGHT, _UPRIGHT_SIDE = 8, 16, 20, 40
+"""Blobs more than so many times as wide as high are rules: from the first on if they are as full as dashes, since in
+small print a word may be one blob. So are blobs so many times as high as wide, and higher than so many pixels."""
 _SOLID, _SOLID_SIDE = 0.8, 12
 """Blobs that fill more of their box and are no narrower than so many pixels are punched holes, bullets and squares."""
 _DASH, _DASH_FILL = 1.5, 0.6
-"""Blobs so many times as wide as high that fill this share of their box are dashes: receipts have rows of them."""
+"""Blobs so many times as wide as high that fill more than this share of their box may be dashes."""
 _SPARSE = 0.06
 """Blobs that fill less of their box are scratches and frames."""
 _OWN = 0.3
@@ -48,8 +49,9 @@ _BAR = 4
 """Blobs more than so many times as high as wide are bars; among letters, few are."""
 _AROUND = 0.4
 """The ground of a cluster is seen this far around it, in its letters."""
-_STRAIGHT = 0.15
-"""A stroke's spread across, as a share of its spread along it: less than of any 1 with a serif or a flag."""
+_STRAIGHT, _FULL = 0.15, 0.9
+"""A stroke's spread across, as a share of its spread along it: less than of any 1 with a serif or a flag. And the share
+of its extent that it fills: more than of a word whose letters touch."""
 _REACH = 1.3
 """Blobs nearer to each other than this, in sides of the larger one, are one cluster."""
 _MAX_RATIO, _MAX_ALIGNED_RATIO, _ALIGNED = 4.0, 2.5, 0.45
@@ -74,7 +76,7 @@ class InkCluster:
         fill: share of ink in the box.
         even: share of the blobs that are about as large as `size`.
         aligned: share of the blobs that have a neighbour of their size in the same row or column.
-        bars: share of the blobs that are narrow and high.
+        bars, dashes: shares of the blobs that are narrow and high, and flat and full.
         stroke: width of its strokes, as a share of `size`.
         straight: it is one or two straight strokes, such as staples.
     """
@@ -89,6 +91,7 @@ class InkCluster:
     even: float
     aligned: float
     bars: float
+    dashes: float
     stroke: float
     straight: bool
 
@@ -161,9 +164,9 @@ def _blobs(ink: Mask, taken: Mask) -> tuple[Floats, Labels]:
     inside = np.bincount(labels[taken > 0], minlength=count)
     longer, shorter = np.maximum(wide, high), np.minimum(wide, high)
     kept = (longer >= _MIN_SIDE) & (area >= _MIN_AREA) & (longer <= _MAX_SIDE * max(ink.shape)) & (inside < _OWN * area)
-    kept &= (wide <= _FLAT * high) & ((high <= _UPRIGHT * wide) | (high <= _UPRIGHT_SIDE))
+    kept &= (wide <= _FLATTEST * high) & ((high <= _UPRIGHT * wide) | (high <= _UPRIGHT_SIDE))
     kept &= (area <= _SOLID * wide * high) | (shorter <= _SOLID_SIDE)
-    kept &= (area <= _DASH_FILL * wide * high) | (wide < _DASH * high)
+    kept &= (area <= _DASH_FILL * wide * high) | (wide < _FLAT * high)
     kept &= area > _SPARSE * wide * high
     kept &= (left > 0) & (top > 0) & (left + wide < ink.shape[1]) & (top + high < ink.shape[0])
     kept[0] = False
@@ -240,6 +243,8 @@ class _Grey:
         ground = self.grey[around][cv2.dilate(self.ink[around], square) == 0]
         edge = int(ink.sum()) - int(cv2.erode(ink, square, borderValue=0).sum())
         darkest, middle, lightest = np.percentile(ground, (10, 50, 90)) if len(ground) else (0.0, 0.0, 255.0)
+        bars = high > _BAR * wide
+        dashes = (wide > _DASH * high) & (blobs[:, 4] > _DASH_FILL * wide * high)
         return InkCluster(
             box=(left * self.factor, top * self.factor, right * self.factor, bottom * self.factor),
             size=size * self.factor,
@@ -250,7 +255,8 @@ class _Grey:
             fill=float(blobs[:, 4].sum()) / max(1, ink.size),
             even=float(((sides >= 0.4 * size) & (sides <= 1.7 * size)).mean()),
             aligned=float(aligned.mean()),
-            bars=float((high > _BAR * wide).mean()),
+            bars=float(bars.mean()),
+            dashes=float(dashes.mean()),
             stroke=2 * float(ink.sum()) / max(1, edge) / size,
             straight=len(blobs) <= 2 and all(map(self._is_straight, blobs)),
         )
@@ -259,8 +265,9 @@ class _Grey:
         """Whether a blob (6,) is a straight stroke, whatever its direction: by the moments of its ink."""
         left, top, right, bottom, _, label = (int(value) for value in blob)
         places = np.argwhere(self.labels[top:bottom, left:right] == label).astype(np.float64)
-        across, along = np.linalg.eigvalsh(np.cov(places.T))
-        return bool(across < _STRAIGHT**2 * along)
+        across, along = np.sqrt(np.maximum(np.linalg.eigvalsh(np.cov(places.T)), 1 / 12))
+        full = len(places) / (12 * across * along)  # 1 for a rectangle in any direction
+        return bool(across < _STRAIGHT * along and full > _FULL)
 
 
 def quads_of(boxes: Sequence[Box]) -> Floats:
