@@ -71,6 +71,7 @@ async def test_an_engine_has_the_layers_of_the_others_and_a_policy_is_the_outerm
         "fields",
         "cache",
         "codes",
+        "edges",
         "confidence",
         "text layer",
         "unread",
