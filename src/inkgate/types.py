@@ -8,7 +8,7 @@ downwards; a PDF page is measured as rendered at `PageResult.dpi`. Confidences a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from inkgate.block_image import BlockImage
@@ -418,6 +418,14 @@ class PageResult:
         """Whether the page failed without any partial result."""
         blocks = any(block.error is None for block in self.blocks or ())
         return self.error is not None and not (self.text or self.markdown or self.lines or blocks or self.fields)
+
+    def with_notes(self, notes: Sequence[ReviewNote]) -> PageResult:
+        """The page with more notes for review, and their reasons."""
+        if not notes:
+            return self
+        reasons = {*self.review, *(note.reason for note in notes)}
+        review = tuple(reason for reason in ReviewReason if reason in reasons)
+        return replace(self, review=review, review_notes=(*self.review_notes, *notes))
 
 
 class DocumentStatus(StrEnum):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inkgate.layout.base import Region
 from inkgate.layout.ink_clusters import InkCluster, clusters_outside
 from inkgate.page import RgbArray
-from inkgate.types import BlockType, Box, Line, PageResult, ReviewNote, ReviewReason, Size
+from inkgate.types import BlockType, Box, Line, ReviewNote, ReviewReason, Size
 
 Mask = NDArray[np.uint8]
 
@@ -98,15 +98,6 @@ def writing_outside(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[
 def unread_ink(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> tuple[ReviewNote, ...]:
     """A note for each region of `writing_outside`."""
     return tuple(ReviewNote(ReviewReason.INK_WITHOUT_TEXT, box=box) for box in writing_outside(rgb, scale, lines))
-
-
-def with_notes(page: PageResult, notes: Sequence[ReviewNote]) -> PageResult:
-    """The page with more notes for review, and their reasons."""
-    if not notes:
-        return page
-    reasons = {*page.review, *(note.reason for note in notes)}
-    review = tuple(reason for reason in ReviewReason if reason in reasons)
-    return replace(page, review=review, review_notes=(*page.review_notes, *notes))
 
 
 def writing_among(clusters: Sequence[InkCluster], longest_side: int, *, alone: bool) -> list[InkCluster]:

@@ -41,7 +41,7 @@ class CutLinesFlagged(EngineWrapper):
             return result
         notes = tuple(ReviewNote(ReviewReason.CUT_OFF, box=box) for box in boxes[:MOST_NOTES])
         spent = {**result.timings_ms, "edges": (perf_counter() - started) * 1000}
-        return _noted(replace(result, timings_ms=spent), notes)
+        return replace(result, timings_ms=spent).with_notes(notes)
 
 
 MOST_NOTES = 20
@@ -55,8 +55,3 @@ def _cut_boxes(pixels: Pixels, result: PageResult) -> list[Box]:
     left = [tuple(side / scale for side in line.box) for line in result.lines]
     found = cut_off(upright, [(x0, y0, x1, y1) for x0, y0, x1, y1 in left])
     return [(x0 * scale, y0 * scale, x1 * scale, y1 * scale) for x0, y0, x1, y1 in found]
-
-
-def _noted(result: PageResult, notes: tuple[ReviewNote, ...]) -> PageResult:
-    reasons = tuple(dict.fromkeys((*result.review, *(note.reason for note in notes))))
-    return replace(result, review=reasons, review_notes=(*result.review_notes, *notes)) if notes else result

@@ -25,8 +25,6 @@ from inkgate.types import (
     Line,
     PageResult,
     Quad,
-    ReviewNote,
-    ReviewReason,
     Size,
     Task,
     TaskKind,
@@ -91,7 +89,7 @@ class TextLayerFirst(EngineWrapper):
             degraded=tuple(rest.degraded),
             attempts=tuple(rest.attempts),
         )
-        return _noted(arrangement.put_into(result, parse=parse), merged.notes)
+        return arrangement.put_into(result, parse=parse).with_notes(merged.notes)
 
     async def _writing(self, page: _RenderedOnce, layer: TextLayer, timings: dict[str, float]) -> list[Box]:
         """What looks like writing in the layer's pictures, beside its lines."""
@@ -216,15 +214,7 @@ def _with_findings(result: PageResult, layer: TextLayer, task: Task) -> PageResu
         LeftOut(line.text if task.invisible else "", LeftOutReason.INVISIBLE, (), line.box) for line in layer.hidden
     )
     result = replace(result, left_out=(*result.left_out, *hidden)) if hidden else result
-    return _noted(result, layer.notes)
-
-
-def _noted(result: PageResult, notes: Sequence[ReviewNote]) -> PageResult:
-    if not notes:
-        return result
-    reasons = {*result.review, *(note.reason for note in notes)}
-    review = tuple(reason for reason in ReviewReason if reason in reasons)
-    return replace(result, review=review, review_notes=(*result.review_notes, *notes))
+    return result.with_notes(layer.notes)
 
 
 def _writing_in(pixels: Pixels, known: Sequence[Line], pictures: Sequence[Box]) -> list[Box]:

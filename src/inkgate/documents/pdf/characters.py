@@ -22,7 +22,7 @@ from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, address, bounds, image_share
 from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
-from inkgate.documents.pdf.visibility import DrawnText, PageInk, Sheet, page_ink, visible
+from inkgate.documents.pdf.visibility import DrawnText, PageInk, Sheet, SlowPage, page_ink, visible
 from inkgate.types import Size
 
 MAX_CHARACTERS = 100_000
@@ -161,7 +161,7 @@ def page_characters(page: PdfiumPage, objects: PageObjects, to_pixels: Transform
         if objects.complete and image_share(objects, size) < SCAN_SHARE and _pixels(objects, dpi) <= MAX_IMAGE_PIXELS:
             try:
                 return _compared(Sheet(page, size, dpi), found, shown, objects)
-            except MemoryError:  # the text itself needs little
+            except (MemoryError, SlowPage):  # the text itself needs little
                 pass
         _hide_under_images(shown, found, objects, size)
         return PageCharacters(found.glyphs(shown), compared=False)

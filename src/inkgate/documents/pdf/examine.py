@@ -23,7 +23,7 @@ from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
 from inkgate.page import TextLayer
-from inkgate.types import Line, ReviewNote, Size
+from inkgate.types import Line, ReviewNote, ReviewReason, Size
 
 ALWAYS, NEVER = "always", "never"
 """Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""
@@ -34,6 +34,7 @@ MIN_INK = 0.01
 SHAPES_DPI = 150.0
 """Resolution at which the shapes of characters are looked at: letters of 5 points are 7 pixels high."""
 MAX_SHAPES_PIXELS = 4_000_000
+NOT_COMPARED = "the page is too complex to compare its text with what it shows"
 
 
 def examine(document: PdfiumDocument, call: Call) -> PageFacts:
@@ -92,6 +93,7 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     notes = font_notes(missing)
     if judged.layer is not None:
         notes = cut_lines(glyphs, size) + (notes if found.undrawn or glyphs is not found.glyphs else ())
+        notes += () if found.compared else (ReviewNote(ReviewReason.DOUBTFUL_LAYER, NOT_COMPARED),)
     hidden = () if judged.verdict is TextTrust.SCAN else _hidden(glyphs)
     return _with_findings(judged, hidden, notes), judged.verdict.value
 

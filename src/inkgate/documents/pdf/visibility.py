@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from time import thread_time
 
 import numpy as np
 import pypdfium2.raw as pdfium
@@ -26,6 +27,8 @@ from inkgate.types import Size
 INK_DPI = 72.0
 """Resolution of the first look: on real pages it proves 99 in 100 characters, and 150 dpi takes twice as long."""
 MAX_INK_PIXELS = 2_000_000
+MAX_RENDER_S = 0.5
+"""Processor time of the first rendering, of up to twelve. Usual pages take 0.01 s."""
 CLOSE_DPI = 200.0
 """Resolution of the second look: stems of 6 pt text are two pixels wide, so that they have their full colour."""
 MAX_CLOSE_PIXELS = 4_000_000
@@ -96,6 +99,10 @@ class PageInk:
     scale: float
 
 
+class SlowPage(Exception):
+    """A page takes so long to render that its text is not compared with its ink."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """A page that has `size` pixels at `dpi`."""
@@ -110,12 +117,16 @@ def page_ink(sheet: Sheet, text: DrawnText) -> PageInk:
 
     Raises:
         MemoryError: there is not enough.
+        SlowPage: that would take too long.
     """
     page, size, dpi = sheet.page, sheet.size, sheet.dpi
     scale = min(_scale(size, dpi, INK_DPI), (MAX_INK_PIXELS / size.pixels) ** 0.5)
     whole = Size(max(1, round(size.width * scale)), max(1, round(size.height * scale)))
     shown, bare = (np.full((whole.height, whole.width), 255, np.uint8) for _ in range(2))
+    started = thread_time()
     page.draw(shown, (0, 0), whole)
+    if thread_time() - started > MAX_RENDER_S:
+        raise SlowPage
     with _inactive(chain.from_iterable(text.handles)):
         page.draw(bare, (0, 0), whole)
     return PageInk(shown, bare, scale)

@@ -31,7 +31,7 @@ from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
-from inkgate.layout.ink import unread_ink, with_notes
+from inkgate.layout.ink import unread_ink
 from inkgate.layout.ink_clusters import clusters_outside
 from inkgate.layout.stamps import StampArea, find_stamps
 from inkgate.page import Page, RgbArray
@@ -93,7 +93,7 @@ class PageRead:
             engine="ppocr",
             timings_ms={**self.stages.spent_ms, **evidence.timings_ms},
         )
-        result = with_notes(arranged.put_into(result, parse=parse), notes)
+        result = arranged.put_into(result, parse=parse).with_notes(notes)
         found = await self._read_stamps(view.rgb, areas, pixels.scale)
         if not found:
             return result
