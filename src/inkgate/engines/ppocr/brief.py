@@ -243,9 +243,10 @@ def _judged_pair(
 ) -> RecognizedText:
     """The reading of two characters, given how likely each character of the network is in both places.
 
-    Words such as `of` stay as they were read.
+    Words such as `of` and `No` stay as they were read.
     """
-    if reading.confidence < least or page.has_han or (reading.text.isalpha() and reading.text.islower()):
+    word = reading.text.isalpha() and reading.text[1:].islower()
+    if reading.confidence < least or page.has_han or word:
         return reading
     letters, confidences = list(reading.text), reading.confidences.copy()
     places = [place for place, letter in enumerate(letters) if letter != " "]
