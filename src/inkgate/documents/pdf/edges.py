@@ -15,6 +15,8 @@ _PART = 0.15
 """Share of a character's height or width that must be missing, and shown: boxes of fonts are a little too large."""
 _LEAST_IN_ROW = 3
 """Characters of a line of which the upper or lower part is missing; fewer are accents and ornaments."""
+_LEAST_SIDE = 0.05
+"""Least height and width of what is shown, in sizes of the font: boxes of fonts that are missing have none."""
 _NEXT = 1.2
 """Distance between characters of one line, in sizes of the font."""
 
@@ -94,7 +96,8 @@ def _cut_part(run: _Run, size: Size) -> Box | None:
     left, top = max(0.0, min(each.left for each in boxes)), max(0.0, min(each.top for each in boxes))
     right = min(float(size.width), max(each.right for each in boxes))
     bottom = min(float(size.height), max(each.bottom for each in boxes))
-    return (left, top, right, bottom) if left < right and top < bottom else None
+    least = _LEAST_SIDE * max(each.size for each in boxes)
+    return (left, top, right, bottom) if min(right - left, bottom - top) > least else None
 
 
 def _is_hidden(run: _Run, size: Size) -> bool:
