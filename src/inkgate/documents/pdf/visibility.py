@@ -56,6 +56,8 @@ _BAND_GAP, _MAX_BANDS = 20.0, 8
 _MANY_OBJECTS = 2000
 """Text objects from which each view takes long, however small it is."""
 _CLEARLY = 1 << 15
+_COUNTS = np.where(np.arange(256) >= _PROOF, 1 + _CLEARLY, np.arange(256) >= _TRACE).astype(np.int32)
+"""What a change of each strength adds to two counts in one number: of traces and of clear changes."""
 _MOST, _APART, _AROUND = 0.8, 0.5, 0.25
 _USUAL = 0.75
 _MOSTLY = 0.6
@@ -140,22 +142,27 @@ def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle
     Raises:
         MemoryError: there is not enough.
     """
+    if not text.texts:
+        return np.empty(0, np.bool_), np.empty(0, np.bool_)
     height, width = ink.with_text.shape
     edges = _pixel_edges(text.boxes * ink.scale, width, height)
-    doubtful = ~_proven(ink, edges, text.owners)
-    meeting, twice = _overlapping(text, _crowded(edges, width, height))
+    corner, end = edges[:, :2].min(axis=0), edges[:, 2:].max(axis=0)
+    part = np.s_[corner[1] : end[1], corner[0] : end[0]]
+    edges -= np.tile(corner, 2)
+    doubtful = ~_proven(ink.with_text[part], ink.without_text[part], edges, text.owners)
+    meeting, twice = _overlapping(text, _crowded(edges, *(end - corner).tolist()))
     text = _joined(text, meeting, twice)
     pairs = meeting[~twice & (text.owners[meeting[:, 0]] != text.owners[meeting[:, 1]])]
     doubtful[pairs.ravel()] = True
     shown, inked = np.ones(len(edges), np.bool_), np.ones(len(edges), np.bool_)
     most = _MAX_BANDS if len(text.handles) < _MANY_OBJECTS else 1
-    for part in _bands(text.boxes, np.flatnonzero(doubtful), most):
-        shown[part], inked[part] = _looked_at_closely(sheet, text, part, pairs, others)
+    for some in _bands(text.boxes, np.flatnonzero(doubtful), most):
+        shown[some], inked[some] = _looked_at_closely(sheet, text, some, pairs, others)
     in_hidden = np.isin(text.owners, text.owners[~shown & inked])
-    for part in _bands(
+    for some in _bands(
         text.boxes, np.flatnonzero(~doubtful & in_hidden), most
-    ):  # may have a neighbour's ink in their box
-        shown[part], inked[part] = _looked_at_closely(sheet, text, part, pairs, others)
+    ):  # a neighbour's ink may be in their box
+        shown[some], inked[some] = _looked_at_closely(sheet, text, some, pairs, others)
     doubtful[meeting.ravel()] = True
     _follow_most(shown, inked, text.owners, np.flatnonzero(doubtful))
     return shown, inked
@@ -216,13 +223,20 @@ def _pixel_edges(boxes: NDArray[np.float64], width: int, height: int) -> _Indice
     return np.concatenate([np.where(thin, middle, edges[:, :2]), np.where(thin, middle + 1, edges[:, 2:])], axis=1)
 
 
-def _sums(image: NDArray[np.generic]) -> NDArray[np.int32]:
+def _sums(image: NDArray[np.int32]) -> NDArray[np.int32]:
     """The integral image, (H + 1, W + 1)."""
     height, width = image.shape
     sums = np.zeros((height + 1, width + 1), np.int32)
-    np.cumsum(image, axis=0, dtype=np.int32, out=sums[1:, 1:])
-    np.cumsum(sums[1:, 1:], axis=1, out=sums[1:, 1:])
+    sums[1:, 1:] = image
+    _accumulate(sums)
     return sums
+
+
+def _accumulate(image: NDArray[np.int32]) -> None:
+    """Sums up along columns and rows. Adding rows takes half the time of numpy's cumsum along columns."""
+    for row in range(1, len(image)):
+        image[row] += image[row - 1]
+    np.cumsum(image, axis=1, out=image)
 
 
 def _within(sums: NDArray[np.int32], left: _Indices, top: _Indices, right: _Indices, bottom: _Indices) -> _Indices:
@@ -230,12 +244,12 @@ def _within(sums: NDArray[np.int32], left: _Indices, top: _Indices, right: _Indi
     return found
 
 
-def _proven(ink: PageInk, edges: _Indices, owners: _Indices) -> _Mask:
+def _proven(shown: NDArray[np.uint8], bare: NDArray[np.uint8], edges: _Indices, owners: _Indices) -> _Mask:
     """Whether the text changes pixels in two thirds of the height of boxes, and of their width, and in half of the
     boxes of its object clearly. (N,) bool.
     """
-    change = np.maximum(ink.with_text, ink.without_text) - np.minimum(ink.with_text, ink.without_text)
-    sums = _sums((change >= _TRACE) + _CLEARLY * (change >= _PROOF))  # two counts in one
+    change = np.maximum(shown, bare) - np.minimum(shown, bare)
+    sums = _sums(_COUNTS[change])
     left, top, right, bottom = edges.T
     proven: _Mask = (right - left) * (bottom - top) < _CLEARLY
     clear = np.bincount(owners, _within(sums, left, top, right, bottom) >= _CLEARLY) * 2 >= np.bincount(owners)
@@ -257,9 +271,10 @@ def _crowded(edges: _Indices, width: int, height: int) -> _Indices:
     count = np.zeros((height + 1, width + 1), np.int32)
     for rows, columns, step in ((top, left, 1), (bottom, left, -1), (top, right, -1), (bottom, right, 1)):
         np.add.at(count, (rows, columns), step)
-    np.cumsum(count, axis=0, out=count)
-    np.cumsum(count, axis=1, out=count)
-    shared = _within(_sums(count[:-1, :-1] > 1), left, top, right, bottom)
+    _accumulate(count)
+    if count.max() < 2:
+        return np.empty(0, np.int64)
+    shared = _within(_sums((count[:-1, :-1] > 1).astype(np.int32)), left, top, right, bottom)
     return np.flatnonzero(shared > _OVERLAP * (right - left) * (bottom - top))
 
 
