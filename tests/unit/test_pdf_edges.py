@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.types import Box, ReviewReason, Size
@@ -27,7 +25,7 @@ def line(text: str, x: float, y: float, size: float = 20.0, *, down: bool = Fals
 
 
 def boxes(*lines: list[Glyph]) -> list[Box | None]:
-    glyphs = itertools.chain.from_iterable([*each, Glyph("\n", 0, 0, 0, 0, 0, 0, 1, 0, 1)] for each in lines)
+    glyphs = [glyph for each in lines for glyph in [*each, Glyph("\n", 0, 0, 0, 0, 0, 0, 1, 0, 1)]]
     notes = cut_lines(glyphs, SIZE)
     assert {note.reason for note in notes} <= {ReviewReason.CUT_OFF}
     return [note.box for note in notes]

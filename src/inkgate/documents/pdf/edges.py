@@ -29,8 +29,10 @@ class _Run:
     shares: Sequence[tuple[float, float]]
 
 
-def cut_lines(glyphs: Iterable[Glyph], size: Size) -> tuple[ReviewNote, ...]:
+def cut_lines(glyphs: Sequence[Glyph], size: Size) -> tuple[ReviewNote, ...]:
     """Notes about the parts of lines at the edges of a page of `size` that are only partly on it."""
+    if not any(_reaches_over(glyph, size) for glyph in glyphs):
+        return ()
     notes = []
     for run in _runs(glyphs, size):
         if (box := _cut_part(run, size)) is not None:
@@ -38,6 +40,10 @@ def cut_lines(glyphs: Iterable[Glyph], size: Size) -> tuple[ReviewNote, ...]:
             if len(notes) == MAX_NOTES:
                 break
     return tuple(notes)
+
+
+def _reaches_over(glyph: Glyph, size: Size) -> bool:
+    return glyph.left < 0 or glyph.top < 0 or glyph.right > size.width or glyph.bottom > size.height
 
 
 def _runs(glyphs: Iterable[Glyph], size: Size) -> Iterator[_Run]:

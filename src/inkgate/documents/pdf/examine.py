@@ -85,7 +85,9 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     if when == ALWAYS:
         everything = layer_of(found.glyphs)
         return (everything, "asked for") if everything.lines else (None, TextTrust.EMPTY.value)
-    missing = missing_fonts(found.glyphs) | font_names(found.undrawn)
+    missing = font_names(found.undrawn)
+    if has_unembedded(handle for handle, _ in objects.texts.values()):
+        missing = missing_fonts(found.glyphs) | missing
     glyphs = _with_undrawn(found, missing)
     visible = [glyph for glyph in glyphs if glyph.visible]
     doubts = FontDoubts.of(visible, None if found.ink is None else partial(_grey, page, size, to_pixels))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -41,6 +42,7 @@ class Glyph(NamedTuple):
     font: int = 0
 
 
+@lru_cache(maxsize=8192)
 def is_cjk(char: str) -> bool:
     """Han, kana and their punctuation: scripts written without spaces, in squares. (Hangul has spaces.)"""
     code = ord(char)

@@ -173,6 +173,10 @@ def _direction(glyph: Glyph) -> tuple[int, float, float]:
 
 
 def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> PlacedCharacter:
+    if ux == 1.0 and not uy:  # nearly all
+        return PlacedCharacter(
+            text, glyph.left, glyph.right, glyph.top, glyph.bottom, glyph.y, glyph.size, space, origin=glyph.x
+        )
     base = glyph.y * ux - glyph.x * uy
     start = glyph.x * ux + glyph.y * uy
     if ux and uy:

@@ -6,6 +6,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from inkgate.documents.pdf.glyph import is_cjk
 
@@ -106,6 +107,7 @@ def _scripts_stay_apart(characters: list[str]) -> bool:
     return pairs < MIN_LETTERS or mixed <= MAX_MIXED * pairs
 
 
+@lru_cache(maxsize=8192)
 def _script(char: str) -> str:
     """The name of a letter's script; empty for characters common to all scripts."""
     if not char.isalpha() or is_cjk(char) or unicodedata.category(char) == "Lm":
