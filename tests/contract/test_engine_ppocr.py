@@ -161,21 +161,21 @@ async def test_short_lines_are_read_the_way_their_page_stands(engine: PpOcr, hea
     assert wrong == []
 
 
-LONE = [*"7LIl1|O0o-–—£½²®xSsK8]¶§@Q", "3o", "²9", "2£", "B7", "75"]
+CHARACTERS = [*"7LIl1|O0o-–—£½²®xSsK8]¶§@Q", "3o", "²9", "2£", "B7", "75"]
 
 
 async def test_no_lone_character_is_silently_another(engine: PpOcr) -> None:
     """What is read in its cell is printed there, or has a confidence below that of marked words."""
     wrong = []
     for name, font in [one for one in faces(32).items() if one[0] in {"DejaVuSans", "DejaVuSerif"}]:
-        page = ArrayPage(drawn_cells(LONE, font, TEXT[:2]))
+        page = ArrayPage(drawn_cells(CHARACTERS, font, TEXT[:2]))
         lines = (await engine.read(page, Task(), NO_CALLER)).lines[2:]
         for line in lines:
             left, top, right, bottom = line.box
             row, column = (bottom + top) / 2 / 32, (left + right) / 2 / 32
-            printed = LONE[5 * round((row - 5.55) / 3) + round((column - 2.3) / 4.5)]
+            printed = CHARACTERS[5 * round((row - 5.55) / 3) + round((column - 2.3) / 4.5)]
             wrong += [(name, printed, line.text)] if line.text != printed and line.confidence >= 0.9 else []
-        assert len(lines) > 0.8 * len(LONE)
+        assert len(lines) > 0.8 * len(CHARACTERS)
     assert wrong == []
 
 

@@ -229,7 +229,11 @@ def _judged(
     elif likely >= _AGREES:
         return reading if sure >= least or likely < _SURE else _one(reading, text, _HELD)
     replaces = _REPLACES if text not in characters() else _SURE
-    if most >= (replaces if sure >= least else _SURE) and size >= _LEAST_INK and _may_be(text, best, page):
+    if (
+        most >= (replaces if sure >= least else _SURE)
+        and size >= _LEAST_INK
+        and _may_be(text, best, page, doubtful=sure < _SURE)
+    ):
         return _one(reading, best, max(min(most, _REPLACED), least))
     if len(text) > 1 and best in _READ_AS.values():
         return _one(reading, text, max(min(sure, 1 - most), least))
@@ -256,7 +260,7 @@ def _judged_pair(
         likely, best, most = _likelihoods(text, weight * _beside(other, word=text.isalpha()))
         if likely >= _AGREES_IN_PAIR:
             continue
-        if most >= _SURE and _may_be(text, best, page) and text in characters():
+        if most >= _SURE and text in characters() and _may_be(text, best, page, doubtful=False):
             letters[place], likely = best, min(most, _REPLACED)
         confidences[place] = max(min(float(confidences[place]), likely), least)
     if np.array_equal(confidences, reading.confidences):
@@ -305,12 +309,18 @@ def _beside(other: str, *, word: bool) -> FloatArray:
     return np.ones(len(characters()), np.float32)
 
 
-def _may_be(text: str, shape: str, page: PageContext) -> bool:
-    """Whether what was read as `text` may be the character whose shape it has."""
+def _differ(text: str, shape: str) -> bool:
+    """Whether two characters that are confused have different shapes in most faces: 1 and 7, not 1 and l."""
+    same = text.lower() == shape.lower() or {text, shape} <= _ROUND or {text, shape} <= _STROKES
+    return shape in _alike(text) and not same
+
+
+def _may_be(text: str, shape: str, page: PageContext, *, doubtful: bool) -> bool:
+    """Whether what was read as `text` may be the character whose shape it has. `doubtful`: it was read unsurely."""
     if len(text) > 1:
         return shape in _READ_AS.get(text, "")
     if shape.isascii() and shape.isalnum():
-        return text not in characters() and not page.has_han
+        return not page.has_han and (text not in characters() or (doubtful and _differ(text, shape)))
     if text in _STROKES and shape in _STROKES:
         return False
     base = unicodedata.normalize("NFD", shape)[0]
