@@ -52,6 +52,12 @@ _TWICE = 0.3
 _MAX_TURNS = 4
 """Most groups of overlapping text that are told apart."""
 _CHUNK = 100
+_MAX_PAIRS = 300_000
+"""Most pairs of overlapping characters. A map has 3,000, a page of text drawn many times 280,000; more come of fonts
+whose characters claim the whole page.
+"""
+_ENOUGH_PIXELS = 3000
+"""Pixels of a character that are looked at; of larger ones, each second or third. Fonts may claim the whole page."""
 _BAND_GAP, _MAX_BANDS = 20.0, 8
 _MANY_OBJECTS = 2000
 """Text objects from which each view takes long, however small it is."""
@@ -284,7 +290,7 @@ def _overlapping(text: DrawnText, crowded: _Indices) -> tuple[_Indices, _Mask]:
         return _NONE, np.empty(0, np.bool_)
     left, top, right, bottom = text.boxes.T
     area = np.maximum((right - left) * (bottom - top), 1e-9)
-    found = [_NONE]
+    found, count = [_NONE], 0
     crowded = crowded[np.argsort(top[crowded])]
     for start in range(0, len(crowded), _CHUNK):
         part = crowded[start : start + _CHUNK]
@@ -295,6 +301,9 @@ def _overlapping(text: DrawnText, crowded: _Indices) -> tuple[_Indices, _Mask]:
         meets = shared > _OVERLAP * np.minimum(area[part, None], area[near])
         rows, columns = np.nonzero(meets & (text.owners[part, None] != text.owners[near]))
         found.append(np.stack([part[rows], near[columns]], axis=1))
+        count += len(rows)
+        if count > _MAX_PAIRS:
+            break
     pairs = np.concatenate(found)
     codes = np.array(text.texts)[pairs]
     same = codes[:, 0] == codes[:, 1]
@@ -411,7 +420,7 @@ def _is_spread(mask: _Mask) -> bool:
 def _turns(owners: _Indices, suspects: _Indices, pairs: _Indices) -> _Indices:
     """For each of `suspects`, the turn in which its text object is left out: others than those that it overlaps."""
     meets: dict[int, set[int]] = {}
-    for a, b in {(int(owners[a]), int(owners[b])) for a, b in pairs.tolist()}:
+    for a, b in np.unique(owners[pairs], axis=0).tolist():
         meets.setdefault(a, set()).add(b)
         meets.setdefault(b, set()).add(a)
     turns: dict[int, int] = {}
@@ -469,7 +478,8 @@ class _View:
         y0 = min(max(math.floor(top * self.along) - self.top, 0), self.height - 1)
         x1 = min(max(math.ceil(right * self.across) - self.left, x0 + 1), self.width)
         y1 = min(max(math.ceil(bottom * self.along) - self.top, y0 + 1), self.height)
-        return slice(y0, y1), slice(x0, x1)
+        step = max(1, math.isqrt((y1 - y0) * (x1 - x0) // _ENOUGH_PIXELS))
+        return slice(y0, y1, step), slice(x0, x1, step)
 
 
 def _scale(size: Size, dpi: float, wanted: float) -> float:
