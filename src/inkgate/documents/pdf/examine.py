@@ -9,7 +9,7 @@ from math import hypot
 
 import numpy as np
 
-from inkgate.documents.pdf.characters import PageCharacters, drawn_characters, page_characters
+from inkgate.documents.pdf.characters import drawn_characters, page_characters
 from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.fonts import FontDoubts, GreyPage
@@ -88,23 +88,15 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     missing = font_names(found.undrawn)
     if has_unembedded(handle for handle, _ in objects.texts.values()):
         missing = missing_fonts(found.glyphs) | missing
-    glyphs = _with_undrawn(found, missing)
-    visible = [glyph for glyph in glyphs if glyph.visible]
+    visible = [glyph for glyph in found.glyphs if glyph.visible]
     doubts = FontDoubts.of(visible, None if found.ink is None else partial(_grey, page, size, to_pixels))
     judged = judge(visible, doubts, objects, size, found.ink)
     notes = font_notes(missing)
     if judged.layer is not None:
-        notes = cut_lines(glyphs, size) + (notes if found.undrawn or glyphs is not found.glyphs else ())
+        notes = cut_lines(found.glyphs, size) + (notes if found.undrawn else ())
         notes += () if found.compared else (ReviewNote(ReviewReason.DOUBTFUL_LAYER, NOT_COMPARED),)
-    hidden = () if judged.verdict is TextTrust.SCAN else _hidden(glyphs)
+    hidden = () if judged.verdict is TextTrust.SCAN else _hidden(found.glyphs)
     return _with_findings(judged, hidden, notes), judged.verdict.value
-
-
-def _with_undrawn(found: PageCharacters, missing: dict[int, str]) -> list[Glyph]:
-    """The page's characters; those of fonts that can't be drawn here count as visible: others have them."""
-    if found.ink is None or not any(glyph.font in missing and not glyph.visible for glyph in found.glyphs):
-        return found.glyphs
-    return [glyph._replace(visible=True) if glyph.font in missing else glyph for glyph in found.glyphs]
 
 
 def _with_findings(judged: Judgement, hidden: tuple[Line, ...], notes: tuple[ReviewNote, ...]) -> TextLayer | None:

@@ -25,7 +25,7 @@ from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
 from inkgate.types import Size
 
 INK_DPI = 72.0
-"""Resolution of the first look: on real pages it proves 99 in 100 characters, and 150 dpi takes twice as long."""
+"""Resolution of the first look. What it does not prove is looked at again at CLOSE_DPI, so a coarse one only costs."""
 MAX_INK_PIXELS = 2_000_000
 MAX_RENDER_S = 0.5
 """Processor time of the first rendering, of up to twelve. Usual pages take 0.01 s."""
