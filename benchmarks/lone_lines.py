@@ -84,9 +84,9 @@ class Outcome:
     result: str
 
 
-def lines(half: str, count: int, fonts: dict[str, Path]) -> Iterator[Sheet]:
+def lines(half: str, count: int, fonts: dict[str, Path], seed: int = 0) -> Iterator[Sheet]:
     """`count` sheets with a line each, of all sizes and looks in turn."""
-    choice = random.Random(half)
+    choice = random.Random(f"{half} {seed}")
     for number in range(count):
         points, look = POINTS[number % len(POINTS)], tuple(LOOKS)[number // len(POINTS) % len(LOOKS)]
         face, dpi = choice.choice(FACES[half]), choice.choice((150, 200, 300))
@@ -112,11 +112,11 @@ def noisy(image: Image.Image, deviation: float, seed: int) -> Image.Image:
     return Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
 
 
-def empty_sheets(half: str, count: int) -> Iterator[Sheet]:
+def empty_sheets(half: str, count: int, seed: int = 0) -> Iterator[Sheet]:
     """`count` sheets without text: paper, and what scanners and offices leave on it."""
     for number in range(count):
         kind = EMPTY[number % len(EMPTY)]
-        rng = np.random.default_rng(number + 1000 * (half == "judging"))
+        rng = np.random.default_rng((number, half == "judging", seed))
         dpi = int(rng.choice([150, 200, 300]))
         width, height = (round(side * dpi) for side in INCHES)
         pixels = np.full((height, width), int(rng.integers(230, 256)), np.uint8)
@@ -198,6 +198,7 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=196, help="sheets with a line")
     parser.add_argument("--empty", type=int, default=48, help="sheets without text")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--errors", type=Path, help="every outcome, a line of JSON each")
     arguments = parser.parse_args()
@@ -207,7 +208,8 @@ def main() -> None:
         parser.error(f"No file of {', '.join(absent)}. Install {PACKAGES}, or name their folder.")
     found = []
     with inkgate.Ocr() as ocr:
-        for sheets in (lines(arguments.half, arguments.count, files), empty_sheets(arguments.half, arguments.empty)):
+        printed = lines(arguments.half, arguments.count, files, arguments.seed)
+        for sheets in (printed, empty_sheets(arguments.half, arguments.empty, arguments.seed)):
             for sheet in sheets:
                 data = io.BytesIO()
                 sheet.image.save(data, "PNG", compress_level=1)

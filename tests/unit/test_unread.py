@@ -1,0 +1,67 @@
+"""Pages from which an engine read nothing although something is written on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from inkgate.caller import NO_CALLER, Caller
+from inkgate.concurrency import Threads
+from inkgate.page import Page, RgbArray
+from inkgate.pipeline.unread import UnreadFound
+from inkgate.types import Block, BlockType, PageError, PageResult, ReviewReason, Task, TaskKind
+from support.ppocr import ArrayPage, drawn
+
+pytestmark = pytest.mark.anyio
+
+NOTHING = PageResult(0, 640, 360, engine="model")
+WRITTEN = drawn(["Please return this form", "to the office by Friday"])
+BLANK = np.full_like(WRITTEN, 255)
+
+
+@dataclass
+class Fixed:
+    """An Engine that gives the same result for each page."""
+
+    result: PageResult
+    name: str = "model"
+
+    async def start(self) -> None:
+        """Is ready."""
+
+    async def stop(self) -> None:
+        """Holds nothing."""
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        return self.result
+
+
+async def read(result: PageResult, rgb: RgbArray, kind: TaskKind = TaskKind.PARSE) -> PageResult:
+    engine = UnreadFound(Fixed(result), Threads("test", 1))
+    return await engine.read(ArrayPage(rgb), Task(kind), NO_CALLER)
+
+
+async def test_writing_without_text_is_noted_with_its_place() -> None:
+    page = await read(NOTHING, WRITTEN)
+    assert page.review == (ReviewReason.INK_WITHOUT_TEXT,)
+    (note,) = page.review_notes
+    assert note.box is not None
+    assert note.box == pytest.approx((31, 25, 330, 100), abs=30)
+
+
+async def test_other_pages_are_left_as_they_are() -> None:
+    block = Block(BlockType.TEXT, (20.0, 10.0, 500.0, 140.0), (), "Please return", "Please return")
+    error = PageError("engine_failed", "No.", "Retry.")
+    pages = {
+        "blank": (NOTHING, BLANK, TaskKind.PARSE),
+        "read": (replace(NOTHING, text="Please return this form to the office by Friday"), WRITTEN, TaskKind.PARSE),
+        "read without places": (replace(NOTHING, text="Yes"), WRITTEN, TaskKind.PARSE),
+        "read in a block": (replace(NOTHING, text="Please return", blocks=(block,)), WRITTEN, TaskKind.PARSE),
+        "failed": (replace(NOTHING, error=error), WRITTEN, TaskKind.PARSE),
+        "looked at by the engine": (replace(NOTHING, timings_ms={"ink": 0.1}), WRITTEN, TaskKind.PARSE),
+        "asked for a formula": (NOTHING, WRITTEN, TaskKind.FORMULA),
+    }
+    changed = [name for name, (page, rgb, kind) in pages.items() if await read(page, rgb, kind) != page]
+    assert changed == []
