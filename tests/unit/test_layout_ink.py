@@ -5,9 +5,9 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from inkgate.layout.ink import merge_boxes, text_outside, writing_outside
+from inkgate.layout.ink import ink_notes, merge_boxes, text_outside, writing_outside
 from inkgate.page import RgbArray
-from inkgate.types import BlockType, Box, Size
+from inkgate.types import BlockType, Box, ReviewReason, Size
 from support.layouts import line, region
 from support.ppocr import drawn
 
@@ -93,8 +93,8 @@ PARAGRAPH = [
 
 
 def sheet(rng: np.random.Generator, *, dark: bool = False, noise: float = 0.0) -> RgbArray:
-    """An A4 page at 85 to 150 dpi without ink."""
-    height = int(rng.integers(1000, 1800))
+    """An A4 page at 85 to 140 dpi without ink."""
+    height = int(rng.integers(1000, 1600))
     ground = rng.integers(0, 40) if dark else rng.integers(225, 256)
     paper = np.full((height, round(height / 1.414), 3), ground, np.float32)
     if noise:
@@ -162,3 +162,18 @@ def blank_pages(rng: np.random.Generator, paper: RgbArray) -> list[tuple[str, Rg
         rules[y : y + 2, width // 10 : -width // 10] = 0
     names = ("paper", "border", "holes", "staple", "specks", "picture", "rules")
     return list(zip(names, (paper, border, holes, staple, specks, picture, rules), strict=True))
+
+
+def test_characters_that_were_read_where_nothing_is_written_are_doubted() -> None:
+    wrong = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        paper = sheet(rng)
+        lines = [line("一", 0, 0, 2 * paper.shape[1], 2 * paper.shape[0])]
+        for name, page in blank_pages(rng, paper)[1:4]:
+            if ReviewReason.UNCERTAIN_TEXT not in {note.reason for note in ink_notes(page, 2.0, lines)}:
+                wrong.append((seed, name))
+        letters = with_text(paper, ["17"], int(rng.integers(16, 40)), (0.3, 0.3), dark=False)
+        if ink_notes(letters, 2.0, lines):
+            wrong.append((seed, "17"))
+    assert wrong == []

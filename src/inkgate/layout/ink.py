@@ -57,6 +57,8 @@ MAX_STROKE, MAX_LONE_STROKE = 0.45, 0.36
 """Widest stroke as a share of the letter; dots and dirt are all stroke."""
 MIN_SIDE = 0.6
 """Shortest side of a cluster as a share of its letters' size."""
+MAX_MARKS = 3
+"""Characters of a page that may be marks."""
 MIN_HEIGHT = 0.005
 """Letters on a page without text are reported from this size on, and beside text what is as high as this, in shares of
 the page's longer side: digits of 6 points on A4."""
@@ -95,9 +97,19 @@ def writing_outside(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[
     return sorted(regions, key=lambda box: (box[1], box[0]))
 
 
-def unread_ink(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> tuple[ReviewNote, ...]:
-    """A note for each region of `writing_outside`."""
-    return tuple(ReviewNote(ReviewReason.INK_WITHOUT_TEXT, box=box) for box in writing_outside(rgb, scale, lines))
+def ink_notes(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> tuple[ReviewNote, ...]:
+    """A note for each region of `writing_outside`; and one if a few characters were read where nothing is written: of
+    staples, punched holes, photographs.
+    """
+    unread = tuple(ReviewNote(ReviewReason.INK_WITHOUT_TEXT, box=box) for box in writing_outside(rgb, scale, lines))
+    if is_little(lines) and not writing_outside(rgb, scale, []):
+        return (*unread, ReviewNote(ReviewReason.UNCERTAIN_TEXT, "it may be a mark, not text"))
+    return unread
+
+
+def is_little(lines: Sequence[Line]) -> bool:
+    """Whether so little was read on a page that it may be no text."""
+    return 0 < sum(len(line.text) for line in lines) <= MAX_MARKS
 
 
 def writing_among(clusters: Sequence[InkCluster], longest_side: int, *, alone: bool) -> list[InkCluster]:

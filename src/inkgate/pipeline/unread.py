@@ -6,7 +6,7 @@ from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InkgateError
-from inkgate.layout.ink import unread_ink
+from inkgate.layout.ink import ink_notes
 from inkgate.page import Page
 from inkgate.types import Box, Line, PageResult, Task, TaskKind
 
@@ -38,7 +38,7 @@ class UnreadFound(EngineWrapper):
             pixels = await page.pixels(_SIDE)
         except InkgateError:  # the engine has read the page, so its result counts
             return result
-        return result.with_notes(await self._threads.run(unread_ink, pixels.rgb, pixels.scale, explained))
+        return result.with_notes(await self._threads.run(ink_notes, pixels.rgb, pixels.scale, explained))
 
 
 def _explained(page: PageResult) -> list[Line] | None:

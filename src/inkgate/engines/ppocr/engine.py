@@ -31,7 +31,7 @@ from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
-from inkgate.layout.ink import unread_ink
+from inkgate.layout.ink import ink_notes, is_little
 from inkgate.layout.ink_clusters import clusters_outside
 from inkgate.layout.stamps import StampArea, find_stamps
 from inkgate.page import Page, RgbArray
@@ -101,10 +101,10 @@ class PageRead:
         return replace(result, blocks=(*(result.blocks or ()), *found), timings_ms=timings)
 
     async def _unread(self, view: _RotatedImage, scale: float, lines: Sequence[Line]) -> tuple[ReviewNote, ...]:
-        """Notes of writing that is in none of the legible lines."""
-        if view.explained and len(lines) == len(view.quads):
+        """Notes of writing that is in none of the legible lines, and of lines that may be no text."""
+        if view.explained and len(lines) == len(view.quads) and not is_little(lines):
             return ()
-        return await self.threads.run(unread_ink, view.rgb, scale, lines)
+        return await self.threads.run(ink_notes, view.rgb, scale, lines)
 
     async def _find(self, rgb: RgbArray) -> _RotatedImage:
         """The page, rotated upright if that is certain, and its boxes."""
