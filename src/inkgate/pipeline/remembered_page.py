@@ -17,11 +17,12 @@ _ENOUGH: Final = 0.9
 
 
 class RememberedPage:
-    """A Page that remembers the largest pixels it gave."""
+    """A Page that remembers the largest pixels it gave, and the last ones."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
         self._pixels: Pixels | None = None
+        self._last: tuple[int | None, Pixels] | None = None
 
     @classmethod
     def around(cls, page: Page) -> RememberedPage:
@@ -58,8 +59,11 @@ class RememberedPage:
         return self._pixels
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """As Page.pixels."""
+        """As Page.pixels. Those of the size that was given last are not rendered again."""
+        if self._last is not None and self._last[0] == longest_side:
+            return self._last[1]
         pixels = await self._page.pixels(longest_side)
+        self._last = longest_side, pixels
         if self._pixels is None or pixels.scale < self._pixels.scale:
             self._pixels = pixels
         return pixels

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -17,6 +16,7 @@ from inkgate.layout.base import NO_EVIDENCE, PageEvidence
 from inkgate.layout.ink import writing_outside
 from inkgate.page import LineStyle, Page, Pixels, TextLayer
 from inkgate.pipeline.layer_merge import UNDECIDED, MergedLines, merge, overlap
+from inkgate.pipeline.remembered_page import RememberedPage
 from inkgate.types import (
     Attempt,
     Box,
@@ -58,12 +58,12 @@ class TextLayerFirst(EngineWrapper):
         if layer is None:
             return await self._inner.read(page, task, caller)
         if task.kind in KINDS and (layer.lines or layer.doubtful):
-            result = await self._read(_RenderedOnce(page), layer, task, caller)
+            result = await self._read(RememberedPage.around(page), layer, task, caller)
         else:
             result = await self._inner.read(page, task, caller)
         return _with_findings(result, layer, task)
 
-    async def _read(self, page: _RenderedOnce, layer: TextLayer, task: Task, caller: Caller) -> PageResult:
+    async def _read(self, page: RememberedPage, layer: TextLayer, task: Task, caller: Caller) -> PageResult:
         parse = task.kind is TaskKind.PARSE
         rest = _Rest()
         places = [*layer.unread, *(await self._writing(page, layer, rest.timings_ms) if layer.pictures else ())]
@@ -91,7 +91,7 @@ class TextLayerFirst(EngineWrapper):
         )
         return arrangement.put_into(result, parse=parse).with_notes(merged.notes)
 
-    async def _writing(self, page: _RenderedOnce, layer: TextLayer, timings: dict[str, float]) -> list[Box]:
+    async def _writing(self, page: RememberedPage, layer: TextLayer, timings: dict[str, float]) -> list[Box]:
         """What looks like writing in the layer's pictures, beside its lines."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
@@ -101,7 +101,7 @@ class TextLayerFirst(EngineWrapper):
         return found
 
     async def _read_rest(
-        self, page: _RenderedOnce, places: Sequence[Box], task: Task, caller: Caller, rest: _Rest
+        self, page: RememberedPage, places: Sequence[Box], task: Task, caller: Caller, rest: _Rest
     ) -> PageResult | None:
         """Reads `places` into `rest`. Returns the engine's result of the whole page instead if it has no positions, by
         which it could be merged.
@@ -118,7 +118,7 @@ class TextLayerFirst(EngineWrapper):
             rest.add(_with_positions(result, part.size), box[:2])
         return None
 
-    async def _look(self, page: _RenderedOnce, merged: MergedLines, timings: dict[str, float]) -> PageEvidence:
+    async def _look(self, page: RememberedPage, merged: MergedLines, timings: dict[str, float]) -> PageEvidence:
         """What the rendered page shows."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
@@ -129,51 +129,13 @@ class TextLayerFirst(EngineWrapper):
         return replace(evidence, styles=_styles(merged.styles, evidence.styles))
 
 
-class _RenderedOnce:
-    """A Page whose pixels are rendered once for each size."""
-
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._pixels: dict[int | None, Pixels] = {}
-
-    @property
-    def index(self) -> int:
-        return self._page.index
-
-    @property
-    def size(self) -> Size:
-        return self._page.size
-
-    @property
-    def dpi(self) -> float | None:
-        return self._page.dpi
-
-    @property
-    def text_layer(self) -> TextLayer | None:
-        return self._page.text_layer
-
-    @property
-    def content_key(self) -> bytes:
-        return self._page.content_key
-
-    def hold(self) -> AbstractContextManager[None]:
-        """As Page.hold."""
-        return self._page.hold()
-
-    async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """As Page.pixels."""
-        if longest_side not in self._pixels:
-            self._pixels[longest_side] = await self._page.pixels(longest_side)
-        return self._pixels[longest_side]
-
-
 class _PagePart:
     """A part of a page as a Page. `box`: in whole pixels of the page."""
 
     text_layer = None
     content_key = b""
 
-    def __init__(self, page: _RenderedOnce, box: Box) -> None:
+    def __init__(self, page: RememberedPage, box: Box) -> None:
         self._page = page
         self._box = box
         self.index, self.dpi, self.hold = page.index, page.dpi, page.hold
