@@ -54,14 +54,13 @@ class FontDoubts:
 
     Attributes:
         whole: characters of fonts that may map all of theirs wrongly.
-        single: characters that don't look like what the font says, in fonts that are right otherwise; and all digits
-            of a font of which one doesn't.
+        digits: digits of fonts that are right otherwise, but of whose digits one doesn't look like what the font says.
         guessed: ids of characters that the font doesn't map, but whose codes may be those of their letters.
         bullets: fonts whose characters are no letters, as the layer says, but bullets.
     """
 
     whole: tuple[Glyph, ...] = ()
-    single: tuple[Glyph, ...] = ()
+    digits: tuple[Glyph, ...] = ()
     guessed: frozenset[int] = frozenset()
     bullets: frozenset[int] = frozenset()
 
@@ -77,7 +76,7 @@ class FontDoubts:
         is_prose = _is_prose(visible)
         page = render() if render is not None and any(map(_is_sampled, visible)) else None
         whole: list[Glyph] = []
-        single: list[Glyph] = []
+        digits: list[Glyph] = []
         guessed: set[int] = set()
         bullets: set[int] = set()
         for font, own in fonts.items():
@@ -87,8 +86,6 @@ class FontDoubts:
             if _are_bullets(own, doubted, known) and _stand_alone(own, visible):
                 bullets.add(font)
                 continue
-            if any(char.isdecimal() for char in doubted):
-                doubted |= frozenset("0123456789")
             unmapped = [glyph for glyph in own if not glyph.mapped]
             garbled = not is_prose or not looks_written(glyph.text for glyph in own)
             if garbled or (wrong >= min(_FEW, letters) > 0 and wrong > MAX_DOUBTED * letters):
@@ -98,8 +95,9 @@ class FontDoubts:
                 guessed |= {id(glyph) for glyph in unmapped if readable(glyph.text) and glyph.text not in doubted}
                 whole += own
             else:
-                single += [glyph for glyph in own if glyph.text in doubted]
-        return cls(tuple(whole), tuple(single), frozenset(guessed), frozenset(bullets))
+                # One letter that looks odd is a matter of taste, one digit a matter of money.
+                digits += [glyph for glyph in own if glyph.text.isdecimal() and any(map(str.isdecimal, doubted))]
+        return cls(tuple(whole), tuple(digits), frozenset(guessed), frozenset(bullets))
 
 
 def _doubted(glyphs: Sequence[Glyph], page: GreyPage | None) -> tuple[frozenset[str], frozenset[str]]:

@@ -228,7 +228,7 @@ def _is_readable(glyph: Glyph) -> bool:
 
 def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
     """The layer's lines, trusted, doubtful and unread apart."""
-    whole, single = _by_line(doubts.whole, layer.lines), _by_line(doubts.single, layer.lines)
+    whole, digits = _by_line(doubts.whole, layer.lines), _by_line(doubts.digits, layer.lines)
     kept: list[Line] = []
     styles: list[LineStyle] = []
     doubtful: list[Line] = []
@@ -240,9 +240,9 @@ def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
             unread.append(line.box)
         elif known is None:
             continue
-        elif number in whole or number in single:
+        elif number in whole or number in digits:
             doubtful.append(known)
-            suspects.append("" if number in whole else single[number])
+            suspects.append("" if number in whole else digits[number])
         else:
             kept.append(known)
             styles.append(layer.styles[number])
