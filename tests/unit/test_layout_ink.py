@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from inkgate.layout.ink import ink_notes, merge_boxes, text_outside, writing_outside
+from inkgate.layout.ink import ink_notes, likely_writing, merge_boxes, text_outside, writing_outside
 from inkgate.page import RgbArray
 from inkgate.types import BlockType, Box, ReviewReason, Size
 from support.layouts import line, region
@@ -128,6 +128,18 @@ def test_a_paragraph_that_was_not_read_is_reported() -> None:
             outside = [box for box in found if box[3] > 80] if lines else found
             if not outside:
                 missed.append((seed, px, dark, noise, len(lines)))
+    assert missed == []
+
+
+def test_a_short_text_beside_others_may_be_writing() -> None:
+    missed = []
+    for seed, text in enumerate(["PAID", "1,284.50", "450.00", "No 17", "TITLE", "Kopie"] * 4):
+        rng = np.random.default_rng(seed)
+        px, place = int(rng.integers(14, 60)), (float(rng.uniform(0.05, 0.6)), float(rng.uniform(0.2, 0.9)))
+        page = with_text(sheet(rng), [text], px, place, dark=False)
+        sure, unsure = likely_writing(page, 1.0, [line("A heading", 0, 0, page.shape[1], 75)])
+        if not sure + unsure:
+            missed.append((seed, text, px))
     assert missed == []
 
 

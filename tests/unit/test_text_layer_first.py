@@ -16,7 +16,7 @@ from inkgate.pipeline.layer_merge import agree
 from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.types import Box, LeftOutReason, Line, PageResult, Quad, ReviewNote, ReviewReason, Task, TaskKind
 from support.fake_engine import line
-from support.ppocr import ArrayPage
+from support.ppocr import ArrayPage, drawn
 
 pytestmark = pytest.mark.anyio
 
@@ -67,10 +67,13 @@ def _moved(found: Line, right: float, down: float) -> Line:
     return replace(found, quad=moved(found.quad), words=words)
 
 
-async def read(layer: TextLayer, engine: Reader, task: Task | None = None) -> PageResult:
-    rgb = PAPER.copy()
-    rgb[:, :, 0] = np.arange(800) // 4
-    rgb[:, :, 1] = (np.arange(1000) // 4)[:, np.newaxis]
+async def read(
+    layer: TextLayer, engine: Reader, task: Task | None = None, *, paper: RgbArray | None = None
+) -> PageResult:
+    rgb = PAPER.copy() if paper is None else paper
+    if paper is None:
+        rgb[:, :, 0] = np.arange(800) // 4
+        rgb[:, :, 1] = (np.arange(1000) // 4)[:, np.newaxis]
     first = TextLayerFirst(engine, PageAnalysis(NoRegions()), Threads("test", 1))
     return await first.read(ArrayPage(rgb, text_layer=layer), task or Task(), NO_CALLER)
 
@@ -95,6 +98,19 @@ async def test_an_unread_part_is_read_by_itself_and_takes_its_place() -> None:
     assert (result.source, result.engine, result.review) == ("mixed", "reader", ())
     assert max(engine.sizes) < (400, 100)
     assert [task.kind for task in engine.tasks] == [TaskKind.TEXT]
+
+
+@pytest.mark.parametrize(("confidence", "shown"), [(0.99, ["Invoice 4711", "PAID"]), (0.6, ["Invoice 4711"])])
+async def test_a_short_text_counts_if_it_is_read_with_confidence_and_else_nothing_is_flagged(
+    confidence: float, shown: list[str]
+) -> None:
+    paper = PAPER.copy()
+    paper[:, 0, :2] = [[0, row // 4] for row in range(1000)]  # says where a part is
+    paper[480:540, 5:120] = drawn(["PAID"], (150, 60), 40)[:, 35:]
+    layer = TextLayer((ABOVE,), pictures=((0, 470, 200, 550),))
+    result = await read(layer, Reader((line("PAID", 515, confidence),)), paper=paper)
+    assert texts(result) == shown
+    assert result.review == ()
 
 
 async def test_many_unread_parts_are_read_with_the_whole_page_once() -> None:

@@ -91,10 +91,26 @@ def writing_outside(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[
         lines: all that was read or is explained otherwise, in page pixels. On a page without any, one letter is
             writing; beside others, MIN_LETTERS and more are.
     """
+    return likely_writing(rgb, scale, lines)[0]
+
+
+def likely_writing(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> tuple[list[Box], list[Box]]:
+    """The regions of `writing_outside`, and those of fewer letters, such as a sum or a stamp, which may be something
+    else.
+    """
     quads = np.array([line.quad for line in lines], np.float32).reshape(-1, 4, 2) / scale
-    found = writing_among(clusters_outside(rgb, quads), max(rgb.shape[:2]), alone=not lines)
-    regions = [_times(region.box, scale) for region in cluster_regions(found)]
-    return sorted(regions, key=lambda box: (box[1], box[0]))
+    clusters = clusters_outside(rgb, quads)
+    found = writing_among(clusters, max(rgb.shape[:2]), alone=not lines)
+    known = {id(cluster) for cluster in found}
+    short = [
+        cluster for cluster in writing_among(clusters, max(rgb.shape[:2]), alone=not lines, least=LEAST_LETTERS)
+        if id(cluster) not in known
+    ]  # fmt: skip
+    sure, unsure = (
+        sorted((_times(region.box, scale) for region in cluster_regions(part)), key=lambda box: (box[1], box[0]))
+        for part in (found, short)
+    )
+    return sure, unsure
 
 
 def ink_notes(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> tuple[ReviewNote, ...]:
@@ -112,14 +128,16 @@ def is_little(lines: Sequence[Line]) -> bool:
     return 0 < sum(len(line.text) for line in lines) <= MAX_MARKS
 
 
-def writing_among(clusters: Sequence[InkCluster], longest_side: int, *, alone: bool) -> list[InkCluster]:
-    """Those of the clusters of a page that look like writing. `alone`: single letters, too."""
-    least = MIN_HEIGHT * longest_side
-    found = [cluster for cluster in clusters if _is_writing(cluster, alone=alone)]
-    return [cluster for cluster in found if (cluster.size if alone else _shorter_side(cluster.box)) >= least]
+def writing_among(
+    clusters: Sequence[InkCluster], longest_side: int, *, alone: bool, least: int = MIN_LETTERS
+) -> list[InkCluster]:
+    """Those of the clusters of a page that look like writing of `least` letters. `alone`: single letters, too."""
+    lowest = MIN_HEIGHT * longest_side
+    found = [cluster for cluster in clusters if _is_writing(cluster, alone=alone, least=least)]
+    return [cluster for cluster in found if (cluster.size if alone else _shorter_side(cluster.box)) >= lowest]
 
 
-def _is_writing(cluster: InkCluster, *, alone: bool) -> bool:
+def _is_writing(cluster: InkCluster, *, alone: bool, least: int) -> bool:
     if cluster.paper > MAX_WRITING_PAPER or cluster.fill < MIN_WRITING_FILL:
         return False
     if cluster.contrast < max(MIN_WRITING_CONTRAST, MIN_CONTRAST_TO_PAPER * cluster.paper):
@@ -128,7 +146,7 @@ def _is_writing(cluster: InkCluster, *, alone: bool) -> bool:
         return not cluster.straight and cluster.stroke <= MAX_LONE_STROKE
     striped = cluster.blobs >= MIN_BARS and cluster.bars > MAX_STRIPS
     striped |= not alone and cluster.dashes > MAX_STRIPS
-    if striped or cluster.fill > MAX_WRITING_FILL or not (alone or cluster.letters >= MIN_LETTERS):
+    if striped or cluster.fill > MAX_WRITING_FILL or not (alone or cluster.letters >= least):
         return False
     of_letters = cluster.stroke <= MAX_STROKE and _shorter_side(cluster.box) >= MIN_SIDE * cluster.size
     return of_letters and cluster.even >= MIN_EVEN and cluster.aligned >= MIN_ALIGNED

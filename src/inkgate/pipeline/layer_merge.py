@@ -24,6 +24,8 @@ _REACH = 0.3
 _ALIKE = 0.8
 """Similarity of the letters of a line of the text layer and of its reading from which the layer is right. Different
 maps of characters give less than 0.4, readings of legible print more than 0.9."""
+MIN_UNSURE = 0.9
+"""Confidence of a reading that counts where there may be no text."""
 BoolArray = NDArray[np.bool_]
 
 
@@ -36,13 +38,18 @@ class MergedLines:
     notes: tuple[ReviewNote, ...] = ()
 
 
-def merge(layer: TextLayer, read: Sequence[Line], places: Sequence[Box]) -> MergedLines:
-    """The lines of the layer, and of `read` those in `places` and those that replace doubtful lines."""
+def merge(layer: TextLayer, read: Sequence[Line], places: Sequence[Box], unsure: Sequence[Box] = ()) -> MergedLines:
+    """The lines of the layer, and of `read` those in `places` and those that replace doubtful lines.
+
+    `unsure`: places that may be something else than text: what was read with little confidence there does not count,
+    and none of them is noted as unread.
+    """
     pieces = [(number, word) for number, line in enumerate(read) for word in line.words or (_as_word(line),)]
     centres = np.array([_centre(word.quad) for _, word in pieces], np.float32).reshape(-1, 2)
     known: BoolArray = np.any(_inside(centres, layer.lines), axis=1)
     doubted = _inside(centres, layer.doubtful) & ~known[:, np.newaxis]
-    wanted = _in_boxes(centres, places) & ~known
+    sure = np.array([read[number].confidence >= MIN_UNSURE for number, _ in pieces], np.bool_)
+    wanted = (_in_boxes(centres, places) | (_in_boxes(centres, unsure) & sure)) & ~known
     kept, notes = list(layer.lines), list[ReviewNote]()
     for column, line in enumerate(layer.doubtful):
         own = np.flatnonzero(doubted[:, column])

@@ -13,7 +13,7 @@ from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import NO_EVIDENCE, PageEvidence
-from inkgate.layout.ink import writing_outside
+from inkgate.layout.ink import likely_writing
 from inkgate.page import LineStyle, Page, Pixels, TextLayer
 from inkgate.pipeline.layer_merge import UNDECIDED, MergedLines, merge, overlap
 from inkgate.pipeline.remembered_page import RememberedPage
@@ -66,13 +66,15 @@ class TextLayerFirst(EngineWrapper):
     async def _read(self, page: RememberedPage, layer: TextLayer, task: Task, caller: Caller) -> PageResult:
         parse = task.kind is TaskKind.PARSE
         rest = _Rest()
-        places = [*layer.unread, *(await self._writing(page, layer, rest.timings_ms) if layer.pictures else ())]
+        sure, unsure = await self._writing(page, layer, rest.timings_ms) if layer.pictures else ((), ())
+        places = [*layer.unread, *sure]
         merged = MergedLines(layer.lines, layer.styles)
-        if places or layer.doubtful:
-            whole = await self._read_rest(page, [*places, *(line.box for line in layer.doubtful)], task, caller, rest)
+        if places or unsure or layer.doubtful:
+            boxes = [*places, *unsure, *(line.box for line in layer.doubtful)]
+            whole = await self._read_rest(page, boxes, task, caller, rest)
             if whole is not None:
                 return whole
-            merged = await self._threads.run(merge, layer, rest.lines, places)
+            merged = await self._threads.run(merge, layer, rest.lines, places, unsure)
         evidence = await self._look(page, merged, rest.timings_ms) if parse else NO_EVIDENCE
         started = perf_counter()
         arrangement = await self._threads.run(arrange, merged.lines, page.size, evidence)
@@ -91,8 +93,10 @@ class TextLayerFirst(EngineWrapper):
         )
         return arrangement.put_into(result, parse=parse).with_notes(merged.notes)
 
-    async def _writing(self, page: RememberedPage, layer: TextLayer, timings: dict[str, float]) -> list[Box]:
-        """What looks like writing in the layer's pictures, beside its lines."""
+    async def _writing(
+        self, page: RememberedPage, layer: TextLayer, timings: dict[str, float]
+    ) -> tuple[list[Box], list[Box]]:
+        """What looks like writing in the layer's pictures, beside its lines; and what may be a short text."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         known = (*layer.lines, *layer.doubtful)
@@ -179,10 +183,13 @@ def _with_findings(result: PageResult, layer: TextLayer, task: Task) -> PageResu
     return result.with_notes(layer.notes)
 
 
-def _writing_in(pixels: Pixels, known: Sequence[Line], pictures: Sequence[Box]) -> list[Box]:
-    """Boxes of likely text within `pictures`, outside of `known` lines; all in pixels of the page."""
-    found = writing_outside(pixels.rgb, pixels.scale, known)
-    return [box for box in found if any(overlap(box, picture) for picture in pictures)]
+def _writing_in(pixels: Pixels, known: Sequence[Line], pictures: Sequence[Box]) -> tuple[list[Box], list[Box]]:
+    """Boxes of likely text in `pictures` outside of `known` lines, and of what may be a short one; in page pixels."""
+    sure, unsure = (
+        [box for box in found if any(overlap(box, picture) for picture in pictures)]
+        for found in likely_writing(pixels.rgb, pixels.scale, known)
+    )
+    return sure, unsure
 
 
 def _styles(own: Sequence[LineStyle | None], seen: Sequence[LineStyle | None]) -> Sequence[LineStyle | None]:

@@ -304,7 +304,7 @@ _MIN_CELLS = 3
 """Cells in a row that may be a word."""
 _ACROSS, _DOWN = 3, 2
 """Cells between parts that belong together."""
-_MAX_PICTURES = 12
+_MAX_PICTURES = 100
 
 
 def other_writing(without_text: NDArray[np.uint8], scale: float, known: Sequence[Box]) -> list[Box]:
@@ -343,7 +343,7 @@ def _of_cells(function: Callable[..., NDArray[np.uint8]], grey: NDArray[np.uint8
 
 
 def _clusters(cells: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """Boxes (left, top, right, bottom), in cells, of cells near to each other that are wide enough for a word."""
+    """Boxes (left, top, right, bottom), in cells, of cells near to each other that are long enough for a word."""
     open_boxes: list[list[int]] = []
     done: list[list[int]] = []
     for row in np.flatnonzero(cells.any(axis=1)).tolist():
@@ -362,7 +362,7 @@ def _clusters(cells: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
                      max([right, *(b[2] for b in touching)]), row]  # fmt: skip
             open_boxes = [box for box in open_boxes if all(box is not other for other in touching)] + [whole]
     found = done + open_boxes
-    return [(a, b, c + 1, d + 1) for a, b, c, d in found if c - a + 1 >= _MIN_CELLS]
+    return [(a, b, c + 1, d + 1) for a, b, c, d in found if max(c - a, d - b) + 1 >= _MIN_CELLS]
 
 
 def _images(lines: Sequence[Line], objects: PageObjects, size: Size) -> TextTrust:
