@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,12 @@ from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import PdfiumDocument
 from inkgate.documents.pdf.wire import Call, Op
 from inkgate.page import TextLayer
-from support.garbled_pdfs import Garbling, garbled_pdfs, sound_pdfs
+from support.embedded_fonts import embed
+from support.garbled_pdfs import FONTS, Garbling, font_file, garbled_pdfs, sound_pdfs
+from support.pdf_writer import PdfWriter
 
 BULLETS = "•■◦●"
+TEXT = "The office is open on all working days. Reference 47 of the office " + string.printable.strip()
 
 
 def layer_of(data: bytes) -> TextLayer:
@@ -41,6 +46,40 @@ def test_no_line_is_doubted_where_fonts_map_rightly() -> None:
         if layer.doubtful or layer.unread or {line.text for line in layer.lines} != set(made.printed):
             doubted[made.name] = [line.text for line in (*layer.lines, *layer.doubtful)]
     assert doubted == {}
+
+
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_digits_are_compared_on_turned_pages_and_no_right_line_is_doubted(turn: int) -> None:
+    trusted, doubted = {}, {}
+    for made in garbled_pdfs(Garbling.DIGITS):
+        layer = layer_of(turned(made.data, turn))
+        if wrong := [line.text for line in layer.lines if line.text not in made.printed]:
+            trusted[made.name] = wrong
+    for made in sound_pdfs():
+        if (layer := layer_of(turned(made.data, turn))).doubtful or layer.unread:
+            doubted[made.name] = [line.text for line in layer.doubtful]
+    assert (trusted, doubted) == ({}, {})
+
+
+def turned(data: bytes, by: int) -> bytes:
+    return data.replace(b"/Rotate 0 ", b"/Rotate %d" % by if by > 99 else b"/Rotate %d " % by)
+
+
+def test_a_character_without_a_map_is_no_space_whatever_its_number() -> None:
+    """Of fonts without a map, pdfium takes the glyphs' numbers for characters: 9, 10, 13 and 32 are then blanks."""
+    trusted = []
+    for name in FONTS:
+        writer = PdfWriter()
+        numbers = embed(writer, font_file(name), TEXT).glyphs
+        for char in (char for char, number in numbers.items() if number in {9, 10, 13, 32} and char != " "):
+            writer = PdfWriter()
+            font = embed(writer, font_file(name), TEXT + char, {char: None})
+            text = f"Reference 4{char}7 of the office"
+            page = font.text_at(70, 700, "The office is open on all working days") + font.text_at(70, 660, text)
+            writer.add_page(page, (595, 842), fonts=(font.number,))
+            if [line.text for line in layer_of(writer.build()).lines if "Reference" in line.text]:
+                trusted.append((name, char))
+    assert trusted == []
 
 
 def _alike(line: str) -> str:

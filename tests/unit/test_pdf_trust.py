@@ -1,5 +1,6 @@
 import random
 import string
+import unicodedata
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,7 +19,7 @@ from inkgate.documents.pdf.trust import (
     outlined_letters,
 )
 from inkgate.documents.pdf.visibility import PageInk
-from inkgate.documents.pdf.written import looks_written
+from inkgate.documents.pdf.written import garbled_script, looks_written
 from inkgate.page import TextLayer
 from inkgate.types import Box, Size
 from support.pdf_writer import LOREM
@@ -38,6 +39,22 @@ SENTENCES = {
     "ja": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。",
     "ko": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.",
 }
+
+OTHER = {
+    "ru": "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и "
+    "должны поступать в отношении друг друга в духе братства",
+    "uk": "Всі люди народжуються вільними і рівними у своїй гідності та правах. Вони наділені розумом і совістю і "
+    "повинні діяти у відношенні один до одного в дусі братерства",
+    "bg": "Всички хора се раждат свободни и равни по достойнство и права. Те са надарени с разум и съвест и следва "
+    "да се отнасят помежду си в дух на братство",
+    "sr": "Сва људска бића рађају се слободна и једнака у достојанству и правима. Она су обдарена разумом и свешћу и "
+    "треба једни према другима да поступају у духу братства",
+    "mn": "Хүн бүр төрж мэндлэхэд эрх чөлөөтэй, адилхан нэр төртэй, ижил эрхтэй байдаг. Оюун ухаан, нандин чанар "
+    "заяасан хүн гэгч өөр хоорондоо ахан дүүгийн үзэл санаагаар харьцах учиртай",
+    "el": "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με "
+    "λογική και συνείδηση, και οφείλουν να συμπεριφέρονται μεταξύ τους με πνεύμα αδελφοσύνης",
+}
+"""The first article of the declaration of human rights."""
 
 
 def typed(text: str, x: float = 100, y: float = 100, size: float = 20) -> list[Glyph]:
@@ -162,6 +179,28 @@ def test_other_scripts_read_as_latin_do_not_look_written() -> None:
     assert not looks_written(mojibake)
 
 
+def test_shifted_or_shuffled_letters_of_cyrillic_and_greek_are_named_and_no_language_is() -> None:
+    missed, wrong = [], []
+    for name, language, first, count in (("Cyrillic", "ru", 0x430, 32), ("Greek", "el", 0x3B1, 25)):
+        letters = [chr(first + number) for number in range(count)]
+        text = unaccented(OTHER[language].casefold())
+        wrong += [language] if garbled_script(OTHER[language]) else []
+        tables = [dict(zip(letters, letters[by:] + letters[:by], strict=True)) for by in (1, 2, 7, 9)]
+        missed += [(name, by) for by, table in enumerate(tables) if garbled_script(map_of(table, text)) != name]
+    wrong += [language for language, text in (SENTENCES | OTHER).items() if garbled_script(text * 2)]
+    assert (missed, wrong) == ([], [])
+
+
+def unaccented(text: str) -> str:
+    return "".join(
+        unicodedata.normalize("NFD", char)[0] if char > "\u0370" and char < "\u0400" else char for char in text
+    )
+
+
+def map_of(table: dict[str, str], text: str) -> str:
+    return "".join(table.get(char, char) for char in text)
+
+
 def test_characters_at_random_do_not_look_like_chinese() -> None:
     chance = random.Random(5)
     assert not looks_written([chr(chance.randint(0x4E00, 0x9FA5)) for _ in range(60)])
@@ -217,6 +256,21 @@ def test_other_writing_on_the_page_is_looked_at_and_rules_are_not() -> None:
     assert right >= 496
     assert bottom >= 760
     assert other_writing(bare, 1.0, [(90, 690, 510, 790)]) == []
+
+
+def test_every_one_of_many_small_pictures_is_looked_at_and_upright_strips_are() -> None:
+    chance = np.random.default_rng(6)
+    bare = BLANK.copy()
+    boxes = [(60 + 240 * (at % 4), 40 + 80 * (at // 4), 160, 20) for at in range(40)] + [(960, 100, 16, 200)]
+    for left, top, width, height in boxes:
+        bare[top : top + height, left : left + width] = np.where(chance.random((height, width)) < 0.3, 0, 255)
+    found = other_writing(bare, 1.0, [])
+    lost = [
+        box for box in boxes
+        if not any(a <= box[0] + 8 and b <= box[1] + 8 and c >= box[0] + box[2] - 8 and d >= box[1] + box[3] - 8
+                   for a, b, c, d in found)
+    ]  # fmt: skip
+    assert lost == []
 
 
 def test_outlines_are_letters_only_in_rows_of_different_shapes() -> None:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inkgate.documents.pdf.characters import PageCharacters, page_characters
+from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.geometry import fit_page, page_transform
 from inkgate.documents.pdf.objects import page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument
+from inkgate.documents.pdf.wire import Call, Op
+from inkgate.types import Line
 from support.pdf_writer import PdfWriter, font_names, image_at, text_at
 
 WIDTH, HEIGHT = 420.0, 560.0
@@ -37,6 +40,16 @@ def read(data: bytes, dpi: float = 200) -> PageCharacters:
             scale = fit_page(page.width, page.height, dpi, 10_000)
             to_pixels = page_transform(page.box, page.rotation, scale.size)
             return page_characters(page, page_objects(page, to_pixels), to_pixels, scale.size)
+    finally:
+        document.close()
+
+
+def answered(data: bytes) -> tuple[Line, ...]:
+    """The lines of the text layer that count."""
+    document = PdfiumDocument(np.frombuffer(data, np.uint8))
+    try:
+        layer = examine(document, Call(Op.PAGE, 0, index=0, dpi=200.0, max_side=6000, text="auto")).layer
+        return layer.lines if layer else ()
     finally:
         document.close()
 
@@ -237,6 +250,18 @@ def replaced_by_almost_the_same(spot: Spot) -> bytes:
     return fill(spot.colour) + spot.text() + rectangle(spot.box, ground) + fill(BLACK) + spot.text(NEW_PRICE)
 
 
+def note_for_paper_only(spot: Spot) -> bytes:
+    x, y, width, height = spot.box
+    looks = spot.writer.add_form(
+        text_at(2, 0.3 * spot.size, spot.secret, spot.size, font=spot.font), (0, 0, width, height), own_font(spot)
+    )
+    kind = spot.chance.choice([b"Stamp", b"FreeText"])
+    note = spot.writer.add(b"<< /Type /Annot /Subtype /%s /F %d /Rect [%g %g %g %g] /AP << /N %d 0 R >> >>"
+                           % (kind, spot.chance.choice([32, 36]), x, y, x + width, y + height, looks))  # fmt: skip
+    spot.entries = b"/Annots [%d 0 R]" % note
+    return b""
+
+
 HIDDEN: dict[Callable[[Spot], bytes], str] = {
     layer_that_is_off: "",
     form_in_a_layer_that_is_off: "",
@@ -251,6 +276,7 @@ HIDDEN: dict[Callable[[Spot], bytes], str] = {
     off_the_page: "",
     unpainted: "",
     all_but_a_sliver: "",
+    note_for_paper_only: "",
     under_other_text_in_white: "shown WORDS here",
     replaced: "NEW 80.00",
     replaced_by_almost_the_same: "1,984.50 EUR",
@@ -353,6 +379,15 @@ def beside_a_black_box(spot: Spot) -> bytes:
     )
 
 
+def under_a_note_for_paper_only(spot: Spot) -> bytes:
+    covered_by_an_annotation(spot)
+    number = int(spot.entries.split(b"[")[1].split()[0])
+    stamp = spot.writer.add(b"<< /Type /Annot /Subtype /Stamp /F 32 /Rect [0 0 9 9] >>")
+    spot.writer.objects[number - 1] = spot.writer.objects[number - 1].replace(b"/F 4", b"/F 32")
+    spot.entries = b"/Annots [%d 0 R %d 0 R]" % (number, stamp)
+    return fill(spot.colour) + spot.text()
+
+
 VISIBLE: tuple[Callable[[Spot], bytes], ...] = (
     pale,
     large_and_very_pale,
@@ -368,6 +403,7 @@ VISIBLE: tuple[Callable[[Spot], bytes], ...] = (
     under_a_watermark,
     in_a_tight_column,
     beside_a_black_box,
+    under_a_note_for_paper_only,
 )
 """Ways to draw text that people can see."""
 
@@ -384,6 +420,24 @@ def test_text_that_people_can_not_see_is_not_visible_and_its_neighbours_are() ->
             expected = sorted(packed("Above it below it. No" + instead))
             if sorted(letters(found, visible=True)) != expected or not found.compared:
                 wrong.append((hide.__name__, number, spot.secret, spot.size, letters(found, visible=True)))
+    assert not wrong
+
+
+def test_a_digit_that_replaces_another_is_read_in_its_place() -> None:
+    """White on the old digit and the new one on it, as a layer of its own: "1,399.00" and not "1, 99.00" and "3"."""
+    wrong = []
+    courier = 2 + FONTS.index("Courier")
+    for number, spot in enumerate(spots("one digit")):
+        printed, at = "Total 1,999.00 EUR", spot.chance.choice([6, 8, 9, 10, 12, 13])
+        spot.size, spot.font, spot.x, spot.colour = spot.chance.choice((8.0, 10.5, 12.0, 16.0)), courier, 60, BLACK
+        x, width = spot.x + 0.6 * spot.size * at, 0.6 * spot.size
+        cover = rectangle((x + 0.02 * spot.size, spot.y - 0.2 * spot.size, width, spot.size), WHITE)
+        shift = spot.chance.uniform(-0.05, 0.05) * spot.size
+        new = text_at(x + shift, spot.y + shift, "3", spot.size, font=courier)
+        data = spot.build(fill(BLACK) + spot.text(printed) + cover + fill(BLACK) + new)
+        lines = [line.text for line in answered(data)]
+        if f"No {printed[:at]}3{printed[at + 1 :]}" not in lines and f"{printed[:at]}3{printed[at + 1 :]}" not in lines:
+            wrong.append((number, at, lines))
     assert not wrong
 
 

@@ -73,6 +73,7 @@ _get_unicode = _quick(pdfium.FPDFText_GetUnicode, ctypes.c_uint)
 _get_object = _quick(pdfium.FPDFText_GetTextObject, ctypes.c_void_p)
 _get_box = _quick(pdfium.FPDFText_GetCharBox, ctypes.c_int, 4)
 _get_origin = _quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, 2)
+_is_unmapped = _quick(pdfium.FPDFText_HasUnicodeMapError, ctypes.c_int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,10 @@ def _read(text: Handle, count: int, to_pixels: Transform) -> _Characters:
     maps: dict[tuple[int, int], bool] = {}
     owner = 0
     for i in range(count):
-        codes[i] = code = _get_unicode(page, i)
+        code = _get_unicode(page, i)
+        if code in _BLANKS and _is_unmapped(page, i) == 1:  # the number of a glyph that happens to be that of a space
+            code = 0
+        codes[i] = code
         if code not in _BLANKS:
             where = _get_object(page, i) or 0
             if where not in known:

@@ -19,9 +19,11 @@ from inkgate.documents.pdf.missing_fonts import font_names, font_notes, has_unem
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.remarks import page_remarks
+from inkgate.documents.pdf.replaced import without_hidden
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
+from inkgate.documents.pdf.written import garbled_script
 from inkgate.page import TextLayer
 from inkgate.types import Line, ReviewNote, ReviewReason, Size
 
@@ -88,13 +90,15 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     missing = font_names(found.undrawn)
     if has_unembedded(handle for handle, _ in objects.texts.values()):
         missing = missing_fonts(found.glyphs) | missing
-    visible = [glyph for glyph in found.glyphs if glyph.visible]
+    visible = without_hidden(found.glyphs)
     doubts = FontDoubts.of(visible, None if found.ink is None else partial(_grey, page, size, to_pixels))
     judged = judge(visible, doubts, objects, size, found.ink)
     notes = font_notes(missing)
     if judged.layer is not None:
         notes = cut_lines(found.glyphs, size) + (notes if found.undrawn else ())
         notes += () if found.compared else (ReviewNote(ReviewReason.DOUBTFUL_LAYER, NOT_COMPARED),)
+        script = garbled_script(glyph.text for glyph in visible)
+        notes += (ReviewNote(ReviewReason.DOUBTFUL_LAYER, script),) if script else ()
     hidden = () if judged.verdict is TextTrust.SCAN else _hidden(found.glyphs)
     return _with_findings(judged, hidden, notes), judged.verdict.value
 

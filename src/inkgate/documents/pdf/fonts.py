@@ -32,6 +32,8 @@ _SAMPLES = 2
 """Shapes of each character of a font that are looked at."""
 _MIN_SHAPE_PX = 7.0
 """Height of capitals in the rendered page, in pixels, from which their shapes can be told apart."""
+_ALONG = 0.999
+"""Least part of a text's direction that is along the page's sides."""
 _CAPITAL = 0.7
 """Height of capitals and digits in ems."""
 _DINGBATS = frozenset("§¨Øüà")
@@ -122,7 +124,9 @@ def _is_prose(visible: Sequence[Glyph]) -> bool:
 
 def _is_sampled(glyph: Glyph) -> bool:
     char = glyph.text
-    return ("0" <= char <= "9" or "A" <= char <= "Z" or "a" <= char <= "z") and glyph.ux > 0.999
+    return ("0" <= char <= "9" or "A" <= char <= "Z" or "a" <= char <= "z") and max(
+        abs(glyph.ux), abs(glyph.uy)
+    ) > _ALONG
 
 
 def _shapes(glyphs: Sequence[Glyph], page: GreyPage) -> list[Shape]:
@@ -138,9 +142,20 @@ def _shapes(glyphs: Sequence[Glyph], page: GreyPage) -> list[Shape]:
         right, bottom = ceil(glyph.right * page.scale) + 1, ceil(glyph.bottom * page.scale) + 1
         if 0 <= left < right <= width and 0 <= top < bottom <= height:
             seen[char] += 1
-            above, below = (glyph.y - glyph.top) / size, (glyph.y - glyph.bottom) / size
-            found.append(Shape(char, page.grey[top:bottom, left:right], above, below))
+            turns, above, below = _upright(glyph)
+            found.append(Shape(char, np.rot90(page.grey[top:bottom, left:right], turns), above / size, below / size))
     return found
+
+
+def _upright(glyph: Glyph) -> tuple[int, float, float]:
+    """By how many quarter turns to the left its picture is upright, and its top and bottom over its baseline."""
+    if glyph.ux > _ALONG:
+        return 0, glyph.y - glyph.top, glyph.y - glyph.bottom
+    if glyph.ux < -_ALONG:
+        return 2, glyph.bottom - glyph.y, glyph.top - glyph.y
+    if glyph.uy > 0:  # downwards
+        return 1, glyph.right - glyph.x, glyph.left - glyph.x
+    return 3, glyph.x - glyph.left, glyph.x - glyph.right
 
 
 def _stand_alone(own: Sequence[Glyph], visible: Sequence[Glyph]) -> bool:

@@ -214,15 +214,20 @@ class PdfiumPage:
         page to see it. Returns False if there are none (links and highlights show no text).
         """
         kinds = {pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
-        for number in range(pdfium.FPDFPage_GetAnnotCount(self.handle)):
-            annotation = pdfium.FPDFPage_GetAnnot(self.handle, number)
-            if not annotation:
-                continue
-            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-            pdfium.FPDFPage_CloseAnnot(annotation)
-            if kind in kinds:
-                return bool(pdfium.FPDFPage_Flatten(self.handle, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS)
-        return False
+        handle = self.handle
+        annotations = [pdfium.FPDFPage_GetAnnot(handle, at) for at in range(pdfium.FPDFPage_GetAnnotCount(handle))]
+        annotations = [annotation for annotation in annotations if annotation]
+        try:
+            if not any(pdfium.FPDFAnnot_GetSubtype(annotation) in kinds for annotation in annotations):
+                return False
+            for annotation in annotations:
+                flags = pdfium.FPDFAnnot_GetFlags(annotation)
+                if flags & pdfium.FPDF_ANNOT_FLAG_NOVIEW:  # for paper only; pdfium would flatten it, too
+                    pdfium.FPDFAnnot_SetFlags(annotation, flags | pdfium.FPDF_ANNOT_FLAG_HIDDEN)
+        finally:
+            for annotation in annotations:
+                pdfium.FPDFPage_CloseAnnot(annotation)
+        return bool(pdfium.FPDFPage_Flatten(handle, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS)
 
     def render(self, into: RgbArray) -> None:
         """Draws the whole page on white into `into`: RGB (H, W, 3) uint8, contiguous.
