@@ -6,7 +6,7 @@ import pytest
 
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import PageEvidence, Region
-from inkgate.layout.markdown import page_markdown
+from inkgate.layout.markdown import left_out_blocks, page_markdown
 from inkgate.layout.whole_document import finished, finished_pages
 from inkgate.types import Block, BlockType, DocumentResult, LeftOut, LeftOutReason, Line, PageResult
 from support.layouts import PAGE, column, line, prose, region
@@ -129,6 +129,13 @@ def test_blocks_without_lines_are_judged_alike() -> None:
     assert done[0].left_out == (LeftOut("Annual report", LeftOutReason.RUNNING_HEADER, ()),)
     assert (done[0].blocks or ())[0].level is None
     assert finished_pages(done) == done
+
+
+def test_invisible_text_leaves_out_no_header_that_says_the_same() -> None:
+    head = Block(BlockType.HEADER, (100, 40, 500, 80), (), "Annual report", "Annual report")
+    hidden = LeftOut("Annual report", LeftOutReason.INVISIBLE, (), (0.0, 0.0, 9.0, 9.0))
+    assert left_out_blocks([head], [hidden]) == set()
+    assert left_out_blocks([head], [replace(hidden, reason=LeftOutReason.RUNNING_HEADER)]) == {0}
 
 
 def test_markdown_that_a_model_wrote_as_a_whole_stays() -> None:

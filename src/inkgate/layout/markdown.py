@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from inkgate.layout.escape import HARD_BREAK, at_beginning, escape
 from inkgate.layout.hyphenation import HYPHENS, NO_WORDS, Vocabulary, join_lines
 from inkgate.layout.paragraphs import Paragraph, joined_rows, row_text
-from inkgate.types import Block, BlockType, LeftOut
+from inkgate.types import Block, BlockType, LeftOut, LeftOutReason
 
 _ESCAPED = r"\\\g<0>"
 _CLOSING = re.compile(r"(?:(?<=\s)|^)#+$")
@@ -57,7 +57,7 @@ def left_out_blocks(blocks: Sequence[Block], left_out: Sequence[LeftOut]) -> set
     are headers and footers only.
     """
     lines = {line for part in left_out for line in part.lines}
-    texts = Counter(part.text for part in left_out if not part.lines)
+    texts = Counter(part.text for part in left_out if not part.lines and part.reason is not LeftOutReason.INVISIBLE)
     hidden: set[int] = set()
     for i, block in enumerate(blocks):
         if block.lines:

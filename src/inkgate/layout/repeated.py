@@ -189,7 +189,7 @@ def _edge_blocks(number: int, page: PageResult) -> Iterator[EdgeBlock]:
     """Short blocks at the page's edges with no other text between them and the edge."""
     blocks = page.blocks or ()
     hidden = {line for part in page.left_out for line in part.lines}
-    texts = {part.text for part in page.left_out if not part.lines}
+    texts = {part.text for part in page.left_out if not part.lines and part.reason is not LeftOutReason.INVISIBLE}
     shown = [
         i
         for i, block in enumerate(blocks)
