@@ -16,6 +16,7 @@ _REACH = 0.25
 _AHEAD = 1.2
 """Ems between two characters from which they are not of one text."""
 _LEVEL = 0.999
+"""Least part of a text's direction that is along the page's sides."""
 
 _Part = tuple[int, int]
 """The first of some successive characters, and the first after them."""
@@ -25,7 +26,7 @@ def without_hidden(glyphs: Sequence[Glyph]) -> list[Glyph]:
     """The visible characters in file order, but those that replace invisible ones of a line in their place."""
     if all(glyph.visible for glyph in glyphs):
         return list(glyphs)
-    hidden = [part for part in _parts(glyphs, visible=False) if glyphs[part[0]].ux > _LEVEL][: MAX_HIDDEN + 1]
+    hidden = [part for part in _parts(glyphs, visible=False) if _is_level(glyphs[part[0]])][: MAX_HIDDEN + 1]
     if len(hidden) > MAX_HIDDEN:
         return [glyph for glyph in glyphs if glyph.visible]
     moved: dict[int, list[Glyph]] = {}
@@ -43,6 +44,10 @@ def without_hidden(glyphs: Sequence[Glyph]) -> list[Glyph]:
         if glyph.visible and number not in taken:
             found.append(glyph)
     return found
+
+
+def _is_level(glyph: Glyph) -> bool:
+    return max(abs(glyph.ux), abs(glyph.uy)) > _LEVEL
 
 
 def _parts(glyphs: Sequence[Glyph], *, visible: bool) -> Iterator[_Part]:
@@ -63,23 +68,34 @@ def _parts(glyphs: Sequence[Glyph], *, visible: bool) -> Iterator[_Part]:
         yield start, end
 
 
+def _span(glyph: Glyph) -> tuple[float, float, float]:
+    """Where it starts and ends along its line, and its baseline."""
+    one, other = glyph.left * glyph.ux + glyph.top * glyph.uy, glyph.right * glyph.ux + glyph.bottom * glyph.uy
+    return min(one, other), max(one, other), glyph.y * glyph.ux - glyph.x * glyph.uy
+
+
 def _continues(before: Glyph, glyph: Glyph) -> bool:
     """Whether a character stands where one is expected after another: blanks in between say little."""
-    return before.left - _REACH * glyph.size <= glyph.left <= before.right + _AHEAD * glyph.size
+    start, end, _ = _span(before)
+    return start - _REACH * glyph.size <= _span(glyph)[0] <= end + _AHEAD * glyph.size
 
 
 def _fits(glyphs: Sequence[Glyph], place: _Part, part: _Part) -> bool:
     """Whether the visible `part` is where the hidden characters of `place` are, and between their neighbours."""
-    first, last, old = glyphs[part[0]], glyphs[part[1] - 1], glyphs[place[0]]
+    old, first = glyphs[place[0]], glyphs[part[0]]
+    if (old.ux, old.uy) != (first.ux, first.uy):
+        return False
     reach = _REACH * old.size
-    if abs(first.y - old.y) > reach or first.ux <= _LEVEL or first.left >= glyphs[place[1] - 1].right:
+    start, _, base = _span(old)
+    own_start, _, own_base = _span(first)
+    own_end = _span(glyphs[part[1] - 1])[1]
+    if abs(own_base - base) > reach or own_start >= _span(glyphs[place[1] - 1])[1] or own_end <= start:
         return False
     before, after = _beside(glyphs, place[0] - 1, -1), _beside(glyphs, place[1], 1)
     if before is None and after is None:
         return False
-    starts = before is None or first.left >= before.right - reach
-    ends = after is None or last.right <= after.left + reach
-    return starts and ends and last.right > old.left
+    starts = before is None or own_start >= _span(before)[1] - reach
+    return starts and (after is None or own_end <= _span(after)[0] + reach)
 
 
 def _beside(glyphs: Sequence[Glyph], number: int, step: int) -> Glyph | None:
