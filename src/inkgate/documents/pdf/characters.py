@@ -38,6 +38,8 @@ _BLANKS = _NEW_LINES | _SPACES
 _STROKED_MODES = {pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE, pdfium.FPDF_TEXTRENDERMODE_FILL_STROKE_CLIP}
 """Outlines drawn over filled letters: how word processors make a font bold that has no bold cut."""
 _NAME_BYTES = 256
+_LIGATURE = 3
+"""Characters of the longest ligature."""
 _BOLD_WEIGHT = 600
 """Semi-bold, in the scale of OpenType's usWeightClass and of CSS."""
 _ITALIC, _FORCE_BOLD = 1 << 6, 1 << 18
@@ -88,6 +90,7 @@ class _Style:
     bold: bool = False
     italic: bool = False
     font: int = 0
+    said: int = 0
 
 
 @dataclass(slots=True)
@@ -112,7 +115,7 @@ class _Characters:
         chars = {code: _char(code) for code in set(self.codes)}
         return [
             Glyph(chars[code], left, top, right, bottom, x, y, style.ux, style.uy, style.size, visible, mapped,
-                  style.bold, style.italic, style.font)
+                  style.bold, style.italic, style.font, style.said)
             if code not in _BLANKS
             else Glyph("\n" if code in _NEW_LINES else " ", 0, 0, 0, 0, 0, 0, style.ux, style.uy, style.size)
             for code, style, (left, top, right, bottom, x, y), visible, mapped in zip(
@@ -386,7 +389,17 @@ def _style(text: Handle, index: int, to_pixels: Transform) -> _Style:
     bold, italic = _weight_and_slant(text, index)
     bold = bold or mode in _STROKED_MODES
     em = min(height, length * points)
-    return _Style(ux / length, uy / length, height, em, mode not in _INVISIBLE_MODES, bold, italic, font)
+    return _Style(ux / length, uy / length, height, em, mode not in _INVISIBLE_MODES, bold, italic, font, _said(owner))
+
+
+def _said(owner: Handle) -> int:
+    """The text object's address if the file says its text, and that is longer than a ligature's; else 0."""
+    for at in range(pdfium.FPDFPageObj_CountMarks(owner) if owner else 0):
+        length = ctypes.c_ulong()
+        mark = pdfium.FPDFPageObj_GetMark(owner, at)
+        if pdfium.FPDFPageObjMark_GetParamStringValue(mark, b"ActualText", None, 0, length):
+            return address(owner) if length.value >= 2 * (_LIGATURE + 2) else 0
+    return 0
 
 
 def _weight_and_slant(text: Handle, index: int) -> tuple[bool, bool]:

@@ -71,21 +71,21 @@ class FontDoubts:
         """The doubts about a page's `visible` characters. `render`: the page, at 150 dpi or so; None: without it, only
         the language tells.
         """
-        fonts: dict[int, list[Glyph]] = {}
+        fonts: dict[tuple[int, int], list[Glyph]] = {}
         for glyph in visible:
             if not glyph.text.isspace():
-                fonts.setdefault(glyph.font, []).append(glyph)
+                fonts.setdefault((glyph.font, glyph.said), []).append(glyph)
         is_prose = _is_prose(visible)
         page = render() if render is not None and any(map(_is_sampled, visible)) else None
         whole: list[Glyph] = []
         digits: list[Glyph] = []
         guessed: set[int] = set()
         bullets: set[int] = set()
-        for font, own in fonts.items():
+        for (font, said), own in fonts.items():
             doubted, known = _doubted(own, page)
             letters = sum(char.isalpha() for char in known)
             wrong = sum(char.isalpha() for char in doubted)
-            if _are_bullets(own, doubted, known) and _stand_alone(own, visible):
+            if not said and _are_bullets(own, doubted, known) and _stand_alone(own, visible):
                 bullets.add(font)
                 continue
             unmapped = [glyph for glyph in own if not glyph.mapped]
