@@ -26,6 +26,7 @@ _ALIKE = 0.8
 maps of characters give less than 0.4, readings of legible print more than 0.9."""
 MIN_UNSURE = 0.9
 """Confidence of a reading that counts where there may be no text."""
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 BoolArray = NDArray[np.bool_]
 
 
@@ -80,7 +81,7 @@ def agree(layer: str, read: str, suspects: str = "") -> bool:
     `suspects`: letters of the layer in whose place nothing else may have been read.
     """
     ours, theirs = _folded(layer), _folded(read)
-    if re.sub(r"\D", "", ours) != re.sub(r"\D", "", theirs):
+    if _numbers(layer) != _numbers(read):
         return False
     if ours == theirs:
         return True
@@ -89,6 +90,11 @@ def agree(layer: str, read: str, suspects: str = "") -> bool:
         char for kind, start, end, _, _ in compared.get_opcodes() if kind != "equal" for char in ours[start:end]
     }
     return compared.ratio() >= _ALIKE and not differing & set(_folded(suspects))
+
+
+def _numbers(text: str) -> str:
+    """All digits of a text, with the points and commas between them."""
+    return "".join(_NUMBER.findall(unicodedata.normalize("NFKC", text)))
 
 
 def _folded(text: str) -> str:
