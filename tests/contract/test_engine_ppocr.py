@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from inkgate.caller import NO_CALLER, Priority
 from inkgate.coordinates import as_sent
@@ -177,6 +179,30 @@ async def test_no_lone_character_is_silently_another(engine: PpOcr) -> None:
             wrong += [(name, printed, line.text)] if line.text != printed and line.confidence >= 0.9 else []
         assert len(lines) > 0.8 * len(CHARACTERS)
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "script"),
+    [
+        (["Все люди рождаются свободными", "и равными в своем достоинстве", "Они наделены разумом"], "Cyrillic"),
+        (["כל בני אדם נולדו בני חורין", "ושווים בערכם ובזכויותיהם", "כולם חוננו בתבונה"], "Hebrew"),
+        (TEXT, None),
+    ],
+)
+async def test_a_page_in_a_script_that_is_not_read_is_flagged_by_name(
+    engine: PpOcr, texts: list[str], script: str | None
+) -> None:
+    result = await engine.read(ArrayPage(drawn(texts, (640, 220), font=faces(28)["DejaVuSans"])), Task(), NO_CALLER)
+
+    named = [note.detail for note in result.review_notes if note.reason is ReviewReason.SCRIPT_UNSUPPORTED]
+    assert named == ([script] if script else [])
+
+
+async def test_a_chinese_page_is_not_flagged(engine: PpOcr) -> None:
+    picture = Image.open(Path(__file__).parent.parent / "data" / "specimens" / "cn_id_front.jpg").convert("RGB")
+    result = await engine.read(ArrayPage(np.asarray(picture)), Task(), NO_CALLER)
+
+    assert ReviewReason.SCRIPT_UNSUPPORTED not in result.review
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 900), (12_000, 12), (12, 12_000)])

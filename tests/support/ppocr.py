@@ -41,11 +41,16 @@ class ArrayPage:
         return Pixels(np.ascontiguousarray(self.rgb[::step, ::step]), float(step))
 
 
-def drawn(lines: Sequence[str], size: tuple[int, int] = (640, 360), font_px: int = 28) -> RgbArray:
+def drawn(
+    lines: Sequence[str],
+    size: tuple[int, int] = (640, 360),
+    font_px: int = 28,
+    font: ImageFont.FreeTypeFont | ImageFont.ImageFont | None = None,
+) -> RgbArray:
     """A white page (H, W, 3) with `lines` in black, one below the other, from (30, 20) on."""
     image = Image.new("RGB", size, "white")
     canvas = ImageDraw.Draw(image)
-    font = ImageFont.load_default(font_px)
+    font = font or ImageFont.load_default(font_px)
     for row, line in enumerate(lines):
         canvas.text((30, 20 + row * font_px * 1.8), line, fill="black", font=font)
     return np.asarray(image, np.uint8)

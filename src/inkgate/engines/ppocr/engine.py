@@ -26,6 +26,7 @@ from inkgate.engines.ppocr.detection import (
 from inkgate.engines.ppocr.lines import LineCrop, is_short
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.recognition import RecognizedText
+from inkgate.engines.ppocr.scripts import script_notes
 from inkgate.engines.ppocr.worker import models_of
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
@@ -101,10 +102,10 @@ class PageRead:
         return replace(result, blocks=(*(result.blocks or ()), *found), timings_ms=timings)
 
     async def _unread(self, view: _RotatedImage, scale: float, lines: Sequence[Line]) -> tuple[ReviewNote, ...]:
-        """Notes of writing that is in none of the legible lines, and of lines that may be no text."""
-        if view.explained and len(lines) == len(view.quads) and not is_little(lines):
-            return ()
-        return await self.threads.run(ink_notes, view.rgb, scale, lines)
+        """Notes of writing that is in none of the legible lines, of lines that may be no text, and of other scripts."""
+        sure = view.explained and len(lines) == len(view.quads) and not is_little(lines)
+        notes = () if sure else await self.threads.run(ink_notes, view.rgb, scale, lines)
+        return (*notes, *await self.threads.run(script_notes, view.rgb, scale, view.quads, lines, notes))
 
     async def _find(self, rgb: RgbArray) -> _RotatedImage:
         """The page, rotated upright if that is certain, and its boxes."""
