@@ -21,7 +21,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.structure.fit_confidence import OF_CONFIDENCE, ReadDocument, read_documents
+from benchmarks.structure.fit_confidence import ReadDocument, flags_of_others, read_documents
 from benchmarks.structure.halves import Half
 from inkgate.bench.accuracy.calibration import (
     LEAST_WORDS_RIGHT,
@@ -76,9 +76,7 @@ Points = list[tuple[float, bool]]
 
 def again(page: PageResult) -> PageResult:
     """The page, judged by the models in use; flags of others are kept."""
-    noted = {note.reason for note in page.review_notes}
-    kept = tuple(reason for reason in page.review if reason not in OF_CONFIDENCE or reason in noted)
-    return judged(replace(page, review=kept))
+    return judged(replace(page, review=flags_of_others(page)))
 
 
 def verdicts(documents: Sequence[ReadDocument], *, published: bool) -> list[PageVerdict]:

@@ -87,6 +87,7 @@ def test_measures_of_text_grow_with_doubt() -> None:
         "unsure": [replace(each, confidence=0.9) for each in plain],
         "small": [line(each.text, 100, 100 + 12 * row, height=10) for row, each in enumerate(plain)],
         "odd": column(["xqzv wvkt bjqpx zzkqw"] * 5, 100, 100),
+        "codes": column(["serial A4B7 of TNFRSF12A"] * 5, 100, 100),
         "bend": [turned([each], 3 * (number % 5))[0] for number, each in enumerate(plain)],
     }
     assert [name for name, lines in worse.items() if text_measures(lines)[name] <= best[name]] == []

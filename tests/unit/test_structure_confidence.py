@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.structure.fit_confidence import Sample, fit, probability, threshold
+from benchmarks.structure.fit_confidence import Sample, fit, flags_of_others, probability, threshold
 from benchmarks.structure.judge_confidence import PageVerdict, bins, curve_table, promise_table, wilson
+from inkgate.types import PageResult, ReviewNote, ReviewReason
 
 
 @given(st.integers(0, 300), st.integers(1, 300))
@@ -65,7 +66,15 @@ def test_a_fit_is_monotone_and_a_threshold_leaves_right_pages_only() -> None:
     assert left[False] <= 2
 
 
-def test_pages_that_are_flagged_anyway_don_t_move_the_threshold() -> None:
-    samples = [Sample(str(n), {"doubt": 0.0}, right=True) for n in range(10)]
-    flagged = Sample("wrong", {"doubt": 0.0}, right=False, flagged=True)
-    assert threshold([*samples, flagged], [0.6] * 11) == 0.5
+def test_without_a_good_threshold_the_best_that_leaves_half_of_the_right_pages_is_taken() -> None:
+    samples = [Sample(str(n), {"doubt": 0.0}, right=n % 5 > 0) for n in range(20)]
+    assert threshold(samples, [0.6] * 20) == 0.5
+    better = [0.9 if sample.right and int(sample.document) < 14 else 0.6 for sample in samples]
+    assert threshold(samples, better) == 0.61
+
+
+def test_flags_of_others_are_kept_when_a_page_is_judged_again() -> None:
+    note = ReviewNote(ReviewReason.UNCERTAIN_TEXT, "it may be a mark, not text")
+    own = (ReviewReason.UNCERTAIN_TEXT, ReviewReason.UNCERTAIN_ORDER, ReviewReason.INK_WITHOUT_TEXT)
+    assert flags_of_others(PageResult(0, review=own)) == (ReviewReason.INK_WITHOUT_TEXT,)
+    assert flags_of_others(PageResult(0, review=own, review_notes=(note,))) == (own[0], own[2])

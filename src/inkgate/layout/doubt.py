@@ -45,6 +45,7 @@ def text_measures(lines: Sequence[Line]) -> Measures:
         to 4.
     small: halvings of CLEAR_HEIGHT to the median height of the lines, at least 0.
     odd: share of characters in words that don't look like words, in [0, 1].
+    codes: share of characters in words of letters and digits, such as TNFRSF12A: their neighbours don't tell 0 from O.
     bend: as order_measures has it.
     """
     confidences = sorted(word.confidence for word in _words(lines))
@@ -55,6 +56,7 @@ def text_measures(lines: Sequence[Line]) -> Measures:
         "worst": _logarithm(1.0 - worst),
         "small": max(0.0, math.log2(CLEAR_HEIGHT / max(1.0, median(map(_height, lines))))),
         "odd": _odd(lines),
+        "codes": _codes(lines),
         "bend": bend(lines),
     }
 
@@ -116,6 +118,12 @@ def _words(lines: Sequence[Line]) -> list[Word | Line]:
 def _odd(lines: Sequence[Line]) -> float:
     length = sum(len(line.text) for line in lines)
     return sum(surprise(line.text) * len(line.text) for line in lines) / max(1, length)
+
+
+def _codes(lines: Sequence[Line]) -> float:
+    words = [word for line in lines for word in line.text.split()]
+    mixed = [word for word in words if any(map(str.isalpha, word)) and any(map(str.isdigit, word))]
+    return sum(map(len, mixed)) / max(1, sum(map(len, words)))
 
 
 def _height(line: Line) -> float:

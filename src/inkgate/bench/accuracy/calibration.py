@@ -19,6 +19,8 @@ LEAST_KNOWN = 0.9
 """Share of a block's tokens that must stand in the truth for its text to be right wherever it stands."""
 LEAST_WORDS_RIGHT = 0.97
 """F1 of its words above which the text of a page is right, see words_f1."""
+LEAST_JUDGED = 100
+"""Letters; a shorter text has its spaces: it may be a list of words."""
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 MOST_ALIGNED = 4_000_000_000
 """Pairs of characters of one alignment: about ten seconds. Longer documents are not judged."""
@@ -150,6 +152,8 @@ _WORDS = re.compile(rf"\d+(?:[.,:/]\d+)*|{_LETTER}+(?:'{_LETTER}+)*|[{_SPACELESS
 
 def lacks_spaces(truth: str) -> bool:
     letters = [letter for letter in truth if letter.isalpha()]
+    if len(letters) < LEAST_JUDGED:
+        return False
     spaceless = sum(map(is_spaceless, letters)) >= CJK_SHARE * len(letters)
     return not spaceless and token_of(truth) is Token.BIGRAMS
 
