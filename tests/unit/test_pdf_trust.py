@@ -137,11 +137,20 @@ def test_a_word_or_a_line_without_any_mapping_is_read_from_the_pixels() -> None:
     assert len(layer_of_page(typed("all is well", y=200) + number).unread) == 1
 
 
+def test_a_lone_unmapped_character_as_high_as_a_digit_is_read_from_the_pixels() -> None:
+    row = typed("lamp \ue001 12.50")
+    assert len(layer_of_page(typed("all is well", y=200) + row).unread) == 1
+    low = [glyph._replace(top=glyph.y - 6) if glyph.text == "\ue001" else glyph for glyph in row]
+    assert [line.text for line in layer_of_page(low).lines] == ["lamp 12.50"]
+
+
 def test_a_few_symbols_do_no_harm() -> None:
     bullets = [glyph for row in range(4) for glyph in typed("\uf0b7 " + LOREM[row], y=100 + 30 * row)]
     assert verdict(bullets) is TextTrust.TRUSTED
     unknown = [
-        glyph._replace(mapped=glyph.x > 100) for row in range(4) for glyph in typed("x " + LOREM[row], y=100 + 30 * row)
+        glyph if glyph.x > 100 else glyph._replace(mapped=False, top=glyph.y - 8)
+        for row in range(4)
+        for glyph in typed("x " + LOREM[row], y=100 + 30 * row)
     ]
     assert [line.text for line in layer_of_page(unknown).lines] == list(LOREM)
 

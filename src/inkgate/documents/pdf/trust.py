@@ -18,7 +18,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import ceil, floor
+from math import ceil, dist, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from inkgate.documents.pdf.objects import SCAN_SHARE, FilledShape, PageObjects, 
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.visibility import PageInk
 from inkgate.page import LineStyle, TextLayer
-from inkgate.types import Box, Line, Size
+from inkgate.types import Box, Line, Size, Word
 
 _SHORTEST = 4
 """Minimum letters in a row. Dots, arrows and cells of drawings form rows too, but seldom as long and varied."""
@@ -236,7 +236,7 @@ def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
     unread: list[Box] = []
     for number, line in enumerate(layer.lines):
         known = _without_unknown(line)
-        if _lacks_letters(line):
+        if _lacks_letters(line, layer.styles[number].size):
             unread.append(line.box)
         elif known is None:
             continue
@@ -249,23 +249,20 @@ def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
     return TextLayer(tuple(kept), tuple(styles), tuple(doubtful), tuple(suspects), tuple(unread))
 
 
-def _lacks_letters(line: Line) -> bool:
-    """Whether some character without a mapping belongs to a word, or may be a word."""
+def _lacks_letters(line: Line, size: float) -> bool:
+    """Whether some character without a mapping belongs to a word, or may be one. `size`: of the line's font."""
     if _UNKNOWN not in line.text:
         return False
-    if not line.words:
+    return len(line.words) < 2 or any(_may_be_letters(word, size) for word in line.words if _UNKNOWN in word.text)
+
+
+def _may_be_letters(word: Word, size: float) -> bool:
+    others = word.text.replace(_UNKNOWN, "")
+    if len(word.text) - len(others) >= MIN_UNKNOWN or any(map(str.isalnum, others)):
         return True
-    height = line.box[3] - line.box[1]
-    for word in line.words:
-        unknown = word.text.count(_UNKNOWN)
-        if not unknown:
-            continue
-        others = [char for char in word.text if char != _UNKNOWN]
-        if unknown >= MIN_UNKNOWN or any(char.isalnum() for char in others):
-            return True
-        if not others and len(line.words) == 1 and height > 0:
-            return True
-    return False
+    top, bottom = word.quad[0], word.quad[3]
+    least, most = _LETTER_HEIGHT
+    return least * size <= dist(top, bottom) <= most * size
 
 
 def _without_unknown(line: Line) -> Line | None:
