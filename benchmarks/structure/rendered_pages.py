@@ -50,6 +50,9 @@ NOT_WHAT_IS_PRINTED = {
     "issue18548_reduced.pdf": "its letters are drawn as a black bar",
     "MOZILLA-10372-2.pdf": "the text lacks its ligatures",
     "issue_1331.pdf": "the text lacks its accented letters",
+    "issue15910.pdf": "the text lacks its accented letters",
+    "SimFang-variant.pdf": "the text has a letter that is not drawn",
+    "knockout_groups_test.pdf": "its ends of lines are covered by other parts",
     "Pig_Production_Handbook.pdf": "its grey headings vanish in a fax",
 }
 """Ends of the names of files whose text is wrong, though nothing above tells. Found by looking at each page that was
