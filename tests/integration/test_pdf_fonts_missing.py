@@ -6,6 +6,7 @@ import ctypes
 import io
 import json
 import mmap
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,9 @@ def missing_by_file(files: dict[str, bytes], fonts: Path) -> dict[str, list[str]
     """
     for name, data in files.items():
         (fonts / f"{name}.pdf").write_bytes(data)
-    done = subprocess.run([sys.executable, __file__, fonts], capture_output=True, text=True, check=False, timeout=60)
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, __file__, fonts]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=paths)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found

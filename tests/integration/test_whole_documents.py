@@ -42,7 +42,7 @@ async def test_running_headers_are_left_out_of_documents_and_not_of_streams(tmp_
             assert all(f"page{i}row0" in markdown for i in range(3))
         for document in await shown("json"):
             for page in json.loads(document)["pages"]:
-                assert page["left_out"] == [{"text": "The book", "reason": "running_header", "lines": [0]}]
+                assert page["left_out"] == [{"text": "The book", "reason": "running_header", "lines": [0], "box": None}]
                 assert page["header"] == "The book"
                 assert page["text"].startswith("The book")
         for text in await shown("text"):
