@@ -142,11 +142,6 @@ class PageCharacters:
     undrawn: frozenset[int] = frozenset()
 
 
-def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
-    """The glyphs of `page_characters`."""
-    return page_characters(page, objects, to_pixels, size).glyphs
-
-
 def page_characters(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> PageCharacters:
     """The page's characters, and whether its ink shows them.
 

@@ -133,7 +133,7 @@ MIN_CHARACTERS = 16
 MAX_UNEXPLAINED = 0.2
 """Maximum share of the page under images without text on them. Logos and small figures stay below."""
 MAX_OUTLINES = 0.1
-"""Maximum letters drawn as outlines (outlines.py) per character of text: a logo stays below, not a cover's title."""
+"""Maximum letters drawn as outlines per character of text: a logo stays below, not a cover's title."""
 MIN_OUTLINES = 12
 _GRID = 100
 
