@@ -55,7 +55,7 @@ def missing_by_file(files: dict[str, bytes], fonts: Path) -> dict[str, list[str]
     for name, data in files.items():
         (fonts / f"{name}.pdf").write_bytes(data)
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, __file__, fonts]
+    command = [sys.executable, __file__, str(fonts)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=paths)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[str]] = json.loads(done.stdout)
