@@ -43,9 +43,13 @@ from inkgate.gateway import Gateway
 from inkgate.page import Page
 from inkgate.pipeline.policies import Degrading
 from inkgate.reader import Reader
+from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
-from inkgate.serving.limiter import ANYBODY, Arrival, Permit, WaitingRoom
-from inkgate.settings import PdfText, Settings
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
+from inkgate.settings import AdmissionSettings, PdfText, Settings
 from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.types import PageResult, Task
 
@@ -86,15 +90,10 @@ class PageCounter:
         return result
 
 
-class Unlimited:
-    """A Limiter that admits everything."""
-
-    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
-        return Permit(lambda _: None)
-
-
-def _gateway(reader: Reader) -> Gateway:
-    return Gateway(reader, Unlimited(), WaitingRoom(0), NO_OBSERVER)
+def _gateway(reader: Reader, settings: Settings) -> Gateway:
+    """A Gateway that admits everything."""
+    pages = Scheduler(FixedLimit(1), Ledger(None), TokenRate(), settings.serving.scheduling)
+    return Gateway(reader, AdmissionLimiter(1_000_000, AdmissionSettings(max_bytes_mb=1e8), pages), NO_OBSERVER)
 
 
 @asynccontextmanager
@@ -107,7 +106,10 @@ async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReade
     async with Opener(settings.limits, settings.pdf) as opener:
         await counting.start()
         try:
-            yield OwnReader(step, _gateway(Reader(opener, counting, settings.limits)), PdfText.NEVER, 1), counting
+            yield (
+                OwnReader(step, _gateway(Reader(opener, counting, settings.limits), settings), PdfText.NEVER, 1),
+                counting,
+            )
         finally:
             await counting.stop()
 

@@ -20,7 +20,7 @@ from inkgate.engines.vllm.servers import model_servers
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.degradation import Degradation, SheddingLimiter
+from inkgate.serving.degradation import Degradation
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.scheduler import Scheduler
@@ -89,9 +89,9 @@ class SimulatedGateway:
         self._tasks = [task for task in servers.background if task.name != "discovery"]
         self._pages = Scheduler(servers.limit_of(vllm.concurrent_pages), Ledger(None), TokenRate(), serving.scheduling)
         in_flight = servers.limit_of(settings.limits.max_in_flight)
-        admission = AdmissionLimiter(lambda: in_flight.value, serving.admission, self._pages)
-        self._door = SheddingLimiter(admission, Degradation(serving.degradation, lambda: self._pages.queue_s))
-        self._demand = demand_for(servers, self._pages, admission, self._door, vllm.concurrent_pages)
+        degradation = Degradation(serving.degradation, lambda: self._pages.queue_s)
+        self._admission = AdmissionLimiter(lambda: in_flight.value, serving.admission, self._pages, degradation)
+        self._demand = demand_for(servers, self._pages, self._admission, vllm.concurrent_pages)
 
     def start(self, tasks: TaskGroup) -> None:
         """Starts its background tasks."""
@@ -146,7 +146,7 @@ class SimulatedGateway:
         call = ModelCall(body, "", page.image_tokens, _CLIENT_CAP, kind, streams=False, caller=caller)
         with anyio.CancelScope(deadline=request.deadline) as scope:
             async with (
-                self._door.admit(arrival),
+                self._admission.admit(arrival),
                 self._pages.slot(Work.for_caller(caller, page.image_tokens)),
                 self._servers.upstream.send(call) as answer,
             ):

@@ -26,8 +26,10 @@ class _NeverBlocks(selectors.SelectSelector):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
+        self.rounds = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.rounds += 1
         if timeout is None:
             raise Deadlock("every task waits and no timer is set: nothing can ever happen again")
         self.now += max(timeout, 0.0)
@@ -43,6 +45,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._clock.now
+
+    @property
+    def rounds(self) -> int:
+        """Number of times that the loop has run what was ready. Everything that wakes it costs a round."""
+        return self._clock.rounds
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:

@@ -20,7 +20,8 @@ from inkgate.documents.files.write import FileOrder
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Pixels
 from inkgate.reader import Reader, Reading, ReadOptions
-from inkgate.serving.limiter import Arrival, Limiter, Permit, WaitingRoom, WorkOutcome, outcome_of
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.limiter import Arrival, Permit, WorkOutcome, outcome_of
 from inkgate.telemetry.observer import Observer
 from inkgate.types import Document
 
@@ -93,14 +94,12 @@ class Gateway:
 
     Attributes:
         reader: reads documents that are admitted.
-        limiter: admits or refuses.
-        waiting_room: where requests wait that may.
+        limiter: admits requests, refuses them, or lets them wait.
         observer: gets uploads and the time that receiving them takes.
     """
 
     reader: Reader
-    limiter: Limiter
-    waiting_room: WaitingRoom
+    limiter: AdmissionLimiter
     observer: Observer
 
     @asynccontextmanager
@@ -122,5 +121,5 @@ class Gateway:
         # priorities have.
         priority = caller.priority if caller.priority_given else Priority.INTERACTIVE
         arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline)
-        async with await self.waiting_room.admit(self.limiter, arrival, wait_s, watched) as permit:
+        async with await self.limiter.wait(arrival, wait_s, watched) as permit:
             yield Admitted(self, caller, permit)

@@ -51,7 +51,7 @@ def reply_to(request: Request) -> Reply:
 
 async def waiting_clients(server: Served, tasks: anyio.abc.TaskGroup, texts: str) -> list[anyio.abc.SocketStream]:
     """Clients that send as much of their bodies as they can, four sizes in turn."""
-    before = server.api.context.service.gateway.waiting_room.waiting
+    before = server.api.context.service.gateway.limiter.waiting
     clients = [await server.connect() for _ in texts]
 
     async def send(client: anyio.abc.SocketStream, data: bytes) -> None:
@@ -60,7 +60,7 @@ async def waiting_clients(server: Served, tasks: anyio.abc.TaskGroup, texts: str
 
     for number, (client, text) in enumerate(zip(clients, texts, strict=True)):
         tasks.start_soon(send, client, posted(body_of(text, BYTES[number % len(BYTES)])))
-    await until(lambda: server.api.context.service.gateway.waiting_room.waiting == before + len(texts))
+    await until(lambda: server.api.context.service.gateway.limiter.waiting == before + len(texts))
     return clients
 
 
@@ -71,7 +71,7 @@ async def test_a_client_that_leaves_while_it_waits_frees_its_place_at_once() -> 
             served(upstream=upstream, limits={"max_in_flight": 1}) as server,
             anyio.create_task_group() as tasks,
         ):
-            room, bodies = server.api.context.service.gateway.waiting_room, server.api.context.early_bodies
+            limiter, bodies = server.api.limiter, server.api.context.early_bodies
             holder = await server.connect()
             await holder.send(posted(body_of("hold")))
             await stub.wait_until_asked()
@@ -81,7 +81,7 @@ async def test_a_client_that_leaves_while_it_waits_frees_its_place_at_once() -> 
             await anyio.sleep(0.2)
             for client in leaving:
                 await anyio.aclose_forcefully(client)
-            await until(lambda: room.waiting == len(staying))
+            await until(lambda: limiter.waiting == len(staying))
             assert server.api.limiter.in_flight == 1
             await holder.aclose()
             answers = [await received(client) for client in staying]
@@ -90,4 +90,4 @@ async def test_a_client_that_leaves_while_it_waits_frees_its_place_at_once() -> 
     assert all(answer.startswith(b"HTTP/1.1 200 ") and b"[DONE]" in answer for answer in answers)
     assert stub.bodies == [body_of("hold"), *map(body_of, "bcde", BYTES)]
     assert server.api.limiter.ended == {WorkOutcome.LEFT: 1, WorkOutcome.OK: len(staying)}
-    assert (room.waiting, bodies.reserved, server.api.limiter.in_flight) == (0, 0, 0)
+    assert (limiter.waiting, bodies.reserved, server.api.limiter.in_flight) == (0, 0, 0)

@@ -30,7 +30,6 @@ from inkgate.jobs.service import JobService
 from inkgate.pipeline.policies import EngineProgress
 from inkgate.pipeline.readiness import Readiness, blank_page_probe
 from inkgate.reader import Reader
-from inkgate.serving.limiter import WaitingRoom
 from inkgate.settings import Settings, load_settings
 from inkgate.storage.fetch import Fetcher
 from inkgate.supervision import Supervisor
@@ -95,7 +94,7 @@ async def running_api(
     pdf = {"warm_workers": 0, **flags.pop("pdf", {})}  # each costs a process, and few tests read a PDF
     settings = load_settings(None, **flags, pdf=pdf, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
-    limiter = FixedLimiter(settings.limits.max_in_flight)
+    limiter = FixedLimiter(settings.limits.max_in_flight, waiting_chats=settings.serving.admission.waiting_chats)
     with_context = [structlog.contextvars.merge_contextvars]
     with structlog.testing.capture_logs(processors=with_context) as logs:
         async with (
@@ -106,7 +105,7 @@ async def running_api(
             background.start_soon(readiness.run)
             readiness.engine_started()
             reader = Reader(opener, engine, settings.limits, observer=observer)
-            gateway = Gateway(reader, limiter, WaitingRoom(settings.serving.admission.waiting_chats), observer)
+            gateway = Gateway(reader, limiter, observer)
             service = FakeService(settings, gateway, engine, upstream, readiness, observer, field_finder(settings))
             service.observatory.ask_also(readiness.known_reasons)
             async with _with_jobs(service, wanted="jobs" in flags) as service:

@@ -1,30 +1,40 @@
-"""A Limiter that bounds concurrent works, whoever asks."""
+"""Admission that bounds concurrent documents, and nothing else."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 
-from inkgate.errors import Overloaded
-from inkgate.serving.limiter import ANYBODY, Arrival, Permit, WorkOutcome
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.work import Work
+from inkgate.settings import AdmissionSettings
 
 
-class FixedLimiter:
-    """Admits up to a fixed number of concurrent works."""
+class EmptyBacklog:
+    """A queue in front of the engine in which nothing waits."""
 
-    def __init__(self, max_in_flight: int, retry_after_s: float = 2.0) -> None:
-        self.in_flight = 0
-        self.ended: Counter[WorkOutcome] = Counter()
-        self._max_in_flight = max_in_flight
+    waiting = 0
+    backlog_tokens = 0
+
+    def __init__(self, retry_after_s: float = 2.0) -> None:
         self._retry_after_s = retry_after_s
 
-    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
-        if self.in_flight >= self._max_in_flight:
-            raise Overloaded(
-                "service_full", f"The service is full: {self.in_flight} documents are in flight.", self._retry_after_s
-            )
-        self.in_flight += 1
-        return Permit(self._leave)
+    def check(self, work: Work) -> None:
+        """Returns."""
 
-    def _leave(self, outcome: WorkOutcome) -> None:
-        self.in_flight -= 1
-        self.ended[outcome] += 1
+    def retry_after_s(self) -> float:
+        return self._retry_after_s
+
+    def call_when_changed(self, changed: Callable[[], None]) -> None:
+        """Does nothing: it does not change."""
+
+
+class FixedLimiter(AdmissionLimiter):
+    """Admits up to a fixed number of concurrent documents. `waiting_chats`: maximum number of requests that wait."""
+
+    def __init__(self, max_in_flight: int, retry_after_s: float = 2.0, waiting_chats: int = 2000) -> None:
+        settings = AdmissionSettings(max_bytes_mb=1e8, reserve=0.0, waiting_chats=waiting_chats)
+        super().__init__(max_in_flight, settings, EmptyBacklog(retry_after_s))
+
+    @property
+    def in_flight(self) -> int:
+        return self.documents

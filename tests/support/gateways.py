@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from inkgate.gateway import Gateway
 from inkgate.reader import Reader
-from inkgate.serving.limiter import WaitingRoom
 from inkgate.telemetry.observer import NO_OBSERVER
 from support.fixed_limiter import FixedLimiter
 
 
 def gateway_to(reader: Reader, max_in_flight: int = 100) -> Gateway:
     """The Gateway; it refuses more documents at once than `max_in_flight`."""
-    return Gateway(reader, FixedLimiter(max_in_flight), WaitingRoom(0), NO_OBSERVER)
+    return Gateway(reader, FixedLimiter(max_in_flight, waiting_chats=0), NO_OBSERVER)

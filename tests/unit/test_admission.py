@@ -1,6 +1,7 @@
 """Admission: bounded by documents, bytes and time, shared between tenants, without leaks."""
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 import anyio
@@ -32,6 +33,9 @@ class FakeBacklog:
     def retry_after_s(self) -> float:
         return 7.0
 
+    def call_when_changed(self, changed: Callable[[], None]) -> None:
+        self.changed = changed
+
 
 class AdmissionBench:
     """A limiter, and those it let in."""
@@ -40,7 +44,7 @@ class AdmissionBench:
         self.now = 1000.0
         self.backlog = FakeBacklog()
         chosen = AdmissionSettings(max_bytes_mb=megabytes, reserve=0.25, remember_s=30.0)
-        self.limiter = AdmissionLimiter(places, chosen, self.backlog, lambda: self.now)
+        self.limiter = AdmissionLimiter(places, chosen, self.backlog, clock=lambda: self.now)
         self.inside: dict[str, list[Permit]] = {}
 
     def come(self, tenant: str, count: int = 1, body_bytes: int = 0) -> str:
@@ -197,7 +201,7 @@ async def stay(visits: list[tuple[str, int, int]]) -> None:
                 held[gone] -= 1
         for tenant, count in held.items():
             stack.push_async_callback(door.go, tenant, count)
-    assert (door.limiter.documents, door.limiter.body_bytes, door.limiter._held) == (0, 0, {})
+    assert (door.limiter.documents, door.limiter.body_bytes, door.limiter._uses) == (0, 0, {})
 
 
 @given(st.lists(arrivals, max_size=60))
@@ -246,3 +250,60 @@ async def test_a_body_that_has_arrived_is_never_turned_out() -> None:
                 door.now += 10
         assert door.come("b") == "service_full"
     assert door.limiter.ended == {WorkOutcome.OK: 4}
+
+
+async def receive_forever(permit: Permit) -> None:
+    async with permit:
+        with permit.receiving():
+            await anyio.sleep_forever()
+
+
+async def test_uploads_are_evicted_only_if_that_makes_room() -> None:
+    door = AdmissionBench(places=100, megabytes=100.0)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(receive_forever, door.limiter.admit(Arrival("a", body_bytes=1_000_000)))
+        door.come("a", 1, 60_000_000)
+        await anyio.wait_all_tasks_blocked()
+        door.now += 10
+        assert door.come("b", 1, 45_000_000) == "service_full"
+        assert (door.limiter.documents, door.limiter.refused) == (21, {"service_full": 1})
+        tasks.cancel_scope.cancel()
+
+
+async def test_no_more_uploads_are_evicted_than_needed() -> None:
+    door = AdmissionBench(places=100, megabytes=100.0)
+    evicted: list[int] = []
+
+    async def upload(megabytes: int) -> None:
+        try:
+            async with door.limiter.admit(Arrival("a", body_bytes=megabytes * 1_000_000)) as permit:
+                with permit.receiving():
+                    await anyio.sleep_forever()
+        except Overloaded:
+            evicted.append(megabytes)
+
+    async with anyio.create_task_group() as tasks:
+        for megabytes in (1, 1, 1, 60, 30):
+            tasks.start_soon(upload, megabytes)
+        await anyio.wait_all_tasks_blocked()
+        door.now += 10
+        assert door.come("b", 1, 45_000_000) == ""
+        await anyio.wait_all_tasks_blocked()
+        assert evicted == [60]
+        assert (door.limiter.documents, door.limiter.body_bytes) == (5, 78_000_000)
+        tasks.cancel_scope.cancel()
+
+
+async def test_nothing_is_evicted_for_a_request_that_would_miss_its_deadline() -> None:
+    door = AdmissionBench(places=2)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(receive_forever, door.limiter.admit(Arrival("a")))
+        await anyio.wait_all_tasks_blocked()
+        door.now += 10
+        door.backlog.waiting, door.backlog.backlog_tokens, door.backlog.wait_s = 1, 1000, 20.0
+        with pytest.raises(Overloaded):
+            door.limiter.admit(Arrival("b", deadline=door.now + 10))
+        assert (door.limiter.documents, door.limiter.tenants) == (2, 1)
+        tasks.cancel_scope.cancel()

@@ -10,12 +10,13 @@ from inkgate.caller import Caller, Priority
 from inkgate.errors import Overloaded
 from inkgate.page import Page
 from inkgate.pipeline.policies import Degrading
-from inkgate.serving.degradation import Degradation, DegradationLevel, SheddingLimiter
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.degradation import Degradation, DegradationLevel
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.work import Work
-from inkgate.settings import DegradationSettings
+from inkgate.settings import AdmissionSettings, DegradationSettings
 from inkgate.types import PageResult, Task, TaskKind
-from support.fixed_limiter import FixedLimiter
+from support.fixed_limiter import EmptyBacklog
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench
 
@@ -110,12 +111,12 @@ def test_it_can_be_switched_off() -> None:
 
 def test_batches_are_refused_at_the_door_with_the_time_to_come_back() -> None:
     degradation = Load().climbed(4)
-    door = SheddingLimiter(FixedLimiter(1), degradation)
+    door = AdmissionLimiter(1, AdmissionSettings(), EmptyBacklog(), degradation, clock=lambda: 0.0)
     with pytest.raises(Overloaded, match="Batch requests") as refused:
         door.admit(Arrival(priority=BATCH))
     assert refused.value.retry_after_s == 20
     assert door.admit(Arrival(priority=NORMAL)) is not None
-    assert door.refused == 1
+    assert door.refused == {"service_full": 1}
 
 
 class RecordingEngine:

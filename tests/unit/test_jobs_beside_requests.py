@@ -12,7 +12,7 @@ import pytest
 from inkgate.caller import Priority
 from inkgate.errors import InkgateError, Overloaded
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.degradation import Degradation, SheddingLimiter
+from inkgate.serving.degradation import Degradation
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.limits import FixedLimit
@@ -48,8 +48,7 @@ class Service:
             FixedLimit(SLOTS), Ledger(None), TokenRate(), SchedulingSettings(), random=self.random
         )
         self.degradation = Degradation(DegradationSettings(), lambda: self.scheduler.queue_s)
-        admission = AdmissionLimiter(limits.max_in_flight, AdmissionSettings(), self.scheduler)
-        self.limiter = SheddingLimiter(admission, self.degradation)
+        self.limiter = AdmissionLimiter(limits.max_in_flight, AdmissionSettings(), self.scheduler, self.degradation)
         self.window = limits.page_window
 
     async def page(self, work: Work, who: str) -> None:

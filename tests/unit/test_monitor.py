@@ -218,7 +218,7 @@ async def test_what_fits_now_starts_now() -> None:
     watched = MonitorBench(replace(IDLE, kv_usage=1.0))
     await watched.looks()  # others have the whole cache
     scheduler = Scheduler(FixedLimit(2), watched.ledger, TokenRate(), SchedulingSettings())
-    watched.monitor.scheduler = scheduler
+    watched.monitor.after_reading.append(scheduler.wake)
     began = anyio.Event()
 
     async def second() -> None:

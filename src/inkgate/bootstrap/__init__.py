@@ -25,7 +25,6 @@ from inkgate.pipeline.readiness import Readiness
 from inkgate.pipeline.starting import StartsLater
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
-from inkgate.serving.limiter import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.systemd import NO_MANAGER, ServiceManager
@@ -83,10 +82,9 @@ async def running(
         async with fields.running(), opener, parts.supervisor.running((*own, *parts.background)), started(parts.engine):
             parts.readiness.engine_started()
             reader = Reader(opener, parts.engine, settings.limits, memory.work_ended, parts.observer)
-            waiting_room = WaitingRoom(settings.serving.admission.waiting_chats)
             yield Service(
                 settings,
-                Gateway(reader, parts.limiter, waiting_room, parts.observer),
+                Gateway(reader, parts.limiter, parts.observer),
                 parts.engine,
                 parts.upstream,
                 metrics=parts.metrics,

@@ -37,10 +37,9 @@ from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker, BreakerSettings
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
-from inkgate.serving.degradation import Degradation, SheddingLimiter
+from inkgate.serving.degradation import Degradation
 from inkgate.serving.gpu_watch import gpu_background, last_read
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limiter import Limiter
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.scheduler import Scheduler
@@ -68,7 +67,7 @@ class ServiceParts:
     """
 
     engine: Engine
-    limiter: Limiter
+    limiter: AdmissionLimiter
     upstream: Upstream | None
     background: tuple[BackgroundTask, ...]
     metrics: Metrics
@@ -145,17 +144,16 @@ def build_parts(
     pipeline = build_pipeline(chosen.engine, policies)
 
     name = chosen.engine.name
-    limiter = _admission(settings, chosen, scheduler)
-    shedding = SheddingLimiter(limiter, degradation)
+    limiter = _admission(settings, chosen, scheduler, degradation)
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
     demand = None
     if chosen.servers is not None:
-        demand = demand_for(chosen.servers, scheduler, limiter, shedding, vllm.concurrent_pages)
+        demand = demand_for(chosen.servers, scheduler, limiter, vllm.concurrent_pages)
+        chosen.servers.monitor.after_reading.append(scheduler.wake)
     objects = StateObjects(
         build_of(pipeline.names, chosen.model, runtime.name),
         runtime,
         limiter,
-        shedding,
         scheduler,
         degradation,
         batchers,
@@ -180,7 +178,7 @@ def build_parts(
         *(() if demand is None else (BackgroundTask("demand", demand.run),)),
     )
     return ServiceParts(
-        pipeline.engine, shedding, upstream, tasks, metrics, observer, objects, supervisor, readiness, later
+        pipeline.engine, limiter, upstream, tasks, metrics, observer, objects, supervisor, readiness, later
     )
 
 
@@ -203,9 +201,11 @@ def _listening_first(
     return replace(chosen, engine=later, background=runs), UpstreamOnceStarted(upstream, later), later
 
 
-def _admission(settings: Settings, chosen: ChosenEngine, pages: Scheduler) -> AdmissionLimiter:
+def _admission(
+    settings: Settings, chosen: ChosenEngine, pages: Scheduler, degradation: Degradation
+) -> AdmissionLimiter:
     in_flight = _pages_limit(chosen, settings.limits.max_in_flight)
-    return AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, pages)
+    return AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, pages, degradation)
 
 
 def _pages_limit(chosen: ChosenEngine, each: int) -> Limit:

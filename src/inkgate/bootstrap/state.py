@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,7 +27,7 @@ from inkgate.serving.batcher import BatchFigures
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache, CacheSource, MemoryStore
-from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, SheddingLimiter
+from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation
 from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
 from inkgate.serving.gpu_watch import LastRead
 from inkgate.serving.ledger import Ledger
@@ -101,7 +100,6 @@ class StateObjects:
     build: Build
     runtime: Runtime
     admission: AdmissionLimiter
-    door: SheddingLimiter
     pages: Scheduler
     degradation: Degradation
     batchers: Batchers
@@ -116,23 +114,19 @@ class StateObjects:
     falls_back: bool = False
 
 
-def demand_counts(
-    servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter, door: SheddingLimiter
-) -> DemandCounts:
+def demand_counts(servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter) -> DemandCounts:
     """What arrived for the model servers since the start of the service."""
     return servers.upstream.arrived.added(
         DemandCounts(
             pages=pages.started,
             pages_refused=pages.refused,
             documents=admission.ended.total() + admission.documents,
-            documents_refused=admission.refused.total() + door.refused,
+            documents_refused=admission.refused.total(),
         )
     )
 
 
-def demand_for(
-    servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter, door: SheddingLimiter, pages_each: int
-) -> Demand:
+def demand_for(servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter, pages_each: int) -> Demand:
     """The load of the model servers. `pages_each`: maximum pages at once for each server."""
     slots = UsableSlots(
         servers.slots_each,
@@ -141,7 +135,7 @@ def demand_for(
         lambda: servers.scheduler.in_flight,
         servers.others_each,
     )
-    return Demand(partial(demand_counts, servers, pages, admission, door), slots)
+    return Demand(partial(demand_counts, servers, pages, admission), slots)
 
 
 def faults(seen: StateObjects) -> list[str]:
@@ -250,14 +244,13 @@ class StateReader:
 
     def _admission(self) -> AdmissionState:
         limiter = self._observed.admission
-        refused = limiter.refused + Counter(service_full=self._observed.door.refused)
         return AdmissionState(
             limiter.documents,
             limiter.max_documents,
             limiter.body_bytes,
             limiter.max_bytes,
             limiter.tenants,
-            dict(refused),
+            dict(limiter.refused),
             {outcome.value: count for outcome, count in limiter.ended.items()},
         )
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 import anyio
 
 from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
+from inkgate.serving.degradation import Degradation
 from inkgate.serving.limiter import ANYBODY, Arrival, Permit, WorkOutcome
 from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings
 
 _REMEMBERED = 10_000
 """Maximum number of refused tenants that are remembered; the oldest are forgotten first."""
+_TRIES = 32
+"""Maximum number of waiting tenants that one event may try in vain. The next event tries others. A try takes up to 10
+µs, and the end of a page is an event."""
+_SOONEST_S = 0.05
+"""Minimum time to the next attempt that is made because of time alone."""
 
 
 class Backlog(Protocol):
@@ -36,75 +44,56 @@ class Backlog(Protocol):
 
     def retry_after_s(self) -> float: ...
 
+    def call_when_changed(self, changed: Callable[[], None]) -> None:
+        """`changed` is called whenever a new work could wait less than before."""
+        ...
+
+
+class _WaitingRequest:
+    """A request that waits for room. `permit` is set before `admitted`."""
+
+    __slots__ = ("admitted", "arrival", "permit")
+
+    def __init__(self, arrival: Arrival) -> None:
+        self.arrival = arrival
+        self.admitted = anyio.Event()
+        self.permit: Permit | None = None
+
 
 @dataclass(slots=True)
-class _HeldSlot:
+class _TenantUse:
+    """What a tenant holds, and its waiting requests in order of arrival."""
+
     documents: int = 0
     body_bytes: int = 0
-
-
-class AdmissionPermit(Permit):
-    """The slot of one document in flight and its body."""
-
-    def __init__(self, limiter: AdmissionLimiter, tenant: str, body_bytes: int, since: float) -> None:
-        """`since`: clock time of admission."""
-        super().__init__(self._give_back)
-        self.tenant = tenant
-        self.since = since
-        self._limiter = limiter
-        self._body_bytes = body_bytes
-        self._receiving: anyio.CancelScope | None = None
-        self._turned_out = False
-
-    def holds(self, body_bytes: int) -> None:
-        """See Permit."""
-        self._limiter.change(self.tenant, 0, body_bytes - self._body_bytes)
-        self._body_bytes = body_bytes
-
-    @contextmanager
-    def receiving(self) -> Iterator[None]:
-        """See Permit."""
-        self._limiter.arriving[self] = None
-        try:
-            with anyio.CancelScope() as self._receiving:
-                yield
-        finally:
-            self._limiter.arriving.pop(self, None)
-        if self._turned_out:
-            detail = "The body arrived too slowly, and a tenant with fewer documents needed the slot."
-            raise Overloaded("share_exceeded", detail, self._limiter.retry_after_s())
-
-    def turn_out(self) -> None:
-        """Evicts the document: frees its slot at once and cancels `receiving`."""
-        self._limiter.arriving.pop(self)
-        self._give_back(WorkOutcome.REJECTED)
-        self._turned_out = True
-        self._limiter.refused["share_exceeded"] += 1
-        if self._receiving is not None:
-            self._receiving.cancel()
-
-    def _give_back(self, outcome: WorkOutcome) -> None:
-        if not self._turned_out:
-            self._limiter.change(self.tenant, -1, -self._body_bytes)
-            self._limiter.ended[outcome] += 1
+    waiting: OrderedDict[_WaitingRequest, None] = field(default_factory=OrderedDict)
 
 
 class AdmissionLimiter:
     """Admits documents while there is room for them and their bodies and they can finish in time.
 
     A tenant's share is the larger of its shares of documents and of bytes (dominant resource fairness, Ghodsi et al.
-    2011). A single tenant may use all room. While other tenants hold documents or were refused within `remember_s`, a
-    tenant over its equal share (1 / tenants) is refused with 429 once only the reserve is left; the reserve is for
-    tenants under their share. A tenant's first document never exceeds its share. Everything else that does not fit is
-    refused with 503.
+    2011). A single tenant may use all room. While other tenants hold documents, wait, or were refused within
+    `remember_s`, a tenant over its equal share (1 / tenants) is refused with 429 once only the reserve is left; the
+    reserve is for tenants under their share. A tenant's first document never exceeds its share. Everything else that
+    does not fit is refused with 503, or waits.
+
+    A body without a Content-Length is charged as it grows, by the same rules.
 
     Slow uploads (slow loris) can't block others: if a tenant under its share finds no room, uploads that have taken
-    longer than `body_patience_s` are evicted, oldest first, from tenants over their share.
+    longer than `body_patience_s` are evicted, oldest first, from tenants over their share: as many as are needed, and
+    none if that would not be enough.
+
+    Requests that wait do so before their bodies are read. Tenants take turns, and within a tenant the first to arrive
+    is admitted first. Nothing polls: whatever may make room calls `wake`, which admits them. One timer serves what
+    passes with time: refused tenants that are forgotten, uploads that become slow, degradation that ends.
 
     Used from one event loop. Amortized O(1); eviction is O(documents).
 
     Attributes:
         documents, body_bytes: in flight.
+        tenants: number of tenants with documents in flight.
+        waiting: number of waiting requests.
         arriving: permits whose bodies have not fully arrived, oldest first.
         ended: counts of how documents ended.
         refused: counts of refused and evicted documents by error code.
@@ -116,34 +105,79 @@ class AdmissionLimiter:
         max_documents: int | Callable[[], int],
         settings: AdmissionSettings,
         backlog: Backlog,
+        degradation: Degradation | None = None,
         clock: Callable[[], float] = loop_time,
     ) -> None:
-        """`max_documents`: in flight; a function if it changes."""
+        """`max_documents`: in flight; a function if it changes, and `wake` is called when it grows. `degradation`:
+        refuses batch work at its highest level.
+        """
         self.documents = 0
         self.body_bytes = 0
+        self.tenants = 0
+        self.waiting = 0
         self.ended: Counter[WorkOutcome] = Counter()
         self.refused: Counter[str] = Counter()
-        self.arriving: dict[AdmissionPermit, None] = {}
+        self.arriving: dict[Permit, None] = {}
         self._max_documents = max_documents
         self.max_bytes = int(settings.max_bytes_mb * 1e6)
         self._settings = settings
         self._backlog = backlog
+        self._degradation = degradation
         self._clock = clock
-        self._held: dict[str, _HeldSlot] = {}
+        self._uses: dict[str, _TenantUse] = {}
+        self._turns: OrderedDict[str, None] = OrderedDict()
         self._refused: OrderedDict[str, float] = OrderedDict()
+        self._busy = False
+        self._alarm: asyncio.TimerHandle | None = None
+        backlog.call_when_changed(self.wake)
 
     def admit(self, arrival: Arrival = ANYBODY) -> Permit:
-        """See Limiter. The slot is taken from here on: enter the permit, or the slot is lost.
+        """A permit, to be entered with `async with`. The slot is taken from here on.
 
         Raises:
             Overloaded: "share_exceeded": its tenant has its share, and others are there; "service_full": there is no
-                room, or it would wait past its deadline.
+                room, or it would wait past its deadline. It says when to retry.
         """
         try:
             return self._admitted(arrival, self._clock())
         except Overloaded as error:
-            self.refused[error.code] += not arrival.waits
+            self.refused[error.code] += 1
             raise
+
+    async def wait(
+        self,
+        arrival: Arrival,
+        wait_s: float,
+        watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> Permit:
+        """As `admit`, but waits for room up to `wait_s` seconds and to the deadline; at once if too many wait.
+        `watched`: context around the wait, which may end it.
+
+        Raises:
+            Overloaded: as `admit`.
+            Exception: raised by `watched`.
+        """
+        if not wait_s or self.waiting >= self._settings.waiting_chats:
+            return self.admit(arrival)
+        now = self._clock()
+        if arrival.tenant not in self._turns:
+            try:
+                return self._admitted(arrival, now)
+            except Overloaded:
+                pass  # it waits
+        waiting = self._join(arrival, now)
+        try:
+            async with watched():
+                with anyio.CancelScope(deadline=min(arrival.deadline, now + wait_s)):
+                    await waiting.admitted.wait()
+        except BaseException:
+            if waiting.permit is not None:  # admitted, and then abandoned
+                async with waiting.permit:
+                    raise
+            raise
+        finally:
+            self._leave(waiting)
+        return waiting.permit or self.admit(arrival)
 
     @property
     def max_documents(self) -> int:
@@ -151,24 +185,81 @@ class AdmissionLimiter:
         most = self._max_documents
         return most if isinstance(most, int) else most()
 
-    @property
-    def tenants(self) -> int:
-        """Tenants with documents in flight."""
-        return len(self._held)
+    def retry_after_s(self) -> float:
+        """Seconds after which a refused client may retry."""
+        return self._backlog.retry_after_s()
+
+    def change(self, tenant: str, documents: int, body_bytes: int) -> None:
+        """Adds to what a tenant holds (negative: frees, and admits who waits). Called by its permits."""
+        use = self._uses.setdefault(tenant, _TenantUse())
+        self.tenants -= use.documents > 0
+        use.documents += documents
+        use.body_bytes += body_bytes
+        self.tenants += use.documents > 0
+        self.documents += documents
+        self.body_bytes += body_bytes
+        self._forget_unused(tenant)
+        if documents < 0 or body_bytes < 0:
+            self.wake()
+
+    def grow(self, permit: Permit, body_bytes: int) -> None:
+        """Raises the charge of `permit`, if there is room.
+
+        Raises:
+            Overloaded: as `admit`; it counts as refused.
+        """
+        more = body_bytes - permit.body_bytes
+        try:
+            slow = self._in_the_way(permit.tenant, 0, more, self._clock())
+        except Overloaded as error:
+            self.refused[error.code] += 1
+            raise
+        permit.holds(body_bytes)
+        self._evict(slow)
+
+    def wake(self) -> None:
+        """Admits those who wait and now have room. To be called when there may be more room than before."""
+        if not self._turns or self._busy:
+            return
+        now = self._clock()
+        self._busy = True
+        try:
+            self._admit_waiting(now)
+        finally:
+            self._busy = False
+        self._set_alarm(now)
 
     def _admitted(self, arrival: Arrival, now: float) -> Permit:
         self._forget(now)
-        part = self._part(self.documents + 1, self.body_bytes + arrival.body_bytes)
-        if part > 1 - self._settings.reserve and self.documents:
-            self._check_share(arrival)
-        if part > 1 and self.documents and not self._make_room(arrival, now):
-            self._remember(arrival.tenant, now)
-            raise Overloaded("service_full", self._fullness(), self._backlog.retry_after_s())
+        if self._degradation is not None:
+            self._degradation.check(arrival.priority)
+        slow = self._in_the_way(arrival.tenant, 1, arrival.body_bytes, now)
         self._check_deadline(arrival, now)
         self._refused.pop(arrival.tenant, None)
-        permit = AdmissionPermit(self, arrival.tenant, arrival.body_bytes, now)
+        permit = Permit(self, arrival, now)
+        # The slot is taken before room is made for it, which nobody who waits may take instead.
         self.change(arrival.tenant, 1, arrival.body_bytes)
+        self._evict(slow)
         return permit
+
+    def _in_the_way(self, tenant: str, documents: int, body_bytes: int, now: float) -> list[Permit]:
+        """Uploads to evict so that `tenant` may hold so much more; none if there is room.
+
+        Raises:
+            Overloaded: it may not hold that.
+        """
+        if self.documents + documents == 1:
+            return []  # a body that is larger than all room is received alone
+        part = self._part(self.documents + documents, self.body_bytes + body_bytes)
+        if part > 1 - self._settings.reserve:
+            self._check_share(tenant, documents, body_bytes)
+        if part <= 1:
+            return []
+        slow = self._slow_uploads(tenant, documents, body_bytes, now)
+        if not slow:
+            self._remember(tenant, now)
+            raise Overloaded("service_full", self._fullness(), self._backlog.retry_after_s())
+        return slow
 
     def _fullness(self) -> str:
         """Which limit is reached: documents or bytes."""
@@ -177,48 +268,50 @@ class AdmissionLimiter:
         held, most = self.body_bytes / 1e6, self.max_bytes / 1e6
         return f"The service is full: documents in flight have {held:.1f} of {most:.0f} MB."
 
-    def change(self, tenant: str, documents: int, body_bytes: int) -> None:
-        """Adds to what a tenant holds (negative: frees). Called by its permits."""
-        held = self._held.setdefault(tenant, _HeldSlot())
-        held.documents += documents
-        held.body_bytes += body_bytes
-        self.documents += documents
-        self.body_bytes += body_bytes
-        if not held.documents:
-            del self._held[tenant]
-
-    def retry_after_s(self) -> float:
-        """Seconds after which a refused client may retry."""
-        return self._backlog.retry_after_s()
-
-    def _make_room(self, arrival: Arrival, now: float) -> bool:
-        """Evicts slow uploads for a tenant under its share. Returns whether there is room now."""
-        own = self._held.get(arrival.tenant, _HeldSlot())
-        share = 1 / (len(self._held) + (arrival.tenant not in self._held))
-        if self._part(own.documents + 1, own.body_bytes + arrival.body_bytes) > share:
-            return False
-        for permit in tuple(self.arriving):
-            if now - permit.since < self._settings.body_patience_s:
+    def _slow_uploads(self, tenant: str, documents: int, body_bytes: int, now: float) -> list[Permit]:
+        """The slow uploads whose eviction makes room for a tenant under its share; none if that is not enough."""
+        own = self._uses.get(tenant, _TenantUse())
+        share = 1 / (self.tenants + (own.documents == 0))
+        if self._part(own.documents + documents, own.body_bytes + body_bytes) > share:
+            return []
+        documents, body_bytes = self.documents + documents, self.body_bytes + body_bytes
+        left: dict[str, tuple[int, int]] = {}
+        chosen: list[Permit] = []
+        for permit in self.arriving:
+            if now - permit.since < self._settings.body_patience_s or self._part(documents, body_bytes) <= 1:
                 break
-            held = self._held[permit.tenant]
-            if self._part(held.documents, held.body_bytes) > share:
-                permit.turn_out()
-                if self._part(self.documents + 1, self.body_bytes + arrival.body_bytes) <= 1:
-                    return True
-        return False
+            use = self._uses[permit.tenant]
+            held = left.get(permit.tenant, (use.documents, use.body_bytes))
+            if self._part(*held) > share:
+                left[permit.tenant] = held[0] - 1, held[1] - permit.body_bytes
+                documents, body_bytes = documents - 1, body_bytes - permit.body_bytes
+                chosen.append(permit)
+        if self._part(documents, body_bytes) > 1:
+            return []
+        needed = []
+        for permit in reversed(chosen):  # one large upload can make the small ones before it needless
+            if self._part(documents + 1, body_bytes + permit.body_bytes) <= 1:
+                documents, body_bytes = documents + 1, body_bytes + permit.body_bytes
+            else:
+                needed.append(permit)
+        return needed
+
+    def _evict(self, slow: list[Permit]) -> None:
+        for permit in slow:
+            permit.evict()
 
     def _part(self, documents: int, body_bytes: int) -> float:
         return max(documents / self.max_documents, body_bytes / self.max_bytes)
 
-    def _check_share(self, arrival: Arrival) -> None:
-        held = self._held.get(arrival.tenant)
-        if held is None:
+    def _check_share(self, tenant: str, documents: int, body_bytes: int) -> None:
+        use = self._uses.get(tenant)
+        if use is None or use.documents + documents == 1:
             return
-        tenants = len(self._held) + len(self._refused)
-        if tenants > 1 and self._part(held.documents + 1, held.body_bytes + arrival.body_bytes) > 1 / tenants:
+        tenants = len(self._uses) + len(self._refused)
+        if tenants > 1 and self._part(use.documents + documents, use.body_bytes + body_bytes) > 1 / tenants:
             raise Overloaded(
                 "share_exceeded",
-                f"You have {held.documents} documents in flight, and {tenants - 1} other tenants share the service.",
+                f"You have {use.documents} documents in flight, and {tenants - 1} other tenants share the service.",
                 self._backlog.retry_after_s(),
             )
 
@@ -230,7 +323,7 @@ class AdmissionLimiter:
         self._backlog.check(Work(usual, arrival.tenant, "", arrival.priority, arrival.deadline, patience_s))
 
     def _remember(self, tenant: str, now: float) -> None:
-        if tenant not in self._held:
+        if tenant not in self._uses:
             self._refused[tenant] = now + self._settings.remember_s
             self._refused.move_to_end(tenant)
         if len(self._refused) > _REMEMBERED:
@@ -239,3 +332,74 @@ class AdmissionLimiter:
     def _forget(self, now: float) -> None:
         while self._refused and next(iter(self._refused.values())) <= now:
             self._refused.popitem(last=False)
+
+    def _forget_unused(self, tenant: str) -> None:
+        use = self._uses[tenant]
+        if not use.documents and not use.body_bytes and not use.waiting:
+            del self._uses[tenant]
+
+    # -- requests that wait
+
+    def _join(self, arrival: Arrival, now: float) -> _WaitingRequest:
+        waiting = _WaitingRequest(arrival)
+        self._uses.setdefault(arrival.tenant, _TenantUse()).waiting[waiting] = None
+        self._turns.setdefault(arrival.tenant)
+        self._refused.pop(arrival.tenant, None)  # it counts as active as long as it waits
+        self.waiting += 1
+        self._set_alarm(now)
+        return waiting
+
+    def _leave(self, waiting: _WaitingRequest) -> None:
+        if waiting.permit is None:
+            self._no_longer_waits(waiting)
+            self.wake()  # the next one of its tenant may fit where it did not
+
+    def _no_longer_waits(self, waiting: _WaitingRequest) -> None:
+        tenant = waiting.arrival.tenant
+        use = self._uses[tenant]
+        del use.waiting[waiting]
+        self.waiting -= 1
+        if not use.waiting:
+            self._turns.pop(tenant, None)
+            self._forget_unused(tenant)
+
+    def _admit_waiting(self, now: float) -> None:
+        refused: list[str] = []
+        while self._turns and len(refused) < _TRIES and self._may_have_room(now):
+            tenant, _ = self._turns.popitem(last=False)
+            waiting = next(iter(self._uses[tenant].waiting))
+            try:
+                waiting.permit = self._admitted(waiting.arrival, now)
+            except Overloaded:
+                refused.append(tenant)
+                continue
+            self._turns[tenant] = None
+            self._no_longer_waits(waiting)
+            waiting.admitted.set()
+        goes_first = len(refused) < _TRIES
+        for tenant in reversed(refused) if goes_first else refused:
+            self._turns[tenant] = None
+            self._turns.move_to_end(tenant, last=not goes_first)
+
+    def _may_have_room(self, now: float) -> bool:
+        """Whether a try can succeed, as far as that is known without one."""
+        oldest = next(iter(self.arriving), None)
+        is_slow = oldest is not None and now - oldest.since >= self._settings.body_patience_s
+        return is_slow or self.documents < self.max_documents
+
+    def _set_alarm(self, now: float) -> None:
+        """Sets the timer for the next time at which there may be room although nothing happens."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._forget(now)
+        at = min((time for time in self._next_times(now) if time > now), default=math.inf)
+        if self._turns and at < math.inf:
+            self._alarm = asyncio.get_running_loop().call_later(max(at - now, _SOONEST_S), self.wake)
+
+    def _next_times(self, now: float) -> Iterator[float]:
+        yield from islice(self._refused.values(), 1)
+        slow_at = (permit.since + self._settings.body_patience_s for permit in self.arriving)
+        yield next((time for time in slow_at if time > now), math.inf)
+        if self._degradation is not None:
+            yield self._degradation.falls_at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -10,7 +11,6 @@ import structlog
 
 from inkgate.caller import Priority
 from inkgate.errors import Overloaded
-from inkgate.serving.limiter import ANYBODY, Arrival, Limiter, Permit
 from inkgate.settings import DegradationSettings
 
 log = structlog.get_logger(__name__)
@@ -65,6 +65,11 @@ class Degradation:
             self._look()
         return self._level
 
+    @property
+    def falls_at(self) -> float:
+        """Clock time at which the level falls if the wait stays short; infinity if it is not short now, or at 0."""
+        return math.inf if self._easy_since is None or not self._level else self._easy_since + self._settings.down_s
+
     def levels(self, priority: Priority) -> tuple[DegradationLevel, ...]:
         """The levels in force for work of this priority."""
         level = self.level - (priority is Priority.INTERACTIVE)
@@ -110,25 +115,3 @@ class Degradation:
 
 _EASY = 0.5
 _FOR_ALL = frozenset({DegradationLevel.IMAGE, DegradationLevel.OUTPUT})
-
-
-class SheddingLimiter:
-    """A Limiter around a Limiter: refuses at admission what degradation would refuse later.
-
-    Attributes:
-        refused: number of refusals.
-    """
-
-    def __init__(self, inner: Limiter, degradation: Degradation) -> None:
-        self._inner = inner
-        self._degradation = degradation
-        self.refused = 0
-
-    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
-        """See Limiter."""
-        try:
-            self._degradation.check(arrival.priority)
-        except Overloaded:
-            self.refused += not arrival.waits
-            raise
-        return self._inner.admit(arrival)

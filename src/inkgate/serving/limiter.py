@@ -1,6 +1,4 @@
-"""The ports of admission: a Limiter admits or refuses at once; a Permit is the right to run. In the WaitingRoom,
-requests wait that a Limiter refuses. admission.py has the
-Limiter that knows tenants and the scheduler's expected wait.
+"""Requests at admission, and the permits of those that are admitted. admission.py decides.
 
 A permit reports how the work ended. Rejected input, or a client that left, is no sample of how long work takes.
 """
@@ -8,9 +6,10 @@ A permit reports how the work ended. Rejected input, or a client that left, is n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
@@ -35,40 +34,6 @@ class CallerLeft(Exception):
     """The caller has left."""
 
 
-class Permit:
-    """The right to run. Leaving the block releases it and reports the outcome by the exception: none is `ok`,
-    InputRejected is `rejected`, CallerLeft or cancellation is `left`, anything else is `failed`.
-    """
-
-    def __init__(self, release: Callable[[WorkOutcome], None]) -> None:
-        self._release = release
-        self._reported: WorkOutcome | None = None
-
-    def holds(self, body_bytes: int) -> None:
-        """Sets the body's size once it is known; until then the maximum may be counted."""
-
-    @contextmanager
-    def receiving(self) -> Iterator[None]:
-        """Context for receiving the body. A slow upload may be evicted in favour of others.
-
-        Raises:
-            Overloaded: it was evicted.
-        """
-        yield
-
-    def report(self, outcome: WorkOutcome) -> None:
-        """Sets the outcome where no exception does, such as a response whose pages all failed."""
-        self._reported = outcome
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._release(self._reported or outcome_of(error))
-
-
 def outcome_of(error: BaseException | None) -> WorkOutcome:
     """The outcome of work that raised `error` (None: nothing)."""
     if error is None:
@@ -86,117 +51,117 @@ class Arrival:
 
     Attributes:
         tenant, priority, deadline: as in Work.
-        body_bytes: its Content-Length; the maximum allowed for chunked bodies.
-        waits: it will be retried if there is no room, and does not count as refused.
+        body_bytes: its Content-Length; 0 for a body without one, which is charged as it grows.
     """
 
     tenant: str = ""
     priority: Priority = Priority.NORMAL
     body_bytes: int = 0
     deadline: float = math.inf
-    waits: bool = False
 
 
 ANYBODY = Arrival()
 
 
-class Limiter(Protocol):
-    """Admits or refuses work at once. Used from one event loop."""
+class PermitIssuer(Protocol):
+    """What a permit needs of the AdmissionLimiter that gave it."""
 
-    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
-        """A permit to enter with `async with`.
+    arriving: dict[Permit, None]
+    ended: Counter[WorkOutcome]
+    refused: Counter[str]
 
-        Raises:
-            Overloaded: there is no room; it says when to retry.
-        """
+    def change(self, tenant: str, documents: int, body_bytes: int) -> None:
+        """Adds to what a tenant holds."""
         ...
 
+    def grow(self, permit: Permit, body_bytes: int) -> None:
+        """Raises the bytes of `permit`. Raises Overloaded if there is no room."""
+        ...
 
-_POLL_S = 0.05
-"""Interval between attempts of a tenant's first request. Room can come from documents that end, from shorter expected
-waits and from the end of degradation, so there is no single event to wait for.
-"""
-
-
-@dataclass(slots=True)
-class _TenantQueue:
-    """Waiting requests of one tenant, in order of arrival."""
-
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-    waiting: int = 0
+    def retry_after_s(self) -> float: ...
 
 
-class WaitingRoom:
-    """Admits requests by a Limiter; up to `most` requests that it refuses wait.
+class Permit:
+    """The slot of one document in flight and its body. Leaving the block frees both.
 
-    They wait before their bodies are read, so that each costs little more than a connection. Each tenant has its own
-    queue. Used from one event loop.
-
-    Attributes:
-        waiting: number of waiting requests.
+    The outcome is the one reported, or follows from the exception: none is `ok`, InputRejected is `rejected`,
+    CallerLeft or cancellation is `left`, anything else is `failed`.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float] = anyio.current_time) -> None:
-        self.waiting = 0
-        self._most = most
-        self._clock = clock
-        self._queues: dict[str, _TenantQueue] = {}
+    def __init__(self, limiter: PermitIssuer, arrival: Arrival, since: float) -> None:
+        """`since`: clock time of admission."""
+        self.tenant = arrival.tenant
+        self.body_bytes = arrival.body_bytes
+        self.since = since
+        self._limiter = limiter
+        self._reported: WorkOutcome | None = None
+        self._receiving: anyio.CancelScope | None = None
+        self._ended = False
+        self._evicted = False
 
-    async def admit(
-        self,
-        limiter: Limiter,
-        arrival: Arrival,
-        wait_s: float,
-        watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-    ) -> Permit:
-        """A permit of `limiter`, to be entered at once. `watched`: context around the wait, which may end it.
+    def holds(self, body_bytes: int) -> None:
+        """Sets the bytes that the request keeps in memory."""
+        if not self._evicted:
+            self._limiter.change(self.tenant, 0, body_bytes - self.body_bytes)
+            self.body_bytes = body_bytes
+
+    def grow(self, received_bytes: int) -> None:
+        """Charges a body that is longer than announced, or has no length, as it arrives.
 
         Raises:
-            Overloaded: as Limiter: no room within `wait_s` or before the deadline, or too many requests wait.
-            Exception: raised by `watched`.
+            Overloaded: there is no room for that many bytes.
         """
-        if not wait_s or self.waiting >= self._most:
-            return limiter.admit(arrival)
-        if arrival.tenant not in self._queues:
-            try:
-                return limiter.admit(replace(arrival, waits=True))
-            except Overloaded:
-                pass  # it waits
-        until = min(arrival.deadline, self._clock() + wait_s)
-        return await self._wait(limiter, arrival, until, watched)
+        if received_bytes > self.body_bytes and not self._evicted:
+            self._limiter.grow(self, received_bytes)
 
-    async def _wait(
-        self,
-        limiter: Limiter,
-        arrival: Arrival,
-        until: float,
-        watched: Callable[[], AbstractAsyncContextManager[None]],
-    ) -> Permit:
-        queue = self._queues.setdefault(arrival.tenant, _TenantQueue())
-        queue.waiting += 1
-        self.waiting += 1
-        permit: Permit | None = None
+    @contextmanager
+    def receiving(self) -> Iterator[None]:
+        """Context for receiving the body. A slow upload may be evicted in favour of others.
+
+        Raises:
+            Overloaded: "share_exceeded": it was evicted.
+        """
+        self._limiter.arriving[self] = None
         try:
-            async with watched():
-                with anyio.CancelScope(deadline=until):
-                    permit = await _wait_for_permit(queue, limiter, arrival)
-        except BaseException:
-            if permit is not None:  # admitted, and then abandoned
-                async with permit:
-                    raise
-            raise
+            with anyio.CancelScope() as self._receiving:
+                yield
         finally:
-            queue.waiting -= 1
-            self.waiting -= 1
-            if not queue.waiting:
-                del self._queues[arrival.tenant]
-        return limiter.admit(arrival) if permit is None else permit
+            self._limiter.arriving.pop(self, None)
+        if self._evicted:
+            detail = "The body arrived too slowly, and a tenant with fewer documents needed the slot."
+            raise Overloaded("share_exceeded", detail, self._limiter.retry_after_s())
 
+    def evict(self) -> None:
+        """Frees the slot and the bytes at once, and cancels `receiving`. Called by the limiter."""
+        self._limiter.arriving.pop(self)
+        self._evicted = True
+        self._end(WorkOutcome.REJECTED)
+        self._limiter.refused["share_exceeded"] += 1
+        if self._receiving is not None:
+            self._receiving.cancel()
 
-async def _wait_for_permit(queue: _TenantQueue, limiter: Limiter, arrival: Arrival) -> Permit:
-    async with queue.lock:
-        while True:
-            try:
-                return limiter.admit(replace(arrival, waits=True))
-            except Overloaded:
-                await anyio.sleep(_POLL_S)
+    def report(self, outcome: WorkOutcome) -> None:
+        """Sets the outcome where no exception does, such as a response whose pages all failed."""
+        self._reported = outcome
+
+    def end_document(self) -> None:
+        """Ends the document before the block is left. Its bytes stay charged until then."""
+        if not self._ended:
+            self._end(self._reported or WorkOutcome.OK, keeps=self.body_bytes)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._ended:
+            self._end(self._reported or outcome_of(error))
+        elif not self._evicted:
+            self.holds(0)
+
+    def _end(self, outcome: WorkOutcome, keeps: int = 0) -> None:
+        self._ended = True
+        self._limiter.ended[outcome] += 1
+        freed, self.body_bytes = self.body_bytes - keeps, keeps
+        self._limiter.change(self.tenant, -1, -freed)

@@ -96,6 +96,10 @@ class _Waiting:
         self.changed: anyio.Event | None = None
 
 
+def _nothing() -> None:
+    """Does nothing."""
+
+
 def _patient(waiting: _Waiting) -> int:
     """The tokens of work that nobody waits for."""
     return waiting.entry.work.tokens if waiting.deadline == math.inf else 0
@@ -134,6 +138,11 @@ class Scheduler:
         self.refused = 0
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = math.inf
+        self._on_change: Callable[[], None] = _nothing
+
+    def call_when_changed(self, changed: Callable[[], None]) -> None:
+        """`changed` is called whenever work has ended or left, or the limit or the ledger may have grown."""
+        self._on_change = changed
 
     @property
     def in_flight(self) -> int:
@@ -186,6 +195,7 @@ class Scheduler:
     def wake(self) -> None:
         """Starts what fits and expires what is late. To be called when the limit or the ledger grew."""
         self._start_next(self._clock())
+        self._on_change()
 
     def expected_wait_s(self, work: Work) -> float | None:
         """Estimated wait of `work` if it arrived now; None if unknown."""
@@ -337,3 +347,4 @@ class Scheduler:
             if slot.tokens_used is not None:
                 self._queue.settle(waiting.entry, slot.tokens_used)
         self._start_next(now)
+        self._on_change()

@@ -15,9 +15,6 @@ from starlette.types import Message, Receive
 from inkgate.concurrency import single_error
 from inkgate.serving.limiter import CallerLeft
 
-_LOOKS_S = 0.25
-"""Interval between attempts to reserve memory for a body."""
-
 
 @asynccontextmanager
 async def cancelled_when_left(receive: Receive) -> AsyncIterator[None]:
@@ -53,17 +50,32 @@ class EarlyBodies:
     def __init__(self, most: int) -> None:
         self.reserved = 0
         self._most = most
+        self._waiting: dict[anyio.Event, int] = {}
 
     async def reserve(self, size: int) -> int:
         """Waits for memory. Returns the reserved bytes; give them back with `release`."""
         size = min(size, self._most)
-        while self.reserved + size > self._most:  # noqa: ASYNC110 - that of every body that leaves, for any that waits
-            await anyio.sleep(_LOOKS_S)
-        self.reserved += size
+        if self.reserved + size <= self._most:
+            self.reserved += size
+            return size
+        reserved = anyio.Event()
+        self._waiting[reserved] = size
+        try:
+            await reserved.wait()
+        except BaseException:
+            if self._waiting.pop(reserved, None) is None:
+                self.release(size)
+            raise
         return size
 
     def release(self, size: int) -> None:
+        """Gives bytes back. Waiting bodies that fit get them, in order of arrival."""
         self.reserved -= size
+        for reserved, wanted in tuple(self._waiting.items()):
+            if self.reserved + wanted <= self._most:
+                self.reserved += wanted
+                del self._waiting[reserved]
+                reserved.set()
 
 
 class EarlyBody:

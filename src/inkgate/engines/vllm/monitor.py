@@ -18,7 +18,6 @@ from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import Limit
 from inkgate.serving.replicas import Replica, ReplicaSet, ReplicaState
-from inkgate.serving.scheduler import Scheduler
 
 log = structlog.get_logger(__name__)
 
@@ -193,6 +192,7 @@ class Monitor:
 
     Attributes:
         read: the last reading and pressure of each server that answered.
+        after_reading: called after each round, when limits and capacity may have grown.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Monitor:
         self._clock = clock
         self._kv_tokens: dict[Replica[Server], int] = {}
         self.read: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
-        self.scheduler: Scheduler | None = None
+        self.after_reading: list[Callable[[], None]] = []
         self._reading: set[Replica[Server]] = set()
         self._arrived: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
 
@@ -285,5 +285,5 @@ class Monitor:
             preemptions = sum(pressure.preemptions for pressure in pressures)
             in_flight = sum(len(replica.leases) for replica in read) // len(read)
             self._limit.observe(replace(worst, tokens=tokens, preemptions=preemptions), in_flight)
-        if self.scheduler is not None:
-            self.scheduler.wake()
+        for wake in self.after_reading:
+            wake()

@@ -236,7 +236,7 @@ def model_servers(
         adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up, lambda: balanced.set.leaving_calls
     )
     scheduler = Scheduler(limit, ledger, TokenRate(), serving.scheduling)
-    monitor.scheduler = scheduler
+    monitor.after_reading.append(scheduler.wake)
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, observer)
     runs = (*runs, BackgroundTask("server_metrics", monitor.run))
