@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import anyio
 
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 
@@ -51,6 +55,18 @@ class Caller:
     def timeout_error(self, detail: str) -> InkgateError:
         """The error once the deadline has passed; see `timeout_error`."""
         return timeout_error(detail, given=self.deadline_given)
+
+    @contextmanager
+    def in_time(self, detail: str) -> Iterator[anyio.CancelScope]:
+        """Cancels the block when the deadline passes, and raises the timeout error with `detail` then.
+
+        A request is such a block, and so is each part of it that can fail alone, such as a page. Of nested blocks the
+        outer one is cancelled, so whoever opens an inner one moves the deadline of the scope that the outer one gave.
+        """
+        with anyio.CancelScope(deadline=self.deadline) as scope:
+            yield scope
+        if scope.cancelled_caught:
+            raise self.timeout_error(detail)
 
 
 def timeout_error(detail: str, *, given: bool) -> InkgateError:

@@ -1,19 +1,24 @@
-"""The one way in: every document and chat request is admitted here, read on behalf of its caller, and accounted for.
+"""The one way in: every document and chat request is admitted here, read on behalf of its caller within its deadline,
+and accounted for.
 
     async with gateway.admit(caller) as admitted:  # may raise Overloaded, before any body is read
         document = await receive(...)
         async with admitted.read(document, options) as reading:
             async for page in reading: ...  # or: result = await reading.all()
 
-The slot is held until the outer block is left, and its outcome is reported there.
+The slot is held until the outer block is left, and its outcome is reported there. Whatever runs in that block is
+cancelled at the caller's deadline.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from time import perf_counter
+
+import anyio
 
 from inkgate.caller import Caller, Priority
 from inkgate.documents.files.write import FileOrder
@@ -33,10 +38,29 @@ class Admitted:
         caller: on whose behalf everything here is done.
     """
 
-    def __init__(self, gateway: Gateway, caller: Caller, permit: Permit) -> None:
+    def __init__(self, gateway: Gateway, caller: Caller, permit: Permit, scope: anyio.CancelScope) -> None:
+        """`scope`: around the whole request; its deadline is the caller's."""
         self.caller = caller
         self._gateway = gateway
         self._permit = permit
+        self._scope = scope
+
+    @contextmanager
+    def own_limits(self) -> Iterator[None]:
+        """Context for work that has time limits of its own, because it can answer in part once the deadline has passed,
+        or must not be cancelled halfway. The deadline does not cancel it.
+
+        The deadline holds again afterwards, unless it has passed: then what there is is the response.
+        """
+        self._scope.deadline = math.inf
+        yield
+        if anyio.current_time() < self.caller.deadline:
+            self._scope.deadline = self.caller.deadline
+
+    def answered(self, byte_count: int) -> None:
+        """The response of `byte_count` is ready. From here on, `server.send_timeout_s` is what limits the client."""
+        self.holds(byte_count)
+        self._scope.deadline = math.inf
 
     @contextmanager
     def receiving(self) -> Iterator[None]:
@@ -46,7 +70,9 @@ class Admitted:
             Overloaded: "share_exceeded": it was evicted.
         """
         begun = perf_counter()
-        with self._permit.receiving():
+        # A body that takes as long as the service allows is the client's fault ("body_timeout"), not the service's.
+        limits = nullcontext() if self.caller.deadline_given else self.own_limits()
+        with limits, self._permit.receiving():
             yield
         self._gateway.observer.stage("receive", perf_counter() - begun)
 
@@ -66,8 +92,9 @@ class Admitted:
         Raises:
             InputRejected: the document can't be opened, or `options.pages` doesn't fit it.
         """
-        async with self._gateway.reader.read(document, options, self.caller) as reading:
-            yield reading
+        with self.own_limits():
+            async with self._gateway.reader.read(document, options, self.caller) as reading:
+                yield reading
         if (failure := reading.failure) is not None:
             self.report(outcome_of(failure))
 
@@ -116,10 +143,12 @@ class Gateway:
 
         Raises:
             Overloaded: there is no room; it says when to retry.
+            InputRejected, EngineFailed: the deadline passed within the block; see Caller.timeout_error.
         """
         # The priority of an unknown document is not known yet, so it is not refused for a wait that only lower
         # priorities have.
         priority = caller.priority if caller.priority_given else Priority.INTERACTIVE
         arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline)
         async with await self.limiter.wait(arrival, wait_s, watched) as permit:
-            yield Admitted(self, caller, permit)
+            with caller.in_time("The time limit passed before the response was ready.") as scope:
+                yield Admitted(self, caller, permit, scope)

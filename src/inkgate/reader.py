@@ -237,11 +237,7 @@ class PageReads:
 
     async def _read_one(self, slot: _Slot) -> None:
         begun = perf_counter()
-        with anyio.CancelScope(deadline=self.caller.deadline) as scope:
-            slot.result = await self._result(slot.result.index)
-        if scope.cancelled_caught:
-            late = self.caller.timeout_error("The document's time limit passed before this page was read.")
-            slot.result = _unread(slot.result.index, self.engine.name, late.as_page_error())
+        slot.result = await self._result(slot.result.index)
         slot.cancelled = False
         slot.done.set()
         self.callbacks.observer.page(slot.result, self.task, perf_counter() - begun)
@@ -249,12 +245,13 @@ class PageReads:
 
     async def _result(self, index: int) -> PageResult:
         try:
-            begun = perf_counter()
-            page = await self.opened.page(index, self.caller.priority.rank)
-            self.callbacks.observer.stage("open", perf_counter() - begun)
-            result = _checked(await self.engine.read(page, self.images.task(self.task, index), self.caller))
-            self.images.spend(result)
-            return _with_invoice(result, self.opened.invoice) if index == 0 else result
+            with self.caller.in_time("The document's time limit passed before this page was read."):
+                begun = perf_counter()
+                page = await self.opened.page(index, self.caller.priority.rank)
+                self.callbacks.observer.stage("open", perf_counter() - begun)
+                result = _checked(await self.engine.read(page, self.images.task(self.task, index), self.caller))
+                self.images.spend(result)
+                return _with_invoice(result, self.opened.invoice) if index == 0 else result
         except InkgateError as error:
             failure = error.as_page_error()
         except Exception:  # whatever an engine raises for one page, the other pages are read
@@ -309,31 +306,37 @@ class Reader:
     async def read(self, document: Document, options: ReadOptions, caller: Caller) -> AsyncIterator[Reading]:
         """A Reading of `document` for `caller`. Leaving the block early cancels pages that are still being read.
 
+        Pages that the deadline ends have an error. Once the document is open, nothing else is ended by it.
+
         Raises:
             InputRejected: the document can't be opened, or `options.pages` doesn't fit it.
+            InputRejected, EngineFailed: the deadline passed before it was open; see Caller.timeout_error.
         """
         time_s = self._limits.time_s if options.page_limit is None else math.inf
         deadline = min(caller.deadline, anyio.current_time() + time_s)
-        caller = replace(caller, anew=caller.anew or options.private)
+        caller = replace(caller, deadline=deadline, anew=caller.anew or options.private)
         begun = perf_counter()
         try:
             # its page count isn't known yet
             rank = with_default_priority(caller, 1, len(document.data)).priority.rank
             opening = self._opener.open(document, options.pdf_text, password=options.password, rank=rank)
-            async with opening as opened:
-                self._observer.stage("open", perf_counter() - begun)
-                selected = self._select(opened.page_count, options)
-                caller = with_default_priority(replace(caller, deadline=deadline), len(selected), len(document.data))
-                with single_error():
-                    async with anyio.create_task_group() as tasks:
-                        window = options.window or self._limits.page_window
-                        callbacks = PageCallbacks(self._after_page, self._observer)
-                        reads = PageReads(
-                            opened, self._engine, options.task, caller, window, tasks, callbacks, self._finishing
-                        )
-                        note = options.pages.note(opened.page_count) if options.pages else ""
-                        yield Reading(document, opened, selected, reads, note)
-                        tasks.cancel_scope.cancel()
+            late = "The document's time limit passed before it was open."
+            with caller.in_time(late) as scope:
+                async with opening as opened:
+                    scope.deadline = math.inf  # each page keeps it
+                    self._observer.stage("open", perf_counter() - begun)
+                    selected = self._select(opened.page_count, options)
+                    caller = with_default_priority(caller, len(selected), len(document.data))
+                    with single_error():
+                        async with anyio.create_task_group() as tasks:
+                            window = options.window or self._limits.page_window
+                            callbacks = PageCallbacks(self._after_page, self._observer)
+                            reads = PageReads(
+                                opened, self._engine, options.task, caller, window, tasks, callbacks, self._finishing
+                            )
+                            note = options.pages.note(opened.page_count) if options.pages else ""
+                            yield Reading(document, opened, selected, reads, note)
+                            tasks.cancel_scope.cancel()
         finally:
             self._after_page()
 
@@ -356,14 +359,13 @@ class Reader:
             EngineFailed: writing takes too long.
         """
         begun = perf_counter()
-        with anyio.CancelScope(deadline=caller.deadline):
+        with caller.in_time("The document's time limit passed before its file was written."):
             if order.format is FileFormat.PDF:
                 made = await self._opener.searchable_pdf(order.document, order.result.pages, order.password)
             else:
                 made = await self._files.run(office_file, order)
             self._observer.stage("assemble", perf_counter() - begun)
             return made
-        raise caller.timeout_error("The document's time limit passed before its file was written.")
 
     def _select(self, page_count: int, options: ReadOptions) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if options.pages is None else options.pages.indexes(page_count)

@@ -65,6 +65,7 @@ class Api:
     engine: FakeEngine
     limiter: FixedLimiter
     context: Context
+    opener: Opener
     logs: list[MutableMapping[str, Any]]
     """Every log entry, with its context."""
 
@@ -115,7 +116,7 @@ async def running_api(
                     app.router.lifespan_context(app),
                     httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost") as client,
                 ):
-                    yield Api(app, client, engine, limiter, app.state.context, logs)
+                    yield Api(app, client, engine, limiter, app.state.context, opener, logs)
 
 
 @asynccontextmanager

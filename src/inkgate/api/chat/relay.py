@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import anyio
 import orjson
 import structlog
 from starlette.requests import Request
@@ -19,7 +18,6 @@ from inkgate.api.http.context import Context
 from inkgate.api.http.errors import Problem, internal_error, openai_error
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import EarlyBody, cancelled_when_left
-from inkgate.caller import Caller
 from inkgate.engines.vllm.protocol import (
     IGNORED_HEADER,
     EventLines,
@@ -76,7 +74,7 @@ class ChatResponse(Response):
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
             async with cancelled_when_left(early.receive):
                 if asked.remote:
-                    asked = await self._inlined(asked, head.caller)
+                    asked = await self._inlined(asked, head.caller.tenant)
                     admitted.holds(len(asked.body))
                 if asked.changes.ignored:
                     asked = await context.bodies.run(len(asked.body), apply_changes, asked)
@@ -84,14 +82,11 @@ class ChatResponse(Response):
                 relay = _Relay(context.settings, admitted, send, noted, asked.changes.ignored)
                 await relay.answer(self._upstream, asked)
 
-    async def _inlined(self, asked: ChatRequest, caller: Caller) -> ChatRequest:
-        """The request with the files at its URLs inlined, within the deadline."""
-        context, body = self._context, asked.body
+    async def _inlined(self, asked: ChatRequest, tenant: str) -> ChatRequest:
+        """The request with the files at its URLs inlined."""
+        context = self._context
         most = int(context.settings.limits.max_body_mb * 1_000_000)
-        with anyio.CancelScope(deadline=caller.deadline) as scope:
-            body = await with_media_inlined(body, context.sources, caller.tenant, context.bodies, most)
-        if scope.cancelled_caught:
-            raise caller.timeout_error("The URLs in the request could not be fetched within the time limit.")
+        body = await with_media_inlined(asked.body, context.sources, tenant, context.bodies, most)
         return parse_chat(body, context.image_limits)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
@@ -126,7 +121,8 @@ class _Relay:
             InkgateError: nothing was sent.
         """
         try:
-            await self._in_time(upstream, asked)
+            with self.admitted.own_limits():
+                await self._in_time(upstream, asked)
         except Exception as error:  # The response has begun, so only its last event can report the error.
             if not self.begun:
                 raise
@@ -139,26 +135,24 @@ class _Relay:
 
     async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
         """As `answer`, with time limits for the whole response, the first token, and each pause between tokens."""
-        vllm, last_moment = self.settings.engine.vllm, self.admitted.caller.deadline
+        vllm = self.settings.engine.vllm
         first_token_s = vllm.first_token_s if asked.stream else math.inf
-        due = TokenDeadline(ServerTimeouts(first_token_s, vllm.progress_s), last_moment)
+        due = TokenDeadline(ServerTimeouts(first_token_s, vllm.progress_s))
         whole: tuple[list[tuple[bytes, bytes]], bytes] | None = None
-        with due.scope() as scope:
-            async with self.admitted.send(upstream, asked.call(due.sent)) as answer:
-                self.noted["upstream_status"] = answer.status
-                check_is_chat(answer)
-                if answer.status < 400 and is_stream(answer):
-                    await self._stream(answer, due)
-                else:
-                    whole = await self._whole(answer, asked.model)
-            if whole is not None:  # A slow client must not keep the model server's request open.
-                due.suspend()
-                await self._send_whole(answer.status, *whole)
-        if not scope.cancelled_caught:
-            return
-        if anyio.current_time() >= last_moment:
-            raise self.admitted.caller.timeout_error("The model server did not finish within the time limit.")
-        raise due.stalled_error()
+        with self.admitted.caller.in_time("The model server did not finish within the time limit."):
+            with due.scope() as scope:
+                async with self.admitted.send(upstream, asked.call(due.sent)) as answer:
+                    self.noted["upstream_status"] = answer.status
+                    check_is_chat(answer)
+                    if answer.status < 400 and is_stream(answer):
+                        await self._stream(answer, due)
+                    else:
+                        whole = await self._whole(answer, asked.model)
+                if whole is not None:  # A slow client must not keep the model server's request open.
+                    due.suspend()
+                    await self._send_whole(answer.status, *whole)
+            if scope.cancelled_caught:
+                raise due.stalled_error()
 
     async def _whole(self, answer: ModelAnswer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
         """Headers and body to send; None if an error was sent instead."""

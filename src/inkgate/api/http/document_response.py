@@ -144,7 +144,7 @@ class DocumentResponse(Response):
                     del asked
                 # In flight until the client has received it.
                 if answer is not None:
-                    admitted.holds(len(answer.body))
+                    admitted.answered(len(answer.body))
                     await answer(scope, receive, send)
                 return
         except InkgateError as error:
@@ -164,7 +164,8 @@ class DocumentResponse(Response):
         if reading.failure is not None:
             raise reading.failure
         if asked.find is not None:
-            asked = replace(asked, show=await asked.find(result, admitted.caller), find=None)
+            with admitted.own_limits():
+                asked = replace(asked, show=await asked.find(result, admitted.caller), find=None)
         if isinstance(asked.shape, FileFormat):
             order = FileOrder(asked.document, result, asked.shape, asked.options.password)
             content, media_type = await admitted.file(order), asked.shape.media_type

@@ -335,7 +335,7 @@ class JobResult(Response):
                 else:
                     body = await self._context.threads.run(render, result, shape, self._form.coordinates)
                 del result
-            admitted.holds(len(body))
+            admitted.answered(len(body))
             await self._start(send)
             await send({"type": "http.response.body", "body": body, "more_body": False})
 

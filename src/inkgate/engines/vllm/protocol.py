@@ -71,12 +71,11 @@ class ServerTimeouts:
 
 
 class TokenDeadline:
-    """When the next token of an answer is due, by anyio's clock; never later than `latest`. Infinite before sending."""
+    """When the next token of an answer is due, by anyio's clock. Infinite before sending."""
 
-    def __init__(self, timeouts: ServerTimeouts, latest: float = math.inf) -> None:
+    def __init__(self, timeouts: ServerTimeouts) -> None:
         self._timeouts = timeouts
-        self._latest = latest
-        self._at = latest
+        self._at = math.inf
         self._started = False
         self._scope: anyio.CancelScope | None = None
 
@@ -96,7 +95,7 @@ class TokenDeadline:
 
     def suspend(self) -> None:
         """Nothing is due from the server now: the client is being written to."""
-        self._move(self._latest)
+        self._move(math.inf)
 
     def stalled_error(self) -> EngineFailed:
         """The error if the token did not arrive."""
@@ -104,7 +103,7 @@ class TokenDeadline:
         return EngineFailed("upstream_stalled", f"The {awaited} did not arrive in time.")
 
     def _move(self, at: float) -> None:
-        self._at = min(self._latest, at)
+        self._at = at
         if self._scope is not None:
             self._scope.deadline = self._at
 
