@@ -73,8 +73,8 @@ FAULTS = (
     ),
     Fault(
         "serving/breaker.py",
-        "return isinstance(error, EngineFailed) and error.code not in OF_THE_PAGE",
-        "return isinstance(error, EngineFailed)",
+        "return error.blame is Blame.SERVER",
+        "return True",
         "a few bad pages open the circuit breaker for all",
     ),
     Fault(
@@ -181,7 +181,7 @@ FAULTS = (
     ),
     Fault(
         "telemetry/metrics.py",
-        'return "failed" if result.error.code in ENGINE_CODES else "rejected"',
+        'return "failed" if issubclass(error_class(result.error.code), EngineFailed) else "rejected"',
         'return "failed"',
         "rejected documents count as failures of the service",
     ),

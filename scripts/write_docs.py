@@ -18,12 +18,11 @@ from pydantic import SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from generated import ROOT, write_or_check
-from inkgate.api.http.errors import STATUSES
 from inkgate.cli.configure import setting_fields, variable
 from inkgate.doctor import conditions, judge, machine
 from inkgate.engines.vllm.preset import Preset, TaskPrompt
 from inkgate.engines.vllm.presets import known_presets
-from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, Code
+from inkgate.errors import CODES, EngineFailed, InkgateError, InputRejected, Overloaded, error_class
 from inkgate.settings import (
     BrokerSettings,
     ExtensionSinkSettings,
@@ -117,15 +116,20 @@ def _setting_row(name: str, field: FieldInfo) -> str:
 
 def errors_part() -> str:
     """One table for each of the three kinds of error."""
-    kinds: tuple[tuple[str, str, dict[str, Code]], ...] = (
-        ("Change the request", "The same request fails again.", INPUT_CODES),
-        ("Come back later", "The answer's `Retry-After` header says in how many seconds.", OVERLOAD_CODES),
-        ("Nothing you did", "The request was fine; the service or its engine failed.", ENGINE_CODES),
+    kinds: tuple[tuple[str, str, type[InkgateError]], ...] = (
+        ("Change the request", "The same request fails again.", InputRejected),
+        ("Come back later", "The answer's `Retry-After` header says in how many seconds.", Overloaded),
+        ("Nothing you did", "The request was fine; the service or its engine failed.", EngineFailed),
     )
     parts = []
-    for title, meaning, codes in kinds:
-        head = "| code | HTTP | what it means | what to do |\n| --- | --- | --- | --- |"
-        rows = [f"| `{name}` | {STATUSES[name]} | {code.title} | {code.remedy} |" for name, code in codes.items()]
+    for title, meaning, kind in kinds:
+        head = "| code | HTTP | blame | transient | what it means | what to do |\n| --- | --- | --- | --- | --- | --- |"
+        rows = [
+            f"| `{name}` | {code.status} | {code.blame} | {'yes' if code.transient else 'no'} "
+            f"| {code.title} | {code.remedy} |"
+            for name, code in CODES.items()
+            if issubclass(error_class(name), kind)
+        ]
         parts.append(f"## {title}\n\n{meaning}\n\n{head}\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from inkgate.api.http.errors import STATUSES
-from inkgate.errors import CODES, ENGINE_CODES, EngineFailed, InputRejected
+from inkgate.errors import CODES, from_page_error
+from inkgate.types import PageError
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 
@@ -71,7 +71,7 @@ async def test_a_wrong_body_is_told_apart() -> None:
         for content, headers, code in WRONG_BODIES:
             answer = await api.client.post("/ocr", content=content, headers=headers)
             told = (answer.json()["code"], answer.status_code, answer.headers["content-type"])
-            if told != (code, STATUSES[code], "application/problem+json") or answer.json().keys() != MEMBERS:
+            if told != (code, CODES[code].status, "application/problem+json") or answer.json().keys() != MEMBERS:
                 wrong.append((content[:100], headers, code, answer.text))
     assert wrong == []
     assert api.limiter.in_flight == 0
@@ -94,7 +94,7 @@ async def test_a_wrong_option_is_told() -> None:
     async with running_api() as api:
         for query, code in WRONG_OPTIONS:
             answer = await api.client.post(f"/ocr?{query}", files={"file": png()})
-            if (answer.json()["code"], answer.status_code) != (code, STATUSES[code]):
+            if (answer.json()["code"], answer.status_code) != (code, CODES[code].status):
                 wrong.append((query, code, answer.text))
     assert wrong == []
 
@@ -137,10 +137,10 @@ async def test_what_an_engine_raises_becomes_the_answer() -> None:
     wrong = []
     async with running_api(engine := FakeEngine()) as api:
         for code in PAGE_CODES:
-            engine.failing = {0: EngineFailed(code, "So.") if code in ENGINE_CODES else InputRejected(code, "So.")}
+            engine.failing = {0: from_page_error(PageError(code, "So.", ""))}
             answer = await api.client.post("/ocr", files={"file": png()})
             problem = answer.json()
-            if (answer.status_code, problem["code"], problem["detail"]) != (STATUSES[code], code, "So."):
+            if (answer.status_code, problem["code"], problem["detail"]) != (CODES[code].status, code, "So."):
                 wrong.append((code, answer.text))
     assert wrong == []
 

@@ -260,9 +260,9 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     assert state.machine is not None
     assert 0 < state.machine.memory_available_bytes < state.build.memory_bytes
     assert state.build.fell_back == ""
-    assert state.reasons == (
-        f"engine: calls to {parts.engine.name} are stopped: a GPU is too hot",
-        "it is Sunday",
+    assert state.reasons == (f"engine: {parts.engine.name} has not read its first page yet", "it is Sunday")
+    assert f"engine: calls to {parts.engine.name} are stopped: a GPU is too hot; ppocr reads its pages" in (
+        observatory.fallback_reasons()
     )
     assert (state.cache, state.at, state.history) == (CacheState({"run": 0, "kept": 0, "joined": 0}), 1000.0, ())
     assert SECRET not in STATE.dump_json(state).decode()

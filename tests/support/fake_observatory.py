@@ -21,5 +21,8 @@ class FakeObservatory:
         said = replace(self.says, ready=not reasons, reasons=reasons)
         return said if history else replace(said, history=())
 
+    def fallback_reasons(self) -> list[str]:
+        return []
+
     def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
         self._reasons.append(reasons)

@@ -1,19 +1,36 @@
-"""The table from code to status, and problem documents."""
+"""Problem documents, and the statuses of errors."""
 
 import pytest
 
-from inkgate.api.http.errors import STATUSES, Problem
-from inkgate.errors import CODES, ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, InputRejected, Overloaded
+from inkgate.api.http.errors import Problem
+from inkgate.errors import CODES, EngineFailed, InkgateError, InputRejected, Overloaded, error_class
 
 
-def test_every_code_has_its_status() -> None:
-    assert STATUSES.keys() == CODES.keys()
+def statuses_of(kind: type[InkgateError], *, without: str = "") -> set[int]:
+    return {
+        meaning.status for code, meaning in CODES.items() if issubclass(error_class(code), kind) and code != without
+    }
 
 
 def test_statuses_say_whose_turn_it_is() -> None:
-    assert all(400 <= STATUSES[code] < 500 for code in INPUT_CODES if code != "feature_unavailable")
-    assert {STATUSES[code] for code in OVERLOAD_CODES} == {429, 503, 507}
-    assert all(STATUSES[code] >= 500 for code in ENGINE_CODES)
+    assert all(400 <= status < 500 for status in statuses_of(InputRejected, without="feature_unavailable"))
+    assert statuses_of(Overloaded) == {429, 503, 507}
+    assert all(status >= 500 for status in statuses_of(EngineFailed))
+
+
+@pytest.mark.parametrize(
+    "error", [InputRejected("deadline_exceeded", "Late."), EngineFailed("service_timeout", "Late.")]
+)
+def test_a_deadline_that_passed_tells_sdks_not_to_send_the_request_again(error: InkgateError) -> None:
+    headers = Problem.of(error, "id").response().headers
+    assert (error.status, headers["x-should-retry"]) in {(408, "false"), (504, "false")}
+    assert "retry-after" not in headers
+
+
+def test_a_failure_that_may_pass_says_when_to_return() -> None:
+    headers = Problem.of(EngineFailed("upstream_stalled", "It hangs."), "id").response().headers
+    assert headers["retry-after"] == "30"
+    assert "x-should-retry" not in headers
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.0, "1"), (0.2, "1"), (1.5, "2"), (-3.0, "1"), (60.0, "60")])

@@ -18,7 +18,7 @@ from inkgate.serving.replicas import ReplicaState
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = BalancerSettings(stalled_s=3600, recover_s=3600, probe_s=3600, first_pause_s=3600)
+PATIENT = BalancerSettings(stalled_s=3600, recover_s=3600, probe_s=3600, first_pause_s=3600, longest_pause_s=0)
 """Waits for one of these fail the test after `SOON_S`."""
 SOON_S = 30
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Page
-from inkgate.pipeline.fallback import Fallback, OnDemand
+from inkgate.pipeline.fallback import NO_SERVER, Fallback, OnDemand
 from inkgate.types import Attempt, PageResult, Task
 from support.ppocr import ArrayPage
 
@@ -65,12 +65,43 @@ async def test_everything_else_is_left_as_it_is(code: str) -> None:
     assert other.events == []
 
 
-async def test_faults_of_the_server_are_not_taken_over() -> None:
+NOT_READ = [
+    EngineFailed("upstream_failed", "It fails on every page."),
+    EngineFailed("engine_failed", "It fails on this page."),
+    EngineFailed("upstream_denied", "It refuses the key."),
+    Overloaded("engine_breaker_open", "It is paused.", 5.0),
+    InputRejected("upstream_rejected", "The page is too long for it."),
+]
+
+
+@pytest.mark.parametrize("fault", NOT_READ, ids=lambda fault: fault.code)
+async def test_a_page_that_no_server_reads_is_read_by_the_other_and_says_so(fault: InkgateError) -> None:
+    result = await Fallback(FixedEngine("inner", fault=fault), FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
+    assert (result.text, result.degraded) == ("by other", (NO_SERVER,))
+    assert [attempt.error and attempt.error.code for attempt in result.attempts] == [fault.code, None]
+
+
+async def test_output_of_no_use_that_left_nothing_is_taken_over_as_any_other() -> None:
+    inner = FixedEngine("inner", fault=EngineFailed("output_repeats", "On every block."))
+    result = await Fallback(inner, FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
+    assert (result.text, result.degraded) == ("by other", ())
+
+
+NOT_TAKEN_OVER = [
+    EngineFailed("service_timeout", "Its time ran out."),
+    EngineFailed("page_timeout", "It took too long to render."),
+    EngineFailed("upstream_busy", "It has enough to do."),
+    Overloaded("service_full", "Too many wait.", 2.0),
+    InputRejected("deadline_exceeded", "The client's time ran out."),
+    InputRejected("page_broken", "It can't be rendered."),
+]
+
+
+@pytest.mark.parametrize("fault", NOT_TAKEN_OVER, ids=lambda fault: fault.code)
+async def test_what_would_meet_the_other_too_is_not_taken_over(fault: InkgateError) -> None:
     other = FixedEngine("other")
-    with pytest.raises(EngineFailed, match="upstream_failed"):
-        await Fallback(FixedEngine("inner", fault=EngineFailed("upstream_failed", "Died.")), other).read(
-            PAGE, Task(), NO_CALLER
-        )
+    with pytest.raises(type(fault)):
+        await Fallback(FixedEngine("inner", fault=fault), other).read(PAGE, Task(), NO_CALLER)
     assert other.events == []
 
 

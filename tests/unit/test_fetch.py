@@ -198,8 +198,8 @@ async def test_the_status_of_a_failed_fetch_is_known() -> None:
     async with web(lambda _: b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n") as backend:
         with pytest.raises(UrlUnreachable) as rejected:
             await Fetcher(SETTINGS, 1000, names({"files.example": [PUBLIC]}), backend).fetch("http://files.example/")
-    assert rejected.value.status == 410
-    assert pickle.loads(pickle.dumps(rejected.value)).status == 410  # noqa: S301 - its own
+    assert rejected.value.http_status == 410
+    assert pickle.loads(pickle.dumps(rejected.value)).http_status == 410  # noqa: S301 - its own
 
 
 PRIVATE_ADDRESSES = [

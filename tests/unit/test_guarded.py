@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import anyio
@@ -9,6 +10,7 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
+from inkgate.pipeline.fallback import NO_SERVER, Fallback
 from inkgate.pipeline.policies import Guarded
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.types import Task
@@ -38,13 +40,14 @@ class Bench:
             raise self.error
 
     async def read(self, index: int = 0, caller: Caller = NO_CALLER) -> str:
-        return (await self.guarded.read(KeyedPage(b"", index), Task(), caller)).text
+        return (await self.guarded.read(KeyedPage(b"page %d" % index, index), Task(), caller)).text
 
-    async def fails(self, error: Exception, times: int = 1) -> None:
+    async def fails(self, error: Exception, times: int = 1, pages: Iterable[int] = ()) -> None:
+        """`pages`: instead of page 0, `times` times."""
         self.error = error
-        for _ in range(times):
+        for page in pages or [0] * times:
             with pytest.raises(type(error)):
-                await self.read()
+                await self.read(page)
         self.error = None
 
 
@@ -76,6 +79,8 @@ async def test_one_that_fails_gets_no_more_pages_and_callers_are_told_when_to_re
         EngineFailed("upstream_busy", "It has enough to do."),
         InputRejected("deadline_exceeded", "Its time ran out."),
         EngineFailed("page_timeout", "It took too long to render."),
+        EngineFailed("service_timeout", "It waited for a slot too long."),
+        InputRejected("page_broken", "It can't be rendered."),
         Overloaded("service_full", "Too many wait.", 2.0),
     ],
 )
@@ -83,6 +88,60 @@ async def test_faults_of_a_page_or_of_the_load_say_nothing_of_the_engine(bench: 
     await bench.fails(error, times=20)
     assert bench.breaker.state is BreakerState.CLOSED
     assert await bench.read(3) == "page 3"
+
+
+PAGE_FAILED = EngineFailed("engine_failed", "The model server failed only on this request.")
+
+
+async def test_five_pages_in_a_row_are_not_each_the_only_bad_one(bench: Bench) -> None:
+    await bench.fails(PAGE_FAILED, pages=range(4))
+    assert bench.breaker.state is BreakerState.CLOSED
+    await bench.fails(PAGE_FAILED, pages=[4])
+    assert (bench.breaker.state, bench.breaker.why) == (BreakerState.OPEN, "the last 5 pages could not be read")
+
+
+async def test_one_bad_page_however_often_it_is_sent_stops_no_other(bench: Bench) -> None:
+    await bench.fails(PAGE_FAILED, times=100)
+    assert bench.breaker.state is BreakerState.CLOSED
+
+
+async def test_a_page_that_is_read_between_shows_that_the_others_are_to_blame(bench: Bench) -> None:
+    for first in range(0, 40, 5):
+        await bench.fails(PAGE_FAILED, pages=range(first, first + 4))
+        await bench.read(first + 4)
+    assert bench.breaker.state is BreakerState.CLOSED
+
+
+async def test_a_probe_that_fails_on_its_page_does_not_close_it(bench: Bench) -> None:
+    await bench.fails(PAGE_FAILED, pages=range(5))
+    bench.clock.goes_on(5.0)
+    await bench.fails(PAGE_FAILED, pages=[5])
+    assert bench.breaker.state is BreakerState.OPEN
+    bench.clock.goes_on(5.0)
+    assert bench.breaker.state is BreakerState.OPEN  # twice as long
+
+
+async def test_a_server_that_is_back_is_tried_at_once(bench: Bench) -> None:
+    await bench.fails(PAGE_FAILED, pages=range(5))
+    bench.breaker.recovered()
+    assert await bench.read(6) == "page 6"
+    assert await bench.read(7) == "page 7"
+    assert bench.breaker.state is BreakerState.CLOSED
+
+
+async def test_a_server_that_is_back_does_not_cool_the_gpu(bench: Bench) -> None:
+    bench.breaker.trip("a GPU is too hot")
+    bench.breaker.recovered()
+    assert bench.breaker.state is BreakerState.OPEN
+
+
+async def test_while_it_is_open_another_engine_reads(bench: Bench) -> None:
+    engine = Fallback(bench.guarded, ScriptedEngine())
+    bench.error = PAGE_FAILED
+    results = [await engine.read(KeyedPage(b"page %d" % page, page), Task(), NO_CALLER) for page in range(12)]
+    assert [result.text for result in results] == [f"page {page}" for page in range(12)]
+    assert {result.degraded for result in results} == {(NO_SERVER,)}
+    assert len(bench.engine.begun) == 5
 
 
 async def test_a_caller_who_leaves_says_nothing_of_the_engine(bench: Bench) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inkgate.bootstrap.stack import build_parts
-from inkgate.caller import NO_CALLER
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import EngineFailed
 from inkgate.pipeline.asked_fields import AskedFields
 from inkgate.pipeline.cached import Cached
 from inkgate.pipeline.codes import CodesFound
@@ -18,10 +16,7 @@ from inkgate.pipeline.judged import Judged
 from inkgate.pipeline.policies import Degrading, Guarded, ProgressRecorded, Quarantined, ScheduledPages
 from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.pipeline.unread import UnreadFound
-from inkgate.serving.breaker import BreakerState
 from inkgate.settings import load_settings
-from inkgate.types import Task
-from support.scripted_engine import KeyedPage, ScriptedEngine
 
 WRAPPERS: dict[str, type[EngineWrapper]] = {
     "images": FigureImages,
@@ -51,7 +46,6 @@ ON_VLLM = (
     "scheduler",
     "progress",
     "degradation",
-    "breaker",
 )
 
 
@@ -69,14 +63,14 @@ def layers(engine: Engine) -> list[type[Engine]]:
     [
         ({}, ("images", "cache", *ON_CPU, "ppocr")),
         ({"cache": {"enabled": False}}, ("images", *ON_CPU, "ppocr")),
-        ({"engine": VLLM}, ("images", "fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6")),
+        ({"engine": VLLM}, ("images", "fields", "cache", *ON_VLLM, "fallback", "breaker", "paddleocr-vl-1.6")),
         (
             {"engine": {**VLLM, "vllm": {"urls": ["http://127.0.0.1:9/v1"], "fallback": False}}},
-            ("images", "fields", "cache", *ON_VLLM, "paddleocr-vl-1.6"),
+            ("images", "fields", "cache", *ON_VLLM, "breaker", "paddleocr-vl-1.6"),
         ),
         (
             {"engine": VLLM, "cache": {"redis_url": "redis://127.0.0.1:9"}},
-            ("images", "fields", "cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6"),
+            ("images", "fields", "cache", *ON_VLLM, "fallback", "breaker", "paddleocr-vl-1.6"),
         ),
         (
             {"engine": {"name": "transformers", "transformers": {"preset": "paddleocr-vl"}}},
@@ -92,29 +86,3 @@ def test_the_stack_that_is_shown_is_the_one_that_reads(
     *shown, engine = parts.state_objects.build.pipeline
     assert ((*shown, engine), parts.engine.name) == (expected, engine)
     assert layers(parts.engine) == [WRAPPERS[name] for name in shown]
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("fallback", "code", "expected"),
-    [
-        (True, "upstream_unreachable", BreakerState.CLOSED),
-        (True, "upstream_failed", BreakerState.OPEN),
-        (False, "upstream_unreachable", BreakerState.OPEN),
-    ],
-)
-async def test_tasks_that_no_engine_can_do_without_a_server_stop_no_other_pages(
-    fallback: bool, code: str, expected: BreakerState
-) -> None:
-    vllm = {"urls": ["http://127.0.0.1:9/v1"], "fallback": fallback}
-    breaker = build_parts(load_settings(engine={**VLLM, "vllm": vllm})).state_objects.breaker
-    assert breaker is not None
-
-    async def fails(_: int) -> None:
-        raise EngineFailed(code, "No.")
-
-    guarded = Guarded(ScriptedEngine(fails), breaker)
-    for _ in range(10):
-        with pytest.raises(EngineFailed):
-            await guarded.read(KeyedPage(b"", 0), Task(), NO_CALLER)
-    assert breaker.state is expected

@@ -71,7 +71,7 @@ async def readyz(request: Request) -> Response:
     """
     context = context_of(request)
     reasons = context.drain.reasons() or await context.service.readiness.reasons()
-    warnings = context.service.supervisor.complaints(needed=False)
+    warnings = context.service.observatory.fallback_reasons() + context.service.supervisor.complaints(needed=False)
     if context.service.jobs is not None and context.service.jobs.store.database.trouble:
         warnings = [*warnings, f"jobs: {context.service.jobs.store.database.trouble}"]
     answer = Ready(status="not_ready" if reasons else "ready", reasons=reasons, warnings=warnings)

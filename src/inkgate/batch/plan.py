@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from inkgate.errors import InputRejected
+from inkgate.errors import SourceMissing
 from inkgate.storage.objects import Objects, StoredObject
 
 VERSION: Final = 1
@@ -111,10 +111,8 @@ class BatchFolder:
         """
         try:
             data = await self.objects.get(self.plan_file, max_bytes=_MAX_PLAN_BYTES)
-        except InputRejected as error:
-            if error.code == "source_missing":
-                return None
-            raise
+        except SourceMissing:
+            return None
         try:
             found: dict[str, Any] = json.loads(data)
             if found.get("version") != VERSION:

@@ -35,7 +35,7 @@ from inkgate.pipeline.starting import StartsLater, UpstreamOnceStarted
 from inkgate.pipeline.terms import load_terms
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batchers import Batchers
-from inkgate.serving.breaker import Breaker, BreakerSettings
+from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.gpu_watch import gpu_background, last_read
@@ -115,7 +115,7 @@ def build_parts(
     remote = chosen.upstream is not None
     chosen, upstream, later = _listening_first(chosen, vllm) if listens_first else (chosen, chosen.upstream, None)
 
-    breaker = _breaker(chosen.engine.name, falls_back=embedded is not None) if remote else None
+    breaker = _breaker(chosen) if remote else None
     gpus = last_read(settings)
     scheduler = Scheduler(limit, Ledger(None), TokenRate(), settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
@@ -182,11 +182,12 @@ def build_parts(
     )
 
 
-def _breaker(engine: str, *, falls_back: bool) -> Breaker:
-    """The breaker around an engine with model servers. If another engine reads without them (`falls_back`), tasks that
-    it can't do must not stop the pages that it can.
-    """
-    return Breaker(engine, BreakerSettings(ignored=frozenset({"upstream_unreachable"} if falls_back else ())))
+def _breaker(chosen: ChosenEngine) -> Breaker:
+    """The breaker before the engine. It tries pages again as soon as a model server is back."""
+    breaker = Breaker(chosen.engine.name)
+    if chosen.servers is not None:
+        chosen.servers.balanced.on_back = breaker.recovered
+    return breaker
 
 
 def _listening_first(

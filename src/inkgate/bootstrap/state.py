@@ -140,18 +140,25 @@ def demand_for(servers: ModelServers, pages: Scheduler, admission: AdmissionLimi
 
 def faults(seen: StateObjects) -> list[str]:
     """Known reasons why no page can be read, without a probe of the engine."""
-    found = []
-    if seen.breaker is not None and seen.breaker.state is BreakerState.OPEN:
-        found.append(f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}")
-    if seen.falls_back:
-        pass
-    elif seen.later is not None and not seen.later.is_started:
-        found.append(f"engine: {seen.later.name} is waiting for its model server")
-    elif seen.servers is not None and not seen.servers.monitor.up:
-        found.append("engine: no model server takes calls")
+    found = [] if seen.falls_back else _model_faults(seen)
     if seen.workers is not None and seen.build.engine == PpOcr.name and not seen.workers.pids:
         found.append("engine: none of its workers is ready")
     return found + ([] if seen.supervisor is None else seen.supervisor.complaints(needed=True))
+
+
+def _model_faults(seen: StateObjects) -> list[str]:
+    """Why the model reads no pages. A half-open breaker needs pages to close: the service must be ready for them,
+    unless the embedded engine reads the others.
+    """
+    found = []
+    states = {BreakerState.OPEN, BreakerState.HALF_OPEN} if seen.falls_back else {BreakerState.OPEN}
+    if seen.breaker is not None and seen.breaker.state in states:
+        found.append(f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}")
+    if seen.later is not None and not seen.later.is_started:
+        found.append(f"engine: {seen.later.name} is waiting for its model server")
+    elif seen.servers is not None and not seen.servers.monitor.up:
+        found.append("engine: no model server takes calls")
+    return found
 
 
 class PdfWork(Protocol):
@@ -200,6 +207,12 @@ class StateReader:
     def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
         """Adds a source of reasons why the service is not ready; empty while it is."""
         self._why_not.append(reasons)
+
+    def fallback_reasons(self) -> list[str]:
+        """Why the embedded engine reads the model's pages; empty while it does not."""
+        if not self._observed.falls_back:
+            return []
+        return [f"{reason}; {PpOcr.name} reads its pages" for reason in _model_faults(self._observed)]
 
     def watch_jobs(self, jobs: Callable[[], JobsState]) -> None:
         """Adds the state of jobs."""

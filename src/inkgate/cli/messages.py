@@ -10,27 +10,16 @@ from pathlib import Path
 
 import typer
 
-from inkgate.errors import EngineFailed, InputRejected, install_extra
+from inkgate.errors import CODES, EngineFailed, InputRejected, install_extra
 
 FAILED = 1
 MISUSE = 2
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
-_REMEDIES = {
-    "engine_unknown": "Name one of them with --engine, or as engine.name in the settings.",
-    "engine_unavailable": "Try again.",
-    "type_unknown": "`inkgate types` shows them.",
-    "engine_failed": "Try again. If it fails again, report it.",
-    "internal": "Try again. If it happens again, report it.",
-    "pdf_encrypted": "Pass it with --password, or remove the encryption.",
-    "pdf_password_wrong": "Pass the password that opens the file in a viewer, with --password.",
-}
-"""Remedies for the command line that differ from those for clients of the service."""
-
 
 def remedy_here(code: str, remedy: str) -> str:
     """The remedy for an error code on the command line. `remedy`: the one for clients of the service."""
-    return _REMEDIES.get(code, remedy)
+    return (code in CODES and CODES[code].command_line) or remedy
 
 
 def _cause(error: BaseException) -> tuple[str, ...]:

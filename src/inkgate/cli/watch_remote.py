@@ -15,6 +15,7 @@ from inkgate.client.many import RETRY_S
 from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat
 from inkgate.documents.formats import render
+from inkgate.errors import Draining, error_class
 from inkgate.types import Document, DocumentStatus
 
 
@@ -30,7 +31,7 @@ class ServiceReader:
         try:
             return await self._results(document, order)
         except ServiceError as error:
-            if not is_about_document(error) or error.code == "draining" or _is_of_proxy(error):
+            if not is_about_document(error) or error_class(error.code) is Draining or _is_of_proxy(error):
                 raise ReaderAway(str(error)) from error
             again = error.status is None or error.status == 429 or error.status >= 500
             raise DocumentNotRead(service_problem(document.name, error), again=again) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, Severity, over, under
 from inkgate.doctor.load import embedded, flaps, setting, since_start, uptime_s
-from inkgate.errors import CODES, ENGINE_CODES
+from inkgate.errors import CODES, EngineFailed, ServiceTimeout, error_class
 from inkgate.telemetry.state import BreakerReading, ReplicaReading, State
 
 _DAY_S = 86_400
@@ -113,7 +113,8 @@ def pages_failing(state: State) -> Diagnosis | None:
     {retried_share:.0%} were retried, or the model repeated itself on over {runaway_share:.0%}.
     """
     work, pages = state.work, sum(state.work.pages.values())
-    failed = {code: count for code, count in work.pages.items() if code in ENGINE_CODES}
+    codes = {code: count for code, count in work.pages.items() if code in CODES}
+    failed = {code: count for code, count in codes.items() if issubclass(error_class(code), EngineFailed)}
     if pages < LIMITS.pages:
         return None
     found: list[tuple[str, Evidence, tuple[Advice, ...]]] = []
@@ -137,7 +138,7 @@ def pages_failing(state: State) -> Diagnosis | None:
 
 def _remedy(code: str, state: State) -> Advice:
     time_s = setting(state, "limits.time_s")
-    if code == "service_timeout" and isinstance(time_s, int | float):
+    if error_class(code) is ServiceTimeout and isinstance(time_s, int | float):
         return Advice("Give documents more time, or send shorter ones.", "limits.time_s", 2 * time_s, time_s)
     return Advice(CODES[code].remedy)
 

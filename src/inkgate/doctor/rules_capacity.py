@@ -20,7 +20,7 @@ from inkgate.doctor.load import (
     stalled_share,
     waiting,
 )
-from inkgate.errors import OVERLOAD_CODES
+from inkgate.errors import CODES, Overloaded, RateLimited, ServiceFull, ShareExceeded, error_class
 from inkgate.telemetry.state import Point, State
 
 
@@ -305,28 +305,33 @@ def refusals(state: State) -> Diagnosis | None:
     requests = sum(point.requests * point.span_s for point in points)
     if refused < LIMITS.refusals or refused <= LIMITS.refused_share * requests:
         return None
-    by_code = {code: times for code, times in admission.refused.items() if code in OVERLOAD_CODES}
+    by_code = {code: times for code, times in admission.refused.items() if issubclass(error_class(code), Overloaded)}
     code = max(by_code, key=lambda each: by_code[each]) if by_code else "service_full"
     evidence = (
         over("requests refused in the last minute", refused / max(requests, refused), LIMITS.refused_share, "share"),
         Evidence("most frequent code since the start", f"{code}, {by_code.get(code, 0)} times"),
         Evidence("documents in flight", admission.documents, against=f"of {admission.max_documents}"),
     )
-    return Diagnosis(evidence, _on_refusals(code, state), title=_REFUSED.get(code, "The service refuses requests."))
+    return Diagnosis(
+        evidence,
+        _on_refusals(code, state),
+        title=f"Requests are refused: {CODES[code].title[0].lower()}{CODES[code].title[1:]}.",
+    )
 
 
 def _on_refusals(code: str, state: State) -> tuple[Advice, ...]:
     admission, pages = state.admission, queue(state, "pages")
-    if code == "rate_limited":
+    kind = error_class(code)
+    if kind is RateLimited:
         now = setting(state, "rate_limit.per_key")
         return (Advice("Raise the rate limit, if the engine has room.", "rate_limit.per_key", None, now),)
-    if code == "share_exceeded":
+    if kind is ShareExceeded:
         weights = "serving.scheduling.weights"
         return (
             Advice("Give the caller a larger share, if it should have one (`key:...` as in the log).", weights),
             Advice("Or ask the caller to send less at once: other callers are served."),
         )
-    if code != "service_full":
+    if kind is not ServiceFull:
         return ()
     if admission.body_bytes >= LIMITS.admission_share * admission.max_bytes:
         most_mb = round(2 * admission.max_bytes / 1_000_000)
@@ -345,12 +350,4 @@ _BEFORE_ENGINE = {
     "open": ("Render more PDFs at once.", "pdf.workers"),
     "render": ("Render more PDFs at once.", "pdf.workers"),
     "prepare": ("Prepare more pages at once.", "engine.vllm.encoding_threads"),
-}
-_REFUSED = {
-    "service_full": "The service is full and refuses requests.",
-    "rate_limited": "The rate limit refuses requests.",
-    "share_exceeded": "inkgate refuses one caller's requests over its share while others wait.",
-    "engine_breaker_open": "inkgate refuses requests while the engine's circuit breaker is open.",
-    "starting": "There is no model server yet.",
-    "draining": "The service is shutting down and refuses requests.",
 }

@@ -13,10 +13,6 @@ from inkgate.errors import InkgateError
 from inkgate.page import Page
 from inkgate.types import Attempt, PageError, PageResult, Task
 
-OUTPUT_ERRORS = frozenset({"output_repeats", "engine_output_invalid"})
-"""Errors of a model's output: another temperature, size or model may avoid them. A retry would reach a token limit
-again, which is none of these."""
-
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:

@@ -14,7 +14,7 @@ from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
 from inkgate.codec import encodable
 from inkgate.concurrency import single_error
-from inkgate.errors import InkgateError, InputRejected, from_page_error
+from inkgate.errors import InkgateError, InputRejected, TaskUnsupported, from_page_error
 from inkgate.fields.annotation import annotation
 from inkgate.fields.schema import FieldSchema
 from inkgate.reader import Reader, ReadOptions
@@ -67,11 +67,11 @@ class FigureAnnotator:
             for image in waiting:
                 try:
                     fields = await self._asked(image, options, caller)
+                except TaskUnsupported as error:
+                    raise InputRejected(
+                        "feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}"
+                    ) from error
                 except InkgateError as error:
-                    if error.code == "task_unsupported":
-                        raise InputRejected(
-                            "feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}"
-                        ) from error
                     log.info("figure_not_annotated", code=error.code)
                     if not isinstance(error, InputRejected):  # else about this figure, such as one that is too narrow
                         errors.append(error)

@@ -75,9 +75,9 @@ class JobDocuments:
         try:
             data = await self._fetcher.fetch(source.url, lambda url: prefix_of(url, sources), if_match)
         except UrlUnreachable as error:
-            if error.status in _MISSING:
+            if error.http_status in _MISSING:
                 raise InputRejected("source_missing", error.detail) from error
-            if error.status == 412:
+            if error.http_status == 412:
                 raise InputRejected("source_replaced", "The file has another ETag.") from error
             raise EngineFailed("source_unreachable", error.detail) from error
         if len(data) > self._max_bytes:

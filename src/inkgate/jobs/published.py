@@ -61,9 +61,9 @@ def _source(source: JobSource) -> Json:
 
 
 def _failure(failure: JobFailure) -> Json:
-    code = CODES.get(failure.code)  # a code of another version may be in the database
+    code = CODES.get(failure.code, CODES["internal"])  # a code of another version may be in the database
     return {
         "code": failure.code,
         "detail": encodable(failure.detail),
-        "remedy": code.remedy if code else CODES["internal"].remedy,
+        "remedy": code.remedy,
     }

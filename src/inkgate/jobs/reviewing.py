@@ -10,7 +10,7 @@ import orjson
 
 from inkgate.codec import Json, encodable
 from inkgate.concurrency import Threads
-from inkgate.errors import InputRejected
+from inkgate.errors import FieldsMissing, InputRejected
 from inkgate.extraction.wanted import wanted_fields
 from inkgate.fields.corrections import check_corrections, with_corrections, with_kept_corrections
 from inkgate.fields.document_types import DocumentTypes
@@ -64,9 +64,7 @@ class JobReviews:
             return None
         try:
             return await self.show(job)
-        except InputRejected as error:
-            if error.code != "fields_missing":
-                raise
+        except FieldsMissing:
             return None
 
     async def correct(self, job: Job, asked: CorrectionRequest, now: float) -> None:

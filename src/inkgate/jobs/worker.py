@@ -22,7 +22,7 @@ from inkgate.caller import Caller
 from inkgate.codec import encodable
 from inkgate.concurrency import loop_time, single_error
 from inkgate.documents.pages import parse_pages
-from inkgate.errors import OVERLOAD_CODES, InkgateError, InputRejected, Overloaded, from_page_error
+from inkgate.errors import Blame, InkgateError, InputRejected, Overloaded, from_page_error
 from inkgate.gateway import Admitted, Gateway
 from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.job import Job, JobDocument, JobFailure, JobState
@@ -44,18 +44,6 @@ _LONGEST_PAUSE_S = 300.0
 _STOP_S = 5.0
 _CLAIM_S = 20.0
 _STALE_S = 5.0
-_NOT_NOW = OVERLOAD_CODES.keys() | {
-    "engine_unavailable",
-    "service_timeout",
-    "source_unreachable",
-    "upstream_busy",
-    "upstream_cut_off",
-    "upstream_denied",
-    "upstream_failed",
-    "upstream_stalled",
-    "upstream_unreachable",
-}
-"""Codes of errors that may be gone when the page is read again later."""
 
 
 class DocumentLoader(Protocol):
@@ -330,10 +318,17 @@ class Worker:
 
     async def _failed(self, run: JobRun, error: InkgateError) -> None:
         """The document can't be read: now, or at all."""
-        if error.code in _NOT_NOW and (isinstance(error, Overloaded) or run.claim.retries < self._settings.max_retries):
+        if self._may_pass(run, error):
             await self._put_back(run, self._pause(run, error))
             return
         await self._end(run, run.without_all, JobFailure(error.code, encodable(error.detail)))
+
+    def _may_pass(self, run: JobRun, error: InkgateError) -> bool:
+        """Whether the document is read again later: a server will be repaired, and then reads the same page."""
+        if isinstance(error, Overloaded):
+            return True
+        later = error.transient or error.blame is Blame.SERVER
+        return later and run.claim.retries < self._settings.max_retries
 
     async def _put_back(self, run: JobRun, how: Release) -> None:
         await self._write(run)
@@ -393,10 +388,9 @@ class Worker:
 
     async def _take(self, run: JobRun, result: PageResult, *, careful: bool) -> None:
         """Keeps the result, and saves those that are due. Raises _GiveBack if the job should not go on now."""
-        if result.error is not None and result.error.code in _NOT_NOW:
-            error = from_page_error(result.error)
-            if isinstance(error, Overloaded) or run.claim.retries < self._settings.max_retries:
-                raise _GiveBack(self._pause(run, error))
+        error = None if result.error is None else from_page_error(result.error)
+        if error is not None and self._may_pass(run, error):
+            raise _GiveBack(self._pause(run, error))
         if not run.unsaved:
             run.unsaved_since = loop_time()
         run.keep(result)

@@ -114,8 +114,8 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
         Layer("scheduler", schedule),
         Layer("progress", partial(ProgressRecorded, progress=p.progress)),
         Layer("degradation", degrade),
-        Layer("breaker", None if p.breaker is None else partial(Guarded, breaker=p.breaker)),
         Layer("fallback", None if p.embedded is None else partial(Fallback, other=p.embedded)),
+        Layer("breaker", None if p.breaker is None else partial(Guarded, breaker=p.breaker)),
     )
 
 

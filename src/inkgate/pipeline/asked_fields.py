@@ -10,7 +10,7 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import EngineFailed, InputRejected, Overloaded
+from inkgate.errors import Blame, EngineFailed, Overloaded, TaskUnsupported
 from inkgate.page import Page
 from inkgate.types import PageResult, Task, TaskKind
 
@@ -66,12 +66,10 @@ class AskedFields(EngineWrapper):
         """The engine's answer; None if it fails. Rules then find what they can."""
         try:
             answer = await self._inner.read(page, replace(task, kind=TaskKind.EXTRACT), caller)
-        except InputRejected as error:
-            if error.code != "task_unsupported":
-                raise
+        except TaskUnsupported:
             return PageResult(page.index)
         except Overloaded as error:
-            if error.code != "starting":
+            if error.blame is not Blame.SERVER:
                 raise
             return None
         except EngineFailed as error:

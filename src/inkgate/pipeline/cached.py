@@ -14,13 +14,10 @@ from inkgate import __version__
 from inkgate.caller import Caller
 from inkgate.codec import EXACT_VERSION, dump_page, load_page
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import OVERLOAD_CODES, InkgateError
+from inkgate.errors import Blame, InkgateError, from_page_error
 from inkgate.page import Page
 from inkgate.serving.cache import Cache, CacheCodec, CacheSource, Store
 from inkgate.types import PageResult, Task
-
-OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded", "service_timeout"})
-"""Error codes that may not apply to another caller."""
 
 
 def _keep(result: PageResult) -> bool:
@@ -29,10 +26,11 @@ def _keep(result: PageResult) -> bool:
 
 
 def _of_the_asker(outcome: PageResult | InkgateError) -> bool:
+    """Whether it has an error that may not apply to another caller: of the first one, or of the service just then."""
     if isinstance(outcome, InkgateError):
-        return outcome.code in OF_THE_ASKER
+        return outcome.blame is Blame.CALLER or (outcome.blame is Blame.SERVICE and outcome.transient)
     errors = (outcome.error, *(block.error for block in outcome.blocks or ()))
-    return any(error is not None and error.code in OF_THE_ASKER for error in errors)
+    return any(error is not None and _of_the_asker(from_page_error(error)) for error in errors)
 
 
 def _dumps(result: PageResult) -> bytes:

@@ -1,4 +1,4 @@
-"""Other engines for pages on which the model fails: asked after it, and started when first needed."""
+"""Another engine for pages that the model does not read: asked after it, and started when first needed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import anyio
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.engines.attempts import OUTPUT_ERRORS, AttemptTimer, take_over
+from inkgate.engines.attempts import AttemptTimer, take_over
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import EngineFailed, Overloaded
+from inkgate.errors import (
+    Blame,
+    EngineFailed,
+    InkgateError,
+    OutputUnusable,
+    Overloaded,
+    RequestRefused,
+    from_page_error,
+)
 from inkgate.page import Page
 from inkgate.types import Attempt, PageResult, Task
 
@@ -18,13 +26,11 @@ log = structlog.get_logger(__name__)
 
 
 NO_SERVER = "model_server_out"
-"""In `PageResult.degraded`: no model server was there, and another engine read the page."""
-_GONE = frozenset({"starting", "upstream_unreachable"})
-"""Errors if no model server is there."""
+"""In `PageResult.degraded`: no model server read the page, and another engine did."""
 
 
 class Fallback(EngineWrapper):
-    """An Engine around two: pages on which `inner` fails for good, or for which it has no server, `other` reads."""
+    """An Engine around two: `other` reads what `inner` does not, because it fails on the page or its servers fail."""
 
     def __init__(self, inner: Engine, other: Engine) -> None:
         super().__init__(inner)
@@ -42,16 +48,16 @@ class Fallback(EngineWrapper):
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read of `inner`. A result of `other` has the attempts of both; if `other` fails too, `inner`'s is
-        returned, or its error raised.
+        returned, or its error raised. Errors of the service, such as a deadline, would meet `other` as well.
         """
         timer = AttemptTimer("")
         try:
             result = await self._inner.read(page, task, caller)
-        except (EngineFailed, Overloaded) as error:
-            if error.code not in _GONE:
+        except (EngineFailed, Overloaded, RequestRefused) as error:
+            if error.blame not in (Blame.PAGE, Blame.SERVER):
                 raise
-            return await self._without_server(page, task, caller, error, timer.ended(error))
-        if result.error is None or result.error.code not in OUTPUT_ERRORS:
+            return await self._instead(page, task, caller, error, timer.ended(error))
+        if result.error is None or not isinstance(from_page_error(result.error), OutputUnusable):
             return result
         log.warning("page_taken_over", page=page.index, by=self._other.name, code=result.error.code)
         second, attempt = await take_over(self._other, page, task, caller)
@@ -60,13 +66,12 @@ class Fallback(EngineWrapper):
         kept = result if second.error is not None else second
         return replace(kept, attempts=(*result.attempts, *second.attempts, attempt))
 
-    async def _without_server(
-        self, page: Page, task: Task, caller: Caller, error: EngineFailed | Overloaded, first: Attempt
-    ) -> PageResult:
+    async def _instead(self, page: Page, task: Task, caller: Caller, error: InkgateError, first: Attempt) -> PageResult:
+        """The page as `other` reads it. Raises `error` if it fails too."""
         second, attempt = await take_over(self._other, page, task, caller)
         if second is None or second.error is not None:
             raise error
-        degraded = (*second.degraded, NO_SERVER)
+        degraded = second.degraded if isinstance(error, OutputUnusable) else (*second.degraded, NO_SERVER)
         return replace(second, degraded=degraded, attempts=(first, *second.attempts, attempt))
 
 

@@ -12,8 +12,9 @@ import anyio
 
 from inkgate.caller import Caller
 from inkgate.engines.base import Engine, EngineWrapper
+from inkgate.errors import Blame, from_page_error
 from inkgate.page import Page
-from inkgate.serving.breaker import OF_THE_PAGE, Breaker
+from inkgate.serving.breaker import Breaker
 from inkgate.serving.degradation import Degradation, DegradationLevel
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.quarantine import Quarantine
@@ -153,7 +154,7 @@ class ProgressRecorded(EngineWrapper):
         """As Engine.read."""
         with self._progress.reading():
             result = await self._inner.read(page, task, caller)
-            if result.error is None or result.error.code in OF_THE_PAGE:
+            if result.error is None or from_page_error(result.error).blame is Blame.PAGE:
                 self._progress.page_read()
             return result
 
@@ -214,5 +215,5 @@ class Guarded(EngineWrapper):
             now = anyio.current_time()
             return not caller.deadline_given and now >= caller.deadline and now - begun >= caller.patience_s / 2
 
-        async with self._breaker.guard(timed_out):
+        async with self._breaker.guard(timed_out, page.content_key):
             return await self._inner.read(page, task, caller)

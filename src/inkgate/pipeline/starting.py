@@ -19,8 +19,6 @@ log = structlog.get_logger(__name__)
 
 _PAUSE_S = 1.0
 _RETRY_AFTER_S = 5.0
-_COMING = frozenset({"upstream_unreachable", "upstream_busy"})
-"""Errors of a server that is not there yet."""
 
 
 class StartsLater(EngineWrapper):
@@ -66,7 +64,7 @@ class StartsLater(EngineWrapper):
             try:
                 await self._inner.start()
             except InkgateError as error:
-                if not self._retries or (error.code not in _COMING and not self._listens):
+                if not self._retries or (not error.transient and not self._listens):
                     self.failure = error
                     self.failed.set()
                     break

@@ -11,24 +11,10 @@ from enum import StrEnum
 import anyio
 import structlog
 
-from inkgate.errors import EngineFailed, InkgateError, Overloaded
+from inkgate.errors import Blame, EngineFailed, InkgateError, Overloaded
 
 log = structlog.get_logger(__name__)
 
-OF_THE_PAGE = frozenset(
-    {
-        "engine_failed",
-        "engine_output_invalid",
-        "output_repeats",
-        "output_truncated",
-        "elements_failed",
-        "upstream_busy",
-        "page_timeout",
-    }
-)
-"""Codes of EngineFailed that say nothing against the engine: it answered, if not well, fails on this page alone, has
-enough to do, or was not asked yet.
-"""
 _BUCKETS = 10
 
 
@@ -53,7 +39,7 @@ class BreakerSettings:
         open_s, open_most_s: how long it stays open at first and at most; doubled each time it reopens.
         probes: concurrent calls while half-open.
         good: this many successful probes in a row close it.
-        ignored: codes of EngineFailed that are ignored, besides OF_THE_PAGE.
+        unread: this many different pages in a row that the engine failed on open it, whatever their errors say.
     """
 
     window_s: float = 30.0
@@ -65,7 +51,7 @@ class BreakerSettings:
     open_most_s: float = 120.0
     probes: int = 1
     good: int = 2
-    ignored: frozenset[str] = frozenset()
+    unread: int = 5
 
 
 class Breaker:
@@ -73,8 +59,9 @@ class Breaker:
 
         calls >= least  and  (failed / calls >= failed_rate  or  slow / calls >= slow_rate),
 
-    or when it is tripped. It stays open for min(open_most_s, open_s * 2^n), where n is how often it opened without
-    having been closed for `window_s` since. Then it is half-open: a failed or slow probe opens it again.
+    or when the last `unread` different pages failed, or when it is tripped. It stays open for
+    min(open_most_s, open_s * 2^n), where n is how often it opened without having been closed for `window_s` since, or
+    until `recovered`. Then it is half-open: a failed or slow probe opens it again.
 
     Calls that began before the last change of state are ignored. Used from one event loop.
 
@@ -99,6 +86,8 @@ class Breaker:
         self._era = 0
         self._probing = 0
         self._good = 0
+        self._unread: set[bytes] = set()
+        self._tripped = False
 
     @property
     def state(self) -> BreakerState:
@@ -113,12 +102,21 @@ class Breaker:
             self._half_open_at = self._clock() + self._open_s
         else:
             self._open(why)
+        self._tripped = True
+
+    def recovered(self) -> None:
+        """Makes it half-open if it is open: what it guards says that it works again. Not if it was tripped."""
+        if self.state is BreakerState.OPEN and not self._tripped:
+            self._half_open_at = self._clock()
 
     @asynccontextmanager
-    async def guard(self, timed_out: Callable[[], bool] = lambda: False) -> AsyncIterator[None]:
-        """Context of one call. An EngineFailed that is not about the page alone and any foreign exception count as
-        failures. A cancelled call is a failure if it `timed_out`, slow if it lasted longer than the target, and
-        ignored otherwise. An Overloaded is ignored.
+    async def guard(self, timed_out: Callable[[], bool] = lambda: False, content: bytes = b"") -> AsyncIterator[None]:
+        """Context of one call. `content`: identifies the page that it reads, if it reads one.
+
+        An error that blames the server, and any foreign exception, count as failures. An EngineFailed that blames the
+        page does not, but no probe succeeds with it, and `unread` different pages in a row are a failure of the engine.
+        Other errors are ignored. A cancelled call is a failure if it `timed_out`, slow if it lasted longer than the
+        target, and ignored otherwise.
 
         Raises:
             Overloaded: "engine_breaker_open".
@@ -131,12 +129,14 @@ class Breaker:
         self._probing += probe
         failed: bool | None = None
         judged_by_time = True
+        unread = b""
         try:
             yield
             failed = False
         except Exception as error:
             failed = self._is_failure(error)
             judged_by_time = failed is not None
+            unread = content if judged_by_time else b""
             raise
         except anyio.get_cancelled_exc_class():
             failed = True if timed_out() else None
@@ -145,15 +145,15 @@ class Breaker:
             self._probing -= probe and era == self._era
             slow = judged_by_time and self._is_slow(self._clock() - begun)
             if era == self._era and (failed is not None or slow):
-                self._ended(failed=bool(failed), slow=slow)
+                self._ended(failed=bool(failed), slow=slow, unread=unread)
 
     def _is_failure(self, error: Exception) -> bool | None:
         """Whether the call failed; None if it is ignored."""
-        if isinstance(error, Overloaded) or (isinstance(error, EngineFailed) and error.code in self._settings.ignored):
-            return None
-        if isinstance(error, InkgateError):
-            return isinstance(error, EngineFailed) and error.code not in OF_THE_PAGE
-        return True
+        if not isinstance(error, InkgateError):
+            return True
+        if isinstance(error, EngineFailed) and error.blame in (Blame.PAGE, Blame.SERVER):
+            return error.blame is Blame.SERVER
+        return None
 
     def _is_slow(self, spent_s: float) -> bool:
         return self._settings.target_s is not None and spent_s > self._settings.target_s
@@ -162,17 +162,24 @@ class Breaker:
     def _open_s(self) -> float:
         return min(self._settings.open_most_s, self._settings.open_s * 2.0 ** min(self._in_vain, 60))
 
-    def _ended(self, *, failed: bool, slow: bool) -> None:
+    def _ended(self, *, failed: bool, slow: bool, unread: bytes) -> None:
+        """`unread`: the page that the engine failed on."""
         if self._half_open_at is not None:
-            if failed or slow:
-                self._open("a probe failed" if failed else "a probe was slow")
+            if failed or slow or unread:
+                self._open("a probe failed" if failed or unread else "a probe was slow")
             else:
                 self._good += 1
                 if self._good >= self._settings.good:
                     self._close()
             return
         calls, failures, slow_ones = self._counts.add(self._clock(), failed=failed, slow=slow)
-        if calls >= self._settings.least:
+        if unread:
+            self._unread.add(unread)
+        elif not failed:
+            self._unread.clear()
+        if len(self._unread) >= self._settings.unread:
+            self._open(f"the last {len(self._unread)} pages could not be read")
+        elif calls >= self._settings.least:
             if failures >= self._settings.failed_rate * calls and failures:
                 self._open(f"{failures} of {calls} calls failed")
             elif slow_ones >= self._settings.slow_rate * calls and slow_ones:
@@ -197,6 +204,8 @@ class Breaker:
     def _turn(self) -> None:
         self._era += 1
         self._probing = self._good = 0
+        self._unread.clear()
+        self._tripped = False
         self._counts = _Window(self._settings.window_s)
 
     def _refusal(self) -> Overloaded:

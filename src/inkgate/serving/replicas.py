@@ -33,6 +33,8 @@ class Replica(Generic[ServerT]):
         taken_out: number of times it was taken out.
         joined: it was added while the service runs, and comes up only once a probe succeeds.
         failed_here: contents of calls that failed here and succeeded on another server, since its last success.
+        unread: contents of pages that it failed on in a row.
+        trials: number of times it was taken out for what it failed on, since it last read a page.
         changed: set when its state changes or its last call ends, and then replaced.
     """
 
@@ -49,6 +51,8 @@ class Replica(Generic[ServerT]):
         self.why = "has not answered yet" if joined else ""
         self.taken_out = 0
         self.failed_here: set[bytes] = set()
+        self.unread: set[bytes] = set()
+        self.trials = 0
         self.changed = anyio.Event()
 
     @property
@@ -136,9 +140,13 @@ class ReplicaSet(Generic[ServerT]):
         self._last_up_at = -math.inf
 
     @property
+    def none_is_up(self) -> bool:
+        return all(replica.state is not ReplicaState.UP for replica in self.replicas)
+
+    @property
     def none_up_s(self) -> float:
         """Seconds since a replica was last up: 0 while one is, infinite if none ever was."""
-        if any(replica.state is ReplicaState.UP for replica in self.replicas):
+        if not self.none_is_up:
             return 0.0
         return self._clock() - self._last_up_at
 
@@ -212,6 +220,7 @@ class ReplicaSet(Generic[ServerT]):
         replica.why = why
         replica.silent_s = 0.0
         replica.failed_here.clear()
+        replica.unread.clear()
         replica.taken_out += 1
         replica.set_state(ReplicaState.OUT)
         return True

@@ -143,7 +143,7 @@ class VllmSettings(Branch):
     encoding_threads: PositiveInt = Field(2, description="Threads that resize and encode pages.")
     fallback: bool = Field(
         default=True,
-        description="Read a page with `ppocr` if the model keeps repeating itself, or if there is no model server.",
+        description="Read a page with `ppocr` if the model keeps repeating itself, or if no model server reads it.",
     )
     repetition_count: int = Field(
         200, ge=0, description="Repetitions of a pattern after which vLLM itself stops. Under 2: never."

@@ -121,14 +121,14 @@ class PublicOnly(httpcore.AsyncNetworkBackend):
 
 
 class UrlUnreachable(InputRejected):
-    """The URL gave no file. `status`: of its server's response; 0 if there was none."""
+    """The URL gave no file. `http_status`: of its server's response; 0 if there was none."""
 
     def __init__(self, detail: str, status: int = 0) -> None:
         super().__init__("url_unreachable", detail)
-        self.status = status
+        self.http_status = status
 
     def __reduce__(self) -> tuple[type[UrlUnreachable], tuple[object, ...]]:
-        return type(self), (self.detail, self.status)
+        return type(self), (self.detail, self.http_status)
 
 
 Check = Callable[[str], object]

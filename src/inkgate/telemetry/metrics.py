@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, valu
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from inkgate.errors import CODES, ENGINE_CODES
+from inkgate.errors import CODES, EngineFailed, error_class
 from inkgate.telemetry.catalog import EVENTS, STAGES
 from inkgate.telemetry.observer import retries_of, runaways_of
 from inkgate.telemetry.state import WorkTotals
@@ -278,7 +278,7 @@ def _in_memory(make: Callable[P, T]) -> Callable[P, T]:
 
 def _outcome(result: PageResult) -> str:
     if result.error is not None:
-        return "failed" if result.error.code in ENGINE_CODES else "rejected"
+        return "failed" if issubclass(error_class(result.error.code), EngineFailed) else "rejected"
     return "degraded" if result.degraded else "ok"
 
 

@@ -11,6 +11,7 @@ from typing import ParamSpec, Protocol
 import structlog
 from opentelemetry.trace import get_current_span
 
+from inkgate.errors import OutputRepeats, error_class
 from inkgate.telemetry.tracing import fail, finished_part
 from inkgate.types import Attempt, PageResult, Task
 
@@ -20,7 +21,6 @@ log = structlog.get_logger(__name__)
 
 _LOG_EVERY_S = 60.0
 _BLOCK = re.compile(r"block \d+")
-_RUNAWAY = "output_repeats"
 
 
 class Observer(Protocol):
@@ -217,4 +217,4 @@ def retries_of(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 def runaways_of(attempts: Sequence[Attempt]) -> int:
     """Outputs that were stopped because they repeated themselves."""
-    return sum(attempt.error is not None and attempt.error.code == _RUNAWAY for attempt in attempts)
+    return sum(attempt.error is not None and error_class(attempt.error.code) is OutputRepeats for attempt in attempts)

@@ -35,6 +35,10 @@ class StateSource(Protocol):
         """The state now, with the last 15 minutes on request."""
         ...
 
+    def fallback_reasons(self) -> list[str]:
+        """Why the embedded engine reads the model's pages; empty while it does not."""
+        ...
+
     def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
         """Adds a check to readiness: `reasons` returns why the service is not ready, empty if it is."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -148,7 +149,7 @@ class DocumentResponse(Response):
                     await answer(scope, receive, send)
                 return
         except InkgateError as error:
-            if form is None or error.code == "internal":
+            if form is None or error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
             scope["state"]["code"] = error.code
             answer = form.problem(Problem.of(error, request_id_of(request)))

@@ -1,4 +1,4 @@
-"""Errors as responses: the status of each code, problem documents (RFC 9457) and the other forms, and the middleware
+"""Errors as responses: problem documents (RFC 9457) and the other forms, and the middleware
 that turns exceptions into them.
 """
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -19,119 +20,15 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.limiter import CallerLeft
 
 log = structlog.get_logger(__name__)
 
 PROBLEM_TYPE = "application/problem+json"
-
-STATUSES: dict[str, int] = {
-    "request_malformed": 400,
-    "json_invalid": 400,
-    "body_too_complex": 413,
-    "base64_invalid": 400,
-    "file_missing": 400,
-    "options_invalid": 422,
-    "pages_invalid": 422,
-    "schema_invalid": 422,
-    "type_unknown": 422,
-    "schema_too_large": 413,
-    "document_empty": 400,
-    "type_unsupported": 415,
-    "image_corrupt": 422,
-    "image_too_large": 413,
-    "image_too_narrow": 422,
-    "pdf_corrupt": 422,
-    "pdf_encrypted": 422,
-    "pdf_password_wrong": 422,
-    "pdf_empty": 422,
-    "page_broken": 422,
-    "page_memory": 422,
-    "too_many_pages": 413,
-    "body_too_large": 413,
-    "body_timeout": 408,
-    "head_too_large": 431,
-    "head_timeout": 408,
-    "http_invalid": 400,
-    "media_type_unsupported": 415,
-    "not_acceptable": 406,
-    "format_unavailable": 406,
-    "url_forbidden": 403,
-    "url_unreachable": 422,
-    "content_quarantined": 422,
-    "task_unsupported": 422,
-    "engine_incomplete": 422,
-    "upstream_rejected": 422,
-    "engine_unknown": 404,
-    "extension_invalid": 422,
-    "feature_unavailable": 501,
-    "file_unknown": 404,
-    "unauthenticated": 401,
-    "host_forbidden": 403,
-    "origin_forbidden": 403,
-    "deadline_exceeded": 408,
-    "job_unknown": 404,
-    "job_not_ended": 409,
-    "job_ended": 409,
-    "job_cancelled": 409,
-    "job_expired": 410,
-    "fields_missing": 404,
-    "fields_changed": 412,
-    "version_missing": 428,
-    "key_reused": 422,
-    "source_forbidden": 403,
-    "source_missing": 404,
-    "source_replaced": 409,
-    "webhook_forbidden": 422,
-    "event_invalid": 422,
-    "document_quarantined": 422,
-    "route_unknown": 404,
-    "method_not_allowed": 405,
-    "rate_limited": 429,
-    "service_full": 503,
-    "engine_breaker_open": 503,
-    "share_exceeded": 429,
-    "jobs_full": 503,
-    "jobs_unavailable": 503,
-    "storage_full": 507,
-    "starting": 503,
-    "draining": 503,
-    "engine_failed": 502,
-    "service_timeout": 504,
-    "page_timeout": 504,
-    "engine_output_invalid": 502,
-    "engine_unavailable": 503,
-    "engine_not_installed": 503,
-    "weights_missing": 503,
-    "layout_model_unusable": 503,
-    "provider_unavailable": 503,
-    "model_unusable": 503,
-    "upstream_unreachable": 502,
-    "upstream_denied": 502,
-    "upstream_busy": 503,
-    "upstream_failed": 502,
-    "upstream_garbled": 502,
-    "upstream_cut_off": 502,
-    "upstream_stalled": 504,
-    "model_unknown": 502,
-    "output_truncated": 502,
-    "output_repeats": 502,
-    "elements_failed": 502,
-    "source_unreachable": 502,
-    "internal": 500,
-}
-"""The HTTP status of every error code. A test checks that it is complete."""
-TRANSIENT_S = {
-    "engine_unavailable": 10,
-    "upstream_unreachable": 10,
-    "upstream_busy": 2,
-    "upstream_failed": 5,
-    "upstream_cut_off": 5,
-    "upstream_stalled": 30,
-}
-"""Temporary failures, and after how many seconds to retry: a dead server is restarted, a stalled one must be detected
-first. Faults that the same page would cause again are not listed."""
+_TIMEOUTS = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT)
+"""The clients of OpenAI and Anthropic send such a request again on their own, unless `x-should-retry` says no. It would
+take as long again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +47,13 @@ class Problem:
     def of(cls, error: InkgateError, request_id: str) -> Problem:
         """The problem for `error`, with its headers."""
         headers: dict[str, str] = {}
-        if isinstance(error, Overloaded):
+        if error.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
-        elif error.code in TRANSIENT_S:
-            headers["Retry-After"] = str(TRANSIENT_S[error.code])
-        if error.code == "unauthenticated":
+        elif error.status in _TIMEOUTS:
+            headers["x-should-retry"] = "false"
+        if error.status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
-        status = STATUSES[error.code]
-        return cls(error.code, status, error.title, error.detail, error.remedy, request_id, headers)
+        return cls(error.code, error.status, error.title, error.detail, error.remedy, request_id, headers)
 
     def as_dict(self) -> dict[str, object]:
         """The members of the problem document. `type` is a stable name, not an address to open."""
@@ -340,7 +236,7 @@ async def _answer(problem: Problem, response: Response, scope: Scope, exchange: 
     async def hold_the_end(message: Message) -> None:
         if message["type"] == "http.response.body":
             await exchange.send({**message, "more_body": True})
-            if problem.code != "body_timeout":
+            if problem.status != HTTPStatus.REQUEST_TIMEOUT:
                 await exchange.discard_body()
             message = {"type": "http.response.body", "body": b""}
         await exchange.send(message)

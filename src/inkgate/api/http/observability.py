@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.api.http.uploads import announced_bytes
-from inkgate.errors import OVERLOAD_CODES
+from inkgate.errors import Overloaded, error_class
 from inkgate.telemetry.metrics import NO_WORK
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.tracing import NOT_RECORDING, request_span, trace_id_of
@@ -175,7 +175,7 @@ class Measure:
         self._observer.request(method if method in _METHODS else OTHER, self.endpoint(scope), status, seconds)
         noted = scope.get("state", {})
         code = noted.get("code")
-        if code in OVERLOAD_CODES:
+        if code and issubclass(error_class(code), Overloaded):
             named = str(noted.get("caller", "")).startswith(_NAMED_KEY)
             self._observer.refused(code, "key" if named else "anonymous")
 

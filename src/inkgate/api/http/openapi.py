@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from inkgate.api.http.auth import PUBLIC
-from inkgate.api.http.errors import PROBLEM_TYPE, STATUSES
+from inkgate.api.http.errors import PROBLEM_TYPE
 from inkgate.documents.files import FileFormat
 from inkgate.documents.formats.json import json_schema
 from inkgate.errors import CODES
@@ -53,7 +53,7 @@ def problems(*statuses: int) -> dict[int | str, Json]:
     """The problem documents of an operation by status, in addition to those of every operation."""
     found: dict[int | str, Json] = {}
     for status in sorted({*statuses, *_ALWAYS}):
-        codes = [code for code, of_code in STATUSES.items() if of_code == status]
+        codes = [code for code, meaning in CODES.items() if meaning.status == status]
         titles = "; ".join(f"{CODES[code].title} (`{code}`)" for code in codes)
         found[status] = {
             "description": f"{titles}.",

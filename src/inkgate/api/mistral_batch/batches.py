@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Literal
 
 import orjson
@@ -91,7 +92,8 @@ class BatchJobs:
             return "CANCELLED"
         if not states.isdisjoint({JobState.SUCCEEDED, JobState.PARTIAL}):
             return "SUCCESS"
-        late = any(job.failure is not None and job.failure.code == "deadline_exceeded" for _, job in self.lines)
+        failures = (error_of(job) for _, job in self.lines)
+        late = any(failure is not None and failure.status == HTTPStatus.REQUEST_TIMEOUT for failure in failures)
         return "TIMEOUT_EXCEEDED" if late else "FAILED"
 
     def view(self) -> MistralBatch:

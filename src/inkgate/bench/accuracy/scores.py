@@ -27,7 +27,7 @@ from inkgate.bench.accuracy.structure import (
 )
 from inkgate.bench.accuracy.table_similarity import TableSimilarity, table_similarity
 from inkgate.concurrency import Threads, single_error
-from inkgate.errors import INPUT_CODES, InkgateError, InputRejected
+from inkgate.errors import InkgateError, InputRejected, error_class
 from inkgate.fields.document_types import DocumentTypes
 
 Progress = Callable[[str, Entry], None]
@@ -187,7 +187,7 @@ async def _attempt(candidate: Candidate, entry: Entry) -> _Attempt:
         return _Attempt(None, perf_counter() - started, f"{type(error).__name__}: {error}")
     seconds = perf_counter() - started
     failures = transcript.failures
-    refused = bool(failures) and all(failure.code in INPUT_CODES for failure in failures)
+    refused = bool(failures) and all(issubclass(error_class(failure.code), InputRejected) for failure in failures)
     return _Attempt(transcript, seconds, "; ".join(map(str, failures)) or None, refused)
 
 

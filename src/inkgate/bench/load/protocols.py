@@ -19,7 +19,7 @@ from inkgate.documents.sniff import FileType
 UNEXPECTED = "unexpected body for protocol"
 """In the kind of a response that the protocol can't have."""
 _REFUSALS = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-_TIMEOUT_CODES = frozenset({"deadline_exceeded", "service_timeout"})
+_TIMEOUTS = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT})
 """inkgate's codes where the caller's time, or its own, ran out."""
 _CODE_CHARACTERS = 60
 """Of an error's code that are kept."""
@@ -192,7 +192,7 @@ def _error_verdict(response: ServiceResponse) -> ResponseVerdict | None:
         return None
     code = _code_of(response.body)
     kind = f"{response.status} {code}".rstrip()
-    if code in _TIMEOUT_CODES:
+    if response.status in _TIMEOUTS:
         return ResponseVerdict(RequestOutcome.TIMED_OUT, kind)
     if response.status in _REFUSALS:
         return ResponseVerdict(RequestOutcome.REFUSED, kind)

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from inkgate.documents.pdf.encryption import encryption_of, password_forms
 from inkgate.documents.pdf.mending import MAX_MENDED_BYTES, with_header, with_trailer
-from inkgate.documents.pdf.pdfium import PdfFault, PdfiumDocument
+from inkgate.documents.pdf.pdfium import PdfFault, PdfiumDocument, PdfLocked, PdfUnparsed
 
 _GROWTH: Final = 4
 """A repaired file is at most this many times as long, because object streams are written out."""
 _LEAST_ROOM: Final = 2**20
-_PASSWORD_CODES: Final = frozenset({"pdf_password_wrong", "pdf_encrypted"})
 _UNSUPPORTED: Final = "The PDF's encryption is not supported."
 
 
@@ -30,10 +29,10 @@ def open_document(data: NDArray[np.uint8], password: str = "") -> PdfiumDocument
     """
     try:
         document = PdfiumDocument(data, password)
-    except PdfFault as fault:
-        if fault.code in _PASSWORD_CODES:
-            raise _password_fault(data, password, fault) from fault
-        if fault.code != "pdf_corrupt" or data.size > MAX_MENDED_BYTES:
+    except PdfLocked as fault:
+        raise _password_fault(data, password, fault) from fault
+    except PdfUnparsed as fault:
+        if data.size > MAX_MENDED_BYTES:
             raise
         return _repaired(data, password, fault)
     if document.has_crypt_filters and (encryption := encryption_of(data.data)) is not None and not encryption.known:

@@ -41,6 +41,18 @@ class PdfFault(Exception):
         self.detail = detail
 
 
+class PdfLocked(PdfFault):
+    """The document needs a password, or another one."""
+
+
+class PdfUnparsed(PdfFault):
+    """The document's structure can't be parsed."""
+
+
+class PageBroken(PdfFault):
+    """A page of the document can't be opened."""
+
+
 class MemorySuspected(MemoryError):
     """An allocation failed during a call that reported success: its result may be incomplete."""
 
@@ -74,12 +86,12 @@ class NoticedMemory:
 def _why_not_open(password: str) -> PdfFault:
     match pdfium.FPDF_GetLastError():
         case pdfium.FPDF_ERR_SECURITY:
-            return PdfFault("pdf_encrypted", "The PDF's encryption is not supported.")
+            return PdfLocked("pdf_encrypted", "The PDF's encryption is not supported.")
         case pdfium.FPDF_ERR_PASSWORD if password:
-            return PdfFault("pdf_password_wrong", "This password does not open the PDF.")
+            return PdfLocked("pdf_password_wrong", "This password does not open the PDF.")
         case pdfium.FPDF_ERR_PASSWORD:
-            return PdfFault("pdf_encrypted", "The PDF is encrypted and no password was given.")
-    return PdfFault("pdf_corrupt", "The PDF's structure can't be parsed.")
+            return PdfLocked("pdf_encrypted", "The PDF is encrypted and no password was given.")
+    return PdfUnparsed("pdf_corrupt", "The PDF's structure can't be parsed.")
 
 
 class PdfiumDocument:
@@ -152,7 +164,7 @@ class PdfiumDocument:
         if not handle:
             if memory.failed:
                 raise MemoryError
-            raise PdfFault("page_broken", f"Page {index + 1} can't be opened.")
+            raise PageBroken("page_broken", f"Page {index + 1} can't be opened.")
         if self._form:
             pdfium.FORM_OnAfterLoadPage(handle, self._form)
         try:
@@ -193,7 +205,7 @@ class PdfiumPage:
         self.height = float(pdfium.FPDF_GetPageHeightF(handle))
         sides = (self.width, self.height)
         if not all(math.isfinite(side) and side > 0 for side in sides):
-            raise PdfFault("page_broken", f"Page {index + 1} has no area.")
+            raise PageBroken("page_broken", f"Page {index + 1} has no area.")
 
     @property
     def rotation(self) -> int:

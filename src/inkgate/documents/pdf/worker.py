@@ -13,7 +13,7 @@ import numpy as np
 
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.opening import open_document, repaired_for
-from inkgate.documents.pdf.pdfium import MemorySuspected, PdfFault, PdfiumDocument
+from inkgate.documents.pdf.pdfium import MemorySuspected, PageBroken, PdfFault, PdfiumDocument
 from inkgate.documents.pdf.remarks import document_remarks
 from inkgate.documents.pdf.wire import Call, Op, Reply, encode_reply
 from inkgate.runtimes.processes_wire import private_mb, run_worker
@@ -69,8 +69,8 @@ class PdfHandler:
         except MemorySuspected:
             _reserve_heap()
             return self._value(call, memories)
-        except PdfFault as fault:
-            if fault.code == "page_broken" and self._repair(call, memories[0]):
+        except PageBroken:
+            if self._repair(call, memories[0]):
                 return self._value(call, memories)
             raise
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 import anyio
@@ -15,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
-from inkgate.errors import EngineFailed, InkgateError
+from inkgate.errors import Blame, EngineFailed, InkgateError
 from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
 
 log = structlog.get_logger(__name__)
@@ -23,12 +24,12 @@ T = TypeVar("T")
 OnOut = Callable[[Sequence[bytes]], None]
 """Called with the content of each call that was in a server when it was taken out; see Lease."""
 
-_GONE = frozenset({"upstream_unreachable", "upstream_cut_off", "upstream_failed"})
-"""Error codes of a probe if the server's process, or the proxy before it, is gone."""
 _TRIES = 2
 """One retry on another server. A request that two servers failed on might kill a third."""
 _CONTENTS = 2
 """A server is at fault once it failed on this many different contents that another server reads."""
+_PAGES = 5
+"""A server is at fault once it failed on this many different pages in a row, whatever its probe says."""
 _OTHER_MODEL = "serves another model"
 _PROVED_S = 1.0
 """A probe's success counts for this long when the server fails on a request."""
@@ -80,9 +81,13 @@ class BalancedUpstream:
     stalls is taken out. It is probed in the background with a small image and comes back once it reads that. A call
     without any response yet is retried once, on another server if there is one.
 
-    A 5xx status may be the request's own fault: the server is probed at once, and taken out if the probe fails or if it
-    fails on several contents that another server reads. Otherwise it stays, and a request that failed twice gets
-    `engine_failed`: one client can't take a server out for all others.
+    A 5xx status may be the request's own fault: the server is probed at once, and taken out if the probe fails, if it
+    fails on several contents that another server reads, or if it fails on several pages in a row. Otherwise it stays,
+    and a request that failed twice gets `engine_failed`: one client can't take a server out for all others. A client's
+    own chat completions don't count as pages.
+
+    A server that was taken out for failing while its probe succeeds comes back on trial, after a pause that doubles:
+    the next page that it fails on takes it out again.
 
     Servers may be added and retired while it runs. A new one takes calls once it has read the small image and serves
     the model. A retired one finishes its calls.
@@ -101,6 +106,9 @@ class BalancedUpstream:
         taken out.
 
         `on_died` is called with the number of calls in a server that failed and whose probe found it gone.
+
+        Attributes:
+            on_back: called when a server that was out takes calls again.
         """
         self._settings = settings or BalancerSettings()
         replicas = [Replica(server.base_url, server) for server in servers]
@@ -108,6 +116,7 @@ class BalancedUpstream:
         self._on_stalled = on_stalled
         self._on_out = on_out
         self._on_died = on_died
+        self.on_back: Callable[[], None] = lambda: None
         self._clock = clock
         self._calls_at_death: dict[Replica[Server], int] = {}
         self._suspected: dict[Replica[Server], anyio.Event] = {}
@@ -173,8 +182,8 @@ class BalancedUpstream:
         raise failures[min(failures)] if failures else _unavailable_error("none is known")
 
     async def probe(self) -> None:
-        """Returns when a server in service has read a small image, bypassing the queue. A server that is gone is taken
-        out.
+        """Returns when a server in service has read a small image, bypassing the queue. A server that fails is probed
+        once more, and taken out if it fails again.
 
         Raises:
             InkgateError: none does; the error is the first one's.
@@ -187,8 +196,8 @@ class BalancedUpstream:
                 await replica.server.probe()
             except InkgateError as error:
                 failures.append(error)
-                if error.code in _GONE:
-                    self._failed(replica, error.code)
+                if error.blame is Blame.SERVER:
+                    self._suspect(replica, error.code)
             else:
                 works.set()
                 tasks.cancel_scope.cancel()
@@ -228,8 +237,9 @@ class BalancedUpstream:
                     tried = replica
                     continue
                 if answer.failed:
+                    put_out = self._failed_on(replica, call)
                     works = await self._still_works(replica, f"status {answer.status}")
-                    if left:
+                    if left and not (put_out and self.set.none_is_up):
                         tried = replica
                         continue
                     if works:
@@ -298,19 +308,23 @@ class BalancedUpstream:
             return False
         if self._clock() - self._proved_at.get(replica, -math.inf) < _PROVED_S:
             return True
-        if replica not in self._suspected:
-            self._suspected[replica] = anyio.Event()
-            replica.why = why
-            replica.wake()
+        self._suspect(replica, why)
         with anyio.move_on_after(self._settings.probe_s):
             await self._suspected[replica].wait()
         return replica.state is ReplicaState.UP
 
+    def _suspect(self, replica: Replica[Server], why: str) -> None:
+        """Has the server probed in the background, unless it is."""
+        if replica not in self._suspected and replica.state is ReplicaState.UP:
+            self._suspected[replica] = anyio.Event()
+            replica.why = why
+            replica.wake()
+
     async def _judge(self, replica: Replica[Server]) -> None:
         """Probes a server that failed on a request."""
         problem = await self._probe_error(replica)
-        if problem:
-            self._failed(replica, f"{replica.why}, then {problem}")
+        if problem is not None:
+            self._failed(replica, f"{replica.why}, then {problem.code}")
         else:
             self._proved_at[replica] = self._clock()
             self._end_judging(replica)
@@ -321,9 +335,24 @@ class BalancedUpstream:
         if suspected is not None:
             suspected.set()
 
+    def _failed_on(self, replica: Replica[Server], call: ModelCall) -> bool:
+        """Notes that `replica` failed on a request. Returns whether that took it out: "only this page is bad" can't be
+        true of several in a row.
+        """
+        if not call.content or replica.state is not ReplicaState.UP:
+            return False
+        replica.unread.add(call.content)
+        if len(replica.unread) < (1 if replica.trials else _PAGES):
+            return False
+        self._failed(replica, "fails on every page", answers=True)
+        return True
+
     def _answered(self, replica: Replica[Server], tried: Replica[Server] | None, call: ModelCall) -> None:
         """Notes that `replica` answered what `tried` may have failed on."""
         replica.failed_here.clear()
+        if call.content:
+            replica.unread.clear()
+            replica.trials = 0
         if tried is None or tried is replica or tried.state is ReplicaState.OUT:
             return
         tried.failed_here.add(call.key or hashlib.blake2b(call.body, digest_size=16).digest())
@@ -340,8 +369,10 @@ class BalancedUpstream:
                 continue
             calls = self._calls_at_death.pop(replica, 0)
             pause = self._settings.first_pause_s
+            if replica.trials:
+                await anyio.sleep(min(pause * 2.0**replica.trials, self._settings.longest_pause_s))
             while problem := await self._probe_error(replica):
-                if problem in _GONE and calls:
+                if calls and _is_gone(problem):
                     self._on_died(calls)
                 calls = 0
                 await anyio.sleep(pause)
@@ -349,12 +380,13 @@ class BalancedUpstream:
             if replica.state is ReplicaState.OUT:  # else it is leaving
                 log.info("model_server_back", url=replica.name)
                 replica.set_state(ReplicaState.UP)
+                self.on_back()
 
     async def _works(self, replica: Replica[Server]) -> bool:
-        return not await self._probe_error(replica)
+        return await self._probe_error(replica) is None
 
-    async def _probe_error(self, replica: Replica[Server]) -> str:
-        """Probes the server. Returns the error code, empty if it works."""
+    async def _probe_error(self, replica: Replica[Server]) -> InkgateError | None:
+        """Probes the server. Returns its error; None if it works."""
         with anyio.move_on_after(self._settings.probe_s):
             try:
                 await replica.server.probe()
@@ -362,12 +394,12 @@ class BalancedUpstream:
                     if replica.why != _OTHER_MODEL:
                         log.warning("model_server_has_another_model", url=replica.name, expected=self._models[0])
                     replica.why = _OTHER_MODEL
-                    return "model_unknown"
+                    return EngineFailed("model_unknown", "The model server serves another model.")
             except InkgateError as error:
                 log.debug("model_server_still_out", url=replica.name, code=error.code)
-                return error.code
-            return ""
-        return "upstream_stalled"
+                return error
+            return None
+        return EngineFailed("upstream_stalled", "The model server did not read a small image in time.")
 
     def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False, answers: bool = False) -> None:
         """Takes it out. `answers`: it responds, so no call in it is to blame."""
@@ -376,6 +408,7 @@ class BalancedUpstream:
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
             self._calls_at_death[replica] = calls
+            replica.trials += answers
             self._on_out([] if answers else [lease.content for lease in replica.leases])
         # Also of one that left meanwhile: else it would be probed again and again.
         self._end_judging(replica)
@@ -436,6 +469,13 @@ async def _any_changes(replicas: ReplicaSet[Server]) -> None:
 
         for changed in (replicas.changed, *(replica.changed for replica in replicas.replicas)):
             tasks.start_soon(one, changed)
+
+
+def _is_gone(problem: InkgateError) -> bool:
+    """Whether a probe's error says that the server's process, or the proxy before it, is gone. A server that takes too
+    long is there.
+    """
+    return problem.blame is Blame.SERVER and problem.transient and problem.status != HTTPStatus.GATEWAY_TIMEOUT
 
 
 def _unavailable_error(why: str) -> EngineFailed:

@@ -13,14 +13,14 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
-from inkgate.engines.attempts import OUTPUT_ERRORS, take_over
+from inkgate.engines.attempts import take_over
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.answer_blocks import page_numbers
 from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageReader, PageRequest, Picture
 from inkgate.engines.vllm.images import PageCrop, crop_pixels, is_blank
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer, PlacedBlock
 from inkgate.engines.vllm.preset import Preset, PromptPlan
-from inkgate.errors import EngineFailed, InkgateError
+from inkgate.errors import EngineFailed, InkgateError, OutputUnusable
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.blocks import levels_by_height
 from inkgate.layout.hyphenation import join_lines
@@ -231,7 +231,7 @@ class ElementReader:
             read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, request)
         except InkgateError as error:  # one block's failure must not fail the others
             return Element(region, failure=error)
-        if read.error is not None and read.error.code in OUTPUT_ERRORS and self.embedded is not None:
+        if isinstance(read.error, OutputUnusable) and self.embedded is not None:
             task = Task(detect_rotation=False)
             taken, attempt = await take_over(self.embedded, crop, task, request.caller, part)
             attempts = (*read.attempts, attempt)

@@ -27,8 +27,6 @@ from inkgate.types import PageResult, Task
 log = structlog.get_logger(__name__)
 
 _PAUSE_S = 0.5
-_WAITED_FOR = frozenset({"upstream_unreachable", "upstream_busy"})
-"""Errors of a server that is still starting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ class Vllm:
             try:
                 return await self._upstream.models()
             except EngineFailed as error:
-                if error.code not in _WAITED_FOR or anyio.current_time() >= give_up:
+                if not error.transient or anyio.current_time() >= give_up:
                     raise
             if not waiting:
                 log.warning("waiting_for_model_server", up_to_s=self._settings.start_s)

@@ -13,7 +13,7 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
-from inkgate.engines.attempts import OUTPUT_ERRORS, AttemptTimer, StageTimes
+from inkgate.engines.attempts import AttemptTimer, StageTimes
 from inkgate.engines.vllm.answer_blocks import blocks_of_answer, page_numbers
 from inkgate.engines.vllm.answer_schema import BLANK_TAIL, SchemaSupport, completed
 from inkgate.engines.vllm.client import ChatClient, ModelReply, ask
@@ -23,15 +23,13 @@ from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.preset import Preset, PromptPlan
 from inkgate.engines.vllm.protocol import token_limit
 from inkgate.engines.vllm.upstream import ModelCall
-from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.errors import AnswerLost, EngineFailed, InkgateError, OutputUnusable, RequestRefused
 from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.page import Page, RgbArray
 from inkgate.settings import VllmSettings
 from inkgate.types import Attempt, BlockType, Line, PageResult, Size, Task, TaskKind, TextWord
 
 log = structlog.get_logger(__name__)
-LOST = frozenset({"upstream_cut_off", "upstream_stalled"})
-"""Errors within an answer. Another server, or the same one after a restart, may succeed: one more attempt."""
 _PATTERN_TOKENS = 64
 _PROMPT_CHARACTERS = 2
 """Characters per token of a prompt: a low estimate even for Chinese; prompts are short."""
@@ -129,7 +127,7 @@ class ImageReader:
                 return _with(found, attempts)
             if best is None or len(found.answer.text) > len(best.answer.text):
                 best = found
-            if found.error.code not in OUTPUT_ERRORS:
+            if not isinstance(found.error, OutputUnusable):
                 break
             log.warning("runaway", part=picture.part, model=self.model, change=step.change, code=found.error.code)
         assert best is not None, "there is a first step, and it raised or gave an answer"  # noqa: S101 - for mypy
@@ -190,7 +188,7 @@ class ImageReader:
                 found = await self._ask(picture, step.plan, image, request)
             except InkgateError as error:
                 attempts.append(attempt.ended(error))
-                if again or error.code not in LOST:
+                if again or not isinstance(error, AnswerLost):
                     raise
                 log.warning("asked_again", part=picture.part, model=self.model, code=error.code)
                 continue
@@ -211,8 +209,8 @@ class ImageReader:
         """The reply. A request that is refused with a schema is sent once more without."""
         try:
             return await ask(self.client, body, call, BLANK_TAIL if "response_format" in body else 0)
-        except InputRejected as error:
-            if error.code != "upstream_rejected" or body.pop("response_format", None) is None:
+        except RequestRefused:
+            if body.pop("response_format", None) is None:
                 raise
         reply = await ask(self.client, body, call)
         log.info("model_server_refuses_schema", model=self.model)

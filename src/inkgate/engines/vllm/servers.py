@@ -16,7 +16,7 @@ from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.monitor import EachServer, Monitor
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
-from inkgate.errors import EngineFailed
+from inkgate.errors import Blame, EngineFailed
 from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.demand import DemandCounts
 from inkgate.serving.estimates import OutputEstimates
@@ -108,7 +108,7 @@ class ScheduledCalls:
                         async with aclosing(count.counted(answer.chunks)) as chunks:
                             yield ModelAnswer(answer.status, answer.headers, chunks)
                 except EngineFailed as error:
-                    if error.code == "engine_failed":  # the fault of this request alone, not a sign of overload
+                    if error.blame is Blame.PAGE:  # the fault of this request alone, not a sign of overload
                         slot.report(WorkOutcome.REJECTED)
                     raise
                 finally:

@@ -11,6 +11,7 @@ import structlog
 from inkgate.client import AsyncInkgateClient, AsyncJobHandle, JobStatus, ServiceError
 from inkgate.client.jobs import Patience
 from inkgate.client.pauses import pause_awaited
+from inkgate.errors import BodyTooLarge, error_class
 from inkgate.integrations.feishu import wording
 from inkgate.integrations.feishu.calls import MOST_UPLOADED, TOO_LARGE, FeishuCalls, FeishuError
 from inkgate.integrations.feishu.cards import FieldCards
@@ -137,7 +138,7 @@ class DocumentAnswers:
 
 
 def _refused(error: ServiceError, most_mb: float) -> Said:
-    if error.code == "body_too_large":
+    if error_class(error.code) is BodyTooLarge:
         return filled(wording.TOO_LARGE, most_mb=_number(most_mb))
     if _is_away(error):
         return wording.NOT_REACHED

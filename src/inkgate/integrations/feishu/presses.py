@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
@@ -17,8 +18,6 @@ from inkgate.integrations.feishu.received import CardPress
 from inkgate.integrations.feishu.wording import filled, problem
 
 log = structlog.get_logger(__name__)
-
-_GONE = frozenset({"job_unknown", "fields_missing", "result_gone", "result_expired"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class CardPresses:
             card = await self._card(press, cards)
         except ServiceError as error:
             log.warning("feishu_press_failed", action=press.action, code=error.code, status=error.status)
-            gone = error.code in _GONE or error.status in (404, 410)
+            gone = error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
             said = wording.NO_LONGER_KEPT if gone else wording.NOT_REACHED
             await self.calls.reply(press.message, "post", said.post(), uuid4().hex)
             return
@@ -63,9 +62,9 @@ class CardPresses:
         try:
             return cards.answer(name, await job.correct(values, press.version, f"feishu:{press.by}"))
         except ServiceError as error:
-            if error.code == "fields_changed":
+            if error.status == HTTPStatus.PRECONDITION_FAILED:  # somebody else was faster
                 return cards.form(await job.fields(), wording.CHANGED)
-            if error.code != "options_invalid":
+            if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
             why = problem(error.code, error.title)
             detail = wording.Said(error.detail or why.en, error.detail or why.zh)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from inkgate.caller import Priority
-from inkgate.errors import InputRejected
+from inkgate.errors import InputRejected, KeyReused
 from inkgate.extraction.wanted import FieldRequest, wanted_fields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.jobs.documents import prefix_of
@@ -110,10 +110,7 @@ class Intake:
             return []
         try:
             return list(await self._adder.add(jobs))
-        except InputRejected as error:
-            # The pipeline's settings were changed after one of the jobs was added.
-            if error.code != "key_reused":
-                raise
+        except KeyReused:  # the pipeline's settings were changed after one of the jobs was added
             if len(jobs) == 1:
                 return [AddedJob("", duplicate=True)]
         return [added for job in jobs for added in await self._add([job])]

@@ -1,0 +1,139 @@
+"""A server that fails on every page and passes its probe is out, and comes back on trial. In virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import pytest
+
+from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, Server
+from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
+from inkgate.errors import EngineFailed
+from inkgate.serving.replicas import Replica, ReplicaState
+from support.virtual_time import VIRTUAL_TIME, Backend
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> Backend:
+    return VIRTUAL_TIME
+
+
+class Pageblind:
+    """A Server whose probe succeeds; its pages have `status`."""
+
+    def __init__(self, name: str, status: int = 500) -> None:
+        self.base_url = name
+        self.status = status
+        self.calls = 0
+        self.probes = 0
+
+    @asynccontextmanager
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
+        self.calls += 1
+        yield ModelAnswer(self.status, {}, _one_chunk())
+
+    async def probe(self) -> None:
+        self.probes += 1
+
+    async def models(self) -> tuple[str, ...]:
+        return ("m",)
+
+    async def close(self) -> None:
+        pass
+
+    async def readings(self) -> ServerReading | None:
+        return None
+
+    async def tokens_generated(self) -> float | None:
+        return None
+
+
+async def _one_chunk() -> AsyncIterator[bytes]:
+    yield b"data: {}\n\n"
+
+
+@asynccontextmanager
+async def balanced(servers: Sequence[Pageblind]) -> AsyncIterator[BalancedUpstream]:
+    found = BalancedUpstream(servers, BalancerSettings(recover_s=0.01, first_pause_s=1.0, longest_pause_s=15.0))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(found.run)
+        yield found
+        tasks.cancel_scope.cancel()
+
+
+async def page(found: BalancedUpstream, content: bytes) -> int | str:
+    """The status of the answer, or the code of the error."""
+    try:
+        async with found.send(ModelCall(b"{}", content=content, key=content)) as answer:
+            return answer.status
+    except EngineFailed as error:
+        return error.code
+
+
+def state(replica: Replica[Server]) -> ReplicaState:
+    """Its state; as a function, of which mypy doesn't expect that it stays the same."""
+    return replica.state
+
+
+async def test_a_lone_server_is_out_after_five_pages_whatever_its_probe_says() -> None:
+    server = Pageblind("a")
+    async with balanced([server]) as found:
+        (replica,) = found.set.replicas
+        told = [await page(found, b"page %d" % number) for number in range(12)]
+        assert replica.state is ReplicaState.OUT
+    assert told == ["engine_failed"] * 4 + [500] + ["upstream_unreachable"] * 7
+    assert server.calls == 4 * 2 + 1
+    assert replica.why == "fails on every page"
+
+
+async def test_one_page_that_is_sent_again_and_again_is_the_only_bad_one() -> None:
+    async with balanced([Pageblind("a")]) as found:
+        assert {await page(found, b"the same") for _ in range(50)} == {"engine_failed"}
+        assert found.set.replicas[0].state is ReplicaState.UP
+
+
+async def test_a_clients_own_requests_are_no_pages() -> None:
+    async with balanced([Pageblind("a")]) as found:
+        for number in range(50):
+            with suppress(EngineFailed):
+                async with found.send(ModelCall(b"%d" % number)):
+                    pass
+        assert found.set.replicas[0].state is ReplicaState.UP
+
+
+async def test_it_comes_back_on_trial_after_pauses_that_double_until_it_reads_a_page() -> None:
+    server, back_at = Pageblind("a"), []
+    async with balanced([server]) as found:
+        (replica,) = found.set.replicas
+        found.on_back = lambda: back_at.append(round(anyio.current_time() - out_at))
+        for number in range(5):
+            await page(found, b"page %d" % number)
+        for number in range(4):
+            out_at = anyio.current_time()
+            while state(replica) is ReplicaState.OUT:
+                await replica.changed.wait()
+            assert await page(found, b"trial %d" % number) == 500
+        assert back_at == [2, 4, 8, 15]
+        assert state(replica) is ReplicaState.OUT
+        while state(replica) is ReplicaState.OUT:
+            await replica.changed.wait()
+        server.status = 200
+        assert await page(found, b"a good one") == 200
+        server.status = 500
+        assert [await page(found, b"bad %d" % number) for number in range(4)] == ["engine_failed"] * 4
+        assert state(replica) is ReplicaState.UP
+
+
+async def test_with_another_server_no_page_is_lost() -> None:
+    blind, good = Pageblind("blind"), Pageblind("good", 200)
+    async with balanced([blind, good]) as found:
+        assert [await page(found, b"page %d" % number) for number in range(40)] == [200] * 40
+        assert [replica.state for replica in found.set.replicas] == [ReplicaState.OUT, ReplicaState.UP]
+        await anyio.sleep(60)
+        assert [await page(found, b"later %d" % number) for number in range(40)] == [200] * 40
+    assert blind.calls <= 5  # 2 at first, and 1 for each time that it was tried
