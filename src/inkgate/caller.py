@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Protocol
 
 import anyio
 
@@ -28,6 +29,26 @@ class Priority(StrEnum):
 _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 
 
+class Charge(Protocol):
+    """What a request is charged for, such as its slot at admission, until it has ended and its work has."""
+
+    def begin_work(self) -> None:
+        """Work has begun that goes on if the request is cancelled, such as a call in a worker process."""
+        ...
+
+    def end_work(self) -> None:
+        """Such work has ended."""
+        ...
+
+
+class _NoCharge:
+    def begin_work(self) -> None:
+        """Does nothing."""
+
+    def end_work(self) -> None:
+        """Does nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """On whose behalf work is done.
@@ -41,6 +62,7 @@ class Caller:
         patience_s: seconds from the arrival of its request to the deadline.
         anew: bypass the cache.
         deadline_given: whether the client set the deadline; else it is the service's.
+        charge: what its request is charged for.
     """
 
     tenant: str = ""
@@ -51,6 +73,7 @@ class Caller:
     patience_s: float = math.inf
     anew: bool = False
     deadline_given: bool = False
+    charge: Charge = field(default=_NoCharge(), compare=False, repr=False)
 
     def timeout_error(self, detail: str) -> InkgateError:
         """The error once the deadline has passed; see `timeout_error`."""

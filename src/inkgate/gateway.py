@@ -151,4 +151,4 @@ class Gateway:
         arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline)
         async with await self.limiter.wait(arrival, wait_s, watched) as permit:
             with caller.in_time("The time limit passed before the response was ready.") as scope:
-                yield Admitted(self, caller, permit, scope)
+                yield Admitted(self, replace(caller, charge=permit), permit, scope)

@@ -247,7 +247,7 @@ class PageReads:
         try:
             with self.caller.in_time("The document's time limit passed before this page was read."):
                 begun = perf_counter()
-                page = await self.opened.page(index, self.caller.priority.rank)
+                page = await self.opened.page(index, self.caller)
                 self.callbacks.observer.stage("open", perf_counter() - begun)
                 result = _checked(await self.engine.read(page, self.images.task(self.task, index), self.caller))
                 self.images.spend(result)
@@ -318,8 +318,8 @@ class Reader:
         begun = perf_counter()
         try:
             # its page count isn't known yet
-            rank = with_default_priority(caller, 1, len(document.data)).priority.rank
-            opening = self._opener.open(document, options.pdf_text, password=options.password, rank=rank)
+            opens = with_default_priority(caller, 1, len(document.data))
+            opening = self._opener.open(document, options.pdf_text, password=options.password, caller=opens)
             late = "The document's time limit passed before it was open."
             with caller.in_time(late) as scope:
                 async with opening as opened:
@@ -347,9 +347,9 @@ class Reader:
         Raises:
             InputRejected: the document or the page can't be opened, or the page doesn't exist.
         """
-        async with self._opener.open(document, PdfText.NEVER, rank=caller.priority.rank) as opened:
+        async with self._opener.open(document, PdfText.NEVER, caller=caller) as opened:
             (index,) = parse_page_list([page], first=1).indexes(opened.page_count)
-            return await (await opened.page(index, caller.priority.rank)).pixels(longest_side)
+            return await (await opened.page(index, caller)).pixels(longest_side)
 
     async def file(self, order: FileOrder, caller: Caller) -> bytes:
         """The file that `order` describes. PDFs are written in a worker process, others in a thread.
@@ -361,7 +361,7 @@ class Reader:
         begun = perf_counter()
         with caller.in_time("The document's time limit passed before its file was written."):
             if order.format is FileFormat.PDF:
-                made = await self._opener.searchable_pdf(order.document, order.result.pages, order.password)
+                made = await self._opener.searchable_pdf(order.document, order.result.pages, order.password, caller)
             else:
                 made = await self._files.run(office_file, order)
             self._observer.stage("assemble", perf_counter() - begun)

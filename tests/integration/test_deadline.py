@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +18,10 @@ import pytest
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.page import Page
-from inkgate.serving.limiter import WorkOutcome
 from inkgate.settings import FetchSettings
 from inkgate.storage.fetch import Check, Fetcher
 from inkgate.types import PageResult, Task
-from support.api_client import Api, RawCall, b64, pdf, png, running_api, tiff
+from support.api_client import RawCall, b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.anyio
@@ -90,9 +89,8 @@ def stopped(pids: tuple[int, ...]) -> Iterator[None]:
                 os.kill(pid, signal.SIGCONT)
 
 
-def check_late(response: httpx.Response, api: Api) -> None:
+def check_late(response: httpx.Response) -> None:
     assert (response.status_code, response.json()["code"]) == (408, "deadline_exceeded")
-    assert api.limiter.ended[WorkOutcome.REJECTED] == 1
 
 
 async def test_a_body_that_does_not_end() -> None:
@@ -109,7 +107,7 @@ async def test_a_body_whose_parsing_waits_for_a_thread() -> None:
         threads = BlockedThreads(api.context.threads, threading.Event(), 4)
         async with threads.busy():
             body = json.dumps({"image": b64(png()), "unknown": "x" * 100_000})
-            check_late(await api.client.post("/ocr", content=body, headers={**JSON, **TIMEOUT}), api)
+            check_late(await api.client.post("/ocr", content=body, headers={**JSON, **TIMEOUT}))
 
 
 @pytest.mark.parametrize("path", ["/ocr", "/extract?type=receipt", "/v1/ocr"])
@@ -135,7 +133,45 @@ async def test_a_pdf_that_waits_to_be_opened() -> None:
     async with running_api(pdf={"workers": 1}) as api:
         assert (await api.client.post("/ocr", content=pdf(1), headers=PDF)).status_code == 200
         with stopped(api.opener.worker_pids):
-            check_late(await api.client.post("/ocr", content=pdf(1), headers={**PDF, **TIMEOUT}), api)
+            check_late(await api.client.post("/ocr", content=pdf(1), headers={**PDF, **TIMEOUT}))
+
+
+async def test_a_request_is_charged_until_the_worker_that_it_left_is_free() -> None:
+    async with running_api(pdf={"workers": 1}) as api:
+        await api.client.post("/ocr", content=pdf(1), headers=PDF)
+        with stopped(api.opener.worker_pids):
+            late = await api.client.post("/ocr", content=pdf(1), headers={**PDF, **TIMEOUT})
+            assert (late.status_code, api.opener.pdf_jobs) == (408, (1, 1, 0))
+            assert api.limiter.in_flight == 1
+        await until(lambda: not api.limiter.in_flight)
+        assert api.limiter.ended == {"ok": 1, "rejected": 1}
+        assert api.opener.pdf_jobs == (1, 0, 0)
+
+
+async def test_a_request_is_charged_until_the_worker_that_it_left_is_killed() -> None:
+    async with running_api(pdf={"workers": 1, "page_timeout_s": 1}) as api:
+        await api.client.post("/ocr", content=pdf(1), headers=PDF)
+        pids = api.opener.worker_pids
+        with stopped(pids):
+            late = await api.client.post("/ocr", content=pdf(1), headers={**PDF, **TIMEOUT})
+            assert (late.status_code, api.limiter.in_flight) == (408, 1)
+            await until(lambda: not api.limiter.in_flight)
+        assert api.opener.worker_pids != pids
+
+
+async def test_a_request_that_left_while_it_waited_for_a_worker_costs_nothing() -> None:
+    async with running_api(pdf={"workers": 1}) as api:
+        await api.client.post("/ocr", content=pdf(1), headers=PDF)
+        with stopped(api.opener.worker_pids):
+            for _ in range(3):
+                assert (await api.client.post("/ocr", content=pdf(1), headers={**PDF, **TIMEOUT})).status_code == 408
+            assert api.opener.pdf_jobs == (1, 1, 0)
+            assert api.limiter.in_flight == 1  # the first one's, whose call the worker has
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    while not reached():  # noqa: ASYNC110 - a process has to go on
+        await anyio.sleep(0.01)
 
 
 async def test_a_picture_of_a_page_that_waits_to_be_rendered() -> None:
@@ -144,13 +180,13 @@ async def test_a_picture_of_a_page_that_waits_to_be_rendered() -> None:
         path = f"/v1/files/{uploaded.json()['id']}/pages/1"
         assert (await api.client.get(path)).status_code == 200
         with stopped(api.opener.worker_pids):
-            check_late(await api.client.get(path, headers=TIMEOUT), api)
+            check_late(await api.client.get(path, headers=TIMEOUT))
 
 
 async def test_a_page_that_the_engine_does_not_finish() -> None:
     engine = FakeEngine(gate=anyio.Event())
     async with running_api(engine) as api:
-        check_late(await api.client.post("/ocr", files={"file": png()}, headers=TIMEOUT), api)
+        check_late(await api.client.post("/ocr", files={"file": png()}, headers=TIMEOUT))
     assert engine.cancelled == 1
 
 
@@ -162,7 +198,7 @@ async def test_a_response_whose_rendering_waits_for_a_thread() -> None:
         answered = anyio.Event()
 
         async def read() -> None:
-            check_late(await api.client.post("/ocr", files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}), api)
+            check_late(await api.client.post("/ocr", files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}))
             answered.set()
 
         group.start_soon(read)
@@ -177,7 +213,7 @@ async def test_a_file_that_is_not_written_in_time(kind: str) -> None:
     """Its pages are read at the last moment; writing takes longer."""
     async with running_api(SpendsTime(0.3)) as api:
         headers = {"X-Inkgate-Timeout": "0.3"}
-        check_late(await api.client.post(f"/ocr?format={kind}", files={"file": png()}, headers=headers), api)
+        check_late(await api.client.post(f"/ocr?format={kind}", files={"file": png()}, headers=headers))
 
 
 async def test_pages_that_were_read_before_the_deadline_are_answered_after_it() -> None:

@@ -13,6 +13,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from inkgate.caller import Caller, Priority
 from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import PdfSettings, PdfText
@@ -263,7 +264,7 @@ async def test_calls_that_wait_are_served_in_the_order_they_came() -> None:
 
 
 async def test_an_interactive_pdf_does_not_wait_behind_the_jobs_of_batches() -> None:
-    interactive, batch = 0, 2
+    interactive, batch = Caller(priority=Priority.INTERACTIVE), Caller(priority=Priority.BATCH)
     order: list[str] = []
 
     async def ask(pdf: PdfDocument, index: int) -> None:
@@ -271,7 +272,7 @@ async def test_an_interactive_pdf_does_not_wait_behind_the_jobs_of_batches() -> 
         order.append("batch")
 
     async def open_and_render(pool: PdfPool) -> None:
-        async with pool.open(numbered_pages(), PdfText.NEVER, rank=interactive) as small:
+        async with pool.open(numbered_pages(), PdfText.NEVER, caller=interactive) as small:
             await (await small.page(0, interactive)).pixels(100)
         order.append("interactive")
 
@@ -289,21 +290,40 @@ async def test_an_interactive_pdf_does_not_wait_behind_the_jobs_of_batches() -> 
     assert order.index("interactive") < 128  # three jobs, and what was done while its bytes were copied
 
 
-async def test_batches_get_on_while_urgent_jobs_keep_coming() -> None:
-    order: list[int] = []
+async def test_a_tenants_pdf_does_not_wait_behind_another_tenants() -> None:
+    order: list[str] = []
 
-    async def ask(pdf: PdfDocument, rank: int) -> None:
-        await pdf.page(0, rank)
-        order.append(rank)
+    async def read(pool: PdfPool, tenant: str, number: int) -> None:
+        caller = Caller(tenant, flow=str(number))
+        async with pool.open(numbered_pages(), PdfText.NEVER, caller=caller) as pdf:
+            for index in range(pdf.page_count):
+                await pdf.page(index, caller)
+        order.append(tenant)
+
+    async with PdfPool(ONE_WORKER) as pool, anyio.create_task_group() as tasks:
+        for number in range(40):
+            tasks.start_soon(read, pool, "A", number)
+        while pool.jobs[2] < 30:  # noqa: ASYNC110 - their bytes are copied in threads
+            await anyio.sleep(0.001)
+        tasks.start_soon(read, pool, "B", 0)
+    assert order.index("B") < 10  # of 40; without turns, after all
+
+
+async def test_batches_get_on_while_urgent_jobs_keep_coming() -> None:
+    order: list[Priority] = []
+
+    async def ask(pdf: PdfDocument, priority: Priority) -> None:
+        await pdf.page(0, Caller(priority=priority))
+        order.append(priority)
 
     async with (
         PdfPool(ONE_WORKER) as pool,
         pool.open(numbered_pages(), PdfText.NEVER) as pdf,
         anyio.create_task_group() as tasks,
     ):
-        for rank in [2] * 4 + [0] * 60:
-            tasks.start_soon(ask, pdf, rank)
-    assert max(place for place, rank in enumerate(order) if rank == 2) <= 4 * 8
+        for priority in [Priority.BATCH] * 4 + [Priority.INTERACTIVE] * 100:
+            tasks.start_soon(ask, pdf, priority)
+    assert max(place for place, priority in enumerate(order) if priority is Priority.BATCH) <= 4 * 17
 
 
 async def test_workers_start_when_needed_and_prefer_documents_they_know() -> None:

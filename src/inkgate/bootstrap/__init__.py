@@ -74,7 +74,7 @@ async def running(
     parts = build_parts(settings, supervisor, listens_first=listens_first)
     fields = field_finder(settings)
     memory = MemoryReturn()
-    opener = Opener(settings.limits, settings.pdf, parts.supervisor)
+    opener = Opener(settings.limits, settings.pdf, parts.supervisor, settings.serving.scheduling)
     observatory = StateReader(parts.state_objects, settings, parts.metrics, opener)
     observatory.ask_also(parts.readiness.known_reasons)
     own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))

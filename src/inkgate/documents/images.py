@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from types import MappingProxyType
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
 from inkgate.documents.decode import FrameSource, Header, read_header, read_pixels
 from inkgate.documents.files.embedded_image import EmbeddedImage, embed
@@ -129,7 +130,7 @@ class ImageDocument:
     def page_count(self) -> int:
         return len(self._frames)
 
-    async def page(self, index: int, rank: int = 0) -> ImagePage:  # noqa: ARG002 - the port's; images don't queue
+    async def page(self, index: int, caller: Caller = NO_CALLER) -> ImagePage:  # noqa: ARG002 - the port's; images don't queue
         """The page, after reading its header.
 
         Raises:

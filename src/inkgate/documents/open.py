@@ -8,14 +8,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
 from inkgate.documents.files.pdf_writers import PdfWriters
 from inkgate.documents.files.searchable_pdf import SearchablePdfs
 from inkgate.documents.images import DecodeThreads, open_image
-from inkgate.documents.pdf.pool import USUAL_RANK, PdfDocument, PdfPool
+from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.page import Page
-from inkgate.settings import LimitSettings, PdfSettings, PdfText
+from inkgate.settings import LimitSettings, PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
 from inkgate.types import Document, PageResult
 
@@ -41,10 +42,10 @@ class OpenDocument(Protocol):
         """What people are told about the document: what of it was not read. Complete once all pages were opened."""
         ...
 
-    async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
+    async def page(self, index: int, caller: Caller = NO_CALLER) -> Page:
         """The page with this index from 0, with its size and text layer; its pixels are not rendered yet.
 
-        `rank`: its priority among pages that wait to be opened and rendered; 0 goes first.
+        `caller`: on whose behalf it is opened and rendered.
 
         Raises:
             InputRejected: this page is broken or too large; the others may be fine.
@@ -67,8 +68,8 @@ class _OpenPdf:
     def notes(self) -> tuple[str, ...]:
         return self._document.notes
 
-    async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
-        return await self._document.page(index, rank)
+    async def page(self, index: int, caller: Caller = NO_CALLER) -> Page:
+        return await self._document.page(index, caller)
 
 
 class Opener:
@@ -78,17 +79,24 @@ class Opener:
     Pages are not cached: each request decodes the page again.
     """
 
-    def __init__(self, limits: LimitSettings, pdf: PdfSettings, supervisor: Supervisor | None = None) -> None:
-        """`supervisor`: runs the PDF lanes."""
+    def __init__(
+        self,
+        limits: LimitSettings,
+        pdf: PdfSettings,
+        supervisor: Supervisor | None = None,
+        scheduling: SchedulingSettings | None = None,
+    ) -> None:
+        """`supervisor`: runs the PDF workers. `scheduling`: how callers share them."""
         self._limits = limits
         self._pdf = pdf
         self._supervisor = supervisor
+        self._scheduling = scheduling
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         self._threads = DecodeThreads(Threads("decode", _DECODE_THREADS), Threads("decode-large", 1))
-        self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, supervisor=self._supervisor))
-        writers = await self._stack.enter_async_context(PdfWriters(self._pdf, self._supervisor))
+        self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, None, self._supervisor, self._scheduling))
+        writers = await self._stack.enter_async_context(PdfWriters(self._pdf, self._supervisor, self._scheduling))
         most_bytes = self._pdf.worker_memory_mb * 2**20 // 4  # here and in the worker, some in two copies
         self._searchable = SearchablePdfs(writers, self._threads, self._limits.max_pixels, most_bytes)
         return self
@@ -115,10 +123,15 @@ class Opener:
 
     @asynccontextmanager
     async def open(
-        self, document: Document, pdf_text: PdfText | None = None, *, password: str = "", rank: int = USUAL_RANK
+        self,
+        document: Document,
+        pdf_text: PdfText | None = None,
+        *,
+        password: str = "",
+        caller: Caller = NO_CALLER,
     ) -> AsyncIterator[OpenDocument]:
         """Opens a document for the context. `pdf_text`: None for the settings' value. `password`: of an encrypted PDF.
-        `rank`: see `OpenDocument.page`.
+        `caller`: on whose behalf.
 
         Raises:
             InputRejected: `document_empty`, `type_unsupported`, `image_corrupt`, `image_too_large`, `too_many_pages`,
@@ -128,11 +141,13 @@ class Opener:
         """
         file_type = sniff(document.data)
         if file_type is FileType.PDF:
-            async with self._pool.open(document.data, pdf_text or self._pdf.text, password, rank) as opened:
+            async with self._pool.open(document.data, pdf_text or self._pdf.text, password, caller) as opened:
                 yield _OpenPdf(opened)
         else:
             yield await open_image(document.data, file_type, self._limits.max_pixels, self._threads)
 
-    async def searchable_pdf(self, document: Document, pages: Sequence[PageResult], password: str = "") -> bytes:
+    async def searchable_pdf(
+        self, document: Document, pages: Sequence[PageResult], password: str = "", caller: Caller = NO_CALLER
+    ) -> bytes:
         """`document` as a PDF with the text of `pages`; see SearchablePdfs.make."""
-        return await self._searchable.make(document, pages, password)
+        return await self._searchable.make(document, pages, password, caller)

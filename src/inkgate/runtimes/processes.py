@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from itertools import count
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +17,8 @@ from typing import Any, Self
 import anyio
 import structlog
 
-from inkgate.concurrency import Threads, single_error
+from inkgate.caller import NO_CALLER, Caller
+from inkgate.concurrency import Threads, loop_time, single_error
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, WorkerProcess
 from inkgate.runtimes.worker_slot import CallLost, WorkerCall, WorkerSlot, WorkerType
@@ -26,58 +26,55 @@ from inkgate.supervision import BackgroundTask, Supervisor
 
 log = structlog.get_logger(__name__)
 
-OLDEST_EVERY = 8
-
 
 class CallQueue:
-    """Calls that wait for a worker, by rank, then in order of arrival.
-
-    Every `OLDEST_EVERY`th call is the one that has waited longest, whatever its rank, so that none starves.
-    """
+    """Calls that wait for a worker, in order of arrival. Subclasses have another order."""
 
     def __init__(self) -> None:
-        self._ranks: dict[int, deque[tuple[int, WorkerCall]]] = {}
-        self._put = count()
-        self._taken = 0
+        self._calls: deque[WorkerCall] = deque()
 
     def __len__(self) -> int:
-        return sum(not call.abandoned for calls in self._ranks.values() for _, call in calls)
+        return len(self._calls)
 
     def put(self, call: WorkerCall) -> None:
-        self._ranks.setdefault(call.rank, deque()).append((next(self._put), call))
+        self._calls.append(call)
 
     def put_back(self, call: WorkerCall) -> None:
-        """Makes a call that was taken the first of its rank."""
-        self._ranks.setdefault(call.rank, deque()).appendleft((-1, call))
+        """Makes a call that was taken the first."""
+        self._calls.appendleft(call)
 
     def take(self) -> WorkerCall | None:
-        """The next call whose caller still waits."""
-        for calls in self._ranks.values():
-            while calls and calls[0][1].abandoned:
-                calls.popleft()
-        waiting = [calls for _, calls in sorted(self._ranks.items()) if calls]
-        if not waiting:
-            return None
-        self._taken += 1
-        is_oldests = self._taken % OLDEST_EVERY == 0
-        return (min(waiting, key=lambda calls: calls[0][0]) if is_oldests else waiting[0]).popleft()[1]
+        """The next call."""
+        return self._calls.popleft() if self._calls else None
+
+    def discard(self, call: WorkerCall) -> None:
+        """Removes a call whose caller has left. Does nothing if it was taken."""
+        with suppress(ValueError):
+            self._calls.remove(call)
+
+    def charge(self, call: WorkerCall, seconds: float) -> None:
+        """Counts the time that a worker was busy with a call that was taken, though its caller may have left."""
 
 
 class ProcessPool:
-    """Runs calls in worker processes, the most urgent first, each in the free worker that is most ready for it.
+    """Runs calls in worker processes, each in the free worker that is most ready for it.
 
     While open it owns its processes. Used from one event loop; may be opened again after it was closed. A cancelled
     caller returns at once; the result of its running call is dropped, and its worker serves the next when it is done.
+    Until then its caller is charged for it.
     """
 
-    def __init__(self, worker_type: WorkerType, supervisor: Supervisor | None = None) -> None:
-        """`supervisor`: keeps the task of each worker running."""
+    def __init__(
+        self, worker_type: WorkerType, supervisor: Supervisor | None = None, queue: CallQueue | None = None
+    ) -> None:
+        """`supervisor`: keeps the task of each worker running. `queue`: the order of the calls that wait."""
         self.running = False
         self._type = worker_type
         self._supervisor = supervisor or Supervisor()
         self._slots = [WorkerSlot(worker_type, argument, self) for argument in worker_type.arguments]
-        self._waiting = CallQueue()
+        self._waiting = CallQueue() if queue is None else queue
         self._idle: list[WorkerSlot] = []
+        self._busy: dict[WorkerSlot, tuple[WorkerCall, float]] = {}
         self._start_error: Exception | None = None
         self._start_ended = anyio.Event()
 
@@ -131,19 +128,22 @@ class ProcessPool:
                 raise self._start_error
             await self._start_ended.wait()
 
-    async def call(self, call: object, memories: Sequence[SharedMemory] = (), rank: int = 0) -> Any:  # noqa: ANN401
+    async def call(self, call: object, memories: Sequence[SharedMemory] = (), caller: Caller = NO_CALLER) -> Any:  # noqa: ANN401
         """The result of `call`, any value that can be pickled, and is small. `memories` stay open until this returns.
+        `caller`: on whose behalf; the worker's time is charged to it.
 
         Raises:
             CallLost: the crash rules gave it up, or the pool is closed.
         """
         done = anyio.Event()
-        waiting = WorkerCall(call, memories, rank, done.set)
+        waiting = WorkerCall(call, memories, caller, done.set)
         self._put(waiting)
         try:
             await done.wait()
         finally:
             waiting.abandoned = not waiting.done
+            if waiting.abandoned:
+                self._waiting.discard(waiting)
         return waiting.result()
 
     def call_from_thread(self, call: object, memories: Sequence[SharedMemory], wait_s: float) -> Any:  # noqa: ANN401
@@ -154,7 +154,7 @@ class ProcessPool:
         """
         done = Lock()
         done.acquire()
-        waiting = WorkerCall(call, memories, 0, done.release)
+        waiting = WorkerCall(call, memories, NO_CALLER, done.release)
         self._from_thread(self._put, waiting)
         while not done.acquire(timeout=wait_s):
             if not waiting.taken:
@@ -174,6 +174,7 @@ class ProcessPool:
 
     def rest(self, slot: WorkerSlot) -> None:
         """See SlotOwner."""
+        self._end_call(slot)
         self._idle.append(slot)
         self._dispatch()
 
@@ -187,8 +188,9 @@ class ProcessPool:
     def put_back(self, call: WorkerCall) -> None:
         """See SlotOwner."""
         call.taken = False
-        self._waiting.put_back(call)
-        self._dispatch()
+        if not call.abandoned:
+            self._waiting.put_back(call)
+            self._dispatch()
 
     def report_start(self, error: Exception | None) -> None:
         """See SlotOwner."""
@@ -223,6 +225,7 @@ class ProcessPool:
             raise
         finally:
             self.withdraw(slot)
+            self._end_call(slot)
 
     async def _stop_when_cancelled(self) -> None:
         """Stops the pool when its tasks are cancelled, also from outside: then a caller that is not cancelled must not
@@ -243,9 +246,20 @@ class ProcessPool:
     def _dispatch(self) -> None:
         """Gives each waiting call to the idle worker that is most ready for it, while there are both."""
         while self._idle and (call := self._waiting.take()) is not None:
+            if call.abandoned:  # by a thread
+                continue
             slot = max(self._idle, key=lambda slot: slot.readiness(call.memories))
             self._idle.remove(slot)
+            self._busy[slot] = call, loop_time()
+            call.caller.charge.begin_work()
             slot.give(call)
+
+    def _end_call(self, slot: WorkerSlot) -> None:
+        """The slot is free again, or has ended."""
+        if slot in self._busy:
+            call, since = self._busy.pop(slot)
+            self._waiting.charge(call, loop_time() - since)
+            call.caller.charge.end_work()
 
 
 async def _watch(process: WorkerProcess, on_end: Callable[[WorkerProcess], None]) -> None:

@@ -82,7 +82,8 @@ class PermitIssuer(Protocol):
 
 
 class Permit:
-    """The slot of one document in flight and its body. Leaving the block frees both.
+    """The slot of one document in flight and its body (`caller.Charge`). Leaving the block frees both, once no work
+    goes on that its request has begun.
 
     The outcome is the one reported, or follows from the exception: none is `ok`, InputRejected is `rejected`,
     CallerLeft or cancellation is `left`, anything else is `failed`.
@@ -98,6 +99,18 @@ class Permit:
         self._receiving: anyio.CancelScope | None = None
         self._ended = False
         self._evicted = False
+        self._works = 0
+        self._left: WorkOutcome | None = None
+
+    def begin_work(self) -> None:
+        """See caller.Charge."""
+        self._works += 1
+
+    def end_work(self) -> None:
+        """See caller.Charge."""
+        self._works -= 1
+        if self._left is not None and not self._works:
+            self._leave(self._left)
 
     def holds(self, body_bytes: int) -> None:
         """Sets the bytes that the request keeps in memory."""
@@ -145,8 +158,8 @@ class Permit:
         self._reported = outcome
 
     def end_document(self) -> None:
-        """Ends the document before the block is left. Its bytes stay charged until then."""
-        if not self._ended:
+        """Ends the document before the block is left, unless work goes on. Its bytes stay charged until then."""
+        if not self._ended and not self._works:
             self._end(self._reported or WorkOutcome.OK, keeps=self.body_bytes)
 
     async def __aenter__(self) -> Self:
@@ -155,8 +168,13 @@ class Permit:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._left = self._reported or outcome_of(error)
+        if not self._works:
+            self._leave(self._left)
+
+    def _leave(self, outcome: WorkOutcome) -> None:
         if not self._ended:
-            self._end(self._reported or outcome_of(error))
+            self._end(outcome)
         elif not self._evicted:
             self.holds(0)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.documents.files.pdf_wire import WriteCall, WriteOp, WriteReply, decode_reply
-from inkgate.documents.pdf.pool import USUAL_RANK, machine_has_room
+from inkgate.documents.pdf.pool import machine_has_room
+from inkgate.documents.worker_queue import FairCalls
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.runtimes.processes import ProcessPool
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, python_command
 from inkgate.runtimes.worker_slot import CallLost, WorkerType
-from inkgate.settings import PdfSettings
+from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
 
 _MAX_CALLS = 200
@@ -25,7 +27,9 @@ _PAGE_BYTES, _LEAST_BYTES = 4096, 4 * 2**20
 class PdfWriters:
     """Runs calls on worker processes, which are started with the first one. Two documents at once; others wait."""
 
-    def __init__(self, settings: PdfSettings, supervisor: Supervisor | None = None) -> None:
+    def __init__(
+        self, settings: PdfSettings, supervisor: Supervisor | None, scheduling: SchedulingSettings | None
+    ) -> None:
         self._settings = settings
         worker_type = WorkerType(
             name="pdf_writer",
@@ -38,7 +42,7 @@ class PdfWriters:
             memory_mb=settings.worker_memory_mb,
             max_calls=_MAX_CALLS,
         )
-        self._processes = ProcessPool(worker_type, supervisor)
+        self._processes = ProcessPool(worker_type, supervisor, FairCalls(scheduling))
 
     async def __aenter__(self) -> Self:
         self._threads = Threads("pdf_writers", 2)
@@ -50,7 +54,7 @@ class PdfWriters:
     ) -> bool | None:
         return await self._processes.__aexit__(kind, error, trace)
 
-    async def add_text(self, document: bytes, plan: bytes, pages: int, password: str = "") -> bytes:
+    async def add_text(self, document: bytes, plan: bytes, pages: int, password: str, caller: Caller) -> bytes:
         """The PDF `document` with the texts of `plan` (WritePlan), which has `pages`.
 
         Raises:
@@ -59,14 +63,14 @@ class PdfWriters:
             Overloaded: the machine is out of memory or file descriptors.
         """
         room = int((len(document) + len(plan)) * _GROWTH) + pages * _PAGE_BYTES + _LEAST_BYTES
-        return await self._write(WriteCall(WriteOp.ADD_TEXT, password), (document, plan), room)
+        return await self._write(WriteCall(WriteOp.ADD_TEXT, password), (document, plan), room, caller)
 
-    async def new_pdf(self, plan: bytes, pages: int) -> bytes:
+    async def new_pdf(self, plan: bytes, pages: int, caller: Caller) -> bytes:
         """A PDF of the images and texts of `plan`. Raises as `add_text`."""
         room = int(len(plan) * _GROWTH) + pages * _PAGE_BYTES + _LEAST_BYTES
-        return await self._write(WriteCall(WriteOp.NEW_PDF), (plan,), room)
+        return await self._write(WriteCall(WriteOp.NEW_PDF), (plan,), room, caller)
 
-    async def _write(self, call: WriteCall, contents: tuple[bytes, ...], room: int) -> bytes:
+    async def _write(self, call: WriteCall, contents: tuple[bytes, ...], room: int, caller: Caller) -> bytes:
         """The output of `call`. Owns the shared memories, and frees them whatever happens."""
         memories: list[SharedMemory] = []
         try:
@@ -76,7 +80,7 @@ class PdfWriters:
                     memories.append(memory)
                 memories.append(SharedMemory("inkgate-pdf-output", room, kept=False))
             try:
-                reply: WriteReply = await self._processes.call(call, memories, USUAL_RANK)
+                reply: WriteReply = await self._processes.call(call, memories, caller)
             except CallLost as lost:
                 raise _lost_error(lost.cause, self._settings.write_timeout_s) from None
             if reply.error:

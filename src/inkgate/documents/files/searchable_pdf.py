@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat, require_writer
 from inkgate.documents.files.embedded_image import EmbeddedImage
@@ -30,7 +31,9 @@ class SearchablePdfs:
         self._max_pixels = max_pixels
         self._threads = Threads("searchable_pdf", 2)
 
-    async def make(self, document: Document, pages: Sequence[PageResult], password: str = "") -> bytes:
+    async def make(
+        self, document: Document, pages: Sequence[PageResult], password: str = "", caller: Caller = NO_CALLER
+    ) -> bytes:
         """`document` as a PDF with the text of `pages`. Pages that have a text layer of their own stay as they are.
 
         Raises:
@@ -46,10 +49,10 @@ class SearchablePdfs:
             if not contents:
                 return document.data
             plan = await self._threads.run(_text_plan, contents, codes)
-            return await self._writers.add_text(document.data, plan, len(contents), password)
+            return await self._writers.add_text(document.data, plan, len(contents), password, caller)
         frames = await self._images(document.data, file_type)
         plan = await self._threads.run(_image_plan, frames, contents, codes)
-        return await self._writers.new_pdf(plan, len(frames))
+        return await self._writers.new_pdf(plan, len(frames), caller)
 
     async def _images(self, data: bytes, file_type: FileType) -> list[EmbeddedImage]:
         """All images of the file. One is decoded at a time."""

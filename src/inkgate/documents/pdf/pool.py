@@ -11,24 +11,25 @@ from typing import Any, Self
 import numpy as np
 import structlog
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
 from inkgate.documents.images import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.notes import MAX_FILES, XFA_NOTE, files_note, texts_of
 from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply
+from inkgate.documents.worker_queue import FairCalls
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Pixels
 from inkgate.runtimes.processes import ProcessPool
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, python_command
 from inkgate.runtimes.worker_slot import CallLost, WorkerType
-from inkgate.settings import PdfSettings, PdfText
+from inkgate.settings import PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
 
 log = structlog.get_logger(__name__)
 
-USUAL_RANK = 1
 MAX_CALLS = 2000
 """A worker is replaced after this many calls, so that small leaks of pdfium and malloc don't add up."""
 MAX_GROWTH_MB = 400.0
@@ -38,7 +39,7 @@ RETRY_AFTER_S = 5.0
 
 
 class PdfPool:
-    """Runs calls on PDF documents in worker processes, page by page, the most urgent first.
+    """Runs calls on PDF documents in worker processes, page by page, in the order of FairCalls.
 
     Workers are started on demand, the first `warm_workers` at once. A worker that crashes, hangs or uses too much
     memory fails only its current page, and is replaced. Scheduling is per page, so a document of a thousand pages does
@@ -47,11 +48,15 @@ class PdfPool:
     """
 
     def __init__(
-        self, settings: PdfSettings, command: Sequence[str] | None = None, supervisor: Supervisor | None = None
+        self,
+        settings: PdfSettings,
+        command: Sequence[str] | None = None,
+        supervisor: Supervisor | None = None,
+        scheduling: SchedulingSettings | None = None,
     ) -> None:
         """`command`: starts another program with the protocol of wire.py, for tests.
 
-        `supervisor`: runs the tasks of the workers.
+        `supervisor`: runs the tasks of the workers. `scheduling`: how callers share them.
         """
         self._settings = settings
         worker_type = WorkerType(
@@ -66,7 +71,7 @@ class PdfPool:
             max_calls=MAX_CALLS,
             max_growth_mb=MAX_GROWTH_MB,
         )
-        self._processes = ProcessPool(worker_type, supervisor)
+        self._processes = ProcessPool(worker_type, supervisor, FairCalls(scheduling))
 
     async def __aenter__(self) -> Self:
         self._threads = Threads("pdf", self._settings.workers + 2)
@@ -95,10 +100,10 @@ class PdfPool:
 
     @asynccontextmanager
     async def open(
-        self, data: bytes, pdf_text: PdfText, password: str = "", rank: int = USUAL_RANK
+        self, data: bytes, pdf_text: PdfText, password: str = "", caller: Caller = NO_CALLER
     ) -> AsyncIterator[PdfDocument]:
-        """Opens the document in `data`. `pdf_text`: whether its pages provide their text layer. `rank`: priority of
-        opening it; 0 goes first.
+        """Opens the document in `data`. `pdf_text`: whether its pages provide their text layer. `caller`: on
+        whose behalf.
 
         Raises:
             InputRejected: pdf_corrupt, pdf_encrypted, pdf_password_wrong, pdf_empty or page_memory.
@@ -112,14 +117,14 @@ class PdfPool:
             memory = await self._threads.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
         source = PdfSource(memory, content_key, password, self._processes)
         with source.hold():
-            opened = await self.call(source, Call(Op.OPEN, source.number, password), rank)
+            opened = await self.call(source, Call(Op.OPEN, source.number, password), caller)
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
                 raise InputRejected("pdf_empty", "The PDF has no pages.")
             yield PdfDocument(self, source, page_count, _Reading(self._settings, pdf_text), _Contents.of(opened))
 
     async def call(
-        self, source: PdfSource, call: Call, rank: int, bitmap: SharedMemory | None = None
+        self, source: PdfSource, call: Call, caller: Caller, bitmap: SharedMemory | None = None
     ) -> dict[str, Any]:
         """Has a worker run `call`, and returns its reply.
 
@@ -129,7 +134,7 @@ class PdfPool:
         memories = (source.memory,) if bitmap is None else (source.memory, bitmap)
         with source.hold():
             try:
-                reply: Reply = await self._processes.call(call, memories, rank)
+                reply: Reply = await self._processes.call(call, memories, caller)
             except CallLost as lost:
                 raise _lost_error(call, lost.cause, self._settings.page_timeout_s) from None
         if reply.error:
@@ -239,8 +244,8 @@ class PdfDocument:
         pinned = [name for index in sorted(self._pinned) for name in self._pinned[index]]
         return self._contents.notes(pinned)
 
-    async def page(self, index: int, rank: int = USUAL_RANK) -> PdfPage:
-        """The page, with its size, and its text layer if used. Its pixels are rendered later with the same rank.
+    async def page(self, index: int, caller: Caller = NO_CALLER) -> PdfPage:
+        """The page, with its size, and its text layer if used. Its pixels are rendered later, for the same caller.
 
         Raises:
             InputRejected: page_broken or page_memory.
@@ -257,7 +262,7 @@ class PdfDocument:
             max_side=self._how.settings.max_side,
             text=self._how.pdf_text.value,
         )
-        answer = await self._pool.call(self._source, call, rank)
+        answer = await self._pool.call(self._source, call, caller)
         try:
             found = PageFacts.of(answer)
         except (KeyError, ValueError, TypeError) as error:
@@ -265,17 +270,17 @@ class PdfDocument:
         if found.files:
             self._pinned[index] = found.files
         content_key = page_key(self._source.digest, index, call.dpi, call.max_side, call.text)
-        place = _Place(content_key, index, rank)
+        place = _Place(content_key, index, caller)
         return PdfPage(self._pool, self._source, place, found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A page's index and rank."""
+    """A page's index, and on whose behalf it is read."""
 
     content_key: bytes
     index: int
-    rank: int
+    caller: Caller
 
 
 class PdfPage:
@@ -284,7 +289,7 @@ class PdfPage:
     def __init__(self, pool: PdfPool, source: PdfSource, place: _Place, facts: PageFacts) -> None:
         self.content_key = place.content_key
         self.index = place.index
-        self._rank = place.rank
+        self._caller = place.caller
         self.size = facts.size
         self.dpi = facts.dpi
         self.text_layer = facts.layer
@@ -306,7 +311,7 @@ class PdfPage:
             call = Call(
                 Op.RENDER, source.number, source.password, index=self.index, width=size.width, height=size.height
             )
-            await self._pool.call(source, call, self._rank, bitmap)
+            await self._pool.call(source, call, self._caller, bitmap)
             with machine_has_room():
                 rgb = np.frombuffer(bitmap.map(), np.uint8).reshape(size.height, size.width, 3)
         return Pixels(rgb, max(self.size.width, self.size.height) / max(size.width, size.height))
