@@ -44,6 +44,10 @@ class Glyph(NamedTuple):
     said: int = 0
 
 
+FIRST_CJK, FIRST_RIGHT_TO_LEFT = "\u2e80", "\u0590"
+"""The least characters of those scripts. Comparing with these is faster than a call."""
+
+
 @lru_cache(maxsize=8192)
 def is_cjk(char: str) -> bool:
     """Han, kana and their punctuation: scripts written without spaces, in squares. (Hangul has spaces.)"""
@@ -60,4 +64,4 @@ def is_cjk(char: str) -> bool:
 
 def is_right_to_left(char: str) -> bool:
     """Letters of Hebrew, Arabic and their like."""
-    return char >= "\u0590" and unicodedata.bidirectional(char) in {"R", "AL"}
+    return char >= FIRST_RIGHT_TO_LEFT and unicodedata.bidirectional(char) in {"R", "AL"}

@@ -12,6 +12,8 @@ _MARKS = {
     "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "˘": "\u0306", "ˇ": "\u030c",
     "¸": "\u0327", "˚": "\u030a", "˙": "\u0307", "˝": "\u030b", "˛": "\u0328", "¯": "\u0304",
 }  # fmt: skip
+ACCENTS = frozenset(_MARKS)
+"""Spacing accents."""
 _VERTICAL = "<vertical> "
 _COLON = "\ufe30"
 """Named a leader of two dots, but fonts of traditional Chinese use it as a colon."""

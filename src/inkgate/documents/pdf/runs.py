@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import floor
 
-from inkgate.documents.pdf.glyph import Glyph, is_cjk, is_right_to_left
-from inkgate.documents.pdf.normalize import SOFT_HYPHEN, accent_of, composed, readable
+from inkgate.documents.pdf.glyph import FIRST_CJK, FIRST_RIGHT_TO_LEFT, Glyph, is_cjk, is_right_to_left
+from inkgate.documents.pdf.normalize import ACCENTS, SOFT_HYPHEN, accent_of, composed, readable
 
 # Distances are in ems: multiples of the font's size.
 BACK = -0.6
@@ -27,6 +27,9 @@ _BASELINE = 0.25
 """Maximum baseline shift within a line if boxes don't overlap by half: superscripts, wavy lines."""
 _TWICE = 0.12
 """Equal characters within this distance are one, drawn twice for bold or shadow."""
+_LEAST_REACH = 0.1
+_CELLS = 1 << 24
+"""Number of cells in a row of the grid in which equal characters are sought: more than any page is wide."""
 _MARK_HEIGHT = 0.25
 """Maximum height of marks; a letter that is lower has its mark's box."""
 _MARK_REACH = 0.5
@@ -79,10 +82,14 @@ class CharacterRun:
 
     def add(self, piece: PlacedCharacter) -> None:
         self.pieces.append(piece)
-        self.u0, self.u1 = min(self.u0, piece.u0), max(self.u1, piece.u1)
-        self.v0, self.v1 = min(self.v0, piece.v0), max(self.v1, piece.v1)
+        # Comparisons, as calls of min and max take most of a page's time.
+        self.u0 = min(self.u0, piece.u0)
+        self.u1 = max(self.u1, piece.u1)
+        self.v0 = min(self.v0, piece.v0)
+        self.v1 = max(self.v1, piece.v1)
         self.size = max(self.size, piece.size)
-        self.right_to_left = self.right_to_left or is_right_to_left(piece.text[0])
+        if piece.text >= FIRST_RIGHT_TO_LEFT and is_right_to_left(piece.text[0]):
+            self.right_to_left = True
 
 
 def runs_of(glyphs: Sequence[Glyph]) -> list[CharacterRun]:
@@ -98,21 +105,21 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
     space = moved = False
     seen = _DrawnCharacters()
     for glyph in glyphs:
-        if glyph.text in _BLANKS:
-            space, moved = space or glyph.text == " ", moved or glyph.text == "\n"
+        char = glyph.text
+        if char in _BLANKS:
+            space, moved = space or char == " ", moved or char == "\n"
             continue
-        text = readable(glyph.text)
-        if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # an unused break opportunity
+        text = readable(char)
+        if char == SOFT_HYPHEN and glyph.right <= glyph.left:  # an unused break opportunity
             continue
         if run is not None and before is not None and not space and text and _is_one_glyph(before, glyph):
-            _extend(run, _piece(glyph, text, run.ux, run.uy, space=False))
+            _extend(run, _piece(glyph, text, run.ux, run.uy))
             continue
         if not text or seen.again(glyph):
             continue
         before = glyph
         angle, ux, uy = _direction(glyph)
-        piece = _piece(glyph, text, ux, uy, space=space)
-        piece.moved, piece.bold, piece.italic = moved, glyph.bold, glyph.italic
+        piece = _piece(glyph, text, ux, uy, space=space, moved=moved)
         space = moved = False
         if run is not None and run.angle == angle and _accented(run, piece):
             continue
@@ -127,7 +134,9 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
 
 def _is_one_glyph(before: Glyph, glyph: Glyph) -> bool:
     """Whether the characters come from one glyph, such as a ligature: they have one position."""
-    return (glyph.x, glyph.y) == (before.x, before.y) and not (accent_of(glyph.text) or accent_of(before.text))
+    if glyph.x != before.x or glyph.y != before.y:
+        return False
+    return not (accent_of(glyph.text) or accent_of(before.text))
 
 
 def _extend(run: CharacterRun, piece: PlacedCharacter) -> None:
@@ -148,18 +157,25 @@ class _DrawnCharacters:
     """Positions of drawn characters, to detect duplicates: a grid, searched in the four cells around a position."""
 
     def __init__(self) -> None:
-        self._cells: dict[tuple[str, int, int], tuple[float, float, float]] = {}
+        self._cells: dict[str, dict[int, Glyph]] = {}
 
     def again(self, glyph: Glyph) -> bool:
         reach = _TWICE * glyph.size
-        cell = 2 * max(reach, 0.1)
-        x, y, text, cells = glyph.x / cell, glyph.y / cell, glyph.text, self._cells
-        left, right, above, below = floor(x - 0.5), floor(x + 0.5), floor(y - 0.5), floor(y + 0.5)
-        for key in ((text, left, above), (text, left, below), (text, right, above), (text, right, below)):
-            at = cells.get(key)
-            if at is not None and at[2] == glyph.size and abs(at[0] - glyph.x) + abs(at[1] - glyph.y) <= reach:
-                return True
-        cells[text, floor(x), floor(y)] = (glyph.x, glyph.y, glyph.size)
+        cell = 2 * reach if reach > _LEAST_REACH else 2 * _LEAST_REACH
+        x, y = glyph.x / cell, glyph.y / cell
+        own = floor(y) * _CELLS + floor(x)
+        cells = self._cells.get(glyph.text)
+        if cells is None:
+            self._cells[glyph.text] = {own: glyph}
+            return False
+        left, right = floor(x - 0.5), floor(x + 0.5)
+        above, below = floor(y - 0.5) * _CELLS, floor(y + 0.5) * _CELLS
+        for key in (above + left, below + left, above + right, below + right):
+            if key in cells:
+                at = cells[key]
+                if at.size == glyph.size and abs(at.x - glyph.x) + abs(at.y - glyph.y) <= reach:
+                    return True
+        cells[own] = glyph
         return False
 
 
@@ -172,29 +188,38 @@ def _direction(glyph: Glyph) -> tuple[int, float, float]:
     return round(math.degrees(math.atan2(glyph.uy, glyph.ux))) % 360, glyph.ux, glyph.uy
 
 
-def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> PlacedCharacter:
+def _piece(
+    glyph: Glyph, text: str, ux: float, uy: float, *, space: bool = False, moved: bool = False
+) -> PlacedCharacter:
     if ux == 1.0 and not uy:  # nearly all
-        return PlacedCharacter(
-            text, glyph.left, glyph.right, glyph.top, glyph.bottom, glyph.y, glyph.size, space, origin=glyph.x
-        )
+        _, left, top, right, bottom, x, y, _, _, size, _, _, bold, italic, _, _ = glyph
+        return PlacedCharacter(text, left, right, top, bottom, y, size, space, False, moved, bold, italic, x)  # noqa: FBT003 - keywords take half as long again
+    u0, u1, v0, v1, base, origin = _turned(glyph, text, ux, uy)
+    return PlacedCharacter(
+        text, u0, u1, v0, v1, base, glyph.size, space, moved=moved, bold=glyph.bold, italic=glyph.italic, origin=origin
+    )
+
+
+def _turned(glyph: Glyph, text: str, ux: float, uy: float) -> tuple[float, float, float, float, float, float]:
+    """Where a character is along a direction and across it: two sides each; its baseline, and its origin on that."""
     base = glyph.y * ux - glyph.x * uy
     start = glyph.x * ux + glyph.y * uy
     if ux and uy:
         # The axis-parallel box of a slanted character is inaccurate, so use a typical box around the origin instead.
         width = min(math.hypot(glyph.right - glyph.left, glyph.bottom - glyph.top), 0.5 * glyph.size * len(text))
-        return PlacedCharacter(
-            text, start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, glyph.size, space,
-            origin=start,
-        )  # fmt: skip
+        return start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, start
     us = (glyph.left * ux + glyph.top * uy, glyph.right * ux + glyph.bottom * uy)
     vs = (glyph.top * ux - glyph.left * uy, glyph.bottom * ux - glyph.right * uy)
-    return PlacedCharacter(text, min(us), max(us), min(vs), max(vs), base, glyph.size, space, origin=start)
+    return min(us), max(us), min(vs), max(vs), base, start
 
 
 def _accented(run: CharacterRun, piece: PlacedCharacter) -> bool:
     """If `piece` or the end of `run` is an accent drawn over the other, merges them into one character, and returns
     whether it did. TeX draws accents so, before or after their letter.
     """
+    last = run.pieces[-1]
+    if piece.text not in ACCENTS and last.text not in ACCENTS:
+        return False
     mark = accent_of(piece.text)
     if mark:
         middle = (piece.u0 + piece.u1) / 2
@@ -202,7 +227,6 @@ def _accented(run: CharacterRun, piece: PlacedCharacter) -> bool:
             if letter.u0 <= middle <= letter.u1 and abs(letter.base - piece.base) < 0.5 * letter.size:
                 return _compose(letter, letter.text, mark)
         return False
-    last = run.pieces[-1]
     mark = accent_of(last.text)
     if mark and piece.u0 <= (last.u0 + last.u1) / 2 <= piece.u1 and abs(piece.base - last.base) < 0.5 * piece.size:
         last.u0, last.u1 = piece.u0, piece.u1
@@ -234,21 +258,23 @@ def _compose(place: PlacedCharacter, letter: str, mark: str) -> bool:
 def same_line(
     run: CharacterRun | PlacedCharacter, piece: PlacedCharacter | CharacterRun, run_base: float, base: float
 ) -> bool:
-    size = max(run.size, piece.size)
+    if abs(base - run_base) <= _BASELINE * (max(piece.size, run.size)):
+        return True
     overlap = min(run.v1, piece.v1) - max(run.v0, piece.v0)
     least = min(run.v1 - run.v0, piece.v1 - piece.v0)
-    return abs(base - run_base) <= _BASELINE * size or overlap >= max(0.5 * least, 1e-6)
+    return overlap >= max(0.5 * least, 1e-6)
 
 
 def _continues(run: CharacterRun, piece: PlacedCharacter) -> bool:
     last = run.pieces[-1]
-    size = max(last.size, piece.size)
-    if _stacked(run, last, piece, size):
-        run.vertical = True
-        return True
-    if run.vertical:
-        return False
-    if run.right_to_left or is_right_to_left(piece.text[0]):
+    size = max(piece.size, last.size)
+    if run.vertical or (piece.text >= FIRST_CJK and len(run.pieces) == 1):
+        if _stacked(last, piece, size):
+            run.vertical = True
+            return True
+        if run.vertical:
+            return False
+    if run.right_to_left or (piece.text >= FIRST_RIGHT_TO_LEFT and is_right_to_left(piece.text[0])):
         return _continues_from_right(run, piece)
     if not same_line(last, piece, last.base, piece.base):
         return False
@@ -280,9 +306,9 @@ def is_over(run: CharacterRun, mark: PlacedCharacter) -> bool:
     return run.u0 - reach <= middle <= run.u1 + reach and run.v0 - reach <= mark.v1 and mark.v0 <= run.v1 + reach
 
 
-def _stacked(run: CharacterRun, last: PlacedCharacter, piece: PlacedCharacter, size: float) -> bool:
+def _stacked(last: PlacedCharacter, piece: PlacedCharacter, size: float) -> bool:
     """Whether characters are below each other, as in vertical Chinese and Japanese."""
-    if not (run.vertical or len(run.pieces) == 1) or not (is_cjk(piece.text[0]) and is_cjk(last.text[0])):
+    if not (is_cjk(piece.text[0]) and is_cjk(last.text[0])):
         return False
     nearest, furthest = _STACK
     beside = abs((piece.u0 + piece.u1) - (last.u0 + last.u1)) / 2

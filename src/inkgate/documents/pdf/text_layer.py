@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import floor
 
-from inkgate.documents.pdf.glyph import Glyph, is_cjk
+from inkgate.documents.pdf.glyph import FIRST_CJK, Glyph, is_cjk
 from inkgate.documents.pdf.letter_spacing import joined_words, word_gaps
 from inkgate.documents.pdf.right_to_left import in_reading_order, right_to_left_lines, right_to_left_share
 from inkgate.documents.pdf.runs import (
@@ -140,35 +140,42 @@ def _line(chain: Sequence[CharacterRun], share: float) -> Line | None:
         spaces = spaces if run.vertical else word_gaps(pieces, spaces)
     words: list[list[PlacedCharacter]] = []
     parts: list[str] = []
-    for i, (piece, spaced) in enumerate(zip(pieces, spaces, strict=True)):
-        if not i or spaced or is_cjk(piece.text[0]) or is_cjk(pieces[i - 1].text[-1]):
+    was_cjk = True
+    for piece, spaced in zip(pieces, spaces, strict=True):
+        part = piece.text
+        cjk = part >= FIRST_CJK and is_cjk(part[0])
+        if spaced or cjk or was_cjk:
             words.append([])
         if spaced:
             parts.append(" ")
         words[-1].append(piece)
-        parts.append(piece.text)
+        parts.append(part)
+        was_cjk = cjk if len(part) == 1 else is_cjk(part[-1])
     text = "".join(parts).strip()
     if not text:
         return None
-    made = tuple(Word("".join(piece.text for piece in word), _quad(word, run), 1.0) for word in words)
+    made = tuple([Word("".join([piece.text for piece in word]), _quad(word, run), 1.0) for word in words])
     return Line(text, _quad(pieces, run), 1.0, made)
 
 
 def _spaced(before: PlacedCharacter, piece: PlacedCharacter, *, vertical: bool) -> bool:
-    size = max(before.size, piece.size)
+    size = max(piece.size, before.size)
     if vertical:
         apart = piece.space or (piece.moved and piece.v0 - before.v1 > MOVED_WORD_GAP * size)
         return apart and not is_cjk(piece.text[0]) and not is_cjk(before.text[-1])
     gap = piece.u0 - before.u1
-    if is_cjk(piece.text[0]) and is_cjk(before.text[-1]):
+    if piece.text >= FIRST_CJK and is_cjk(piece.text[0]) and is_cjk(before.text[-1]):
         return gap > _CJK_WORD_GAP * size
     inferred = (piece.accented or before.accented) and gap <= _LEAST_GAP * size
     return (piece.space and not inferred) or gap > (MOVED_WORD_GAP if piece.moved else WORD_GAP) * size
 
 
 def _quad(pieces: Sequence[PlacedCharacter], run: CharacterRun) -> Quad:
-    u0, u1 = min(piece.u0 for piece in pieces), max(piece.u1 for piece in pieces)
-    v0, v1 = min(piece.v0 for piece in pieces), max(piece.v1 for piece in pieces)
+    u0, u1 = min([piece.u0 for piece in pieces]), max([piece.u1 for piece in pieces])
+    v0, v1 = min([piece.v0 for piece in pieces]), max([piece.v1 for piece in pieces])
+    if run.ux == 1.0 and not run.uy:  # nearly all
+        u0, v0, u1, v1 = round(u0, 2), round(v0, 2), round(u1, 2), round(v1, 2)
+        return ((u0, v0), (u1, v0), (u1, v1), (u0, v1))
     corners = ((u0, v0), (u1, v0), (u1, v1), (u0, v1))
     a, b, c, d = ((round(u * run.ux - v * run.uy, 2), round(u * run.uy + v * run.ux, 2)) for u, v in corners)
     return (a, b, c, d)
