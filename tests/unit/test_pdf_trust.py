@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from inkgate.documents.pdf.fonts import FontDoubts
 from inkgate.documents.pdf.glyph import Glyph
+from inkgate.documents.pdf.ink import PageInk
 from inkgate.documents.pdf.objects import FilledShape, Image, PageObjects
 from inkgate.documents.pdf.trust import (
     Judgement,
@@ -18,7 +19,6 @@ from inkgate.documents.pdf.trust import (
     other_writing,
     outlined_letters,
 )
-from inkgate.documents.pdf.visibility import PageInk
 from inkgate.documents.pdf.written import garbled_script, looks_written
 from inkgate.page import TextLayer
 from inkgate.types import Box, Size

@@ -9,10 +9,11 @@ import ctypes
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import chain
 
 import numpy as np
 import pypdfium2.raw as pdfium
@@ -20,9 +21,10 @@ from numpy.typing import NDArray
 
 from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, address, bounds, image_share
-from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
-from inkgate.documents.pdf.visibility import DrawnText, PageInk, Sheet, SlowPage, page_ink, visible
+from inkgate.documents.pdf.ink import PageInk, Sheet, SlowPage, page_ink
+from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, bounds, image_share
+from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage, address, quick
+from inkgate.documents.pdf.visibility import DrawnText, visible
 from inkgate.types import Size
 
 MAX_CHARACTERS = 100_000
@@ -63,19 +65,12 @@ ODD_PAGE, USUAL_PAGE = 150.0, 842.0
 """Longest side in points of pages whose units are no points, as no text would fit; they are taken as an A4 page."""
 
 
-def _quick(function: Any, result: type[Any], addresses: int = 0) -> Callable[..., Any]:  # noqa: ANN401 - of ctypes
-    """A pdfium function of a text page and a number that takes plain addresses. A call takes a third of the time of the
-    checked binding, which matters for pages of thousands of characters.
-    """
-    location = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return ctypes.PYFUNCTYPE(result, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * addresses)(location)
-
-
-_get_unicode = _quick(pdfium.FPDFText_GetUnicode, ctypes.c_uint)
-_get_object = _quick(pdfium.FPDFText_GetTextObject, ctypes.c_void_p)
-_get_box = _quick(pdfium.FPDFText_GetCharBox, ctypes.c_int, 4)
-_get_origin = _quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, 2)
-_is_unmapped = _quick(pdfium.FPDFText_HasUnicodeMapError, ctypes.c_int)
+_get_unicode = quick(pdfium.FPDFText_GetUnicode, ctypes.c_uint, ctypes.c_int)
+_get_object = quick(pdfium.FPDFText_GetTextObject, ctypes.c_void_p, ctypes.c_int)
+_get_box = quick(pdfium.FPDFText_GetCharBox, ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 4)
+_get_origin = quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 2)
+_is_unmapped = quick(pdfium.FPDFText_HasUnicodeMapError, ctypes.c_int, ctypes.c_int)
+_get_font = quick(pdfium.FPDFTextObj_GetFont, ctypes.c_void_p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +95,7 @@ class _Characters:
     Attributes:
         styles: of text objects; a blank has the style of the character before it.
         handles: pdfium's text objects of the styles; None for characters that pdfium adds.
+        numbers: of the styles, by the addresses of their text objects.
         places: (N, 6) in page pixels: left, top, right, bottom, and the origin.
     """
 
@@ -109,19 +105,37 @@ class _Characters:
     places: NDArray[np.float64]
     styles: list[_Style]
     handles: list[Handle | None]
+    numbers: dict[int, int]
 
     def glyphs(self, shown: NDArray[np.bool_]) -> list[Glyph]:
-        styles = self.styles
         chars = {code: _char(code) for code in set(self.codes)}
-        return [
-            Glyph(chars[code], left, top, right, bottom, x, y, style.ux, style.uy, style.size, visible, mapped,
-                  style.bold, style.italic, style.font, style.said)
-            if code not in _BLANKS
-            else Glyph("\n" if code in _NEW_LINES else " ", 0, 0, 0, 0, 0, 0, style.ux, style.uy, style.size)
-            for code, style, (left, top, right, bottom, x, y), visible, mapped in zip(
-                self.codes, [styles[owner] for owner in self.owners.tolist()], self.places.tolist(), shown.tolist(),
-                self.mapped, strict=True)
-        ]  # fmt: skip
+        chars.update(dict.fromkeys(_SPACES, " ") | dict.fromkeys(_NEW_LINES, "\n"))
+        blank = np.array([code in _BLANKS for code in self.codes])
+        kinds = self.owners.copy()  # of those that are drawn, and, after these, of blanks
+        kinds[blank] += len(self.styles)
+        both = [(s.ux, s.uy, s.size, s.bold, s.italic, s.font, s.said) for s in self.styles]
+        both += [(s.ux, s.uy, s.size, False, False, 0, 0) for s in self.styles]
+        ux, uy, size, bold, italic, font, said = ([row[at] for row in both] for at in range(7))
+        own = kinds.tolist()
+        return list(
+            map(
+                partial(tuple.__new__, Glyph),  # Glyph(...) of 16 arguments takes three times as long
+                zip(
+                    [chars[code] for code in self.codes],
+                    *np.where(blank, 0.0, self.places.T).tolist(),
+                    [ux[kind] for kind in own],
+                    [uy[kind] for kind in own],
+                    [size[kind] for kind in own],
+                    (shown | blank).tolist(),
+                    self.mapped,
+                    [bold[kind] for kind in own],
+                    [italic[kind] for kind in own],
+                    [font[kind] for kind in own],
+                    [said[kind] for kind in own],
+                    strict=True,
+                ),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +146,14 @@ class PageCharacters:
         glyphs: in file order; empty if there are more than `MAX_CHARACTERS`.
         ink: the page in grey with these characters and without them. None if no character is drawn, if an image
             covers the page, or if the page has too many objects or too large images.
+        sheet: the page, where `ink` is not None.
         compared: whether the visible characters were compared with the page's ink, or none is drawn.
         undrawn: numbers of the fonts of visible characters that no font draws, neither the file's nor this machine's.
     """
 
     glyphs: list[Glyph]
     ink: PageInk | None = None
+    sheet: Sheet | None = None
     compared: bool = True
     undrawn: frozenset[int] = frozenset()
 
@@ -179,7 +195,7 @@ def _compared(sheet: Sheet, found: _Characters, shown: NDArray[np.bool_], object
     """The page's characters, those `shown` compared with its ink."""
     shown = shown.copy()
     drawn, others, numbers = _drawn(found, shown, objects)
-    ink = page_ink(sheet, drawn)
+    ink = page_ink(sheet, chain.from_iterable(drawn.handles), text_alone=not others)
     shown[numbers], inked = visible(sheet, drawn, ink, others)
     empty = numbers[~shown[numbers] & ~inked]
     missing = _without_glyph(found, empty)
@@ -187,7 +203,7 @@ def _compared(sheet: Sheet, found: _Characters, shown: NDArray[np.bool_], object
     for number in _blank(found, numbers, np.setdiff1d(empty, missing)).tolist():
         found.codes[number] = _SPACE
     fonts = frozenset(found.styles[owner].font for owner in found.owners[missing].tolist())
-    return PageCharacters(found.glyphs(shown), ink, undrawn=fonts)
+    return PageCharacters(found.glyphs(shown), ink, sheet, undrawn=fonts)
 
 
 def drawn_characters(page: PdfiumPage, to_pixels: Transform, size: Size) -> list[Glyph]:
@@ -219,34 +235,46 @@ def _text_page(page: PdfiumPage) -> Iterator[Handle]:
 
 def _read(text: Handle, count: int, to_pixels: Transform) -> _Characters:
     page = address(text)
+    codes = [_get_unicode(page, i) for i in range(count)]
+    for i, code in enumerate(codes):
+        if code in _BLANKS and _is_unmapped(page, i) == 1:  # the number of a glyph that happens to be that of a space
+            codes[i] = 0
+    inked = [i for i, code in enumerate(codes) if code not in _BLANKS]
     numbers = np.zeros((count, 6), np.float64)
     place = numbers.ctypes.data
-    codes, mapped, owners = [0] * count, [True] * count, [0] * count
+    for i in inked:
+        at = place + 48 * i
+        _get_box(page, i, at, at + 8, at + 16, at + 24)
+        _get_origin(page, i, at + 32, at + 40)
     styles: list[_Style] = [_Style(1.0, 0.0, 1.0, 1.0, drawn=False)]
     handles: list[Handle | None] = [None]
     known: dict[int, int] = {}
+    fonts: dict[int, tuple[bool, bool]] = {}
+    objects = [_get_object(page, i) or 0 for i in inked]
+    for where, i in zip(objects, inked, strict=True):
+        if where not in known:
+            known[where] = len(styles)
+            styles.append(_style(text, i, to_pixels, fonts))
+            handles.append(pdfium.FPDFText_GetTextObject(text, i) if where else None)
+    owners = [known[where] for where in objects]
+    mapped = [True] * count
     maps: dict[tuple[int, int], bool] = {}
-    owner = 0
-    for i in range(count):
-        code = _get_unicode(page, i)
-        if code in _BLANKS and _is_unmapped(page, i) == 1:  # the number of a glyph that happens to be that of a space
-            code = 0
-        codes[i] = code
-        if code not in _BLANKS:
-            where = _get_object(page, i) or 0
-            if where not in known:
-                known[where] = len(styles)
-                styles.append(_style(text, i, to_pixels))
-                handles.append(pdfium.FPDFText_GetTextObject(text, i) if where else None)
-            owner = known[where]
-            if (owner, code) not in maps:  # one font, as everything in a text object
-                maps[owner, code] = code in _HYPHENS or (code != 0 and pdfium.FPDFText_HasUnicodeMapError(text, i) != 1)
-            mapped[i] = maps[owner, code]
-            at = place + 48 * i
-            _get_box(page, i, at, at + 8, at + 16, at + 24)
-            _get_origin(page, i, at + 32, at + 40)
-        owners[i] = owner
-    return _Characters(codes, np.array(owners), mapped, _placed(numbers, to_pixels), styles, handles)
+    for i, owner in zip(inked, owners, strict=True):
+        kind = owner, codes[i]
+        if kind not in maps:  # one font, as everything in a text object
+            maps[kind] = codes[i] in _HYPHENS or (codes[i] != 0 and _is_unmapped(page, i) != 1)
+        mapped[i] = maps[kind]
+    before = np.zeros(count, np.int64)  # of each character, how many are inked up to it
+    before[inked] = 1
+    return _Characters(
+        codes,
+        np.array([0, *owners])[np.cumsum(before)],
+        mapped,
+        _placed(numbers, to_pixels),
+        styles,
+        handles,
+        known,
+    )
 
 
 def _placed(numbers: NDArray[np.float64], to_pixels: Transform) -> NDArray[np.float64]:
@@ -289,8 +317,10 @@ def _hide_under_images(shown: NDArray[np.bool_], found: _Characters, objects: Pa
     """Hides characters under images drawn after them, where the page's ink was not looked at."""
     x, y = (found.places[:, 0] + found.places[:, 2]) / 2, (found.places[:, 1] + found.places[:, 3]) / 2
     last = len(objects.text_order)
-    order = np.array([last if handle is None else objects.text_order.get(address(handle), last)
-                      for handle in found.handles])[found.owners]  # fmt: skip
+    order = np.full(len(found.handles), last)
+    for where, number in found.numbers.items():
+        order[number] = objects.text_order.get(where, last)
+    order = order[found.owners]
     for image in objects.images:
         left, top, right, bottom = image.box
         if (right - left) * (bottom - top) >= _HIDING_SHARE * size.pixels:
@@ -306,13 +336,17 @@ def _drawn(
     numbers = np.flatnonzero(shown & has_object[found.owners] & ~blank)
     handles = [[] if handle is None else [handle] for handle in found.handles]
     others = list(objects.shapes)
-    known = {address(handle) for handle in found.handles if handle is not None}
     boxes = _boxes_of_owners(found)
     for where, (handle, transform) in objects.texts.items():
-        if where not in known:  # pdfium has no characters of text that is drawn again, as for bold or shadow
-            box = np.array(bounds(handle, transform))
-            first = np.flatnonzero(np.abs(boxes - box).max(axis=1) <= 1 + _TWICE * (box[3] - box[1]))
-            (handles[first[0]] if first.size else others).append(handle)
+        if where in found.numbers:
+            continue
+        # pdfium has no characters of text that is drawn again, as for bold or shadow, and none of some blanks.
+        left, top, right, bottom = box = bounds(handle, transform)
+        if left == right and top == bottom:
+            others.append(handle)
+            continue
+        near = np.flatnonzero(np.abs(boxes - box).max(axis=1) <= 1 + _TWICE * (bottom - top))
+        (handles[near[0]] if near.size else others).append(handle)
     codes = [found.codes[i] for i in numbers.tolist()]
     return DrawnText(found.places[numbers, :4], found.owners[numbers], codes, handles), others, numbers
 
@@ -369,7 +403,8 @@ def _char(code: int) -> str:
     return chr(code) if 0 < code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
 
 
-def _style(text: Handle, index: int, to_pixels: Transform) -> _Style:
+def _style(text: Handle, index: int, to_pixels: Transform, fonts: dict[int, tuple[bool, bool]]) -> _Style:
+    """The style of a character's text object. `fonts`: whether those seen before are bold and italic."""
     matrix = pdfium.FS_MATRIX()
     if not pdfium.FPDFText_GetMatrix(text, index, matrix):
         matrix.a = matrix.d = 1.0
@@ -380,8 +415,10 @@ def _style(text: Handle, index: int, to_pixels: Transform) -> _Style:
     if not (math.isfinite(length) and math.isfinite(height) and length > 0):
         return _Style(1.0, 0.0, 1.0, 1.0, drawn=False)
     owner = pdfium.FPDFText_GetTextObject(text, index)
-    mode, font = pdfium.FPDFTextObj_GetTextRenderMode(owner), address(pdfium.FPDFTextObj_GetFont(owner))
-    bold, italic = _weight_and_slant(text, index)
+    mode, font = pdfium.FPDFTextObj_GetTextRenderMode(owner), _get_font(address(owner)) or 0
+    if font not in fonts:
+        fonts[font] = _weight_and_slant(text, index)
+    bold, italic = fonts[font]
     bold = bold or mode in _STROKED_MODES
     em = min(height, length * points)
     return _Style(ux / length, uy / length, height, em, mode not in _INVISIBLE_MODES, bold, italic, font, _said(owner))

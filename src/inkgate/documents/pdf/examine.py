@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from math import hypot
-
-import numpy as np
 
 from inkgate.documents.pdf.characters import drawn_characters, page_characters
 from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.facts import PageFacts
-from inkgate.documents.pdf.fonts import FontDoubts, GreyPage
-from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform, fit_page, page_transform
+from inkgate.documents.pdf.fonts import FontDoubts
+from inkgate.documents.pdf.geometry import fit_page, page_transform
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.missing_fonts import font_names, font_notes, has_unembedded, missing_fonts
 from inkgate.documents.pdf.objects import PageObjects, page_objects
@@ -33,9 +29,6 @@ MAX_HIDDEN = 200
 """Invisible lines of a page that are reported."""
 MIN_INK = 0.01
 """Least height and width of ink, in ems. A bar of light fonts is 0.04 wide."""
-SHAPES_DPI = 150.0
-"""Resolution at which the shapes of characters are looked at: letters of 5 points are 7 pixels high."""
-MAX_SHAPES_PIXELS = 4_000_000
 NOT_COMPARED = "the page is too complex to compare its text with what it shows"
 
 
@@ -91,7 +84,7 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     if has_unembedded(handle for handle, _ in objects.texts.values()):
         missing = missing_fonts(found.glyphs) | missing
     visible = without_hidden(found.glyphs)
-    doubts = FontDoubts.of(visible, None if found.ink is None else partial(_grey, page, size, to_pixels))
+    doubts = FontDoubts.of(visible, found.sheet)
     judged = judge(visible, doubts, objects, size, found.ink)
     notes = font_notes(missing)
     if judged.layer is not None:
@@ -118,16 +111,6 @@ def _hidden(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
 def _is_blank(glyph: Glyph) -> bool:
     """Whether the font has no ink for the character: a space with another name."""
     return min(glyph.right - glyph.left, glyph.bottom - glyph.top) < MIN_INK * glyph.size
-
-
-def _grey(page: PdfiumPage, size: Size, to_pixels: Transform) -> GreyPage:
-    """The page in grey, as the shapes of its characters are looked at."""
-    dpi = POINTS_PER_INCH * hypot(*to_pixels.direction(1, 0))
-    scale = min(SHAPES_DPI / dpi, (MAX_SHAPES_PIXELS / size.pixels) ** 0.5)
-    whole = Size(max(round(size.width * scale), 1), max(round(size.height * scale), 1))
-    grey = np.full((whole.height, whole.width), 255, np.uint8)
-    page.draw(grey, (0, 0), whole)
-    return GreyPage(grey, scale)
 
 
 def _noted(layer: TextLayer | None, notes: tuple[ReviewNote, ...]) -> TextLayer | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inkgate.documents.pdf.glyph import Glyph
+from inkgate.documents.pdf.ink import GreyPage, Sheet
 from inkgate.documents.pdf.normalize import readable
 from inkgate.documents.pdf.shapes import Shape, doubtful
 from inkgate.documents.pdf.written import looks_written
@@ -43,14 +43,6 @@ _BULLET_GAP = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class GreyPage:
-    """A rendered page, (H, W) uint8, with `scale` of its pixels per pixel of the page."""
-
-    grey: NDArray[np.uint8]
-    scale: float
-
-
-@dataclass(frozen=True, slots=True)
 class FontDoubts:
     """Characters whose fonts may map them wrongly.
 
@@ -67,22 +59,21 @@ class FontDoubts:
     bullets: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, visible: Sequence[Glyph], render: Callable[[], GreyPage] | None) -> FontDoubts:
-        """The doubts about a page's `visible` characters. `render`: the page, at 150 dpi or so; None: without it, only
-        the language tells.
-        """
+    def of(cls, visible: Sequence[Glyph], sheet: Sheet | None) -> FontDoubts:
+        """The doubts about a page's `visible` characters. `sheet`: the page; without it, only the language tells."""
         fonts: dict[tuple[int, int], list[Glyph]] = {}
         for glyph in visible:
             if not glyph.text.isspace():
                 fonts.setdefault((glyph.font, glyph.said), []).append(glyph)
         is_prose = _is_prose(visible)
-        page = render() if render is not None and any(map(_is_sampled, visible)) else None
+        page = sheet.sharp if sheet is not None and any(map(_is_sampled, visible)) else None
         whole: list[Glyph] = []
         digits: list[Glyph] = []
         guessed: set[int] = set()
         bullets: set[int] = set()
-        for (font, said), own in fonts.items():
-            doubted, known = _doubted(own, page)
+        shapes = [[] if page is None else _shapes(own, page) for own in fonts.values()]
+        for ((font, said), own), samples, doubted in zip(fonts.items(), shapes, doubtful(shapes), strict=True):
+            known = frozenset(shape.text for shape in samples)
             letters = sum(char.isalpha() for char in known)
             wrong = sum(char.isalpha() for char in doubted)
             if not said and _are_bullets(own, doubted, known) and _stand_alone(own, visible):
@@ -100,12 +91,6 @@ class FontDoubts:
                 # One letter that looks odd is a matter of taste, one digit a matter of money.
                 digits += [glyph for glyph in own if glyph.text.isdecimal() and any(map(str.isdecimal, doubted))]
         return cls(tuple(whole), tuple(digits), frozenset(guessed), frozenset(bullets))
-
-
-def _doubted(glyphs: Sequence[Glyph], page: GreyPage | None) -> tuple[frozenset[str], frozenset[str]]:
-    """Which characters of a font don't look like what it says, and which were looked at."""
-    shapes = [] if page is None else _shapes(glyphs, page)
-    return doubtful(shapes), frozenset(shape.text for shape in shapes)
 
 
 def _are_bullets(glyphs: Sequence[Glyph], doubted: frozenset[str], known: frozenset[str]) -> bool:

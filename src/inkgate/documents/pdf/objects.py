@@ -11,7 +11,7 @@ import numpy as np
 import pypdfium2.raw as pdfium
 
 from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
-from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
+from inkgate.documents.pdf.pdfium import Handle, PdfiumPage, address
 from inkgate.types import Box, Size
 
 MAX_OBJECTS = 20_000
@@ -104,11 +104,6 @@ def image_share(objects: PageObjects, size: Size) -> float:
         grid[max(0, round(top * along)) : max(0, round(bottom * along)),
              max(0, round(left * across)) : max(0, round(right * across))] = True  # fmt: skip
     return float(grid.mean())
-
-
-def address(handle: Handle) -> int:
-    """The address that `handle` points to. Handles of one object differ, the address does not."""
-    return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
 def _walk(page: PdfiumPage, to_pixels: Transform, found: PageObjects) -> Iterator[tuple[Handle, int, Transform]]:

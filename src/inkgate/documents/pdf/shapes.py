@@ -35,6 +35,8 @@ light, and a thick "I" fills the border of its box.
 """
 _TWINS = ("0Oo", "1Il", "Cc", "Kk", "Pp", "Ss", "Uu", "Vv", "Ww", "Xx", "Yy", "Zz")
 """Characters that some fonts draw alike. None of them is doubted for looking like another of its group."""
+_SMALL_SIDE = 24
+"""Pixels of a side of most characters at 150 dpi."""
 _MIN_RANGE = 16
 """Grey levels between ground and ink. Crops with less are not judged: nothing is drawn there."""
 _LEAST_LIKENESS = -12.0
@@ -65,17 +67,25 @@ class Shape:
     below: float
 
 
-def doubtful(shapes: Sequence[Shape]) -> frozenset[str]:
-    """Those characters of one font that don't look like what the font's map claims; `shapes` has samples.
+def doubtful(fonts: Sequence[Sequence[Shape]]) -> list[frozenset[str]]:
+    """Those characters of each font that don't look like what the font's map claims; `fonts` has samples.
 
     Only letters and digits of ASCII are judged; others are left out.
     """
-    known = [shape for shape in shapes if shape.text in _NUMBERS and shape.ink.size]
+    known = [(number, shape) for number, shapes in enumerate(fonts) for shape in shapes
+             if shape.text in _NUMBERS and shape.ink.size]  # fmt: skip
     if not known:
-        return frozenset()
-    seen = features(known)
-    drawn = np.flatnonzero(seen[:, : GRID * GRID].max(1))
-    return judge([known[place].text for place in drawn], likeness(seen[drawn]))
+        return [frozenset()] * len(fonts)
+    # Large ones apart: all have as much room as the largest.
+    known.sort(key=lambda each: max(each[1].ink.shape) > _SMALL_SIDE)
+    small = sum(max(shape.ink.shape) <= _SMALL_SIDE for _, shape in known)
+    parts = [[shape for _, shape in part] for part in (known[:small], known[small:]) if part]
+    seen = np.concatenate([features(part) for part in parts])
+    drawn = seen[:, : GRID * GRID].max(1) > 0
+    alike = likeness(seen)
+    own = np.array([number for number, _ in known])
+    places = [np.flatnonzero(drawn & (own == number)) for number in range(len(fonts))]
+    return [judge([known[place][1].text for place in found], alike[found]) for found in places]
 
 
 def features(shapes: Sequence[Shape]) -> _Floats:

@@ -15,7 +15,7 @@ missing text. So:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil, dist, floor
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from inkgate.documents.pdf.fonts import FontDoubts
 from inkgate.documents.pdf.glyph import Glyph
+from inkgate.documents.pdf.ink import PageInk
 from inkgate.documents.pdf.normalize import readable
 from inkgate.documents.pdf.objects import SCAN_SHARE, FilledShape, PageObjects, image_share
 from inkgate.documents.pdf.text_layer import layer_of
-from inkgate.documents.pdf.visibility import PageInk
 from inkgate.page import LineStyle, TextLayer
 from inkgate.types import Box, Line, Size, Word
 
@@ -318,8 +318,10 @@ def other_writing(without_text: NDArray[np.uint8], scale: float, known: Sequence
     rows, columns = (side // _CELL for side in without_text.shape)
     if not rows or not columns:
         return []
+    if without_text.min() == without_text.max():
+        return []
     grey = without_text[: rows * _CELL, : columns * _CELL]
-    cells = _of_cells(np.max, grey) - _of_cells(np.min, grey) > _EDGE
+    cells = _of_cells(np.maximum, grey) - _of_cells(np.minimum, grey) > _EDGE
     for box in known:
         left, top, right, bottom = (edge * scale / _CELL for edge in box)
         cells[max(floor(top), 0) : max(ceil(bottom), 0), max(floor(left), 0) : max(ceil(right), 0)] = False
@@ -332,11 +334,11 @@ def other_writing(without_text: NDArray[np.uint8], scale: float, known: Sequence
     return sorted(boxes, key=lambda box: (box[2] - box[0]) * (box[3] - box[1]), reverse=True)[:_MAX_PICTURES]
 
 
-def _of_cells(function: Callable[..., NDArray[np.uint8]], grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _of_cells(function: np.ufunc, grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The function of each cell's pixels. Rows first, which is several times faster than cells at once."""
-    rows, columns = grey.shape[0] // _CELL, grey.shape[1] // _CELL
-    by_row = function(grey.reshape(rows, _CELL, -1), axis=1)
-    return function(by_row.reshape(rows, columns, _CELL), axis=2)
+    by_row = function.reduce(grey.reshape(grey.shape[0] // _CELL, _CELL, -1), axis=1)
+    found: NDArray[np.uint8] = function.reduce([by_row[:, column::_CELL] for column in range(_CELL)])
+    return found
 
 
 def _clusters(cells: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:

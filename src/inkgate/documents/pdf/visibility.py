@@ -8,29 +8,18 @@ nothing (no difference in their box, a part of one, or text over text) are looke
 
 from __future__ import annotations
 
-import ctypes
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
-from time import thread_time
 
 import numpy as np
-import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
-from inkgate.documents.pdf.geometry import MIN_SIDE, POINTS_PER_INCH
+from inkgate.documents.pdf.geometry import POINTS_PER_INCH
+from inkgate.documents.pdf.ink import CLOSE_DPI, PageInk, Sheet, SlowPage, inactive, pixel_scale
 from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
 from inkgate.types import Size
 
-INK_DPI = 72.0
-"""Resolution of the first look. What it does not prove is looked at again at CLOSE_DPI, so a coarse one only costs."""
-MAX_INK_PIXELS = 2_000_000
-MAX_RENDER_S = 0.5
-"""Processor time of the first rendering, of up to twelve. Usual pages take 0.01 s."""
-CLOSE_DPI = 200.0
-"""Resolution of the second look: stems of 6 pt text are two pixels wide, so that they have their full colour."""
 MAX_CLOSE_PIXELS = 4_000_000
 MIN_CONTRAST = 20.0
 """Least difference to the background, in grey levels of 255: 8 % grey on white, a contrast of 1.2 : 1 by WCAG's
@@ -61,9 +50,10 @@ _ENOUGH_PIXELS = 3000
 _BAND_GAP, _MAX_BANDS = 20.0, 8
 _MANY_OBJECTS = 2000
 """Text objects from which each view takes long, however small it is."""
-_CLEARLY = 1 << 15
-_COUNTS = np.where(np.arange(256) >= _PROOF, 1 + _CLEARLY, np.arange(256) >= _TRACE).astype(np.int32)
-"""What a change of each strength adds to two counts in one number: of traces and of clear changes."""
+_MAX_BOX_PIXELS = 16_000_000
+"""Most pixels of the boxes of a page's characters, for the first look. Usual pages have 100,000."""
+_PART = 1 << 15
+"""About how many of them are looked at together."""
 _MOST, _APART, _AROUND = 0.8, 0.5, 0.25
 _USUAL = 0.75
 _MOSTLY = 0.6
@@ -94,52 +84,6 @@ class DrawnText:
     handles: Sequence[Sequence[Handle]]
 
 
-@dataclass(frozen=True, slots=True)
-class PageInk:
-    """A page in grey, (H, W) uint8, with its text and without.
-
-    Attributes:
-        scale: its pixels per page pixel.
-    """
-
-    with_text: NDArray[np.uint8]
-    without_text: NDArray[np.uint8]
-    scale: float
-
-
-class SlowPage(Exception):
-    """A page takes so long to render that its text is not compared with its ink."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A page that has `size` pixels at `dpi`."""
-
-    page: PdfiumPage
-    size: Size
-    dpi: float
-
-
-def page_ink(sheet: Sheet, text: DrawnText) -> PageInk:
-    """Renders the page with and without `text`.
-
-    Raises:
-        MemoryError: there is not enough.
-        SlowPage: that would take too long.
-    """
-    page, size, dpi = sheet.page, sheet.size, sheet.dpi
-    scale = min(_scale(size, dpi, INK_DPI), (MAX_INK_PIXELS / size.pixels) ** 0.5)
-    whole = Size(max(1, round(size.width * scale)), max(1, round(size.height * scale)))
-    shown, bare = (np.full((whole.height, whole.width), 255, np.uint8) for _ in range(2))
-    started = thread_time()
-    page.draw(shown, (0, 0), whole)
-    if thread_time() - started > MAX_RENDER_S:
-        raise SlowPage
-    with _inactive(chain.from_iterable(text.handles)):
-        page.draw(bare, (0, 0), whole)
-    return PageInk(shown, bare, scale)
-
-
 def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle]) -> tuple[_Mask, _Mask]:
     """For each character, whether the page's ink shows it, and whether its text has ink there at all: (N,) bool.
 
@@ -147,6 +91,7 @@ def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle
 
     Raises:
         MemoryError: there is not enough.
+        SlowPage: that would take too long.
     """
     if not text.texts:
         return np.empty(0, np.bool_), np.empty(0, np.bool_)
@@ -156,10 +101,12 @@ def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle
     part = np.s_[corner[1] : end[1], corner[0] : end[0]]
     edges -= np.tile(corner, 2)
     doubtful = ~_proven(ink.with_text[part], ink.without_text[part], edges, text.owners)
-    meeting, twice = _overlapping(text, _crowded(edges, *(end - corner).tolist()))
+    meeting, twice = _overlapping(text, _crowded(text.boxes, edges, text.owners))
     text = _joined(text, meeting, twice)
     pairs = meeting[~twice & (text.owners[meeting[:, 0]] != text.owners[meeting[:, 1]])]
     doubtful[pairs.ravel()] = True
+    sharp = _sharply_shown(sheet, text, ink, np.setdiff1d(np.flatnonzero(doubtful), pairs))
+    doubtful[sharp] = False
     shown, inked = np.ones(len(edges), np.bool_), np.ones(len(edges), np.bool_)
     most = _MAX_BANDS if len(text.handles) < _MANY_OBJECTS else 1
     for some in _bands(text.boxes, np.flatnonzero(doubtful), most):
@@ -169,7 +116,7 @@ def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle
         text.boxes, np.flatnonzero(~doubtful & in_hidden), most
     ):  # a neighbour's ink may be in their box
         shown[some], inked[some] = _looked_at_closely(sheet, text, some, pairs, others)
-    doubtful[meeting.ravel()] = True
+    doubtful[sharp] = doubtful[meeting.ravel()] = True
     _follow_most(shown, inked, text.owners, np.flatnonzero(doubtful))
     return shown, inked
 
@@ -202,24 +149,6 @@ def _root(first: _Indices, owner: int) -> int:
     return owner
 
 
-@contextmanager
-def _inactive(handles: Iterable[Handle]) -> Iterator[None]:
-    """Leaves objects out of renderings in the block."""
-    was = [handle for handle in handles if _is_active(handle)]
-    for handle in was:
-        pdfium.FPDFPageObj_SetIsActive(handle, 0)
-    try:
-        yield
-    finally:
-        for handle in was:
-            pdfium.FPDFPageObj_SetIsActive(handle, 1)
-
-
-def _is_active(handle: Handle) -> bool:
-    active = ctypes.c_int()
-    return not pdfium.FPDFPageObj_GetIsActive(handle, active) or bool(active.value)
-
-
 def _pixel_edges(boxes: NDArray[np.float64], width: int, height: int) -> _Indices:
     """Boxes as whole pixels, at least one, within the page: (N, 4). Rounded, so that a neighbour's ink stays out."""
     limits = np.array([width, height])
@@ -229,13 +158,114 @@ def _pixel_edges(boxes: NDArray[np.float64], width: int, height: int) -> _Indice
     return np.concatenate([np.where(thin, middle, edges[:, :2]), np.where(thin, middle + 1, edges[:, 2:])], axis=1)
 
 
-def _sums(image: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The integral image, (H + 1, W + 1)."""
-    height, width = image.shape
-    sums = np.zeros((height + 1, width + 1), np.int32)
-    sums[1:, 1:] = image
+def _proven(shown: NDArray[np.uint8], bare: NDArray[np.uint8], edges: _Indices, owners: _Indices) -> _Mask:
+    """Whether the text changes pixels in two thirds of the height of boxes, and of their width, and in half of the
+    boxes of its object clearly. (N,) bool.
+
+    Raises:
+        SlowPage: the boxes have too many pixels.
+    """
+    change = np.maximum(shown, bare)
+    change -= np.minimum(shown, bare)
+    left, top, right, bottom = edges.T
+    pixels = np.cumsum((right - left) * (bottom - top))
+    if pixels[-1] > _MAX_BOX_PIXELS:
+        raise SlowPage
+    cuts = np.flatnonzero(np.diff(pixels // _PART)) + 1
+    parts = [_changed(change, part) for part in np.split(edges, cuts)]
+    rows, columns, clear = (np.concatenate(found, axis=-1) for found in zip(*parts, strict=True))
+    proven: _Mask = (np.bincount(owners, clear) * 2 >= np.bincount(owners))[owners]
+    for inked, length in ((rows.sum(axis=0), bottom - top), (columns.sum(axis=0), right - left)):
+        proven &= (inked >= 2) | ((inked == 1) & (length <= 3))
+    return proven
+
+
+def _changed(change: NDArray[np.uint8], edges: _Indices) -> tuple[_Mask, _Mask, _Mask]:
+    """Which thirds of boxes have a change, of their height and of their width: (3, N) each. And which boxes have a
+    clear one: (N,).
+    """
+    left, top, right, bottom = edges.T
+    wide, high = right - left, bottom - top
+    count = len(edges)
+    rows, columns = (np.zeros(3 * count, np.bool_) for _ in range(2))
+    clear = np.zeros(count, np.bool_)
+    box_of_row = np.repeat(np.arange(count), high)
+    down = np.arange(len(box_of_row)) - (np.cumsum(high) - high)[box_of_row]
+    length = wide[box_of_row]
+    start = np.cumsum(length) - length
+    row = np.repeat(np.arange(len(box_of_row)), length)
+    place = ((top[box_of_row] + down) * change.shape[1] + left[box_of_row] - start)[row]
+    place += np.arange(len(row))
+    found = change.reshape(-1)[place]
+    inked = np.flatnonzero(found >= _TRACE)
+    row = row[inked]
+    box, across = box_of_row[row], inked - start[row]
+    rows[(down[row] * 3 + 2) // high[box] * count + box] = True
+    columns[(across * 3 + 2) // wide[box] * count + box] = True
+    clear[box[found[inked] >= _PROOF]] = True
+    return rows.reshape(3, count), columns.reshape(3, count), clear
+
+
+def _sharply_shown(sheet: Sheet, text: DrawnText, ink: PageInk, numbers: _Indices) -> _Indices:
+    """Those of `numbers`, which nothing overlaps, that are clear on the sharper page. Their ground must be of one grey:
+    what it looks like there without the text is known from the coarse page then.
+    """
+    shown = []
+    for number, box in zip(numbers.tolist(), text.boxes[numbers], strict=True):
+        ground = ink.without_text[_around(box * ink.scale, 1)]
+        if ground.size and ground.min() == ground.max():
+            page = sheet.sharp
+            character = page.grey[_around(box * page.scale)]
+            change = np.maximum(character, ground[0, 0]) - np.minimum(character, ground[0, 0])
+            peak = int(change.max(initial=0))
+            if peak >= _PROOF and _is_spread(change >= max(_TRACE, peak / 4)):
+                shown.append(number)
+    return np.array(shown, np.int64)
+
+
+def _around(box: NDArray[np.float64], margin: int = 0) -> _Slices:
+    """The pixels that `box` touches, and a margin."""
+    left, top, right, bottom = box.tolist()
+    return (slice(max(math.floor(top) - margin, 0), max(math.ceil(bottom) + margin, 0)),
+            slice(max(math.floor(left) - margin, 0), max(math.ceil(right) + margin, 0)))  # fmt: skip
+
+
+def _crowded(boxes: NDArray[np.float64], edges: _Indices, owners: _Indices) -> _Indices:
+    """Indices of characters that those of other objects may overlap. `edges` are their boxes in whole pixels."""
+    met = _met(boxes, owners)
+    near = np.flatnonzero(met[owners])
+    if not near.size:
+        return near
+    edges = edges[near]
+    corner = edges[:, :2].min(axis=0)
+    left, top, right, bottom = (edges - np.tile(corner, 2)).T
+    count = np.zeros((bottom.max() + 1, right.max() + 1), np.int32)
+    for rows, columns, step in ((top, left, 1), (bottom, left, -1), (top, right, -1), (bottom, right, 1)):
+        np.add.at(count, (rows, columns), step)
+    _accumulate(count)
+    sums = np.zeros_like(count)
+    sums[1:, 1:] = count[:-1, :-1] > 1
     _accumulate(sums)
-    return sums
+    shared = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+    found: _Indices = near[shared > _OVERLAP * (right - left) * (bottom - top)]
+    return found
+
+
+def _met(boxes: NDArray[np.float64], owners: _Indices) -> _Mask:
+    """Of each text object, whether the box of another one's characters meets that of its own."""
+    low, high = np.full((owners.max() + 1, 2), np.inf), np.full((owners.max() + 1, 2), -np.inf)
+    np.minimum.at(low, owners, boxes[:, :2])
+    np.maximum.at(high, owners, boxes[:, 2:])
+    met = np.zeros(len(low), np.bool_)
+    order = np.argsort(low[:, 1])
+    for start in range(0, len(order), _CHUNK):
+        part = order[start : start + _CHUNK]
+        near = np.flatnonzero((low[:, 1] < high[part, 1].max()) & (high[:, 1] > low[part, 1].min()))
+        meets = np.ones((len(part), len(near)), np.bool_)
+        for axis in range(2):
+            meets &= (low[part, axis, None] < high[near, axis]) & (low[near, axis] < high[part, axis, None])
+        met[part] = meets.sum(axis=1) > (high[part] > low[part]).all(axis=1)  # more than itself
+    return met
 
 
 def _accumulate(image: NDArray[np.int32]) -> None:
@@ -243,45 +273,6 @@ def _accumulate(image: NDArray[np.int32]) -> None:
     for row in range(1, len(image)):
         image[row] += image[row - 1]
     np.cumsum(image, axis=1, out=image)
-
-
-def _within(sums: NDArray[np.int32], left: _Indices, top: _Indices, right: _Indices, bottom: _Indices) -> _Indices:
-    found: _Indices = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    return found
-
-
-def _proven(shown: NDArray[np.uint8], bare: NDArray[np.uint8], edges: _Indices, owners: _Indices) -> _Mask:
-    """Whether the text changes pixels in two thirds of the height of boxes, and of their width, and in half of the
-    boxes of its object clearly. (N,) bool.
-    """
-    change = np.maximum(shown, bare) - np.minimum(shown, bare)
-    sums = _sums(_COUNTS[change])
-    left, top, right, bottom = edges.T
-    proven: _Mask = (right - left) * (bottom - top) < _CLEARLY
-    clear = np.bincount(owners, _within(sums, left, top, right, bottom) >= _CLEARLY) * 2 >= np.bincount(owners)
-    proven &= clear[owners]
-    for first, last, is_row in ((top, bottom, True), (left, right, False)):
-        cuts = [first + (last - first) * part // 3 for part in range(4)]
-        thirds = [
-            _within(sums, left, start, right, end) if is_row else _within(sums, start, top, end, bottom)
-            for start, end in pairwise(cuts)
-        ]
-        inked = np.sum([third > 0 for third in thirds], axis=0)
-        proven &= (inked >= 2) | ((inked == 1) & (last - first <= 3))
-    return proven
-
-
-def _crowded(edges: _Indices, width: int, height: int) -> _Indices:
-    """Indices of characters that others may overlap."""
-    left, top, right, bottom = edges.T
-    count = np.zeros((height + 1, width + 1), np.int32)
-    for rows, columns, step in ((top, left, 1), (bottom, left, -1), (top, right, -1), (bottom, right, 1)):
-        np.add.at(count, (rows, columns), step)
-    _accumulate(count)
-    if count.max() < 2:
-        return np.empty(0, np.int64)
-    shared = _within(_sums((count[:-1, :-1] > 1).astype(np.int32)), left, top, right, bottom)
-    return np.flatnonzero(shared > _OVERLAP * (right - left) * (bottom - top))
 
 
 def _overlapping(text: DrawnText, crowded: _Indices) -> tuple[_Indices, _Mask]:
@@ -344,7 +335,7 @@ def _looked_at_closely(
     for turn in range(int(turns.max()) + 1):
         members = np.flatnonzero(turns == turn)
         owners = set(text.owners[suspects[members]].tolist())
-        with _inactive(handle for owner in owners for handle in text.handles[owner]):
+        with inactive(handle for owner in owners for handle in text.handles[owner]):
             pictures = _Pictures(whole, view.render(), whole)
         places = {member: view.slices(boxes[member]) for member in members.tolist()}
         for member, at in places.items():
@@ -353,7 +344,7 @@ def _looked_at_closely(
         if not unsure:
             continue
         rest = (handle for number, same in enumerate(text.handles) if number not in owners for handle in same)
-        with _inactive(rest), _inactive(others):
+        with inactive(rest), inactive(others):
             pictures = replace(pictures, alone=view.render(_BACKDROP))
         for member in unsure:
             at, least = places[member], contrast[member]
@@ -457,7 +448,7 @@ class _View:
         size = sheet.size
         box = np.clip(box, 0, [size.width, size.height] * 2)
         area = max(float((box[2] - box[0]) * (box[3] - box[1])), 1.0)
-        scale = min(_scale(size, sheet.dpi, CLOSE_DPI), (MAX_CLOSE_PIXELS / area) ** 0.5)
+        scale = min(pixel_scale(size, sheet.dpi, CLOSE_DPI), (MAX_CLOSE_PIXELS / area) ** 0.5)
         whole = Size(max(1, round(size.width * scale)), max(1, round(size.height * scale)))
         across, along = whole.width / size.width, whole.height / size.height
         left, top = math.floor(box[0] * across), math.floor(box[1] * along)
@@ -480,8 +471,3 @@ class _View:
         y1 = min(max(math.ceil(bottom * self.along) - self.top, y0 + 1), self.height)
         step = max(1, math.isqrt((y1 - y0) * (x1 - x0) // _ENOUGH_PIXELS))
         return slice(y0, y1, step), slice(x0, x1, step)
-
-
-def _scale(size: Size, dpi: float, wanted: float) -> float:
-    """Pixels per page pixel at `wanted` dpi, or more for small pages, whose print is small."""
-    return max(wanted / dpi, min(1.0, MIN_SIDE * wanted / CLOSE_DPI / max(size.width, size.height)))

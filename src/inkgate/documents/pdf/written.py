@@ -71,7 +71,9 @@ def looks_written(text: Iterable[str]) -> bool:
     """
     characters = list(text)
     letters = Counter(char for char in characters if char.isalpha())
-    return _latin_is_plausible(letters) and _han_is_plausible(letters) and _scripts_stay_apart(characters)
+    if not _latin_is_plausible(letters):
+        return False
+    return "".join(letters).isascii() or (_han_is_plausible(letters) and _scripts_stay_apart(characters))
 
 
 def garbled_script(text: Iterable[str]) -> str:
