@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from inkgate.engines.workers.model import ModelWorkers, model_worker_type
-from inkgate.errors import EngineFailed, InputRejected
+from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from support.engine_worker import OddError, command, ramp, running, running_workers
 from support.processes import all_ended, children, is_running, mapped_memory, shared_memory
 
@@ -120,6 +120,24 @@ async def test_a_worker_that_hangs_is_killed_and_its_call_fails_at_the_second() 
             await pool.ask("hang")
         assert not is_running(pid)
         assert await pool.ask("and on") == ["and on"]
+
+
+async def test_a_call_for_which_no_worker_becomes_free_is_refused_with_a_time_to_return() -> None:
+    refused: list[Overloaded] = []
+    async with running_workers(timeout_s=1.0) as pool:
+        await pool.ask("ready")
+
+        async def ask() -> None:
+            try:
+                await pool.ask(("sleep", 0.7))
+            except Overloaded as error:
+                refused.append(error)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(12):
+                tasks.start_soon(ask)
+    assert 0 < len(refused) < 12
+    assert {(error.code, error.status, error.retry_after_s) for error in refused} == {("service_full", 503, 10.0)}
 
 
 async def test_a_stopped_worker_is_replaced() -> None:

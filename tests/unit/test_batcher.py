@@ -85,6 +85,21 @@ async def test_an_item_that_fails_alone_is_not_tried_again() -> None:
     assert len(bench.model.calls) == 1
 
 
+async def test_a_batch_that_found_no_free_worker_is_not_tried_item_by_item() -> None:
+    calls = []
+
+    async def none_free(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        calls.append(args)
+        raise Overloaded("service_full", "No engine worker became free in time.", 10.0)
+
+    bench = Bench(run=none_free)
+    async with bench.running():
+        await bench.ask("a", items("a", 3))
+        await bench.ask("b", items("b", 3))
+    assert [str(bench.answers[name]) for name in "ab"] == ["service_full: No engine worker became free in time."] * 2
+    assert len(calls) == 2
+
+
 async def test_too_few_results_are_an_error_of_the_engine() -> None:
     async def loses_one(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         result = function(*args, **kwargs)

@@ -16,7 +16,7 @@ import structlog
 
 from inkgate.caller import Priority
 from inkgate.concurrency import loop_time
-from inkgate.errors import EngineFailed, InkgateError, Overloaded
+from inkgate.errors import Blame, EngineFailed, InkgateError, Overloaded
 from inkgate.serving.batch_queue import Batch, BatchQueue, QueuedItem, Request
 from inkgate.serving.batching import BatchModel
 from inkgate.settings import BatchingSettings
@@ -251,7 +251,9 @@ class Batcher(Generic[ItemT, ResultT]):
             self._idle.discard(idle)
 
     async def _do(self, batch: Batch) -> None:
-        """Runs one batch. If it fails, runs each item alone, so that only the faulty item fails."""
+        """Runs one batch. If it fails, runs each item alone, so that only the faulty item fails. If the service is at
+        fault, no item is.
+        """
         began = self._clock()
         self.figures.began(batch, began)
         items = [self._asked[request].items[piece.number] for request, piece in batch.pieces]
@@ -262,8 +264,9 @@ class Batcher(Generic[ItemT, ResultT]):
                 results = await self._predict(items)
             self._answer(batch, results)
         except Exception as error:  # noqa: BLE001 - whatever a model raises goes to the waiting callers
-            if len(items) == 1:
-                self._fail(batch.pieces[0][0], error)
+            if len(items) == 1 or (isinstance(error, InkgateError) and error.blame is Blame.SERVICE):
+                for request, _ in batch.pieces:
+                    self._fail(request, error)
             else:
                 await self._do_alone(batch, items)
         self.figures.busy_s += self._clock() - began

@@ -13,7 +13,7 @@ import anyio
 import anyio.from_thread
 
 from inkgate.engines.workers.arrays import BlockStore, PackedAt, PackedMessage, read_message
-from inkgate.errors import EngineFailed
+from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.runtimes.memory import return_free_memory
 from inkgate.runtimes.processes import ProcessPool
 from inkgate.runtimes.processes_wire import StartError, run_worker
@@ -30,6 +30,8 @@ Load = Callable[[str], Mapping[str, Predict]]
 
 _PATIENCE = 4
 """A call waits for a free worker this many times its time limit: each model may have a call before it."""
+_RETRY_AFTER_S = 10.0
+"""After no worker became free for four time limits of a call."""
 
 
 def model_worker_type(
@@ -112,8 +114,8 @@ class ModelWorkers:
         """The result of the model `model` for the items.
 
         Raises:
-            EngineFailed: "engine_failed": workers died during the call, or none became free; "engine_unavailable":
-                stopped.
+            EngineFailed: "engine_failed": workers died during the call; "engine_unavailable": stopped, or not started.
+            Overloaded: "service_full": none became free.
             OSError: there is no memory to pass the items.
             Exception: what the model raised.
         """
@@ -230,11 +232,13 @@ def _closed() -> EngineFailed:
     return EngineFailed("engine_unavailable", "The engine's workers have stopped.")
 
 
-def _lost_error(cause: LossCause) -> EngineFailed:
+def _lost_error(cause: LossCause) -> InkgateError:
     match cause:
         case LossCause.STOPPED:
             return _closed()
-        case LossCause.NO_WORKER | LossCause.NOT_STARTED:
-            return EngineFailed("engine_failed", "Timed out waiting for a free engine worker.")
+        case LossCause.NO_WORKER:
+            return Overloaded("service_full", "No engine worker became free in time.", _RETRY_AFTER_S)
+        case LossCause.NOT_STARTED:
+            return EngineFailed("engine_unavailable", "No engine worker could be started in time.")
         case _:
             return EngineFailed("engine_failed", "The engine's workers crashed on this page.")
