@@ -103,10 +103,13 @@ async def test_a_document_none_of_whose_pages_is_read_fails(plant: Plant) -> Non
     assert job.failure.code == "image_too_large"
 
 
-async def test_while_the_engine_is_away_jobs_wait_and_saved_pages_stay(plant: Plant) -> None:
+@pytest.mark.parametrize("code", ["upstream_unreachable", "upstream_denied", "model_unknown", "upstream_garbled"])
+async def test_while_the_engine_is_away_jobs_wait_and_saved_pages_stay(plant: Plant, code: str) -> None:
+    """Whoever repairs the server, or its address, key or model, gets the document read."""
+
     def act(_: str, page: int) -> None:
         if page >= 6:
-            raise EngineFailed("upstream_unreachable", "The model server can't be reached.")
+            raise EngineFailed(code, "The model server reads no page.")
 
     plant.engine.act = act
     job_id = await plant.add(10)

@@ -276,8 +276,10 @@ async def test_a_model_that_is_not_served_fails_the_start_naming_those_that_are(
     assert failed.value.code == "model_unknown"
 
 
-async def test_a_server_that_is_still_starting_is_waited_for() -> None:
-    with running_stub(GOOD, models_status=503) as stub:
+@pytest.mark.parametrize("status", [502, 503])
+async def test_a_server_that_is_still_starting_is_waited_for(status: int) -> None:
+    """Behind a proxy, too."""
+    with running_stub(GOOD, models_status=status) as stub:
         async with anyio.create_task_group() as tasks:
 
             async def ready_once_asked() -> None:

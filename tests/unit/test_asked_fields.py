@@ -60,7 +60,11 @@ async def test_the_answer_of_the_model_stands_beside_the_text_of_the_witness() -
 
 @pytest.mark.parametrize(
     ("failure", "degraded"),
-    [(EngineFailed("engine_failed", "It failed."), (UNREAD,)), (InputRejected("task_unsupported", "It can't."), ())],
+    [
+        (EngineFailed("engine_failed", "It failed."), (UNREAD,)),
+        (Overloaded("engine_breaker_open", "It is paused.", 5.0), (UNREAD,)),
+        (InputRejected("task_unsupported", "It can't."), ()),
+    ],
 )
 async def test_a_model_that_fails_or_knows_no_fields_costs_its_values_only(
     failure: Exception, degraded: tuple[str, ...]

@@ -223,6 +223,7 @@ async def test_who_wants_no_kept_result_has_the_page_read_and_leaves_none() -> N
     [
         InputRejected("deadline_exceeded", "Late."),
         EngineFailed("service_timeout", "Late."),
+        EngineFailed("engine_unavailable", "Its worker is being started."),
         Overloaded("service_full", "Full.", 1.0),
     ],
 )
@@ -234,9 +235,17 @@ async def test_the_first_askers_deadline_is_not_the_others(error: InkgateError) 
     assert len(engine.begun) == 2
 
 
-async def test_a_fault_of_the_page_is_everybodys() -> None:
-    engine = GatedEngine(InputRejected("page_broken", "It is broken."))
-    assert await _asked(engine, [Caller("a"), Caller("b")]) == ["page_broken"] * 2
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputRejected("page_broken", "It is broken."),
+        EngineFailed("page_timeout", "It took too long to render."),
+        EngineFailed("upstream_failed", "The server fails."),
+    ],
+)
+async def test_a_fault_of_the_page_or_the_server_is_everybodys(error: InkgateError) -> None:
+    engine = GatedEngine(error)
+    assert await _asked(engine, [Caller("a"), Caller("b")]) == [error.code] * 2
     assert len(engine.begun) == 1
 
 

@@ -121,6 +121,16 @@ async def test_a_probe_that_fails_on_its_page_does_not_close_it(bench: Bench) ->
     assert bench.breaker.state is BreakerState.OPEN  # twice as long
 
 
+async def test_a_request_that_asks_the_engine_nothing_does_not_close_it(bench: Bench) -> None:
+    await bench.fails(PAGE_FAILED, pages=range(5))
+    bench.clock.goes_on(5.0)
+    await bench.fails(InputRejected("task_unsupported", "It can't."), times=4)
+    assert bench.breaker.state is BreakerState.HALF_OPEN
+    assert await bench.read(6) == "page 6"
+    assert await bench.read(7) == "page 7"
+    assert bench.breaker.state is BreakerState.CLOSED
+
+
 async def test_a_server_that_is_back_is_tried_at_once(bench: Bench) -> None:
     await bench.fails(PAGE_FAILED, pages=range(5))
     bench.breaker.recovered()

@@ -62,6 +62,12 @@ async def test_a_quick_start_is_waited_for() -> None:
         assert (await engine.read(PAGE, Task(), NO_CALLER)).error is None
 
 
+async def test_a_proxy_without_its_server_is_waited_for_too() -> None:
+    async with later(Slow(1.0, EngineFailed("upstream_failed", "502 of a proxy."))) as engine:
+        await engine.start()
+        assert engine.is_started
+
+
 async def test_a_slow_one_goes_on_while_pages_are_refused_or_read_by_another() -> None:
     async with later(Slow(20.0, UNREACHABLE, EngineFailed("model_unknown", "Later."))) as engine:
         await engine.start()
