@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +29,11 @@ pytestmark = pytest.mark.anyio
 SETTINGS = PpocrSettings(shortest_side=320)
 RUNTIME = open_runtime(RuntimeName.AUTO, Precision.AUTO, threads=0)
 """Less than the default: what these tests draw is large enough, and detection takes a fourth of the time."""
+VERTICAL = (
+    "「ただいま」と言って、戸を開けた。雨はもうやんでいた。"
+    "コーヒーとケーキを頼み、ノートを開いて、ゆっくり待った。"
+    "「はい」と、そっと答えた。"
+)
 TEXT = ["The quick brown fox", "jumps over 1234 lazy dogs", "and runs away from here"]
 
 
@@ -203,6 +209,20 @@ async def test_a_chinese_page_is_not_flagged(engine: PpOcr) -> None:
     result = await engine.read(ArrayPage(np.asarray(picture)), Task(), NO_CALLER)
 
     assert ReviewReason.SCRIPT_UNSUPPORTED not in result.review
+
+
+@pytest.mark.parametrize("face", ["sans", "serif"])
+async def test_small_characters_of_vertical_columns_are_read_or_flagged(engine: PpOcr, face: str) -> None:
+    picture = Image.open(Path(__file__).parent.parent / "data" / "images" / f"vertical_{face}.png").convert("RGB")
+    result = await engine.read(ArrayPage(np.asarray(picture)), Task(), NO_CALLER)
+
+    columns = sorted(result.lines, key=lambda line: -line.box[0])
+    text = "".join(line.text for line in columns)
+    missing = Counter(VERTICAL) - Counter(text)
+    gaps = [note for note in result.review_notes if note.reason is ReviewReason.INK_WITHOUT_TEXT]
+    assert sum(missing.values()) <= 3
+    assert len(gaps) >= sum(missing.values())
+    assert all(note.box is not None and note.box[2] - note.box[0] < 60 for note in gaps)
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 900), (12_000, 12), (12, 12_000)])

@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 
 from inkgate.engines.ppocr.crops import with_margin
-from inkgate.engines.ppocr.lines import LineCrop
+from inkgate.engines.ppocr.lines import LineCrop, crops_of
 from inkgate.engines.ppocr.recognition import RecognizedText
-from inkgate.engines.ppocr.second_reading import is_doubtful, replace_worse, tight_crops
+from inkgate.engines.ppocr.second_reading import (
+    boxes_of,
+    faint,
+    gaps_of,
+    is_column,
+    is_doubtful,
+    replace_worse,
+    tight_crops,
+    with_gaps_filled,
+)
 
 QUAD = np.array([[20, 40], [220, 40], [220, 60], [20, 60]], np.float32)
 CROP = LineCrop(QUAD, np.zeros((48, 480, 3), np.uint8))
@@ -73,3 +82,86 @@ def test_the_more_confident_whole_reading_is_kept(
     assert read[1][1].text == kept
     assert read[1][0] is CROP
     assert read[0] is other
+
+
+def column(places: str, *, left: float = 100) -> tuple[LineCrop, RecognizedText]:
+    """A column of cells of 20 pixels: `#` a character that was read, `o` a small one that was not, a space nothing."""
+    count = len(places)
+    quad = np.array([[left + 20, 40], [left + 20, 40 + 20 * count], [left, 40 + 20 * count], [left, 40]], np.float32)
+    rgb = np.full((100 + 20 * count, 200, 3), 255, np.uint8)
+    for at, place in enumerate(places):
+        top = 40 + 20 * at
+        if place == "#":
+            rgb[top + 2 : top + 18, int(left) + 2 : int(left) + 18] = 0
+        elif place == "o":
+            rgb[top + 2 : top + 8, int(left) + 12 : int(left) + 18] = 0
+    (item,) = crops_of(rgb, quad[None, [3, 0, 1, 2]])
+    length = 20 * count + 8  # with its margins
+    at_read = np.array([(14 + 20 * at) / length for at, place in enumerate(places) if place == "#"], np.float32)
+    text = "東京都千代田区霞関一二三"[: len(at_read)]
+    return item, RecognizedText(text, np.ones(len(at_read), np.float32), at_read)
+
+
+@pytest.mark.parametrize(
+    ("places", "gaps"),
+    [
+        ("######", 0),
+        ("###o##", 1),
+        ("#####o", 1),
+        ("o#####", 1),
+        ("##o##o##", 2),
+        ("##oo####", 1),
+        ("### ###", 0),  # a space
+        ("#####  ", 0),
+        ("###", 0),
+        ("##o", 1),
+        ("#o#o##o#o#o", 5),  # most distances are twice the pitch
+        ("# # # # #", 0),
+    ],
+)
+def test_ink_between_the_characters_of_a_column_is_a_gap(places: str, gaps: int) -> None:
+    item, read = column(places)
+
+    assert is_column(item, read)
+    found = gaps_of(item, read)
+    assert len(found) == gaps
+    if places.count("o") == 1:
+        # The box is around the ink of the small character.
+        ((left, top, right, bottom),) = boxes_of([(item, read)], 2.0)
+        middle = 2 * (40 + 20 * places.index("o") + 5)
+        assert top <= middle <= bottom
+        assert bottom - top < 24
+        assert left <= 2 * 112 <= 2 * 118 <= right
+
+
+@pytest.mark.parametrize("text", ["Notes", "12,50"])
+def test_lines_that_are_turned_or_level_are_no_columns(text: str) -> None:
+    item, _ = column("#####")
+
+    assert not is_column(item, reading(text, 0.9))
+    assert not is_column(CROP, reading("東京都千代", 0.9))
+
+
+def test_the_second_reading_only_adds_characters_where_the_first_has_none() -> None:
+    item, first = column("##o##")
+    places = (np.array([14, 32, 52, 73, 94, 95]) / 108).astype(np.float32)
+    second = RecognizedText("束亰。鄱f ", np.full(6, 0.8, np.float32), places)
+
+    filled = with_gaps_filled(item, first, second)
+
+    assert filled.text == "東京。都千"
+    assert filled.confidences.tolist() == pytest.approx([1, 1, 0.8, 1, 1])
+    assert gaps_of(item, filled) == []
+    assert with_gaps_filled(item, filled, second) is filled
+
+
+def test_faint_print_has_less_contrast_and_is_always_the_same() -> None:
+    item, _ = column("#####")
+
+    crop, again, other = (faint(item.pixels, grain) for grain in (0, 0, 1))
+
+    assert crop.shape[0] == 48
+    assert (crop == again).all()
+    assert (crop != other).any()
+    dark, light = np.percentile(crop, (20, 80))
+    assert 70 < light - dark < 190

@@ -39,7 +39,7 @@ from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import PpocrSettings
-from inkgate.types import Block, Line, PageResult, ReviewNote, Size, Task, TaskKind
+from inkgate.types import Block, Box, Line, PageResult, ReviewNote, ReviewReason, Size, Task, TaskKind
 
 Number = TypeVar("Number", int, float)
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
@@ -77,10 +77,11 @@ class PageRead:
             pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
         view = await self._find(pixels.rgb)
         parse = self.task.kind is TaskKind.PARSE
-        view, lines, areas = await self._recognize(view, pixels.scale)
+        view, lines, areas, gaps = await self._recognize(view, pixels.scale)
         evidence = await self.threads.run(partial(self.analysis.look, parse=parse), view.rgb, pixels.scale, lines)
         with self.stages.of("ink"):
-            notes = await self._unread(view, pixels.scale, lines)
+            unread = tuple(ReviewNote(ReviewReason.INK_WITHOUT_TEXT, box=box) for box in gaps)
+            notes = (*unread, *await self._unread(view, pixels.scale, lines))
         sideways = view.degrees in {90, 270}
         size = Size(page.size.height, page.size.width) if sideways else page.size
         with self.stages.of("arrange"):
@@ -167,9 +168,11 @@ class PageRead:
     async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
         return await self.models.recognizer.predict([item.pixels for item in found], self.priority)
 
-    async def _recognize(self, view: _RotatedImage, scale: float) -> tuple[_RotatedImage, list[Line], list[StampArea]]:
-        """The page, upright according to its lines; its legible lines, in page pixels, in no particular order; and its
-        stamps if blocks are wanted, in pixels of the image.
+    async def _recognize(
+        self, view: _RotatedImage, scale: float
+    ) -> tuple[_RotatedImage, list[Line], list[StampArea], list[Box]]:
+        """The page, upright according to its lines; its legible lines, in page pixels, in no particular order; its
+        stamps if blocks are wanted, in pixels of the image; and boxes of unread ink in columns, in page pixels.
         """
         with self.stages.of("recognize"):
             found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
@@ -179,10 +182,13 @@ class PageRead:
             least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
             if self.task.image_scale >= 1:  # less under degradation, which leaves no time for this
                 await self._read_again(view.rgb, read, least)
+                await self._read_columns(read, least)
             if self.task.detect_rotation:
                 view, read = await self.threads.run(_set_upright, view, read)
             areas = await self._stamps(view.rgb, read)
-            return view, await self.threads.run(self._lines_of, read, scale, least), areas
+            legible = [line for line in read if text_lines.is_legible(line[1], least)]
+            gaps = await self.threads.run(second_reading.boxes_of, legible, scale)
+            return view, await self.threads.run(self._lines_of, read, scale, least), areas, gaps
 
     async def _stamps(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> list[StampArea]:
         """The stamps of the page. What they cover is read again without their ink."""
@@ -254,6 +260,18 @@ class PageRead:
         crops = await self.threads.run(second_reading.tight_crops, rgb, [read[at][0].quad for at in doubtful])
         again = await self.models.recognizer.predict(crops, self.priority)
         second_reading.replace_worse(read, doubtful, again)
+
+    async def _read_columns(self, read: list[tuple[LineCrop, RecognizedText]], least: float) -> None:
+        """Adds to columns of vertical text what their first reading skipped."""
+        legible = [at for at, line in enumerate(read) if text_lines.is_legible(line[1], least)]
+        columns = [at for at in legible if second_reading.is_column(*read[at])]
+        for grain in second_reading.GRAINS:
+            columns = [at for at in columns if second_reading.gaps_of(*read[at])]
+            crops = [second_reading.faint(read[at][0].pixels, grain) for at in columns]
+            again = await self.models.recognizer.predict(crops, self.priority) if crops else []
+            for index, second in zip(columns, again, strict=True):
+                item, first = read[index]
+                read[index] = item, second_reading.with_gaps_filled(item, first, second)
 
 
 def _set_upright(
