@@ -4,7 +4,7 @@
         [--step whole image output] [--documents 118] [--turned]
 
 Reads a seeded selection of the manifest's documents with text as ground truth, at full quality and at each level: the
-same Degrading around the same engine as in the service, held at one level. Levels are cumulative, as in the service:
+same queue before the same engine as in the service, held at one level. Levels are cumulative, as in the service:
 `output` includes `image`. PDFs are read from their pixels.
 
 FILE gets a line for each result. The run stops after `--seconds`, and continues when started again. `--turned` rotates
@@ -36,13 +36,16 @@ from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.bench.accuracy.metrics import Token, token_of
 from inkgate.bench.accuracy.scores import FileScore, score
 from inkgate.caller import Caller, Priority
+from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.gateway import Gateway
 from inkgate.page import Page
-from inkgate.pipeline.policies import Degrading
 from inkgate.reader import Reader
+from inkgate.service.complete import Completion
+from inkgate.service.page import EngineQueue, PageReader
+from inkgate.service.readiness import EngineProgress
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
 from inkgate.serving.ledger import Ledger
@@ -102,7 +105,9 @@ async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReade
     runtime = runtime_of(settings)
     engine = embedded_engine(settings, page_analysis(settings, runtime), runtime)
     degradation = FixedDegradation(STEPS.index(step), settings)
-    counting = PageCounter(Degrading(engine, degradation, settings.serving.degradation, None))
+    scheduler = Scheduler(FixedLimit(1), Ledger(None), TokenRate(), settings.serving.scheduling)
+    queue = EngineQueue(scheduler, degradation, settings.serving.degradation, EngineProgress())
+    counting = PageCounter(PageReader(engine, Completion(Threads("pages", 1)), queue=queue))
     async with Opener(settings.limits, settings.pdf) as opener:
         await counting.start()
         try:

@@ -22,14 +22,15 @@ from inkgate.errors import InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.page import Pixels
-from inkgate.pipeline.cached import Cached, page_cache
-from inkgate.pipeline.policies import Quarantined
-from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.runtimes.choose import open_runtime
+from inkgate.service.page import PageReader
+from inkgate.service.page_cache import page_cache
+from inkgate.service.text_layer import TextLayers
 from inkgate.serving.cache import MemoryStore
 from inkgate.serving.quarantine import Quarantine
 from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
 from inkgate.types import PageResult, Size, Task, TaskKind, mean_confidence
+from support.page_readers import page_reader
 from support.ppocr import ArrayPage, drawn
 from support.stub_upstream import Reply, Request, image_of, most_alike, running_stub, words_as_tokens
 
@@ -62,9 +63,11 @@ def built(name: str) -> Iterator[Engine]:
                 replace(preset, tasks=tasks, elements=None, classes={}), VllmSettings(), ModelServer(stub.url, 5)
             )
     elif name == "cached":
-        yield Cached(Quarantined(ppocr, Quarantine()), page_cache(MemoryStore(1_000_000), 60.0), "")
+        yield page_reader(ppocr, cache=page_cache(MemoryStore(1_000_000), 60.0), quarantine=Quarantine())
+    elif name == "text_layer_first":
+        yield page_reader(ppocr, text_layers=TextLayers(PageAnalysis(layout), Threads("text_layer", 1)))
     else:
-        yield ppocr if name == "ppocr" else TextLayerFirst(ppocr, PageAnalysis(layout), Threads("text_layer", 1))
+        yield ppocr
 
 
 PLACING = ["ppocr", "text_layer_first"]
@@ -75,7 +78,7 @@ PLACING = ["ppocr", "text_layer_first"]
 async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
     with built(request.param) as engine:
         async with anyio.create_task_group() as background:
-            if isinstance(engine, Cached):
+            if isinstance(engine, PageReader) and engine.cache is not None:
                 background.start_soon(engine.cache.run)
             await engine.start()
             yield engine

@@ -12,7 +12,7 @@ from PIL import Image
 from inkgate.documents.open import Opener
 from inkgate.engines.vllm.images import PageCrop
 from inkgate.page import Page
-from inkgate.pipeline.readiness import BlankPage
+from inkgate.service.readiness import BlankPage
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document
 from support.images import encoded

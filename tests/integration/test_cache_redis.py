@@ -13,11 +13,12 @@ import pytest
 from redis.asyncio import Redis
 
 from inkgate.caller import NO_CALLER
-from inkgate.pipeline.cached import Cached, page_cache
+from inkgate.service.page_cache import page_cache
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.serving.cache import BreakingStore, CacheSource
 from inkgate.storage.redis import RedisStore
 from inkgate.types import PageResult, Task
+from support.page_readers import cache_of, page_reader
 from support.redis_server import RedisServer, redis_server
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
@@ -41,15 +42,14 @@ class Service:
         self.engine = ScriptedEngine()
         self.breaker = Breaker("redis", SOON)
         self.redis = RedisStore(url)
-        self.cached = Cached(
-            self.engine, page_cache(BreakingStore(self.redis, self.breaker, get_s, put_s=0.3), 60.0), ""
-        )
+        store = BreakingStore(self.redis, self.breaker, get_s, put_s=0.3)
+        self.cached = page_reader(self.engine, cache=page_cache(store, 60.0))
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(self.cached.cache.run)
+        tasks.start_soon(cache_of(self.cached).run)
         await anyio.lowlevel.checkpoint()
         return self
 
@@ -71,9 +71,9 @@ class Service:
         """Reads this page until it comes from the cache."""
         with anyio.fail_after(WAIT_S):
             while True:
-                hits = self.cached.cache.found[CacheSource.KEPT]
+                hits = cache_of(self.cached).found[CacheSource.KEPT]
                 await self._read(index)
-                if self.cached.cache.found[CacheSource.KEPT] > hits:
+                if cache_of(self.cached).found[CacheSource.KEPT] > hits:
                     return
                 await anyio.sleep(0.02)
 
@@ -151,7 +151,7 @@ async def test_reads_go_on_where_there_never_was_one() -> None:
         for _ in range(3):
             await service.read(*range(10))
         assert service.breaker.opened
-        assert service.cached.cache.found[CacheSource.KEPT] == 0
+        assert cache_of(service.cached).found[CacheSource.KEPT] == 0
 
 
 async def test_one_that_is_full_is_still_looked_up(server: RedisServer, service: Service) -> None:

@@ -10,11 +10,12 @@ from PIL import Image
 
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
-from inkgate.pipeline.cached import Cached, page_cache
+from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, PageResult, Task
 from support.images import corners, encoded
+from support.page_readers import cache_of, page_reader
 from support.scripted_engine import ScriptedEngine
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +26,7 @@ class Readers:
 
     def __init__(self, opener: Opener, engine: ScriptedEngine) -> None:
         self.engine = engine
-        self.cached = Cached(engine, page_cache(MemoryStore(1_000_000), 60.0), "")
+        self.cached = page_reader(engine, cache=page_cache(MemoryStore(1_000_000), 60.0))
         self._opener = opener
 
     async def read(self, *documents: Document) -> list[list[PageResult]]:
@@ -46,7 +47,7 @@ class Readers:
 async def readers() -> AsyncIterator[Readers]:
     async with Opener(LimitSettings(), PdfSettings(workers=1, dpi=72)) as opener, anyio.create_task_group() as tasks:
         readers = Readers(opener, ScriptedEngine())
-        tasks.start_soon(readers.cached.cache.run)
+        tasks.start_soon(cache_of(readers.cached).run)
         yield readers
         tasks.cancel_scope.cancel()
 

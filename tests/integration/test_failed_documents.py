@@ -15,13 +15,14 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.page import Page
-from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import Reader, ReadOptions
+from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, PageResult, Task
 from support.api_client import running_api
 from support.images import corners, encoded
+from support.page_readers import cache_of, page_reader
 from support.scripted_engine import ScriptedEngine
 
 pytestmark = pytest.mark.anyio
@@ -67,9 +68,9 @@ class PixelsFirst(ScriptedEngine):
 @asynccontextmanager
 async def running_reader(*, cached: bool) -> AsyncIterator[Reader]:
     engine = PixelsFirst(fail)
-    shared = Cached(engine, page_cache(MemoryStore(100_000), 60.0), "")
+    shared = page_reader(engine, cache=page_cache(MemoryStore(100_000), 60.0))
     async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener, anyio.create_task_group() as tasks:
-        tasks.start_soon(shared.cache.run)
+        tasks.start_soon(cache_of(shared).run)
         yield Reader(opener, shared if cached else engine, LimitSettings())
         tasks.cancel_scope.cancel()
 

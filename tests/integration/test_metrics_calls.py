@@ -10,17 +10,16 @@ from inkgate.caller import NO_CALLER
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.servers import ScheduledCalls
 from inkgate.engines.vllm.upstream import ModelCall
-from inkgate.pipeline.policies import ScheduledPages
-from inkgate.serving.degradation import Degradation
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
-from inkgate.settings import DegradationSettings, SchedulingSettings
+from inkgate.settings import SchedulingSettings
 from inkgate.telemetry.metrics import Metrics
 from inkgate.types import Task
 from support.fake_engine import FakeEngine
+from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
 from support.stub_upstream import Reply, error_reply, running_stub
 
@@ -69,8 +68,7 @@ async def test_a_call_that_is_refused_takes_no_tokens() -> None:
 
 async def test_a_pages_wait_and_its_time_at_the_engine_are_counted() -> None:
     metrics = Metrics()
-    settings = DegradationSettings()
-    pages = ScheduledPages(FakeEngine(), scheduler(1), Degradation(settings, lambda: None), metrics)
+    pages = page_reader(FakeEngine(), queue=engine_queue(scheduler(1), observer=metrics))
     async with anyio.create_task_group() as tasks:
         for _ in range(2):
             tasks.start_soon(pages.read, ArrayPage(np.zeros((20, 20, 3), np.uint8)), Task(), NO_CALLER)

@@ -14,12 +14,13 @@ from inkgate.client.requests import ReadAs, reading
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
 from inkgate.library import AsyncOcr
-from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import ReadOptions
+from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Line, PageResult, Task
 from support.api_client import running_api
+from support.page_readers import cache_of, page_reader
 from support.pdf_writer import encrypted_pdf, locked_pdf, paragraph
 from support.scripted_engine import ScriptedEngine
 from support.server import inkgate
@@ -67,9 +68,9 @@ async def test_no_password_opens_what_needs_another_or_is_ignored_where_none_is_
 
 async def test_a_page_that_was_kept_is_not_for_who_does_not_know_the_password() -> None:
     engine = ScriptedEngine()
-    cached = Cached(engine, page_cache(MemoryStore(100_000), 60.0), "")
+    cached = page_reader(engine, cache=page_cache(MemoryStore(100_000), 60.0))
     async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener, anyio.create_task_group() as tasks:
-        tasks.start_soon(cached.cache.run)
+        tasks.start_soon(cache_of(cached).run)
 
         async def read(password: str) -> str:
             async with opener.open(Document(LOCKED), password=password) as opened:

@@ -16,10 +16,11 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import InkgateError
 from inkgate.page import Page
-from inkgate.pipeline.cached import Cached, page_cache
+from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, PageResult, Task
+from support.page_readers import cache_of, page_reader
 from support.pdf_writer import PdfWriter
 
 pytestmark = pytest.mark.anyio
@@ -70,8 +71,8 @@ class Service:
         self.answered = 0
         self._opener = opener
         self._tasks = tasks
-        self._cached = Cached(engine, page_cache(MemoryStore(1_000_000), 60.0), "")
-        tasks.start_soon(self._cached.cache.run)
+        self._cached = page_reader(engine, cache=page_cache(MemoryStore(1_000_000), 60.0))
+        tasks.start_soon(cache_of(self._cached).run)
 
     async def ask(self, colour: str, begin: anyio.Event | None = None) -> None:
         """Opens the PDF, and asks for its page when `begin` is set."""

@@ -27,9 +27,8 @@ from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
-from inkgate.pipeline.policies import EngineProgress
-from inkgate.pipeline.readiness import Readiness, blank_page_probe
 from inkgate.reader import Reader
+from inkgate.service.readiness import EngineProgress, Readiness, blank_page_probe
 from inkgate.settings import Settings, load_settings
 from inkgate.storage.fetch import Fetcher
 from inkgate.supervision import Supervisor

@@ -15,9 +15,10 @@ from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.page import Page
-from inkgate.pipeline.figure_images import FigureImages
+from inkgate.service.figures import Figures
 from inkgate.types import PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
+from support.page_readers import page_reader
 
 _WORDS = ["The", "hills", "north", "of", "the", "town", "were", "drawn", "by", "a", "surveyor"]
 
@@ -77,10 +78,8 @@ class PicturedEngine(FakeEngine):
     answers: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
-        self._layer = FigureImages(
-            _AskedEngine(self.name, self.failing, self.gate, self.reading, self.tasks, answers=self.answers),
-            Threads("test_images", 1),
-        )
+        engine = _AskedEngine(self.name, self.failing, self.gate, self.reading, self.tasks, answers=self.answers)
+        self._layer = page_reader(engine, figures=Figures(Threads("test_images", 1)))
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         return await self._layer.read(page, task, caller)

@@ -9,8 +9,9 @@ import pytest
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.page import Page
-from inkgate.pipeline.asked_fields import UNREAD, AskedFields
+from inkgate.service.page import FIELDS_UNREAD
 from inkgate.types import PageResult, Task, TaskKind
+from support.page_readers import page_reader
 from support.scripted_engine import KeyedPage
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +48,9 @@ ANSWER = PageResult(0, fields={"total": "3.50"}, engine="model")
 
 
 async def read(model: Told, witness: Told, task: Task = WANTED) -> PageResult:
-    return await AskedFields(model, witness).read(KeyedPage(b"page"), task, NO_CALLER)
+    return await page_reader(model, asks_for_fields=True, witness=page_reader(witness)).read(
+        KeyedPage(b"page"), task, NO_CALLER
+    )
 
 
 async def test_the_answer_of_the_model_stands_beside_the_text_of_the_witness() -> None:
@@ -61,8 +64,8 @@ async def test_the_answer_of_the_model_stands_beside_the_text_of_the_witness() -
 @pytest.mark.parametrize(
     ("failure", "degraded"),
     [
-        (EngineFailed("engine_failed", "It failed."), (UNREAD,)),
-        (Overloaded("engine_breaker_open", "It is paused.", 5.0), (UNREAD,)),
+        (EngineFailed("engine_failed", "It failed."), (FIELDS_UNREAD,)),
+        (Overloaded("engine_breaker_open", "It is paused.", 5.0), (FIELDS_UNREAD,)),
         (InputRejected("task_unsupported", "It can't."), ()),
     ],
 )
@@ -86,5 +89,5 @@ async def test_without_the_lines_of_the_witness_there_is_no_page() -> None:
 
 async def test_other_tasks_go_to_the_engine() -> None:
     model, witness = Told(ANSWER), Told(SEEN)
-    assert await read(model, witness, Task(kind=TaskKind.PARSE)) is ANSWER
+    assert await read(model, witness, Task(kind=TaskKind.PARSE)) == ANSWER
     assert not witness.tasks

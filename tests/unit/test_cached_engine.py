@@ -13,9 +13,11 @@ from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Page, TextLayer
-from inkgate.pipeline.cached import Cached, page_cache
+from inkgate.service.page import PageReader
+from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.types import Block, BlockType, PageError, PageResult, Size, Task, TaskKind
+from support.page_readers import cache_of, page_reader
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
 pytestmark = pytest.mark.anyio
@@ -41,10 +43,10 @@ def engine() -> Degrading:
 
 
 @pytest.fixture
-async def cached(store: MemoryStore, engine: Degrading) -> AsyncIterator[Cached]:
+async def cached(store: MemoryStore, engine: Degrading) -> AsyncIterator[PageReader]:
     async with anyio.create_task_group() as tasks:
-        cached = Cached(engine, page_cache(store, 60.0), "revision 1")
-        tasks.start_soon(cached.cache.run)
+        cached = page_reader(engine, cache=page_cache(store, 60.0), revision="revision 1")
+        tasks.start_soon(cache_of(cached).run)
         await checkpoint()
         yield cached
         tasks.cancel_scope.cancel()
@@ -56,7 +58,7 @@ async def test_a_thousand_reads_over_a_hundred_pages_are_a_hundred(store: Memory
             await checkpoint()
 
     engine = ScriptedEngine(a_moment)
-    cached = Cached(engine, page_cache(store, 60.0), "")
+    cached = page_reader(engine, cache=page_cache(store, 60.0), revision="")
     read: list[PageResult] = []
     upcoming = iter([index for index in range(100) for _ in range(10)])
 
@@ -67,7 +69,7 @@ async def test_a_thousand_reads_over_a_hundred_pages_are_a_hundred(store: Memory
             read.append(result)
 
     async with anyio.create_task_group() as background:
-        background.start_soon(cached.cache.run)
+        background.start_soon(cache_of(cached).run)
         await checkpoint()
         async with anyio.create_task_group() as workers:
             for _ in range(16):
@@ -75,10 +77,12 @@ async def test_a_thousand_reads_over_a_hundred_pages_are_a_hundred(store: Memory
         background.cancel_scope.cancel()
     assert len(read) == 1000
     assert sorted(engine.begun) == list(range(100))
-    assert sum(cached.cache.found.values()) == 1000
+    assert sum(cache_of(cached).found.values()) == 1000
 
 
-async def test_a_hit_has_the_askers_index_and_only_the_time_it_took_itself(cached: Cached, engine: Degrading) -> None:
+async def test_a_hit_has_the_askers_index_and_only_the_time_it_took_itself(
+    cached: PageReader, engine: Degrading
+) -> None:
     engine.change = lambda result: replace(result, timings_ms={"detect": 800.0})
     first = await cached.read(KeyedPage(b"a", 5), Task(), NO_CALLER)
     second = await cached.read(KeyedPage(b"a", 9), Task(), NO_CALLER)
@@ -101,7 +105,7 @@ async def test_a_hit_has_the_askers_index_and_only_the_time_it_took_itself(cache
     ],
 )
 async def test_what_is_asked_for_otherwise_is_read_anew(
-    cached: Cached, engine: Degrading, page: KeyedPage, task: Task
+    cached: PageReader, engine: Degrading, page: KeyedPage, task: Task
 ) -> None:
     await cached.read(KeyedPage(b"a"), Task(), NO_CALLER)
     await cached.read(page, task, NO_CALLER)
@@ -109,7 +113,7 @@ async def test_what_is_asked_for_otherwise_is_read_anew(
 
 
 async def test_another_engine_or_revision_does_not_take_what_this_one_kept(
-    cached: Cached, engine: Degrading, store: MemoryStore
+    cached: PageReader, engine: Degrading, store: MemoryStore
 ) -> None:
     class Other(Degrading):
         name = "other"
@@ -119,8 +123,8 @@ async def test_another_engine_or_revision_does_not_take_what_this_one_kept(
     timings = []
     async with anyio.create_task_group() as tasks:
         for inner, revision in others:
-            other = Cached(inner, page_cache(store, 60.0), revision)
-            tasks.start_soon(other.cache.run)
+            other = page_reader(inner, cache=page_cache(store, 60.0), revision=revision)
+            tasks.start_soon(cache_of(other).run)
             await checkpoint()
             timings.append(list((await other.read(KeyedPage(b"a"), Task(), NO_CALLER)).timings_ms))
         tasks.cancel_scope.cancel()
@@ -138,7 +142,7 @@ async def test_another_engine_or_revision_does_not_take_what_this_one_kept(
     ],
 )
 async def test_what_is_less_than_a_whole_result_is_not_kept(
-    cached: Cached, engine: Degrading, change: Callable[[PageResult], PageResult]
+    cached: PageReader, engine: Degrading, change: Callable[[PageResult], PageResult]
 ) -> None:
     engine.change = change
     await cached.read(KeyedPage(b"a"), Task(), NO_CALLER)
@@ -148,13 +152,13 @@ async def test_what_is_less_than_a_whole_result_is_not_kept(
     assert (again.degraded, again.error, again.blocks) == ((), None, None)
 
 
-async def test_a_page_without_a_key_is_never_taken_for_another(cached: Cached, engine: Degrading) -> None:
+async def test_a_page_without_a_key_is_never_taken_for_another(cached: PageReader, engine: Degrading) -> None:
     for _ in range(2):
         await cached.read(KeyedPage(b""), Task(), NO_CALLER)
     assert len(engine.begun) == 2
 
 
-async def test_an_error_is_raised_and_not_kept(cached: Cached, engine: Degrading) -> None:
+async def test_an_error_is_raised_and_not_kept(cached: PageReader, engine: Degrading) -> None:
     async def broken(index: int) -> None:
         raise InputRejected("page_broken", "It is broken.")
 
@@ -182,7 +186,7 @@ class GatedEngine(ScriptedEngine):
 
 async def _asked(engine: GatedEngine, callers: list[Caller]) -> list[PageResult | str]:
     """What each of `callers` gets who ask for the same page, one after the other, before it is read."""
-    cached = Cached(engine, page_cache(MemoryStore(1_000_000), 60.0), "")
+    cached = page_reader(engine, cache=page_cache(MemoryStore(1_000_000), 60.0))
     answers: list[PageResult | str] = [""] * len(callers)
 
     async def ask(place: int) -> None:
@@ -192,7 +196,7 @@ async def _asked(engine: GatedEngine, callers: list[Caller]) -> list[PageResult 
             answers[place] = error.code
 
     async with anyio.create_task_group() as background:
-        background.start_soon(cached.cache.run)
+        background.start_soon(cache_of(cached).run)
         await checkpoint()
         async with anyio.create_task_group() as tasks:
             for place in range(len(callers)):

@@ -13,12 +13,11 @@ from structlog.testing import capture_logs
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.codes.contents import content_of, iban_holds
 from inkgate.codes.find import find_codes
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed
 from inkgate.page import Page, Pixels, RgbArray
-from inkgate.pipeline.codes import CodesFound
 from inkgate.types import BlockType, PageResult, Size, Task, TaskKind
 from support.fake_engine import FakeEngine
+from support.page_readers import page_reader
 
 EPC = "BCD\n002\n1\nSCT\nBFSWDE33BER\nWikimedia\nDE33100205000001194700\nEUR123.4\n\n\nDonation"
 SPC = (
@@ -139,7 +138,7 @@ class SidewaysEngine(FakeEngine):
 @pytest.mark.anyio
 async def test_codes_are_blocks_of_the_upright_page_and_cost_no_second_rendering() -> None:
     page = CodedPage(page_with((drawn("hello", zxingcpp.BarcodeFormat.QRCode), 60, 100)))
-    engine = CodesFound(SidewaysEngine(), Threads("test_codes", 1))
+    engine = page_reader(SidewaysEngine(), codes=True)
     result = await engine.read(page, Task(kind=TaskKind.PARSE), NO_CALLER)
     assert page.asked == [4000]
     (block,) = result.blocks or ()
@@ -169,7 +168,7 @@ async def test_a_page_whose_pixels_can_not_be_had_again_keeps_its_text(error: Ex
             return Pixels(small.rgb[::4, ::4], 4.0)
 
     page = OncePage(page_with((drawn("hello", zxingcpp.BarcodeFormat.QRCode), 60, 100)))
-    engine = CodesFound(SidewaysEngine(), Threads("test_codes", 1))
+    engine = page_reader(SidewaysEngine(), codes=True)
     with capture_logs() as logs:
         result = await engine.read(page, Task(kind=TaskKind.PARSE), NO_CALLER)
     assert (result.error, result.blocks, result.rotation) == (None, (), 90)

@@ -9,7 +9,6 @@ import pytest
 from inkgate.caller import Caller, Priority
 from inkgate.errors import Overloaded
 from inkgate.page import Page
-from inkgate.pipeline.policies import Degrading
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation, DegradationLevel
 from inkgate.serving.limiter import Arrival
@@ -17,6 +16,7 @@ from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings, DegradationSettings
 from inkgate.types import PageResult, Task, TaskKind
 from support.fixed_limiter import EmptyBacklog
+from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench
 
@@ -151,7 +151,9 @@ async def test_the_answer_says_what_was_given_up(
     level: int, priority: Priority, engine: str, degraded: tuple[str, ...]
 ) -> None:
     model, embedded = RecordingEngine("model"), RecordingEngine("embedded")
-    reader = Degrading(model, Load().climbed(level), SETTINGS, embedded)
+    reader = page_reader(
+        model, queue=engine_queue(degradation=Load().climbed(level), settings=SETTINGS), embedded=embedded
+    )
     result = await reader.read(PAGE, Task(), Caller(priority=priority))
     assert (result.engine, result.degraded) == (engine, degraded)
     (task,) = model.tasks + embedded.tasks
@@ -163,7 +165,7 @@ async def test_the_answer_says_what_was_given_up(
 @pytest.mark.anyio
 async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
     model, embedded = RecordingEngine("model"), RecordingEngine("embedded")
-    reader = Degrading(model, Load().climbed(3), SETTINGS, embedded)
+    reader = page_reader(model, queue=engine_queue(degradation=Load().climbed(3), settings=SETTINGS), embedded=embedded)
     result = await reader.read(PAGE, Task(TaskKind.EXTRACT, fields=("total",)), Caller(priority=BATCH))
     assert (result.engine, result.degraded) == ("model", ("image", "output"))
 

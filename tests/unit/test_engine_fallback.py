@@ -12,8 +12,10 @@ import pytest
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Page
-from inkgate.pipeline.fallback import NO_SERVER, Fallback, OnDemand
+from inkgate.service.page import NO_SERVER
+from inkgate.service.starting import OnDemand
 from inkgate.types import Attempt, PageResult, Task
+from support.page_readers import page_reader
 from support.ppocr import ArrayPage
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +50,7 @@ class FixedEngine:
 
 @pytest.mark.parametrize("code", ["output_repeats", "engine_output_invalid"])
 async def test_what_the_model_gives_up_on_is_read_by_the_other(code: str) -> None:
-    result = await Fallback(FixedEngine("inner", code), FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
+    result = await page_reader(FixedEngine("inner", code), embedded=FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
 
     assert (result.text, result.engine, result.error) == ("by other", "other", None)
     assert [(attempt.change, attempt.error and attempt.error.code) for attempt in result.attempts] == [
@@ -60,7 +62,7 @@ async def test_what_the_model_gives_up_on_is_read_by_the_other(code: str) -> Non
 @pytest.mark.parametrize("code", ["", "output_truncated"])
 async def test_everything_else_is_left_as_it_is(code: str) -> None:
     other = FixedEngine("other")
-    result = await Fallback(FixedEngine("inner", code), other).read(PAGE, Task(), NO_CALLER)
+    result = await page_reader(FixedEngine("inner", code), embedded=other).read(PAGE, Task(), NO_CALLER)
     assert result.text == "by inner"
     assert other.events == []
 
@@ -76,14 +78,16 @@ NOT_READ = [
 
 @pytest.mark.parametrize("fault", NOT_READ, ids=lambda fault: fault.code)
 async def test_a_page_that_no_server_reads_is_read_by_the_other_and_says_so(fault: InkgateError) -> None:
-    result = await Fallback(FixedEngine("inner", fault=fault), FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
+    result = await page_reader(FixedEngine("inner", fault=fault), embedded=FixedEngine("other")).read(
+        PAGE, Task(), NO_CALLER
+    )
     assert (result.text, result.degraded) == ("by other", (NO_SERVER,))
     assert [attempt.error and attempt.error.code for attempt in result.attempts] == [fault.code, None]
 
 
 async def test_output_of_no_use_that_left_nothing_is_taken_over_as_any_other() -> None:
     inner = FixedEngine("inner", fault=EngineFailed("output_repeats", "On every block."))
-    result = await Fallback(inner, FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
+    result = await page_reader(inner, embedded=FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
     assert (result.text, result.degraded) == ("by other", ())
 
 
@@ -101,7 +105,7 @@ NOT_TAKEN_OVER = [
 async def test_what_would_meet_the_other_too_is_not_taken_over(fault: InkgateError) -> None:
     other = FixedEngine("other")
     with pytest.raises(type(fault)):
-        await Fallback(FixedEngine("inner", fault=fault), other).read(PAGE, Task(), NO_CALLER)
+        await page_reader(FixedEngine("inner", fault=fault), embedded=other).read(PAGE, Task(), NO_CALLER)
     assert other.events == []
 
 
@@ -111,14 +115,14 @@ async def test_what_would_meet_the_other_too_is_not_taken_over(fault: InkgateErr
     ids=["raises", "says so"],
 )
 async def test_where_the_other_fails_too_what_was_read_is_kept(other: FixedEngine) -> None:
-    result = await Fallback(FixedEngine("inner", "output_repeats"), other).read(PAGE, Task(), NO_CALLER)
+    result = await page_reader(FixedEngine("inner", "output_repeats"), embedded=other).read(PAGE, Task(), NO_CALLER)
     assert (result.text, result.error and result.error.code) == ("by inner", "output_repeats")
     assert [attempt.error is not None for attempt in result.attempts] == [True, True]
 
 
 async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -> None:
     inner, other = FixedEngine("inner", "output_repeats"), FixedEngine("other")
-    engine = Fallback(inner, OnDemand(other))
+    engine = page_reader(inner, embedded=OnDemand(other))
     await engine.start()
     assert (engine.name, other.events) == ("inner", [])
     async with anyio.create_task_group() as tasks:

@@ -22,12 +22,12 @@ from inkgate.layout.image_links import with_embedded_images, with_image_folder
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.page import Page, Pixels
-from inkgate.pipeline.codes import CodesFound
-from inkgate.pipeline.figure_images import MOST_BYTES, MOST_IMAGES, PAGES_AT_ONCE, FigureImages, cut_images
-from inkgate.pipeline.remembered_page import LONGEST_SIDE
 from inkgate.reader import MOST_IMAGE_BYTES, ImageBudget
+from inkgate.service.figures import MOST_BYTES, MOST_IMAGES, PAGES_AT_ONCE, Figures, cut_images
+from inkgate.service.remembered_page import LONGEST_SIDE
 from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
+from support.page_readers import page_reader
 from support.pictured_page import opened, picture
 from support.ppocr import ArrayPage
 
@@ -130,8 +130,8 @@ class CountedPage:
 
 @pytest.mark.anyio
 async def test_a_page_is_rendered_once_for_the_engine_its_codes_and_its_images() -> None:
-    page, threads, engine = CountedPage(), Threads("test", 1), FakeEngine()
-    layer = FigureImages(CodesFound(engine, threads), threads)
+    page, engine = CountedPage(), FakeEngine()
+    layer = page_reader(engine, figures=Figures(Threads("test", 1)), codes=True)
     result = await layer.read(page, PARSE, NO_CALLER)
     (found,) = [block.image for block in result.blocks or () if block.image]
     assert (found.name, found.width, found.height) == ("page-3-1.png", 40, 30)
@@ -154,9 +154,9 @@ async def test_a_page_that_was_read_is_not_lost_because_its_images_are() -> None
 
     class TextLayerRead(FakeEngine):
         async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-            return figures((0, 0, 50, 50))
+            return replace(figures((0, 0, 50, 50)), timings_ms={"ink": 1.0})
 
-    layer = FigureImages(TextLayerRead(), Threads("test", 1))
+    layer = page_reader(TextLayerRead(), figures=Figures(Threads("test", 1)))
     errors: list[tuple[Exception, str]] = [
         (EngineFailed("page_timeout", "It took too long."), "page_timeout"),
         (Overloaded("service_full", "There is no room.", 1.0), "service_full"),
@@ -164,7 +164,8 @@ async def test_a_page_that_was_read_is_not_lost_because_its_images_are() -> None
     ]
     with capture_logs() as logs:
         for error, _ in errors:
-            assert await layer.read(NoPixels(error), PARSE, NO_CALLER) == figures((0, 0, 50, 50))
+            found = await layer.read(NoPixels(error), PARSE, NO_CALLER)
+            assert found == replace(figures((0, 0, 50, 50)), timings_ms={"ink": 1.0})
     assert [(entry["event"], entry["reason"]) for entry in logs] == [("images_not_cut", reason) for _, reason in errors]
 
 
@@ -181,9 +182,9 @@ async def test_few_pages_that_the_cache_answers_have_pixels_at_once() -> None:
 
     class CacheAnswers(FakeEngine):
         async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-            return figures((0, 0, 50, 50))
+            return replace(figures((0, 0, 50, 50)), timings_ms={"ink": 1.0})
 
-    layer = FigureImages(CacheAnswers(), Threads("test", 1))
+    layer = page_reader(CacheAnswers(), figures=Figures(Threads("test", 1)))
 
     async def read() -> None:
         nonlocal with_pixels

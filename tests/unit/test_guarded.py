@@ -10,11 +10,11 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.pipeline.fallback import NO_SERVER, Fallback
-from inkgate.pipeline.policies import Guarded
+from inkgate.service.page import NO_SERVER
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.types import Task
 from support.clock import Clock
+from support.page_readers import page_reader
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ class Bench:
         self.gate: anyio.Event | None = None
         self.engine = ScriptedEngine(self._script)
         self.breaker = Breaker("the engine", SETTINGS, self.clock)
-        self.guarded = Guarded(self.engine, self.breaker)
+        self.guarded = page_reader(self.engine, breaker=self.breaker)
 
     async def _script(self, _: int) -> None:
         if self.gate is not None:
@@ -146,7 +146,7 @@ async def test_a_server_that_is_back_does_not_cool_the_gpu(bench: Bench) -> None
 
 
 async def test_while_it_is_open_another_engine_reads(bench: Bench) -> None:
-    engine = Fallback(bench.guarded, ScriptedEngine())
+    engine = page_reader(bench.engine, breaker=bench.breaker, embedded=ScriptedEngine())
     bench.error = PAGE_FAILED
     results = [await engine.read(KeyedPage(b"page %d" % page, page), Task(), NO_CALLER) for page in range(12)]
     assert [result.text for result in results] == [f"page {page}" for page in range(12)]

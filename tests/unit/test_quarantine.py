@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.page import Page
-from inkgate.pipeline.policies import Quarantined, ScheduledPages
-from inkgate.serving.degradation import Degradation
 from inkgate.serving.quarantine import Quarantine, QuarantineSettings
-from inkgate.settings import DegradationSettings
 from inkgate.types import PageResult, Task
+from support.page_readers import engine_queue, page_reader
 from support.scheduling import SchedulerBench
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
@@ -188,7 +186,7 @@ class MortalEngine:
 async def test_one_fatal_page_among_many_that_are_tried_again_is_found_after_three_deaths(count: int) -> None:
     quarantine = Quarantine(QuarantineSettings(), Clock())
     mortal = MortalEngine(quarantine, b"0")
-    engine = Quarantined(mortal, quarantine)
+    engine = page_reader(mortal, quarantine=quarantine)
     outcomes: dict[bytes, str] = {}
 
     async def read(key: bytes) -> None:
@@ -221,8 +219,7 @@ async def test_suspects_wait_without_a_place_at_the_engine() -> None:
         read.append(index)
 
     house = SchedulerBench(places=2)
-    degradation = Degradation(DegradationSettings(), lambda: 0.0)
-    engine = Quarantined(ScheduledPages(ScriptedEngine(script), house.scheduler, degradation), quarantine)
+    engine = page_reader(ScriptedEngine(script), queue=engine_queue(house.scheduler), quarantine=quarantine)
     async with anyio.create_task_group() as tasks:
         for index in (0, 1, 2, 7):
             tasks.start_soon(engine.read, KeyedPage(b"%d" % index, index), Task(), NO_CALLER)

@@ -11,17 +11,16 @@ import pytest
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
-from inkgate.pipeline.policies import EngineProgress, ProgressRecorded, ScheduledPages
-from inkgate.pipeline.readiness import BlankPage, Readiness, blank_page_probe
-from inkgate.serving.degradation import Degradation
+from inkgate.service.readiness import BlankPage, EngineProgress, Readiness, blank_page_probe
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
-from inkgate.settings import DegradationSettings, SchedulingSettings
+from inkgate.settings import SchedulingSettings
 from inkgate.types import PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
+from support.page_readers import engine_queue, page_reader
 from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio
@@ -62,9 +61,7 @@ class Service:
         self.probes = 0
         progress = EngineProgress(lambda: self.responded_at, self.clock)
         scheduler = Scheduler(FixedLimit(1), Ledger(None), TokenRate(), SchedulingSettings())
-        self.pages = ScheduledPages(
-            ProgressRecorded(engine, progress), scheduler, Degradation(DegradationSettings(), lambda: None)
-        )
+        self.pages = page_reader(engine, queue=engine_queue(scheduler, progress=progress))
         self.probe_engine = FakeEngine()
         self.readiness = Readiness(engine.name, progress, self._probe, lambda: self.faults, STUCK_S, self.clock)
 

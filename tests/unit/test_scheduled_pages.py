@@ -11,11 +11,10 @@ import pytest
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
-from inkgate.pipeline.policies import ScheduledPages
-from inkgate.serving.degradation import Degradation
+from inkgate.service.page import PageReader
 from inkgate.serving.work import Work
-from inkgate.settings import DegradationSettings
 from inkgate.types import PageResult, Task
+from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench
 
@@ -40,9 +39,8 @@ class SleepingEngine:
         return PageResult(page.index, engine=self.name)
 
 
-def scheduled(house: SchedulerBench, engine: SleepingEngine) -> ScheduledPages:
-    degradation = Degradation(DegradationSettings(), lambda: 0.0, lambda: 0.0)
-    return ScheduledPages(engine, house.scheduler, degradation, time_s=TIME_S)
+def scheduled(house: SchedulerBench, engine: SleepingEngine) -> PageReader:
+    return page_reader(engine, queue=engine_queue(house.scheduler, page_time_s=TIME_S))
 
 
 async def test_a_page_that_hangs_at_the_engine_is_given_up() -> None:

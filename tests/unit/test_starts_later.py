@@ -11,10 +11,11 @@ import pytest
 
 from inkgate.caller import NO_CALLER
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
-from inkgate.pipeline.fallback import NO_SERVER, Fallback
-from inkgate.pipeline.starting import StartsLater
+from inkgate.service.page import NO_SERVER
+from inkgate.service.starting import StartsLater
 from inkgate.types import Task
 from support.fake_engine import FakeEngine
+from support.page_readers import page_reader
 from support.ppocr import ArrayPage
 from support.virtual_time import VIRTUAL_TIME, Backend
 
@@ -74,7 +75,7 @@ async def test_a_slow_one_goes_on_while_pages_are_refused_or_read_by_another() -
         with pytest.raises(Overloaded) as refused:
             await engine.read(PAGE, Task(), NO_CALLER)
         assert (refused.value.code, refused.value.retry_after_s > 0) == ("starting", True)
-        result = await Fallback(engine, FakeEngine()).read(PAGE, Task(), NO_CALLER)
+        result = await page_reader(engine, embedded=FakeEngine()).read(PAGE, Task(), NO_CALLER)
         assert result.degraded == (NO_SERVER,)
         assert [attempt.error and attempt.error.code for attempt in result.attempts] == ["starting", None]
         await anyio.sleep(100)

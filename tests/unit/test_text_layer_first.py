@@ -12,8 +12,9 @@ from inkgate.concurrency import Threads
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.base import Region
 from inkgate.page import LineStyle, Page, RgbArray, TextLayer
-from inkgate.pipeline.layer_merge import agree
-from inkgate.pipeline.text_layer import TextLayerFirst
+from inkgate.service.layer_merge import agree
+from inkgate.service.remembered_page import RememberedPage
+from inkgate.service.text_layer import TextLayers
 from inkgate.types import Box, LeftOutReason, Line, PageResult, Quad, ReviewNote, ReviewReason, Task, TaskKind
 from support.fake_engine import line
 from support.ppocr import ArrayPage, drawn
@@ -74,8 +75,9 @@ async def read(
     if paper is None:
         rgb[:, :, 0] = np.arange(800) // 4
         rgb[:, :, 1] = (np.arange(1000) // 4)[:, np.newaxis]
-    first = TextLayerFirst(engine, PageAnalysis(NoRegions()), Threads("test", 1))
-    return await first.read(ArrayPage(rgb, text_layer=layer), task or Task(), NO_CALLER)
+    layers = TextLayers(PageAnalysis(NoRegions()), Threads("test", 1))
+    page = RememberedPage(ArrayPage(rgb, text_layer=layer))
+    return await layers.read(page, task or Task(), NO_CALLER, engine.read)
 
 
 def texts(result: PageResult) -> list[str]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from inkgate.caller import NO_CALLER, Caller
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.page import Page, RgbArray
-from inkgate.pipeline.unread import UnreadFound
+from inkgate.service.complete import with_unread_ink
+from inkgate.service.remembered_page import RememberedPage
 from inkgate.types import Block, BlockType, PageError, PageResult, ReviewReason, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
 
@@ -39,8 +40,7 @@ class Fixed:
 
 
 async def read(result: PageResult, rgb: RgbArray, kind: TaskKind = TaskKind.PARSE) -> PageResult:
-    engine = UnreadFound(Fixed(result), Threads("test", 1))
-    return await engine.read(ArrayPage(rgb), Task(kind), NO_CALLER)
+    return await with_unread_ink(RememberedPage(ArrayPage(rgb)), result, Task(kind), Threads("test", 1))
 
 
 async def test_writing_without_text_is_noted_with_its_place() -> None:

@@ -21,10 +21,10 @@ from inkgate.engines.base import Engine, started
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.gateway import Gateway
-from inkgate.pipeline.readiness import Readiness
-from inkgate.pipeline.starting import StartsLater
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
+from inkgate.service.readiness import Readiness
+from inkgate.service.starting import StartsLater
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.systemd import NO_MANAGER, ServiceManager

@@ -26,13 +26,14 @@ from inkgate.engines.vllm.engine import BlockReaders
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus, worker_count
-from inkgate.pipeline import FieldWitness, Policies, build_pipeline
-from inkgate.pipeline.cached import page_cache
-from inkgate.pipeline.fallback import Fallback, OnDemand
-from inkgate.pipeline.policies import EngineProgress
-from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe, either_probe
-from inkgate.pipeline.starting import StartsLater, UpstreamOnceStarted
-from inkgate.pipeline.terms import load_terms
+from inkgate.service.complete import Completion
+from inkgate.service.figures import Figures
+from inkgate.service.page import EngineQueue, PageReader
+from inkgate.service.page_cache import page_cache
+from inkgate.service.readiness import EngineProgress, Probe, Readiness, blank_page_probe, either_probe
+from inkgate.service.starting import OnDemand, StartsLater, UpstreamOnceStarted
+from inkgate.service.terms import load_terms
+from inkgate.service.text_layer import TextLayers
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker
@@ -100,16 +101,13 @@ def build_parts(
     workers = pool_of(ppocr, supervisor)
     own = embedded_engine(settings, analysis, workers or runtime, batchers)
     quarantine = Quarantine()
-    embedded: Engine | None = None
-    witness: FieldWitness | None = None
+    embedded = witness = None
     limit: Limit
     if settings.engine.name == "ppocr":
         limit, looking = _embedded_limit(ppocr.concurrent_pages)
         chosen = ChosenEngine(own, model=own_model(runtime), background=looking)
     else:
-        on_demand = OnDemand(own)
-        embedded = on_demand if vllm.fallback else None
-        witness = FieldWitness(on_demand if settings.fields.witness == "embedded" else None)
+        embedded, witness = _beside_a_model(settings, OnDemand(own))
         chosen = choose_engine(settings, BlockReaders(analysis.layout, embedded), quarantine.died, observer)
         limit = _pages_limit(chosen, vllm.concurrent_pages)
     remote = chosen.upstream is not None
@@ -121,28 +119,32 @@ def build_parts(
     degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
     progress, probe = _progress(chosen, embedded)
     kept = _kept_pages(settings.cache) if settings.cache.enabled else None
-    policies = Policies(
-        analysis,
-        Threads("text_layer", ppocr.concurrent_pages),
-        scheduler,
-        progress,
-        degradation,
-        settings.serving.degradation,
-        cache=None if kept is None else kept.cache,
-        revision=revision,
+    threads = Threads("text_layer", ppocr.concurrent_pages)
+    cache = None if kept is None else kept.cache
+    layers = TextLayers(analysis, threads)
+    completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
+    reader = PageReader(
+        chosen.engine,
+        completion,
+        layers,
+        Figures(threads),
+        cache,
+        revision,
         quarantine=quarantine if remote else None,
+        queue=EngineQueue(
+            scheduler,
+            degradation,
+            settings.serving.degradation,
+            progress,
+            observer,
+            # Calls to a model server wait within the page's slot, and have limits of their own.
+            page_time_s=math.inf if remote else settings.limits.time_s,
+        ),
         breaker=breaker,
         embedded=embedded,
-        fields=witness,
-        extensions={name: partial(make_extension, name, "engine.layers") for name in settings.engine.layers},
-        codes=settings.engine.codes,
-        terms=load_terms(settings.terms.files, "terms.files"),
-        observer=observer,
-        # Calls to a model server wait within the page's slot, and have limits of their own.
-        page_time_s=math.inf if remote else settings.limits.time_s,
+        asks_for_fields=settings.engine.name != "ppocr",
+        witness=None if witness is None else PageReader(witness, completion, layers, None, cache, revision),
     )
-    pipeline = build_pipeline(chosen.engine, policies)
-
     name = chosen.engine.name
     limiter = _admission(settings, chosen, scheduler, degradation)
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
@@ -151,7 +153,7 @@ def build_parts(
         demand = demand_for(chosen.servers, scheduler, limiter, vllm.concurrent_pages)
         chosen.servers.monitor.after_reading.append(scheduler.wake)
     objects = StateObjects(
-        build_of(pipeline.names, chosen.model, runtime.name),
+        build_of((*settings.engine.layers, *reader.steps), chosen.model, runtime.name),
         runtime,
         limiter,
         scheduler,
@@ -178,8 +180,20 @@ def build_parts(
         *(() if demand is None else (BackgroundTask("demand", demand.run),)),
     )
     return ServiceParts(
-        pipeline.engine, limiter, upstream, tasks, metrics, observer, objects, supervisor, readiness, later
+        _extended(reader, settings), limiter, upstream, tasks, metrics, observer, objects, supervisor, readiness, later
     )
+
+
+def _extended(engine: Engine, settings: Settings) -> Engine:
+    """The engine in the wrappers of other packages, the first of which is the outermost."""
+    for name in reversed(settings.engine.layers):
+        engine = make_extension(name, "engine.layers", engine)
+    return engine
+
+
+def _beside_a_model(settings: Settings, own: Engine) -> tuple[Engine | None, Engine | None]:
+    """The embedded engine as the one that reads what a model can't, and as the witness of fields, where it is these."""
+    return own if settings.engine.vllm.fallback else None, own if settings.fields.witness == "embedded" else None
 
 
 def _breaker(chosen: ChosenEngine) -> Breaker:
@@ -227,8 +241,8 @@ def _progress(chosen: ChosenEngine, embedded: Engine | None) -> tuple[EngineProg
     any other page.
     """
     if chosen.servers is None:
-        probed = chosen.engine if embedded is None else Fallback(chosen.engine, embedded)
-        return EngineProgress(), blank_page_probe(probed)
+        probe = blank_page_probe(chosen.engine)
+        return EngineProgress(), probe if embedded is None else either_probe(probe, blank_page_probe(embedded))
     balanced = chosen.servers.balanced
     progress = EngineProgress(lambda: balanced.responded_at)
     return progress, balanced.probe if embedded is None else either_probe(balanced.probe, blank_page_probe(embedded))

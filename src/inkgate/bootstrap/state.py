@@ -20,8 +20,8 @@ from inkgate.engines.vllm.managed import supervisor
 from inkgate.engines.vllm.servers import ModelServers
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus
-from inkgate.pipeline.starting import StartsLater
 from inkgate.runtimes.base import Runtime
+from inkgate.service.starting import StartsLater
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batcher import BatchFigures
 from inkgate.serving.batchers import Batchers

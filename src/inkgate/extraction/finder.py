@@ -22,8 +22,8 @@ from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.terms import TermChange, Terms, with_read_as
 from inkgate.fields.values import Extraction, Proposal
-from inkgate.pipeline.terms import load_terms
 from inkgate.reader import ReadOptions
+from inkgate.service.terms import load_terms
 from inkgate.settings import FieldsSettings, Settings
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
 

@@ -21,7 +21,7 @@ from inkgate.extraction.finder import FieldFinder
 from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
-from inkgate.pipeline.readiness import Readiness
+from inkgate.service.readiness import Readiness
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer

@@ -1,4 +1,4 @@
-"""Keeps figures as images, whichever engine read the page."""
+"""Images of the figures of a page, whichever engine read it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ import numpy as np
 import structlog
 
 from inkgate.block_image import BlockImage
-from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.coordinates import before_rotation
-from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InkgateError
 from inkgate.layout.figure_links import with_images
-from inkgate.page import Page, Pixels, RgbArray
-from inkgate.pipeline.remembered_page import LONGEST_SIDE, RememberedPage
-from inkgate.types import PICTURE_TYPES, Box, PageResult, Task, TaskKind
+from inkgate.page import Pixels, RgbArray
+from inkgate.service.remembered_page import LONGEST_SIDE, RememberedPage
+from inkgate.types import PICTURE_TYPES, Box, PageResult
 
 log = structlog.get_logger(__name__)
 
@@ -46,33 +44,25 @@ _SMALLER: Final = 0.5
 """An image that is too large for what the page has left is tried again with sides of this share."""
 
 
-class FigureImages(EngineWrapper):
-    """An Engine around an Engine: the blocks of PICTURE_TYPES get `image` if the task asks for images.
-
-    It stands around the cache. So all callers share what was read, and the cache keeps no images: those of a page that
-    was read before are cut out of its pixels again. Images that can't be cut out cost the page nothing else.
+class Figures:
+    """Cuts figures out of pages that were read. The page cache holds no images: all callers share what was read, and
+    the images of a page that was read before are cut out of its pixels again.
     """
 
-    def __init__(self, inner: Engine, threads: Threads) -> None:
-        super().__init__(inner)
+    def __init__(self, threads: Threads) -> None:
         self._threads = threads
         self._room = anyio.Semaphore(PAGES_AT_ONCE)
 
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. `timings_ms` has `images` if there are any."""
-        if not task.images:
-            return await self._inner.read(page, task, caller)
-        plain = replace(task, images=False)
-        if task.kind is not TaskKind.PARSE:
-            return await self._inner.read(page, plain, caller)
-        shared = RememberedPage.around(page)
-        result = await self._inner.read(shared, plain, caller)
+    async def add(self, page: RememberedPage, result: PageResult) -> PageResult:
+        """The page whose blocks of PICTURE_TYPES have `image`. `timings_ms` has `images` if there are any. Images that
+        can't be cut out cost the page nothing else.
+        """
         if not any(block.type in PICTURE_TYPES for block in result.blocks or ()):
             return result
         started = perf_counter()
         try:
             async with self._room:
-                pixels = await shared.enough_pixels()
+                pixels = await page.enough_pixels()
                 shown = await self._threads.run(_with_cut_images, result, pixels)
         except Exception as error:  # noqa: BLE001 - of one page, which was read
             reason = error.code if isinstance(error, InkgateError) else type(error).__name__

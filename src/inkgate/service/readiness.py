@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import anyio
 import numpy as np
@@ -14,10 +14,55 @@ from inkgate.caller import NO_CALLER
 from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.page import Pixels, TextLayer
-from inkgate.pipeline.policies import EngineProgress
 from inkgate.types import Size, Task
 
 log = structlog.get_logger(__name__)
+
+
+class EngineProgress:
+    """When the engine last made progress, and the number of pages in it.
+
+    Attributes:
+        pages: number of pages at the engine.
+    """
+
+    def __init__(
+        self,
+        responded_at: Callable[[], float] = lambda: -math.inf,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        """`responded_at`: when a model server last sent part of a response. `clock` in seconds."""
+        self.pages = 0
+        self._responded_at = responded_at
+        self._clock = clock
+        self._read_at = -math.inf
+        self._since = -math.inf
+
+    @property
+    def progressed_at(self) -> float:
+        """Clock time in seconds when a page was last read or part of a response arrived."""
+        return max(self._read_at, self._responded_at())
+
+    @property
+    def stuck_s(self) -> float:
+        """Seconds without progress while pages are at the engine; 0 without pages."""
+        return self._clock() - max(self._since, self.progressed_at) if self.pages else 0.0
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Context of one page at the engine."""
+        if not self.pages:
+            self._since = self._clock()
+        self.pages += 1
+        try:
+            yield
+        finally:
+            self.pages -= 1
+
+    def page_read(self) -> None:
+        """Records that the engine has read a page."""
+        self._read_at = self._clock()
+
 
 _SIDE = 64
 _TASK = Task(detect_rotation=False, line_orientation=False)

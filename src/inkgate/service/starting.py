@@ -1,4 +1,4 @@
-"""An engine whose model server may come later: the service listens without it."""
+"""Engines that start later: when their model server is there, or when they are first used."""
 
 from __future__ import annotations
 
@@ -119,3 +119,27 @@ class UpstreamOnceStarted:
     async def close(self) -> None:
         """See Upstream."""
         await self._inner.close()
+
+
+class OnDemand(EngineWrapper):
+    """Starts `inner` on the first page. May be used in several places."""
+
+    def __init__(self, inner: Engine) -> None:
+        super().__init__(inner)
+        self._starting = anyio.Lock()
+        self._started = False
+
+    async def start(self) -> None:
+        """Does nothing; the first `read` starts the engine."""
+
+    async def stop(self) -> None:
+        self._started = False
+        await self._inner.stop()
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """As Engine.read. Also raises EngineFailed("engine_unavailable") if the engine can't be started."""
+        async with self._starting:
+            if not self._started:
+                await self._inner.start()
+                self._started = True
+        return await self._inner.read(page, task, caller)

@@ -8,15 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from inkgate.caller import Caller
-from inkgate.concurrency import Threads
-from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InputRejected
 from inkgate.fields.terms import TermChange, Terms, TermsFileInvalid
 from inkgate.layout.escape import escape
-from inkgate.page import Page
 from inkgate.term_correction import TermCorrection
-from inkgate.types import Block, Line, PageResult, Table, Task
+from inkgate.types import Block, Line, PageResult, Table
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -33,20 +29,6 @@ def load_terms(files: Sequence[str], setting: str) -> Terms | None:
         return Terms.load(map(Path, files))
     except TermsFileInvalid as error:
         raise InputRejected("feature_unavailable", f"`{setting}`: {error}") from error
-
-
-class TermsCorrected(EngineWrapper):
-    """An Engine around an Engine in whose pages doubtful words become the terms that they resemble."""
-
-    def __init__(self, inner: Engine, terms: Terms, threads: Threads) -> None:
-        super().__init__(inner)
-        self._terms = terms
-        self._threads = threads
-
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. `timings_ms` has `terms` if a word was changed."""
-        result = await self._inner.read(page, task, caller)
-        return await self._threads.run(with_terms, result, self._terms)
 
 
 def with_terms(page: PageResult, terms: Terms) -> PageResult:

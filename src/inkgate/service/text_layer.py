@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
-from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import NO_EVIDENCE, PageEvidence
 from inkgate.layout.ink import likely_writing
 from inkgate.page import LineStyle, Page, Pixels, TextLayer
-from inkgate.pipeline.layer_merge import UNDECIDED, MergedLines, merge, overlap
-from inkgate.pipeline.remembered_page import RememberedPage
+from inkgate.service.layer_merge import UNDECIDED, MergedLines, merge, overlap
+from inkgate.service.remembered_page import RememberedPage
 from inkgate.types import (
     Attempt,
     Box,
@@ -40,44 +39,53 @@ _MARGIN = 0.02
 """Around a part that is read by itself, as a share of the page's longer side: a detector needs some paper."""
 
 
-class TextLayerFirst(EngineWrapper):
-    """Answers from `page.text_layer` where that can be trusted, and calls `inner` for the rest of the page.
+ReadPixels = Callable[[Page, Task, Caller], Awaitable[PageResult]]
+"""Reads a page, or a part of one, from its pixels."""
 
-    What can be trusted was decided when the page was opened (documents/pdf/trust.py). `inner` reads parts of the page,
-    or all of it. Where the layer's font is doubtful, both are compared, line by line.
+
+@dataclass(frozen=True, slots=True)
+class TextLayers:
+    """Answers pages from their text layers where these can be trusted, and has the rest of the page read.
+
+    What can be trusted was decided when the page was opened (documents/pdf/trust.py). Parts of the page are read, or
+    all of it. Where the layer's font is doubtful, both are compared, line by line.
     """
 
-    def __init__(self, inner: Engine, analysis: PageAnalysis, threads: Threads) -> None:
-        super().__init__(inner)
-        self._analysis = analysis
-        self._threads = threads
+    analysis: PageAnalysis
+    threads: Threads
 
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. The layout model runs on the rendered page, and only for Markdown and blocks."""
+    async def read(self, page: RememberedPage, task: Task, caller: Caller, read_pixels: ReadPixels) -> PageResult:
+        """The page's content. The layout model runs on the rendered page, and only for Markdown and blocks.
+
+        Raises:
+            InkgateError: as `read_pixels`.
+        """
         layer = page.text_layer
         if layer is None:
-            return await self._inner.read(page, task, caller)
+            return await read_pixels(page, task, caller)
         if task.kind in KINDS and (layer.lines or layer.doubtful):
-            result = await self._read(RememberedPage.around(page), layer, task, caller)
+            result = await self._read(page, layer, task, caller, read_pixels)
         else:
-            result = await self._inner.read(page, task, caller)
+            result = await read_pixels(page, task, caller)
         return _with_findings(result, layer, task)
 
-    async def _read(self, page: RememberedPage, layer: TextLayer, task: Task, caller: Caller) -> PageResult:
+    async def _read(
+        self, page: RememberedPage, layer: TextLayer, task: Task, caller: Caller, read_pixels: ReadPixels
+    ) -> PageResult:
         parse = task.kind is TaskKind.PARSE
-        rest = _Rest()
+        rest = _Rest(read_pixels)
         sure, unsure = await self._writing(page, layer, rest.timings_ms) if layer.pictures else ((), ())
         places = [*layer.unread, *sure]
         merged = MergedLines(layer.lines, layer.styles)
         if places or unsure or layer.doubtful:
             boxes = [*places, *unsure, *(line.box for line in layer.doubtful)]
-            whole = await self._read_rest(page, boxes, task, caller, rest)
+            whole = await _read_rest(page, boxes, task, caller, rest)
             if whole is not None:
                 return whole
-            merged = await self._threads.run(merge, layer, rest.lines, places, unsure)
+            merged = await self.threads.run(merge, layer, rest.lines, places, unsure)
         evidence = await self._look(page, merged, rest.timings_ms) if parse else NO_EVIDENCE
         started = perf_counter()
-        arrangement = await self._threads.run(arrange, merged.lines, page.size, evidence)
+        arrangement = await self.threads.run(arrange, merged.lines, page.size, evidence)
         rest.timings_ms["arrange"] = (perf_counter() - started) * 1000
         exact = all(line.confidence == 1.0 for line in merged.lines)
         result = PageResult(
@@ -100,37 +108,38 @@ class TextLayerFirst(EngineWrapper):
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         known = (*layer.lines, *layer.doubtful)
-        found = await self._threads.run(_writing_in, pixels, known, layer.pictures)
+        found = await self.threads.run(_writing_in, pixels, known, layer.pictures)
         timings["writing"] = (perf_counter() - started) * 1000
         return found
-
-    async def _read_rest(
-        self, page: RememberedPage, places: Sequence[Box], task: Task, caller: Caller, rest: _Rest
-    ) -> PageResult | None:
-        """Reads `places` into `rest`. Returns the engine's result of the whole page instead if it has no positions, by
-        which it could be merged.
-        """
-        upright = replace(task, detect_rotation=False)
-        boxes = _joined([_with_margin(box, page.size) for box in places])
-        if len(boxes) > MAX_PARTS or sum(map(_area, boxes)) > MAX_PARTS_SHARE * page.size.pixels:
-            result = await self._inner.read(page, upright, caller)
-            rest.add(result, (0.0, 0.0))
-            return result if not result.lines and (result.text or result.markdown) else None
-        for box in boxes:
-            part = _PagePart(page, box)
-            result = await self._inner.read(part, replace(upright, kind=TaskKind.TEXT), caller)
-            rest.add(_with_positions(result, part.size), box[:2])
-        return None
 
     async def _look(self, page: RememberedPage, merged: MergedLines, timings: dict[str, float]) -> PageEvidence:
         """What the rendered page shows."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         timings["render"] = (perf_counter() - started) * 1000
-        look = partial(self._analysis.look, parse=True)
-        evidence = await self._threads.run(look, pixels.rgb, pixels.scale, merged.lines)
+        look = partial(self.analysis.look, parse=True)
+        evidence = await self.threads.run(look, pixels.rgb, pixels.scale, merged.lines)
         timings.update(evidence.timings_ms)
         return replace(evidence, styles=_styles(merged.styles, evidence.styles))
+
+
+async def _read_rest(
+    page: RememberedPage, places: Sequence[Box], task: Task, caller: Caller, rest: _Rest
+) -> PageResult | None:
+    """Reads `places` into `rest`. Returns the result of the whole page instead if it has no positions, by
+    which it could be merged.
+    """
+    upright = replace(task, detect_rotation=False)
+    boxes = _joined([_with_margin(box, page.size) for box in places])
+    if len(boxes) > MAX_PARTS or sum(map(_area, boxes)) > MAX_PARTS_SHARE * page.size.pixels:
+        result = await rest.read_pixels(page, upright, caller)
+        rest.add(result, (0.0, 0.0))
+        return result if not result.lines and (result.text or result.markdown) else None
+    for box in boxes:
+        part = _PagePart(page, box)
+        result = await rest.read_pixels(part, replace(upright, kind=TaskKind.TEXT), caller)
+        rest.add(_with_positions(result, part.size), box[:2])
+    return None
 
 
 class _PagePart:
@@ -158,6 +167,7 @@ class _PagePart:
 class _Rest:
     """What was read from pixels, in pixels of the page, and how."""
 
+    read_pixels: ReadPixels
     lines: list[Line] = field(default_factory=list)
     timings_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)

@@ -1,0 +1,353 @@
+"""The whole way of a page through the service, from the cache to the engine and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Final
+
+import anyio
+import structlog
+
+from inkgate.caller import Caller
+from inkgate.concurrency import single_error
+from inkgate.engines.attempts import AttemptTimer, take_over
+from inkgate.engines.base import Engine
+from inkgate.errors import (
+    Blame,
+    EngineFailed,
+    InkgateError,
+    OutputUnusable,
+    Overloaded,
+    RequestRefused,
+    TaskUnsupported,
+    from_page_error,
+)
+from inkgate.page import Page
+from inkgate.service.complete import Completion, with_unread_ink
+from inkgate.service.figures import Figures
+from inkgate.service.page_cache import page_key
+from inkgate.service.readiness import EngineProgress
+from inkgate.service.remembered_page import RememberedPage
+from inkgate.service.text_layer import TextLayers
+from inkgate.serving.breaker import Breaker
+from inkgate.serving.cache import Cache, CacheSource
+from inkgate.serving.degradation import Degradation, DegradationLevel
+from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.quarantine import Quarantine
+from inkgate.serving.scheduler import Scheduler, Slot
+from inkgate.serving.work import Work
+from inkgate.settings import DegradationSettings
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
+from inkgate.types import Attempt, PageResult, Task, TaskKind
+
+log = structlog.get_logger(__name__)
+
+FIELDS_UNREAD: Final = "fields_unread"
+"""In `PageResult.degraded`: the model could not be asked for the fields of this page."""
+NO_SERVER: Final = "model_server_out"
+"""In `PageResult.degraded`: no model server read the page, and another engine did."""
+_EMBEDDED_KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
+"""Tasks that the embedded engine can do."""
+_PIXELS_PER_TOKEN = 1000
+"""A page is charged by its pixels, in thousands: its rendering and reading time and memory grow with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineQueue:
+    """The queue in front of the engine, and what is given up while it is long.
+
+    Attributes:
+        progress: of the engine, in pages.
+        page_time_s: of a page at the engine if its caller has no deadline, as jobs have none; their wait has no
+            limit.
+    """
+
+    scheduler: Scheduler
+    degradation: Degradation
+    settings: DegradationSettings
+    progress: EngineProgress
+    observer: Observer = NO_OBSERVER
+    page_time_s: float = math.inf
+
+    @asynccontextmanager
+    async def turn(self, page: Page, caller: Caller) -> AsyncIterator[Slot]:
+        """The block is at the engine, and charged to the caller.
+
+        Raises:
+            Overloaded: "service_full": it would wait too long, or too many wait already.
+            InputRejected, EngineFailed: its deadline passed before it got a slot, or `page_time_s` in the block; see
+                `timeout_error`.
+        """
+        self.degradation.check(caller.priority)
+        work = Work.for_caller(caller, max(1, page.size.pixels // _PIXELS_PER_TOKEN))
+        joined = perf_counter()
+        async with self.scheduler.slot(work) as slot:
+            begun = perf_counter()
+            self.observer.stage("wait", begun - joined)
+            # a deadline is kept by the caller's own scope
+            time_s = self.page_time_s if caller.deadline == math.inf else math.inf
+            with self.progress.reading(), anyio.move_on_after(time_s) as limit:
+                yield slot
+            if limit.cancelled_caught:
+                raise caller.timeout_error(f"The page was not read within {time_s:g} s at the engine.")
+            self.observer.stage("engine", perf_counter() - begun)
+
+    def ended(self, slot: Slot, result: PageResult) -> None:
+        """Records what the engine did in its turn."""
+        if result.error is not None:
+            slot.report(WorkOutcome.FAILED)
+        if result.error is None or from_page_error(result.error).blame is Blame.PAGE:
+            self.progress.page_read()
+
+    def reduced(self, task: Task, caller: Caller, *, embedded: bool) -> tuple[Task, tuple[DegradationLevel, ...]]:
+        """The task as the level of degradation leaves it, and what that gives up. `embedded`: the embedded engine may
+        read the page instead.
+        """
+        levels = self.degradation.levels(caller.priority)
+        if DegradationLevel.IMAGE in levels:
+            task = replace(task, image_scale=self.settings.image_scale)
+        if DegradationLevel.OUTPUT in levels:
+            task = replace(task, detect_rotation=False, max_output_tokens=self.settings.max_output_tokens)
+        possible = {DegradationLevel.IMAGE, DegradationLevel.OUTPUT}
+        if embedded and task.kind in _EMBEDDED_KINDS:
+            possible.add(DegradationLevel.EMBEDDED)
+        return task, tuple(level for level in levels if level in possible)
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads pages with an engine and everything around it: the cache, text layers, the queue, the breaker, another
+    engine. It is an Engine itself, so that wrappers of other packages fit around it.
+
+    Attributes:
+        engine: reads what no text layer says.
+        completion: what is added to every page.
+        text_layers: None: text layers are not used.
+        figures: None: figures have no images.
+        cache: of page results; None: pages are not cached.
+        revision: see `page_key`.
+        quarantine: of pages that crash model servers; None for an engine without model servers.
+        queue: in front of the engine; None for an engine that has limits of its own.
+        breaker: of the engine; None for an engine without model servers.
+        embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
+        asks_for_fields: the engine can be asked for fields.
+        witness: reads the lines in which the engine's values of fields are looked up; None: this reader does.
+    """
+
+    engine: Engine
+    completion: Completion
+    text_layers: TextLayers | None = None
+    figures: Figures | None = None
+    cache: Cache[PageResult] | None = None
+    revision: str = ""
+    quarantine: Quarantine | None = None
+    queue: EngineQueue | None = None
+    breaker: Breaker | None = None
+    embedded: Engine | None = None
+    asks_for_fields: bool = False
+    witness: PageReader | None = None
+
+    @property
+    def name(self) -> str:
+        """The engine's."""
+        return self.engine.name
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Names of what a page passes here, from the caller to the engine, which is the last."""
+        used = {
+            "images": self.figures is not None,
+            "fields": self.asks_for_fields,
+            "cache": self.cache is not None,
+            "codes": self.completion.codes,
+            "edges": True,
+            "confidence": True,
+            "terms": self.completion.terms is not None,
+            "text layer": self.text_layers is not None,
+            "unread": True,
+            "quarantine": self.quarantine is not None,
+            "scheduler": self.queue is not None,
+            "progress": self.queue is not None,
+            "degradation": self.queue is not None,
+            "fallback": self.embedded is not None,
+            "breaker": self.breaker is not None,
+        }
+        return (*(name for name, is_used in used.items() if is_used), self.name)
+
+    async def start(self) -> None:
+        """Starts the engines. Raises EngineFailed("engine_unavailable")."""
+        await self.engine.start()
+        if self.embedded is not None:
+            await self.embedded.start()
+        if self.witness is not None:
+            await self.witness.start()
+
+    async def stop(self) -> None:
+        """Stops the engines, all of them even if one fails to."""
+        try:
+            await self.engine.stop()
+        finally:
+            try:
+                if self.embedded is not None:
+                    await self.embedded.stop()
+            finally:
+                if self.witness is not None:
+                    await self.witness.stop()
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """The page's content.
+
+        Raises:
+            InputRejected: the page or the task is at fault, or the page is in quarantine.
+            Overloaded: the page would wait too long, too many wait already, or the breaker is open.
+            EngineFailed: the engine is at fault.
+        """
+        page = RememberedPage.around(page)
+        plain = replace(task, images=False)
+        if self.asks_for_fields and task.fields and task.kind is TaskKind.PARSE:
+            result = await self._read_with_fields(page, plain, caller)
+        else:
+            result = await self._read_once(page, plain, caller)
+        if task.images and task.kind is TaskKind.PARSE and self.figures is not None:
+            result = await self.figures.add(page, result)
+        return result
+
+    async def _read_once(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
+        """From the cache, or shared with others that request the same page at the same time with the same priority, so
+        that nobody waits for a less urgent read. The read has the deadline and the share of its first caller, and the
+        page stays open until it ends, even if that caller leaves. If that deadline or share ends it, the others start
+        again. `timings_ms` has only `cache` then.
+        """
+        if self.cache is None or not page.content_key or caller.anew:
+            return await self._read_now(page, task, caller)
+        begun = perf_counter()
+        key = page_key(page, task, self.name, self.revision)
+        read = partial(self._read_now, page, task, caller)
+        result, source = await self.cache.get_or_run(key, read, caller.priority, page.hold)
+        if source is CacheSource.RUN:
+            return result
+        return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})
+
+    async def _read_now(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
+        if self.text_layers is None or page.text_layer is None:
+            result = await self._read_pixels(page, task, caller)
+        else:
+            result = await self.text_layers.read(page, task, caller, self._read_pixels)
+        if result.source == "ocr":
+            result = await with_unread_ink(page, result, task, self.completion.threads)
+        return await self.completion.complete(page, result, task)
+
+    async def _read_pixels(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """By the engine, once it is the page's turn. Suspects of a crash wait for each other before they wait for a
+        turn, so that they take no slots meanwhile.
+        """
+        alone = self.quarantine.reading(page.content_key) if self.quarantine and page.content_key else nullcontext()
+        async with alone:
+            if self.queue is None:
+                result = await self.engine.read(page, task, caller)
+            else:
+                async with self.queue.turn(page, caller) as slot:
+                    result = await self._read_in_turn(self.queue, page, task, caller)
+                    self.queue.ended(slot, result)
+        return result
+
+    async def _read_in_turn(self, queue: EngineQueue, page: Page, task: Task, caller: Caller) -> PageResult:
+        """By the engine, with less asked of it under load. The embedded engine reads batches under more load, and what
+        the engine does not read because it fails on the page or its servers fail. It is not asked where the service is
+        to blame, as by a deadline: that would meet it as well.
+        """
+        other = self.embedded
+        task, given_up = queue.reduced(task, caller, embedded=other is not None)
+        if other is not None and DegradationLevel.EMBEDDED in given_up:
+            result = await other.read(page, task, caller)
+        else:
+            timed_out = partial(_timed_out, caller, anyio.current_time())
+            guard = nullcontext() if self.breaker is None else self.breaker.guard(timed_out, page.content_key)
+            timer = AttemptTimer("")
+            try:
+                async with guard:
+                    result = await self.engine.read(page, task, caller)
+            except (EngineFailed, Overloaded, RequestRefused) as error:
+                if other is None or error.blame not in (Blame.PAGE, Blame.SERVER):
+                    raise
+                result = await _read_instead(other, page, task, caller, (error, timer.ended(error)))
+            else:
+                if other is not None and _is_unusable(result):
+                    result = await _read_by_other(other, page, task, caller, result)
+        return replace(result, degraded=(*result.degraded, *given_up)) if given_up else result
+
+    async def _read_with_fields(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
+        """As the witness reads it, with the engine's answer to the fields in `PageResult.fields`. Without an answer,
+        the page is as the witness read it.
+        """
+        answers: list[PageResult | None] = []
+
+        async def ask() -> None:
+            answers.append(await self._fields_of(page, replace(task, kind=TaskKind.EXTRACT), caller))
+
+        with single_error():
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask)
+                read = self._read_once if self.witness is None else self.witness.read
+                result = await read(page, replace(task, fields=()), caller)
+        (answer,) = answers
+        if answer is None:
+            return replace(result, degraded=(*result.degraded, FIELDS_UNREAD))
+        return replace(result, fields=answer.fields, attempts=(*result.attempts, *answer.attempts))
+
+    async def _fields_of(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult | None:
+        """The engine's answer; None if it fails. Rules then find what they can."""
+        try:
+            answer = await self._read_once(page, task, caller)
+        except TaskUnsupported:
+            return PageResult(page.index)
+        except Overloaded as error:
+            if error.blame is not Blame.SERVER:
+                raise
+            return None
+        except EngineFailed as error:
+            log.warning("fields_unread", page=page.index, code=error.code)
+            return None
+        return answer if answer.error is None else None
+
+
+def _timed_out(caller: Caller, begun: float) -> bool:
+    """Whether the engine used most of the service's time limit and did not finish: it hangs or is too slow. A client's
+    own timeout says nothing about the engine, nor does a page that started late. `begun`: on the event loop's clock.
+    """
+    now = anyio.current_time()
+    return not caller.deadline_given and now >= caller.deadline and now - begun >= caller.patience_s / 2
+
+
+def _is_unusable(result: PageResult) -> bool:
+    """Whether the model's output for the page is of no use."""
+    return result.error is not None and isinstance(from_page_error(result.error), OutputUnusable)
+
+
+async def _read_by_other(other: Engine, page: Page, task: Task, caller: Caller, first: PageResult) -> PageResult:
+    """As `other` reads it, with the attempts of both. `first`: the engine's result, with an error; returned if `other`
+    fails, too.
+    """
+    log.warning("page_taken_over", page=page.index, by=other.name, code=first.error.code if first.error else "")
+    second, attempt = await take_over(other, page, task, caller)
+    if second is None:
+        return replace(first, attempts=(*first.attempts, attempt))
+    better = first if second.error is not None else second
+    return replace(better, attempts=(*first.attempts, *second.attempts, attempt))
+
+
+async def _read_instead(
+    other: Engine, page: Page, task: Task, caller: Caller, failed: tuple[InkgateError, Attempt]
+) -> PageResult:
+    """As `other` reads it. Raises the engine's error if that fails, too."""
+    error, first = failed
+    second, attempt = await take_over(other, page, task, caller)
+    if second is None or second.error is not None:
+        raise error
+    degraded = second.degraded if isinstance(error, OutputUnusable) else (*second.degraded, NO_SERVER)
+    return replace(second, degraded=degraded, attempts=(first, *second.attempts, attempt))

@@ -1,0 +1,58 @@
+"""PageReaders with the parts that a test names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.service.complete import Completion
+from inkgate.service.page import EngineQueue, PageReader
+from inkgate.service.readiness import EngineProgress
+from inkgate.serving.cache import Cache
+from inkgate.serving.degradation import Degradation
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
+from inkgate.settings import DegradationSettings, SchedulingSettings
+from inkgate.types import PageResult
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AtOnce(Threads):
+    """Runs calls without a thread, as tests in virtual time need it."""
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(*args, **kwargs)
+
+
+def engine_queue(
+    scheduler: Scheduler | None = None,
+    degradation: Degradation | None = None,
+    **changes: Any,  # noqa: ANN401 - of several types
+) -> EngineQueue:
+    """A queue with room for a thousand pages at once, without degradation. `changes`: attributes of the EngineQueue."""
+    settings = changes.pop("settings", DegradationSettings())
+    scheduler = scheduler or Scheduler(FixedLimit(1000), Ledger(None), TokenRate(), SchedulingSettings())
+    degradation = degradation or Degradation(settings, lambda: 0.0, lambda: 0.0)
+    return EngineQueue(scheduler, degradation, settings, changes.pop("progress", EngineProgress()), **changes)
+
+
+def page_reader(engine: Engine, **parts: Any) -> PageReader:  # noqa: ANN401 - of several types
+    """A PageReader with these parts. `codes`, `terms`: of its Completion. It has a queue, if not another one, where it
+    has a breaker or an embedded engine: these are used in a page's turn.
+    """
+    completion = Completion(AtOnce("test", 1), codes=parts.pop("codes", False), terms=parts.pop("terms", None))
+    if {"breaker", "embedded"} & parts.keys():
+        parts.setdefault("queue", engine_queue())
+    return PageReader(engine, completion, **parts)
+
+
+def cache_of(reader: PageReader) -> Cache[PageResult]:
+    """The cache of a reader that has one."""
+    assert reader.cache is not None
+    return reader.cache
