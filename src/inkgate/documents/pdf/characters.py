@@ -23,7 +23,7 @@ from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.ink import PageInk, Sheet, SlowPage, page_ink
 from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, bounds, image_share
-from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage, address, quick
+from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage, address, get_font, quick
 from inkgate.documents.pdf.visibility import DrawnText, visible
 from inkgate.types import Size
 
@@ -70,7 +70,6 @@ _get_object = quick(pdfium.FPDFText_GetTextObject, ctypes.c_void_p, ctypes.c_int
 _get_box = quick(pdfium.FPDFText_GetCharBox, ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 4)
 _get_origin = quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 2)
 _is_unmapped = quick(pdfium.FPDFText_HasUnicodeMapError, ctypes.c_int, ctypes.c_int)
-_get_font = quick(pdfium.FPDFTextObj_GetFont, ctypes.c_void_p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +414,7 @@ def _style(text: Handle, index: int, to_pixels: Transform, fonts: dict[int, tupl
     if not (math.isfinite(length) and math.isfinite(height) and length > 0):
         return _Style(1.0, 0.0, 1.0, 1.0, drawn=False)
     owner = pdfium.FPDFText_GetTextObject(text, index)
-    mode, font = pdfium.FPDFTextObj_GetTextRenderMode(owner), _get_font(address(owner)) or 0
+    mode, font = pdfium.FPDFTextObj_GetTextRenderMode(owner), get_font(address(owner)) or 0
     if font not in fonts:
         fonts[font] = _weight_and_slant(text, index)
     bold, italic = fonts[font]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.types import Box, ReviewNote, ReviewReason, Size
@@ -17,6 +18,7 @@ _LEAST_IN_ROW = 3
 """Characters of a line of which the upper or lower part is missing; fewer are accents and ornaments."""
 _LEAST_SIDE = 0.05
 """Least height and width of what is shown, in sizes of the font: boxes of fonts that are missing have none."""
+_LEFT, _TOP, _RIGHT, _BOTTOM = (itemgetter(Glyph._fields.index(side)) for side in ("left", "top", "right", "bottom"))
 _NEXT = 1.2
 """Distance between characters of one line, in sizes of the font."""
 
@@ -31,7 +33,7 @@ class _Run:
 
 def cut_lines(glyphs: Sequence[Glyph], size: Size) -> tuple[ReviewNote, ...]:
     """Notes about the parts of lines at the edges of a page of `size` that are only partly on it."""
-    if not any(_reaches_over(glyph, size) for glyph in glyphs):
+    if not _reach_over(glyphs, size):
         return ()
     notes = []
     for run in _runs(glyphs, size):
@@ -42,8 +44,11 @@ def cut_lines(glyphs: Sequence[Glyph], size: Size) -> tuple[ReviewNote, ...]:
     return tuple(notes)
 
 
-def _reaches_over(glyph: Glyph, size: Size) -> bool:
-    return glyph.left < 0 or glyph.top < 0 or glyph.right > size.width or glyph.bottom > size.height
+def _reach_over(glyphs: Sequence[Glyph], size: Size) -> bool:
+    """Whether a character reaches over the page's edge. By C loops, as most pages have no such character."""
+    if min(map(_LEFT, glyphs), default=0) < 0 or min(map(_TOP, glyphs), default=0) < 0:
+        return True
+    return max(map(_RIGHT, glyphs), default=0) > size.width or max(map(_BOTTOM, glyphs), default=0) > size.height
 
 
 def _runs(glyphs: Iterable[Glyph], size: Size) -> Iterator[_Run]:

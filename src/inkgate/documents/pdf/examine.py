@@ -90,7 +90,7 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     if judged.layer is not None:
         notes = cut_lines(found.glyphs, size) + (notes if found.undrawn else ())
         notes += () if found.compared else (ReviewNote(ReviewReason.DOUBTFUL_LAYER, NOT_COMPARED),)
-        script = garbled_script(glyph.text for glyph in visible)
+        script = garbled_script([glyph.text for glyph in visible])
         notes += (ReviewNote(ReviewReason.DOUBTFUL_LAYER, script),) if script else ()
     hidden = () if judged.verdict is TextTrust.SCAN else _hidden(found.glyphs)
     return _with_findings(judged, hidden, notes), judged.verdict.value
@@ -104,6 +104,8 @@ def _with_findings(judged: Judgement, hidden: tuple[Line, ...], notes: tuple[Rev
 
 def _hidden(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
     """The lines of the page's invisible characters, at most MAX_HIDDEN."""
+    if all(glyph.visible for glyph in glyphs):
+        return ()
     hidden = [glyph for glyph in glyphs if glyph.text.isspace() or not (glyph.visible or _is_blank(glyph))]
     return layer_of(hidden).lines[:MAX_HIDDEN] if any(not glyph.text.isspace() for glyph in hidden) else ()
 

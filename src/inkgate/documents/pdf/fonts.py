@@ -65,7 +65,7 @@ class FontDoubts:
         for glyph in visible:
             if not glyph.text.isspace():
                 fonts.setdefault((glyph.font, glyph.said), []).append(glyph)
-        is_prose = _is_prose(visible)
+        is_prose = _is_prose([glyph.text for glyph in visible])
         page = sheet.sharp if sheet is not None and any(map(_is_sampled, visible)) else None
         whole: list[Glyph] = []
         digits: list[Glyph] = []
@@ -80,16 +80,16 @@ class FontDoubts:
                 bullets.add(font)
                 continue
             unmapped = [glyph for glyph in own if not glyph.mapped]
-            garbled = not is_prose or not looks_written(glyph.text for glyph in own)
+            garbled = not is_prose or not looks_written([glyph.text for glyph in own])
             if garbled or (wrong >= min(_FEW, letters) > 0 and wrong > MAX_DOUBTED * letters):
                 whole += own
             elif len(unmapped) >= MIN_GUESSED * len(own):
                 # All codes are those of characters, or none is.
                 guessed |= {id(glyph) for glyph in unmapped if readable(glyph.text) and glyph.text not in doubted}
                 whole += own
-            else:
+            elif any(map(str.isdecimal, doubted)):
                 # One letter that looks odd is a matter of taste, one digit a matter of money.
-                digits += [glyph for glyph in own if glyph.text.isdecimal() and any(map(str.isdecimal, doubted))]
+                digits += [glyph for glyph in own if glyph.text.isdecimal()]
         return cls(tuple(whole), tuple(digits), frozenset(guessed), frozenset(bullets))
 
 
@@ -99,12 +99,14 @@ def _are_bullets(glyphs: Sequence[Glyph], doubted: frozenset[str], known: frozen
     return texts <= _DINGBATS or (0 < len(known) < _FEW and doubted == known == texts)
 
 
-def _is_prose(visible: Sequence[Glyph]) -> bool:
+def _is_prose(visible: Sequence[str]) -> bool:
     """Whether the page's characters, in whatever fonts, look like a language."""
-    telling = [glyph.text for glyph in visible if not glyph.text.isspace() and glyph.text not in LEADERS]
-    if len(telling) >= _MIN_TELLING and sum(map(str.isalnum, telling)) < MIN_ALPHANUMERIC * len(telling):
+    telling = {char: times for char, times in Counter(visible).items() if not char.isspace() and char not in LEADERS}
+    total = sum(telling.values())
+    alphanumeric = sum(times for char, times in telling.items() if char.isalnum())
+    if total >= _MIN_TELLING and alphanumeric < MIN_ALPHANUMERIC * total:
         return False
-    return looks_written(glyph.text for glyph in visible)
+    return looks_written(visible)
 
 
 def _is_sampled(glyph: Glyph) -> bool:
@@ -117,16 +119,22 @@ def _is_sampled(glyph: Glyph) -> bool:
 def _shapes(glyphs: Sequence[Glyph], page: GreyPage) -> list[Shape]:
     """Samples of a font's letters and digits."""
     seen: Counter[str] = Counter()
+    done: set[str] = set()
     found = []
     height, width = page.grey.shape
     for glyph in glyphs:
-        char, size = glyph.text, max(glyph.size, 1e-3)
-        if not _is_sampled(glyph) or seen[char] >= _SAMPLES or size * page.scale * _CAPITAL < _MIN_SHAPE_PX:
+        char = glyph.text
+        if char in done:
+            continue
+        size = max(glyph.size, 1e-3)
+        if not _is_sampled(glyph) or size * page.scale * _CAPITAL < _MIN_SHAPE_PX:
             continue
         left, top = floor(glyph.left * page.scale) - 1, floor(glyph.top * page.scale) - 1
         right, bottom = ceil(glyph.right * page.scale) + 1, ceil(glyph.bottom * page.scale) + 1
         if 0 <= left < right <= width and 0 <= top < bottom <= height:
             seen[char] += 1
+            if seen[char] == _SAMPLES:
+                done.add(char)
             turns, above, below = _upright(glyph)
             found.append(Shape(char, np.rot90(page.grey[top:bottom, left:right], turns), above / size, below / size))
     return found

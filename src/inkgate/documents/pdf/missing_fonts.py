@@ -11,7 +11,7 @@ import pypdfium2.raw as pdfium
 
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.notes import readable_name
-from inkgate.documents.pdf.pdfium import Handle
+from inkgate.documents.pdf.pdfium import Handle, address, get_font
 from inkgate.types import ReviewNote, ReviewReason
 
 _MAX_FONTS = 100
@@ -47,12 +47,8 @@ def font_names(fonts: Iterable[int]) -> dict[int, str]:
 
 def has_unembedded(texts: Iterable[Handle]) -> bool:
     """Whether one of these text objects has a font that the PDF does not contain."""
-    fonts = {ctypes.cast(font, ctypes.c_void_p).value: font for each in texts if (font := _font_of(each))}
-    return any(pdfium.FPDFFont_GetIsEmbedded(font) == 0 for font in fonts.values())
-
-
-def _font_of(text: Handle) -> Handle:
-    return pdfium.FPDFTextObj_GetFont(text)
+    fonts = {get_font(address(each)) for each in texts} - {None, 0}
+    return any(pdfium.FPDFFont_GetIsEmbedded(_font(font)) == 0 for font in fonts)
 
 
 def font_notes(missing: Mapping[int, str]) -> tuple[ReviewNote, ...]:

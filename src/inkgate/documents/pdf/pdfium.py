@@ -45,6 +45,10 @@ def quick(function: Any, result: type[Any], *arguments: type[Any]) -> Callable[.
     return ctypes.PYFUNCTYPE(result, ctypes.c_void_p, *arguments)(location)
 
 
+get_font = quick(pdfium.FPDFTextObj_GetFont, ctypes.c_void_p)
+"""The address of a text object's font, by the object's."""
+
+
 class PdfFault(Exception):
     """A fault of a document or page: a `code` of errors.py, and a detail."""
 

@@ -15,6 +15,7 @@ missing text. So:
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -168,16 +169,20 @@ def judge(
     `ink`: the rendered page; without it, a page with pictures, outlined letters or few characters is read from its
     pixels, since they may be writing that the layer lacks.
     """
-    inked = [glyph for glyph in visible if not glyph.text.isspace()]
+    texts = Counter(glyph.text for glyph in visible)
+    inked = sum(times for text, times in texts.items() if not text.isspace())
     if image_share(objects, size) >= SCAN_SHARE:
         return Judgement(None, TextTrust.SCAN)
     if not inked:
         return Judgement(None, TextTrust.EMPTY)
     if ink is None:
-        verdict = _without_ink(layer_of(visible).lines, len(inked), objects, size)
+        verdict = _without_ink(layer_of(visible).lines, inked, objects, size)
         if verdict is not TextTrust.TRUSTED:
             return Judgement(None, verdict)
-    layer = _sorted(layer_of([_marked(glyph, doubts) for glyph in visible]), doubts)
+    usual = all(readable(text) or text.isspace() for text in texts) and all(glyph.mapped for glyph in visible)
+    if doubts.bullets or not usual:
+        visible = [_marked(glyph, doubts) for glyph in visible]
+    layer = _sorted(layer_of(visible), doubts)
     if not layer.lines and not layer.doubtful:
         return Judgement(None, TextTrust.UNMAPPED)
     if ink is not None:

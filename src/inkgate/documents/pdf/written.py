@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from inkgate.documents.pdf.glyph import is_cjk
@@ -63,14 +63,13 @@ MAX_MIXED = 0.15
 """Share of adjacent letters that belong to different scripts."""
 
 
-def looks_written(text: Iterable[str]) -> bool:
+def looks_written(characters: Sequence[str]) -> bool:
     """False if the letters can't be any language; True if they can, or if there are too few.
 
     Not detected: shuffled letters in other scripts than Latin (see `garbled_script`), or common Han characters replaced
     by common ones.
     """
-    characters = list(text)
-    letters = Counter(char for char in characters if char.isalpha())
+    letters = Counter({char: times for char, times in Counter(characters).items() if char.isalpha()})
     if not _latin_is_plausible(letters):
         return False
     return "".join(letters).isascii() or (_han_is_plausible(letters) and _scripts_stay_apart(characters))
@@ -144,7 +143,7 @@ def _is_common_han(char: str) -> bool:
     return False
 
 
-def _scripts_stay_apart(characters: list[str]) -> bool:
+def _scripts_stay_apart(characters: Sequence[str]) -> bool:
     """Whether scripts change only at spaces, as in real text. Chinese, Japanese and Korean may mix with any script."""
     pairs = mixed = 0
     before = ""
