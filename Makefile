@@ -48,12 +48,13 @@ test-all: setup-dev ## run the tests of `make test` and `make test-real`
 test-long: setup-dev ## run all tests, soaks and statistics too, and property tests on fresh examples
 	@exec scripts/run_tests long $(ARGS)
 
-check: setup-dev ## check format, lint, types, imports, module sizes, generated files, and the documentation's links
+check: setup-dev ## check format, lint, types, imports, module sizes, the way of an upload, generated files, and the documentation's links
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_module_sizes.py
+	$(BIN)/python scripts/request_walk.py --check
 	$(BIN)/python scripts/write_docs.py --check
 	$(BIN)/python scripts/write_dashboards.py --check
 	$(BIN)/python scripts/write_columns_head.py --check
