@@ -56,6 +56,8 @@ def model_server() -> Iterator[StubUpstream]:
         match request.get("user"):
             case "endless":
                 return Reply(_PIECES, endless=True)
+            case "silent":
+                return Reply(silent="at all")
             case "wrong":
                 return error_reply(400, "max_tokens=9000 cannot be greater than max_model_len=4096. Secret.")
             case "broken":

@@ -6,7 +6,7 @@ import base64
 from collections.abc import AsyncIterator
 
 import pytest
-from openai import APIError, AsyncOpenAI, BadRequestError, NotFoundError
+from openai import APIError, APIStatusError, AsyncOpenAI, BadRequestError, NotFoundError
 from openai.types.chat import ChatCompletionMessageParam
 from PIL import Image
 
@@ -91,3 +91,15 @@ async def test_the_engines_name_and_the_models_list(client: AsyncOpenAI, model_s
     assert names == [MODEL]
     assert answer.choices[0].message.content == "Invoice number 20417"
     assert model_server.seen[-1]["model"] == MODEL
+
+
+async def test_what_took_too_long_is_not_sent_again(gateway: Server, model_server: StubUpstream) -> None:
+    """The client repeats a 408 twice on its own, unless the answer has `x-should-retry: false`."""
+    before = len(model_server.seen)
+    async with AsyncOpenAI(api_key="any", base_url=f"{gateway.url}/v1", max_retries=2) as client:
+        with pytest.raises(APIStatusError) as late:
+            await client.chat.completions.create(
+                model=MODEL, messages=MESSAGES, user="silent", extra_headers={"X-Inkgate-Timeout": "0.5"}
+            )
+    assert (late.value.status_code, late.value.code) == (408, "deadline_exceeded")
+    assert len(model_server.seen) - before == 1
