@@ -35,6 +35,11 @@ class ImageEncoderScript:
         return error_reply(500, "no eyes") if shown and not self.open else READ
 
 
+def refuses_repetition_detection(request: Request) -> Reply:
+    """A model server's script: an engine that fails on a field of the requests for pages."""
+    return error_reply(500, "unknown field") if "repetition_detection" in request else READ
+
+
 class SmallImageScript:
     """A model server's script: reads the small image of a probe and fails on every page, until `open`."""
 
@@ -79,6 +84,19 @@ async def test_a_lone_server_that_fails_on_images_is_out_until_it_reads_them_aga
     assert failed.status_code == 502
     assert (blind.status_code, blind.json()["reasons"]) == (503, ["engine: no model server takes calls"])
     assert (again.status_code, again.json()["text"]) == (200, "Invoice number 20417\n")
+
+
+async def test_a_probe_asks_for_its_image_as_pages_are_asked_for() -> None:
+    with running_stub(refuses_repetition_detection) as stub:
+        async with served(stub.url) as client:
+            failed = await client.post("/ocr", files={"file": PAGE})
+            ready = await client.get("/readyz")
+    assert (failed.status_code, failed.json()["code"]) == (502, "upstream_unreachable")
+    assert (ready.status_code, ready.json()["reasons"]) == (503, ["engine: no model server takes calls"])
+    probes = [request for request in stub.seen if max(image_of(request).shape) == 64]
+    assert probes
+    assert {request.get("max_completion_tokens", request.get("max_tokens")) for request in probes} == {4}
+    assert all(request.keys() >= {"repetition_detection", "temperature"} for request in probes)
 
 
 async def test_a_server_that_fails_on_every_page_is_out_though_its_probe_succeeds() -> None:

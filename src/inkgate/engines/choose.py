@@ -18,6 +18,7 @@ from inkgate.engines.vllm.managed.fleet import ManagedFleet, fleet_commands
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset, preset_names
+from inkgate.engines.vllm.server import PageForm
 from inkgate.engines.vllm.servers import ModelServers, model_servers
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.engines.workers.model import ModelWorkers
@@ -171,7 +172,12 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
     managed = tuple(ManagedServer(command, vllm.managed, key) for command in commands)
     servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, observer)
     pages = servers.limit_of(vllm.concurrent_pages)
-    fleet = Fleet(lambda: pages.value, lambda model: servers.balanced.expect((model,)))
+
+    def found(model: str, pages: PageForm) -> None:
+        servers.balanced.expect((model,))
+        servers.pages.request = pages.request
+
+    fleet = Fleet(lambda: pages.value, found)
     engine: Engine = Vllm(preset, vllm, servers.upstream, blocks, fleet)
     background = servers.background
     if managed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import structlog
@@ -17,12 +18,13 @@ from inkgate.engines.vllm.image_read import ImageReader, PageReader
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import presets_with
 from inkgate.engines.vllm.protocol import ServerTimeouts
+from inkgate.engines.vllm.server import PageForm
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.layout.base import Layout
 from inkgate.page import Page
 from inkgate.settings import ReadingMode, VllmSettings
-from inkgate.types import PageResult, Task
+from inkgate.types import PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 
@@ -48,11 +50,11 @@ class Fleet:
 
     Attributes:
         pages: returns how many pages may be at them now; None: as the settings say for one.
-        found: is called with the model's name on them.
+        found: is called with the model's name on them, and with how an image is requested there.
     """
 
     pages: Callable[[], int] | None = None
-    found: Callable[[str], None] = lambda _: None
+    found: Callable[[str, PageForm], None] = lambda *_: None
 
 
 class Vllm:
@@ -93,7 +95,8 @@ class Vllm:
         client = ChatClient(self._upstream, ServerTimeouts(settings.first_token_s, settings.progress_s))
         images = ImageReader(self._preset, model, settings, client, self._threads)
         self._reader = self._reader_of(images)
-        self._fleet.found(model)
+        read = next((kind for kind in (TaskKind.TEXT, TaskKind.PARSE) if kind in self._preset.tasks), None)
+        self._fleet.found(model, PageForm(None if read is None else partial(images.request, self._preset.plan(read))))
         log.info("model_server_found", model=model, preset=self._preset.name)
 
     async def stop(self) -> None:

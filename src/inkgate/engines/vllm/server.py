@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -36,6 +36,8 @@ _KEEP_ALIVE_S = 4.0
 """Idle connections are closed before vLLM closes them (uvicorn: 5 s), so that no request is sent on a closing one."""
 _LIST_S = 10.0
 """A list of models takes milliseconds, but a server that is busy with images responds late."""
+_PROBE_TOKENS = 4
+"""The first token of an answer needs no decoding step."""
 _METRICS_S = 10.0
 _METRICS_BYTES = 8 << 20
 """vLLM 0.32 has 57 kB for one engine."""
@@ -52,18 +54,38 @@ class _JsonPayload(BytesPayload):
         self._size = len(value)
 
 
+@dataclass(slots=True)
+class PageForm:
+    """How pages are requested.
+
+    Attributes:
+        request: takes the URL of an image, returns the request to read it; None until the model is known.
+    """
+
+    request: Callable[[str], dict[str, object]] | None = None
+
+
 class ModelServer:
     """An Upstream: the server at one address."""
 
-    def __init__(self, base_url: str, connect_s: float, api_key: str = "", model_names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        connect_s: float,
+        api_key: str = "",
+        model_names: Sequence[str] = (),
+        pages: PageForm | None = None,
+    ) -> None:
         """`base_url` ends in `/v1`, as in OpenAI's clients. `connect_s`: timeout for connecting.
 
         `model_names`: possible names of the model that reads pages; without them it is the first model of the server.
+        `pages`: how probes ask for their image, too.
         """
         self.base_url = base_url.rstrip("/")
         self._host = urlsplit(self.base_url).netloc.rpartition("@")[2]
         self._connect_s = connect_s
         self._model_names = tuple(model_names)
+        self._pages = pages or PageForm()
         self._headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
         self._opened: aiohttp.ClientSession | None = None
         self._answers: set[aiohttp.ClientResponse] = set()
@@ -180,9 +202,10 @@ class ModelServer:
             yield ModelAnswer(response.status, headers, chunks)
 
     async def probe(self) -> None:
-        """Returns once the server has read a small image, as it would a page, and generated one token.
+        """Returns once the server has read a small image, requested as a page is, and generated a few tokens.
 
-        `/health` succeeds on a stalled server, and a text prompt on one whose image encoder fails.
+        `/health` succeeds on a stalled server, a text prompt on one whose image encoder fails, and a plain request on
+        one that fails on a field of the requests for pages.
 
         Raises:
             InputRejected, EngineFailed: the probe failed.
@@ -191,14 +214,20 @@ class ModelServer:
         if not served:
             raise garbled_error("The model server serves no model.")
         model = next((name for name in self._model_names if name in served), served[0])
-        image = {"type": "image_url", "image_url": {"url": probe_image()}}
-        message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
-        body = orjson.dumps({"model": model, "messages": [message], "max_tokens": 1})
-        async with self.send(ModelCall(body)) as answer:
+        async with self.send(ModelCall(orjson.dumps(self._probe_request(model)))) as answer:
             if answer.status != 200:
                 raise upstream_error(answer.status, b"".join([chunk async for chunk in answer.chunks]))
             async for _ in answer.chunks:
                 pass
+
+    def _probe_request(self, model: str) -> dict[str, object]:
+        if self._pages.request is not None:
+            request = self._pages.request(probe_image())
+            limit = "max_completion_tokens" if "max_completion_tokens" in request else "max_tokens"
+            return request | {"model": model, limit: _PROBE_TOKENS}
+        image = {"type": "image_url", "image_url": {"url": probe_image()}}
+        message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
+        return {"model": model, "messages": [message], "max_tokens": _PROBE_TOKENS}
 
     async def tokens_generated(self) -> float | None:
         """Tokens generated since the server's start; None if it does not report them (vLLM does, at /metrics)."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 from opentelemetry.trace import SpanKind
@@ -14,7 +15,7 @@ from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, On
 from inkgate.engines.vllm.discovery import PREFIX, Discovery
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.monitor import EachServer, Monitor
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.server import ModelServer, PageForm
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import Blame, EngineFailed
 from inkgate.serving.adaptive import AdaptiveLimit
@@ -181,6 +182,7 @@ class ModelServers:
         managed: the servers that inkgate runs.
         balanced: the load balancer that `upstream` calls.
         limit: on calls at once.
+        pages: how the servers are asked for pages, and probed.
     """
 
     upstream: ScheduledCalls
@@ -191,6 +193,7 @@ class ModelServers:
     managed: tuple[ManagedServer, ...]
     balanced: BalancedUpstream
     limit: EachServer
+    pages: PageForm
 
     @property
     def replicas(self) -> tuple[Replica[Server], ...]:
@@ -229,7 +232,17 @@ def model_servers(
     vllm, serving = settings.engine.vllm, settings.serving
     seats = managed[0].max_num_seqs if managed else 0
     adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive, seats=seats)
-    balanced, runs = _balanced(vllm, managed, model_names, on_out, adaptive)
+    pages = PageForm()
+    servers = partial(
+        ModelServer,
+        connect_s=vllm.connect_s,
+        api_key=vllm.api_key.get_secret_value(),
+        model_names=model_names,
+        pages=pages,
+    )
+    balanced, runs = _balanced(vllm, managed, servers, on_out, adaptive)
+    if any(url.startswith(PREFIX) for url in vllm.urls):
+        balanced.expect(model_names)
     ledger = Ledger(None)
     monitor = Monitor(balanced.set, adaptive, ledger, serving.adaptive.interval_s)
     limit = EachServer(
@@ -240,21 +253,17 @@ def model_servers(
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, observer)
     runs = (*runs, BackgroundTask("server_metrics", monitor.run))
-    return ModelServers(calls, runs, scheduler, ledger, monitor, tuple(managed), balanced, limit)
+    return ModelServers(calls, runs, scheduler, ledger, monitor, tuple(managed), balanced, limit, pages)
 
 
 def _balanced(
     vllm: VllmSettings,
     managed: Sequence[ManagedServer],
-    model_names: Sequence[str],
+    server: Callable[[str], ModelServer],
     on_out: OnOut,
     adaptive: AdaptiveLimit | None,
 ) -> tuple[BalancedUpstream, tuple[BackgroundTask, ...]]:
     """The load balancer and its background tasks."""
-    key = vllm.api_key.get_secret_value()
-
-    def server(url: str) -> ModelServer:
-        return ModelServer(url, vllm.connect_s, key, model_names)
 
     async def restart_stalled(url: str) -> None:
         for each in managed:
@@ -277,7 +286,6 @@ def _balanced(
     runs = (BackgroundTask("balancer", balanced.run),)
     if not named:
         return balanced, runs
-    balanced.expect(model_names)
     found = Discovery(
         named,
         lambda url: balanced.add(server(url)),
