@@ -55,6 +55,21 @@ SCHEMA_VERSION: Literal[1] = 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
+def estimated_bytes(page: PageResult) -> int:
+    """About how many bytes the page has as JSON, for choosing where it is encoded."""
+    size = len(page.text) + len(page.markdown or "")
+    size += sum(_PLACED_BYTES * (1 + len(line.words)) for line in page.lines or ())
+    for block in page.blocks or ():
+        size += _BLOCK_BYTES + len(block.text) + len(block.markdown)
+        size += 0 if block.image is None else len(block.image.base64)
+    return size
+
+
+_PLACED_BYTES = 140
+"""Of a line or word, with its corners."""
+_BLOCK_BYTES = 200
+
+
 def dump_page(page: PageResult) -> bytes:
     """The exact form of `page`. Mappings become dicts, NumPy's numbers Python's.
 

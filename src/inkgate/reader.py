@@ -15,6 +15,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from inkgate.caller import Caller, with_default_priority
+from inkgate.codec import estimated_bytes
 from inkgate.concurrency import Threads, single_error
 from inkgate.documents.files import FileFormat
 from inkgate.documents.files.write import FileOrder, office_file
@@ -49,8 +50,6 @@ INVOICE_XML: Final = "invoice_xml"
 NOWHERE: Final[Quad] = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
 MOST_IMAGE_BYTES: Final = 64 * 1024 * 1024
 """Images of a document's figures, as base64. Pages that are begun after that have none."""
-_FINISHED_AT_ONCE = 50
-"""Pages of a document that is finished on the event loop: some 15 ms. Longer ones are finished in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +156,7 @@ class Reading:
     async def all(self) -> DocumentResult:
         """All pages, once the last is read, after the steps for whole documents (layout.whole_document)."""
         pages = [page async for page in self]
-        if len(pages) <= _FINISHED_AT_ONCE:
-            return self.result(pages)
-        return await self._reads.finishing.run(self.result, pages)
+        return await self._reads.finishing.run_large(sum(map(estimated_bytes, pages)), self.result, pages)
 
     def result(self, pages: Sequence[PageResult]) -> DocumentResult:
         """The document with `pages`, those that were yielded. Blocking, some 0.3 ms for each page."""

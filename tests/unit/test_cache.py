@@ -21,6 +21,7 @@ pytestmark = pytest.mark.anyio
 KIND: CacheCodec[str] = CacheCodec(
     dumps=str.encode,
     loads=lambda data: data.decode("ascii"),
+    size=len,
     keep=lambda text: text not in {"poor", "late"},
     of_the_asker=lambda outcome: isinstance(outcome, Overloaded) or outcome == "late",
 )

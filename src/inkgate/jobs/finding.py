@@ -72,7 +72,7 @@ class JobFieldFinder:
         if not whole:
             extraction = replace(extraction, status=ExtractionStatus.NEEDS_REVIEW)
         review = extraction.status is ExtractionStatus.NEEDS_REVIEW
-        return FoundFields(orjson.dumps(extraction_to_dict(extraction)).decode(), review)
+        return FoundFields(await self._threads.run(_dumped, extraction), review)
 
     async def _found(self, job: Job, wanted: WantedFields, caller: Caller) -> Extraction:
         parts: list[Extraction] = []
@@ -90,3 +90,8 @@ class JobFieldFinder:
         if schema is None:
             raise TypeError("a document without parts")
         return merged(parts, schema)
+
+
+def _dumped(extraction: Extraction) -> str:
+    """Blocking."""
+    return orjson.dumps(extraction_to_dict(extraction)).decode()

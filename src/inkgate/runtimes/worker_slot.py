@@ -346,7 +346,8 @@ class WorkerSlot:
         if reply.outcome is not Outcome.DONE:
             return None, Outcome.OUT_OF_MEMORY
         try:
-            return self._type.decode(reply.body), Outcome.DONE
+            size = len(reply.body)
+            return await self._pool.threads.run_large(size, self._type.decode, reply.body), Outcome.DONE
         except (ValueError, TypeError) as error:
             raise WorkerDied(await process.stop(grace_s=END_GRACE_S)) from error
 

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import orjson
 
 from inkgate import __version__
-from inkgate.codec import EXACT_VERSION, dump_page, load_page
+from inkgate.codec import EXACT_VERSION, dump_page, estimated_bytes, load_page
 from inkgate.errors import Blame, InkgateError, from_page_error
 from inkgate.page import Page
 from inkgate.serving.cache import Cache, CacheCodec, Store
@@ -33,7 +33,7 @@ def _dumps(result: PageResult) -> bytes:
     return dump_page(replace(result, index=0, timings_ms={}))
 
 
-_PAGES = CacheCodec(_dumps, load_page, _keep, _of_the_asker)
+_PAGES = CacheCodec(_dumps, load_page, estimated_bytes, _keep, _of_the_asker)
 
 
 def page_cache(store: Store, ttl_s: float) -> Cache[PageResult]:

@@ -16,6 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 
@@ -254,13 +255,16 @@ class CacheCodec(Generic[R]):
     """How a Cache stores its values.
 
     Attributes:
-        dumps, loads: to bytes and back; raise ValueError, TypeError or KeyError if that fails.
+        dumps, loads: to bytes and back; raise ValueError, TypeError or KeyError if that fails. In a thread for large
+            values.
+        size: about how many bytes a value has.
         keep: whether a value may be stored.
         of_the_asker: whether an error is due to the first caller (its deadline, its share), not the request.
     """
 
     dumps: Callable[[R], bytes]
     loads: Callable[[bytes], R]
+    size: Callable[[R], int]
     keep: Callable[[R], bool]
     of_the_asker: Callable[[R | InkgateError], bool]
 
@@ -288,6 +292,7 @@ class Cache(Generic[R]):
         self._store = store
         self._kind = kind
         self._ttl_s = ttl_s
+        self._threads = Threads("cache", 2)
         self._joined: SingleFlight[tuple[R, CacheSource]] = SingleFlight()
 
     async def run(self) -> None:
@@ -337,7 +342,7 @@ class Cache(Generic[R]):
         try:
             data = await self._store.get(key)
             if data is not None:
-                return self._kind.loads(data), CacheSource.KEPT
+                return await self._threads.run_large(len(data), self._kind.loads, data), CacheSource.KEPT
         except OSError as error:
             log.debug("cache_lookup_failed", reason=type(error).__name__)
         except (ValueError, TypeError, KeyError) as error:
@@ -349,7 +354,8 @@ class Cache(Generic[R]):
         if source is not CacheSource.RUN or not self._kind.keep(value):
             return
         try:
-            await self._store.put(key, self._kind.dumps(value), self._ttl_s)
+            data = await self._threads.run_large(self._kind.size(value), self._kind.dumps, value)
+            await self._store.put(key, data, self._ttl_s)
         except OSError as error:
             log.debug("cache_put_failed", reason=type(error).__name__)
         except Exception:  # per-value border: the caller already has its answer

@@ -11,6 +11,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
+from inkgate.concurrency import Threads
+
 log = structlog.get_logger(__name__)
 
 _DIGEST_SIZE = 16
@@ -56,6 +58,7 @@ class RedisStore:
         self._secret = blake2b(secret.encode()).digest() if secret else b""
         self._prefix = prefix.encode()
         self._max_value_bytes = max_value_bytes
+        self._threads = Threads("redis", 1)
 
     async def get(self, key: bytes) -> bytes | None:
         """The value of `key`, or None.
@@ -70,7 +73,7 @@ class RedisStore:
         if not isinstance(stored, bytes):
             return None
         found, value = stored[:_DIGEST_SIZE], stored[_DIGEST_SIZE:]
-        if not compare_digest(found, digest(key, value, self._secret)):
+        if not compare_digest(found, await self._digest(key, value)):
             log.warning("redis_value_foreign")
             return None
         return value
@@ -83,7 +86,7 @@ class RedisStore:
         """
         if len(value) > self._max_value_bytes:
             return
-        stored = digest(key, value, self._secret) + value
+        stored = await self._digest(key, value) + value
         try:
             await self._redis.set(self._name(key), stored, px=max(1, round(ttl_s * 1000)))
             self._refused = False
@@ -97,6 +100,9 @@ class RedisStore:
     async def close(self) -> None:
         """Closes the connections."""
         await self._redis.aclose()
+
+    async def _digest(self, key: bytes, value: bytes) -> bytes:
+        return await self._threads.run_large(len(value), digest, key, value, self._secret)
 
     def _name(self, key: bytes) -> bytes:
         return self._prefix + key.hex().encode()

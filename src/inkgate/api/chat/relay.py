@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from inkgate.api.chat.request import ChatRequest, apply_changes, parse_chat, rename_model, with_media_inlined
 from inkgate.api.http import uploads
 from inkgate.api.http.context import Context
+from inkgate.api.http.decoding import LARGE
 from inkgate.api.http.errors import Problem, internal_error, openai_error
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import EarlyBody, cancelled_when_left
@@ -69,7 +70,7 @@ class ChatResponse(Response):
             with admitted.receiving():
                 body = await uploads.receive_json(request, context.settings.limits)
             admitted.received(len(body))
-            asked = parse_chat(body, context.image_limits)
+            asked = await self._parsed(body)
             del body  # `asked` has it, and gives it up when it is renamed
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
             async with cancelled_when_left(early.receive):
@@ -87,7 +88,14 @@ class ChatResponse(Response):
         context = self._context
         most = int(context.settings.limits.max_body_mb * 1_000_000)
         body = await with_media_inlined(asked.body, context.sources, tenant, context.bodies, most)
-        return parse_chat(body, context.image_limits)
+        return await self._parsed(body)
+
+    async def _parsed(self, body: bytes) -> ChatRequest:
+        """Large images are not parsed, so only a body without them takes long."""
+        limits = self._context.image_limits
+        if len(body) <= LARGE:
+            return parse_chat(body, limits)
+        return await self._context.bodies.run(len(body), parse_chat, body, limits)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
         """The request, with the engine's name replaced by the model server's name for the model."""

@@ -13,6 +13,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
 from inkgate.api.http.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
+from inkgate.concurrency import INLINE_BYTES
 from inkgate.errors import InputRejected
 from inkgate.serving.limiter import CallerLeft
 from inkgate.settings import LimitSettings
@@ -168,8 +169,6 @@ def clean_name(name: str) -> str:
     return _UNSAFE.sub("", name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME_LENGTH]
 
 
-_SMALL = 64 * 1024
-"""Bodies up to this many bytes are parsed on the event loop: a thread would cost more than it saves."""
 _MAX_FIELDS = 100
 _SPACES = bytes.maketrans(b"+", b" ")
 _LENGTH_DIGITS = 18
@@ -305,7 +304,7 @@ async def _gather(request: Request, limits: LimitSettings) -> bytes:
 
 
 async def _json(raw: bytes, threads: BodyThreads) -> UploadedBody:
-    value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(len(raw), _value, raw)
+    value = parse_json(raw) if len(raw) <= INLINE_BYTES else await threads.run(len(raw), _value, raw)
     if not isinstance(value, dict):
         raise InputRejected("request_malformed", "The body is JSON, but not a JSON object.")
     return UploadedBody(value)

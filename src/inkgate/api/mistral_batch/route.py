@@ -129,8 +129,13 @@ async def get(
     shown = batch.view()
     if inline and batch.ended and len(batch.lines) <= _MOST_INLINE:
         pieces = [piece async for piece in output_lines(call, batch, errors=None)]
-        shown.outputs = [orjson.loads(piece) for piece in pieces]
+        return await context_of(request).threads.run(_with_outputs, shown, pieces)
     return json_response(shown.model_dump())
+
+
+def _with_outputs(shown: MistralBatch, pieces: list[bytes]) -> Response:
+    """Blocking: documents of many pages."""
+    return json_response(shown.model_dump() | {"outputs": [orjson.Fragment(piece) for piece in pieces]})
 
 
 @router.post(

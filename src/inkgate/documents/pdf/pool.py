@@ -74,7 +74,7 @@ class PdfPool:
         self._processes = ProcessPool(worker_type, supervisor, FairCalls(scheduling))
 
     async def __aenter__(self) -> Self:
-        self._threads = Threads("pdf", self._settings.workers + 2)
+        self.threads = Threads("pdf", self._settings.workers + 2)
         await self._processes.__aenter__()
         return self
 
@@ -112,9 +112,9 @@ class PdfPool:
         """
         if not data:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
-        content_key = await self._threads.run(digest, data)
+        content_key = await self.threads.run(digest, data)
         with machine_has_room():
-            memory = await self._threads.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
+            memory = await self.threads.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
         source = PdfSource(memory, content_key, password, self._processes)
         with source.hold():
             opened = await self.call(source, Call(Op.OPEN, source.number, password), caller)
@@ -264,7 +264,7 @@ class PdfDocument:
         )
         answer = await self._pool.call(self._source, call, caller)
         try:
-            found = PageFacts.of(answer)
+            found = await self._pool.threads.run(PageFacts.of, answer)
         except (KeyError, ValueError, TypeError) as error:
             raise InputRejected("page_broken", f"Page {index + 1} could not be read.") from error
         if found.files:

@@ -28,6 +28,8 @@ _TRIES = 2
 """One retry on another server. A request that two servers failed on might kill a third."""
 _CONTENTS = 2
 """A server is at fault once it failed on this many different contents that another server reads."""
+_HASHED_BYTES = 64 * 1024
+"""Of a request without a key. Two that begin alike count as the same content."""
 _PAGES = 5
 """A server is at fault once it failed on this many different pages in a row, whatever its probe says."""
 _OTHER_MODEL = "serves another model"
@@ -355,7 +357,7 @@ class BalancedUpstream:
             replica.trials = 0
         if tried is None or tried is replica or tried.state is ReplicaState.OUT:
             return
-        tried.failed_here.add(call.key or hashlib.blake2b(call.body, digest_size=16).digest())
+        tried.failed_here.add(call.key or hashlib.blake2b(call.body[:_HASHED_BYTES], digest_size=16).digest())
         if len(tried.failed_here) >= _CONTENTS:
             self._failed(tried, "fails on what another server reads", answers=True)
 

@@ -37,6 +37,11 @@ _ANY = RepetitionLimits(repeats=3, run_span=0, line_span=0, blank_span=0, cells=
 """Limits for an answer that the server itself stopped because of repetition."""
 
 
+def stream_body(request: Mapping[str, object]) -> bytes:
+    """The JSON of a request whose answer is streamed. With a page's image, it takes a millisecond."""
+    return orjson.dumps({**request, "stream": True, "stream_options": {"include_usage": True}})
+
+
 class ChatClient:
     """Requests chat completions from an Upstream. Used from one event loop by many tasks at once."""
 
@@ -54,14 +59,15 @@ class ChatClient:
     ) -> AsyncIterator[AsyncGenerator[Delta, None]]:
         """The deltas of the answer to `request`, a chat completion without `stream`. Iterate them once.
 
-        `about`: the call's metadata. Leaving the block early closes the connection; vLLM then stops generating. The
-        iterator ends normally only after a complete answer; otherwise it raises.
+        `about`: the call's metadata; its body, if it has one, is the `stream_body` of the request. Leaving the block
+        early closes the connection; vLLM then stops generating. The iterator ends normally only after a complete
+        answer; otherwise it raises.
 
         Raises:
             InputRejected: "upstream_rejected": the server refuses the request.
             EngineFailed: the server is unreachable, fails, stalls, closes the connection, or sends an invalid response.
         """
-        body = orjson.dumps({**request, "stream": True, "stream_options": {"include_usage": True}})
+        body = about.body or stream_body(request)
         due = TokenDeadline(self._timeouts)
         async with AsyncExitStack() as stack:
             with due.scope() as scope:

@@ -4,7 +4,6 @@ is lost.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.attempts import AttemptTimer, StageTimes
 from inkgate.engines.vllm.answer_blocks import blocks_of_answer, page_numbers
 from inkgate.engines.vllm.answer_schema import BLANK_TAIL, SchemaSupport, completed
-from inkgate.engines.vllm.client import ChatClient, ModelReply, ask
+from inkgate.engines.vllm.client import ChatClient, ModelReply, ask, stream_body
 from inkgate.engines.vllm.confidence import Confidence, scored_words
 from inkgate.engines.vllm.images import EncodedImage, encode, is_blank
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
@@ -199,6 +198,7 @@ class ImageReader:
     async def _ask(self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest) -> ImageRead:
         body = self.request(plan, image.url)
         call = replace(self._call(plan, picture.size, body, image), caller=request.caller, content=request.content)
+        call = replace(call, body=await self.threads.run_large(len(image.url), stream_body, body))
         reply = await self._asked(body, call)
         request.timings.add("first_token", reply.first_token_ms)
         request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
@@ -212,7 +212,7 @@ class ImageReader:
         except RequestRefused:
             if body.pop("response_format", None) is None:
                 raise
-        reply = await ask(self.client, body, call)
+        reply = await ask(self.client, body, replace(call, body=b""))
         log.info("model_server_refuses_schema", model=self.model)
         self.schemas.refused()
         return reply
@@ -225,7 +225,7 @@ class ImageReader:
             prompt_tokens=tokens + len(plan.prompt) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS,
             answer_tokens=token_limit(body) or 0,
             kind=f"{self.preset.name} {plan.prompt[:_KIND]} {tokens.bit_length()}",
-            key=hashlib.blake2b(image.url.encode(), digest_size=16).digest(),
+            key=image.key,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Protocol
 
 import cv2
@@ -179,11 +180,12 @@ class ImageLimits:
 
 @dataclass(frozen=True, slots=True)
 class EncodedImage:
-    """An image as a data URL, of `size`, made for `target`."""
+    """An image as a data URL, of `size`, made for `target`. `key`: equal for equal images."""
 
     url: str
     size: Size
     target: Size
+    key: bytes
 
 
 def encode(
@@ -207,7 +209,8 @@ def encode(
         kind, done, data = "png", *cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     if not done:
         raise EngineFailed("engine_failed", "The page could not be encoded for the model server.")
-    return EncodedImage(f"data:image/{kind};base64,{pybase64.b64encode_as_string(data.data)}", size, target)
+    url = f"data:image/{kind};base64,{pybase64.b64encode_as_string(data.data)}"
+    return EncodedImage(url, size, target, blake2b(data.data, digest_size=16).digest())
 
 
 def probe_image() -> str:

@@ -1,0 +1,132 @@
+"""The event loop handles no more than INLINE_BYTES at once: what works on more runs in threads. Counted, not timed."""
+
+from __future__ import annotations
+
+import json
+
+import anyio
+import numpy as np
+import pytest
+
+from inkgate.caller import NO_CALLER, Caller
+from inkgate.codec import estimated_bytes, page_to_dict
+from inkgate.concurrency import INLINE_BYTES, single_error
+from inkgate.engines.base import started
+from inkgate.engines.vllm.engine import Vllm
+from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.page import Page
+from inkgate.service.page_cache import page_cache
+from inkgate.serving.cache import MemoryStore
+from inkgate.settings import VllmSettings
+from inkgate.types import PageResult, Task
+from support.api_client import b64, pdf, png, running_api, tiff
+from support.chat_api import JSON, PATH, relay
+from support.fake_engine import FakeEngine, line
+from support.loop_work import LoopWork, loop_work
+from support.page_readers import page_reader
+from support.ppocr import ArrayPage
+from support.stub_upstream import Reply, running_stub
+
+__all__ = ["loop_work"]
+pytestmark = pytest.mark.anyio
+
+
+class DenseEngine(FakeEngine):
+    """Reads pages like those of a newspaper: 5,000 words, 750 KB as JSON."""
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        found = await super().read(page, task, caller)
+        lines = tuple(line("every word of it has its own place in a long line", 10.0 * row) for row in range(400))
+        return PageResult(
+            page.index, found.width, found.height, lines=lines, text="\n".join(one.text for one in lines), engine="fake"
+        )
+
+
+def check(work: LoopWork, *heavy: str) -> None:
+    """Nothing large was done here, and what is `heavy` was done elsewhere."""
+    assert {name: size for name, size in work.here.items() if size > INLINE_BYTES} == {}
+    for name in heavy:
+        assert work.elsewhere.get(name, 0) > INLINE_BYTES, (name, work.elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("path", "heavy"),
+    [
+        ("/ocr?format=ndjson", "page_to_dict"),
+        ("/ocr?format=json", "dumps"),
+        ("/ocr", "dumps"),
+        ("/v1/convert/file", ""),
+    ],
+)
+async def test_dense_pages_are_rendered_in_threads(loop_work: LoopWork, path: str, heavy: str) -> None:
+    async with running_api(DenseEngine()) as api:
+        name = "files" if "convert" in path else "file"
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(lambda: api.client.post(path, files={name: ("a.tif", tiff(3))}))
+    check(loop_work, *filter(None, [heavy]))
+
+
+async def test_a_small_page_is_rendered_without_a_thread(loop_work: LoopWork) -> None:
+    async with running_api() as api:
+        await api.client.post("/ocr?format=ndjson", files={"file": png()})
+    assert loop_work.here["page_to_dict"] > 0
+    assert "page_to_dict" not in loop_work.elsewhere
+
+
+async def test_the_size_of_a_page_as_json_is_estimated() -> None:
+    page = await DenseEngine().read(ArrayPage(np.full((50, 50, 3), 255, np.uint8)), Task(), NO_CALLER)
+    size = len(json.dumps(page_to_dict(page)))
+    assert 0.5 * size < estimated_bytes(page) < 2 * size
+
+
+async def test_dense_pages_are_cached_and_loaded_in_threads(loop_work: LoopWork) -> None:
+    store = MemoryStore(10_000_000)
+    cache = page_cache(store, 60)
+    page = ArrayPage(np.full((50, 50, 3), 255, np.uint8))
+    engine = page_reader(DenseEngine(), cache=cache)
+    with single_error():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cache.run)
+            await anyio.wait_all_tasks_blocked()
+            await engine.read(page, Task(), NO_CALLER)
+            while not len(store):  # noqa: ASYNC110 - nobody waits for it
+                await anyio.sleep(0.001)
+            await anyio.wait_all_tasks_blocked()
+            again = await engine.read(page, Task(), NO_CALLER)
+            tasks.cancel_scope.cancel()
+    assert "cache" in again.timings_ms
+    assert len(again.lines or ()) == 400
+    check(loop_work, "dump_page", "validate_json")
+
+
+async def test_large_documents_are_decoded_and_hashed_in_threads(loop_work: LoopWork) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, 300_000, np.uint8).tobytes()
+    async with running_api() as api:
+        for data in (png() + noise, pdf(1) + noise):
+            assert (await api.client.post("/ocr", json={"image": b64(data)})).status_code == 200
+            url = f"data:application/octet-stream;base64,{b64(data)}"
+            assert (await api.client.post("/ocr", json={"image": url})).status_code == 200
+    check(loop_work, "loads", "b64decode", "blake2b")
+
+
+async def test_a_large_chat_without_images_is_parsed_in_a_thread(loop_work: LoopWork) -> None:
+    text = "a long prompt " * 100_000
+    async with relay() as (api, _):
+        body = json.dumps({"model": "stub-model", "messages": [{"role": "user", "content": text}]})
+        assert (await api.client.post(PATH, content=body, headers=JSON)).status_code == 200
+    assert loop_work.elsewhere["loads"] > 1_000_000
+    assert loop_work.here.get("loads", 0) <= 1_000_000
+
+
+async def test_an_image_for_a_model_server_is_encoded_hashed_and_put_into_its_request_in_threads(
+    loop_work: LoopWork,
+) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (600, 600, 3), np.uint8)
+    with running_stub(Reply(["Hel", "lo"])) as stub:
+        engine = Vllm(find_preset("paddleocr-vl"), VllmSettings(start_s=0.001), ModelServer(stub.url, 5))
+        async with started(engine):
+            read = await engine.read(ArrayPage(noise), Task(), NO_CALLER)
+    assert read.text == "Hello"
+    check(loop_work, "b64encode_as_string", "dumps", "blake2b")
