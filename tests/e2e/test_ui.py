@@ -307,6 +307,7 @@ def test_a_document_is_neither_read_nor_sent_twice_at_once(browser: Browser, pag
           return reads;
         }""")
         assert reads == ["a", "b", "c"]
+        page.wait_for_load_state("networkidle")
         sent: list[str] = []
         page.on("request", lambda request: sent.append(request.url))
         page.evaluate("""async () => {

@@ -109,8 +109,10 @@ def test_a_flowchart_is_drawn_beside_its_picture_with_its_source(browser: Browse
         expect(page.locator("#result-source pre")).to_contain_text("```mermaid")
 
 
-def test_hostile_diagrams_run_no_script_and_reach_no_host(browser: Browser, chart_server: Server, said: Said) -> None:
-    said.text = HOSTILE
+def test_hostile_diagrams_run_no_script_and_reach_no_host(
+    browser: Browser, chart_server: Server, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(said, "text", HOSTILE)
     with visit(browser, chart_server) as page:
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
