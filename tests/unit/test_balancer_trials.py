@@ -11,7 +11,7 @@ import pytest
 from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, Server
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
-from inkgate.errors import EngineFailed
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.replicas import Replica, ReplicaState
 from support.virtual_time import VIRTUAL_TIME, Backend
 
@@ -26,9 +26,11 @@ def anyio_backend() -> Backend:
 class Pageblind:
     """A Server whose probe succeeds; its pages have `status`."""
 
-    def __init__(self, name: str, status: int = 500) -> None:
+    def __init__(self, name: str, status: int = 500, trouble: InkgateError | None = None) -> None:
+        """`trouble`: of the probe."""
         self.base_url = name
         self.status = status
+        self.trouble = trouble
         self.calls = 0
         self.probes = 0
 
@@ -39,6 +41,8 @@ class Pageblind:
 
     async def probe(self) -> None:
         self.probes += 1
+        if self.trouble is not None:
+            raise self.trouble
 
     async def models(self) -> tuple[str, ...]:
         return ("m",)
@@ -104,6 +108,37 @@ async def test_a_clients_own_requests_are_no_pages() -> None:
                 async with found.send(ModelCall(b"%d" % number)):
                     pass
         assert found.set.replicas[0].state is ReplicaState.UP
+
+
+REFUSALS = [
+    (503, EngineFailed("upstream_busy", "No server is behind the proxy.")),
+    (400, InputRejected("upstream_rejected", "It takes no images.")),
+]
+
+
+@pytest.mark.parametrize(("status", "trouble"), REFUSALS)
+async def test_a_server_that_refuses_every_page_and_the_probe_is_out(status: int, trouble: InkgateError) -> None:
+    server = Pageblind("a", status, trouble)
+    async with balanced([server]) as found:
+        told = []
+        for number in range(8):
+            told.append(await page(found, b"page %d" % number))
+            await anyio.wait_all_tasks_blocked()
+        assert told == [status] * 5 + ["upstream_unreachable"] * 3
+        server.status, server.trouble = 200, None
+        await anyio.sleep(15)
+        assert await page(found, b"a good one") == 200
+
+
+@pytest.mark.parametrize("status", [503, 400])
+async def test_pages_that_are_too_long_or_come_to_a_full_server_put_no_server_out(status: int) -> None:
+    server, begun = Pageblind("a", status), anyio.current_time()
+    async with balanced([server]) as found:
+        for number in range(40):
+            assert await page(found, b"page %d" % number) == status
+            await anyio.wait_all_tasks_blocked()
+        assert found.set.replicas[0].state is ReplicaState.UP
+    assert 1 <= server.probes <= 1 + anyio.current_time() - begun
 
 
 async def test_it_comes_back_on_trial_after_pauses_that_double_until_it_reads_a_page() -> None:

@@ -86,7 +86,8 @@ class BalancedUpstream:
     A 5xx status may be the request's own fault: the server is probed at once, and taken out if the probe fails, if it
     fails on several contents that another server reads, or if it fails on several pages in a row. Otherwise it stays,
     and a request that failed twice gets `engine_failed`: one client can't take a server out for all others. A client's
-    own chat completions don't count as pages.
+    own chat completions don't count as pages. A server that refuses several pages in a row, or says each time that it
+    is full, is taken out if it refuses the probe as well.
 
     A server that was taken out for failing while its probe succeeds comes back on trial, after a pause that doubles:
     the next page that it fails on takes it out again.
@@ -248,6 +249,8 @@ class BalancedUpstream:
                         raise EngineFailed("engine_failed", "The model server failed only on this request.")
                 elif answer.status == 200:
                     self._answered(replica, tried, call)
+                elif self._is_unread(replica, call):
+                    self._suspect(replica, f"status {answer.status}")
                 chunks = await stack.enter_async_context(aclosing(self._chunks(lease, answer.chunks, first)))
                 yield ModelAnswer(answer.status, answer.headers, chunks)
                 return
@@ -316,8 +319,9 @@ class BalancedUpstream:
         return replica.state is ReplicaState.UP
 
     def _suspect(self, replica: Replica[Server], why: str) -> None:
-        """Has the server probed in the background, unless it is."""
-        if replica not in self._suspected and replica.state is ReplicaState.UP:
+        """Has the server probed in the background, unless it is, or was just now."""
+        proved = self._clock() - self._proved_at.get(replica, -math.inf) < _PROVED_S
+        if replica not in self._suspected and replica.state is ReplicaState.UP and not proved:
             self._suspected[replica] = anyio.Event()
             replica.why = why
             replica.wake()
@@ -326,7 +330,8 @@ class BalancedUpstream:
         """Probes a server that failed on a request."""
         problem = await self._probe_error(replica)
         if problem is not None:
-            self._failed(replica, f"{replica.why}, then {problem.code}")
+            answers = problem.blame is not Blame.SERVER
+            self._failed(replica, f"{replica.why}, then {problem.code}", answers=answers)
         else:
             self._proved_at[replica] = self._clock()
             self._end_judging(replica)
@@ -341,13 +346,17 @@ class BalancedUpstream:
         """Notes that `replica` failed on a request. Returns whether that took it out: "only this page is bad" can't be
         true of several in a row.
         """
-        if not call.content or replica.state is not ReplicaState.UP:
-            return False
-        replica.unread.add(call.content)
-        if len(replica.unread) < (1 if replica.trials else _PAGES):
+        if not self._is_unread(replica, call):
             return False
         self._failed(replica, "fails on every page", answers=True)
         return True
+
+    def _is_unread(self, replica: Replica[Server], call: ModelCall) -> bool:
+        """Notes that `replica` did not read the page. Returns whether that makes several in a row."""
+        if not call.content or replica.state is not ReplicaState.UP:
+            return False
+        replica.unread.add(call.content)
+        return len(replica.unread) >= (1 if replica.trials else _PAGES)
 
     def _answered(self, replica: Replica[Server], tried: Replica[Server] | None, call: ModelCall) -> None:
         """Notes that `replica` answered what `tried` may have failed on."""
