@@ -6,8 +6,8 @@ and accounted for.
         async with admitted.read(document, options) as reading:
             async for page in reading: ...  # or: result = await reading.all()
 
-The slot is held until the outer block is left, and its outcome is reported there. Whatever runs in that block is
-cancelled at the caller's deadline.
+The slot is held until the outer block is left or `end` is called, and its outcome is reported there. Whatever runs in
+that block is cancelled at the caller's deadline.
 """
 
 from __future__ import annotations
@@ -109,6 +109,12 @@ class Admitted:
     def send(self, upstream: Upstream, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
         """The answer of `upstream` to a request that is relayed to it; see Upstream.send."""
         return upstream.send(replace(call, caller=self.caller))
+
+    def end(self) -> None:
+        """Frees the slot, since only the last bytes of the response remain. What the request keeps in memory stays
+        charged until the block of `Gateway.admit` is left.
+        """
+        self._permit.end_document()
 
     def report(self, outcome: WorkOutcome) -> None:
         """Sets the outcome where no exception does, such as a response that ends with an error."""

@@ -293,7 +293,7 @@ class _FullConnection(RawCall):
 
 
 async def test_a_client_that_takes_no_answer_holds_its_place_and_nothing_of_the_model_server() -> None:
-    with running_stub(Reply(["Hello"])) as stub:
+    with running_stub(Reply(["Hello " * 20_000])) as stub:  # more than the last 64 KB
         upstream = _CountingUpstream(ModelServer(stub.url, 5))
         async with running_api(upstream=upstream) as api, anyio.create_task_group() as tasks:
             client = _FullConnection(api.app, JSON, [json.dumps(chat()).encode()], PATH)

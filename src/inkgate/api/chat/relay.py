@@ -18,7 +18,7 @@ from inkgate.api.http.context import Context
 from inkgate.api.http.decoding import LARGE
 from inkgate.api.http.errors import Problem, internal_error, openai_error
 from inkgate.api.http.head import parse_head
-from inkgate.api.http.leaving import EarlyBody, cancelled_when_left
+from inkgate.api.http.leaving import EarlyBody, cancelled_when_left, ending
 from inkgate.engines.vllm.protocol import (
     IGNORED_HEADER,
     EventLines,
@@ -48,7 +48,7 @@ _SHOWN = 100
 
 
 class ChatResponse(Response):
-    """Handles the whole request within the response, as DocumentResponse: holds the slot until the last byte is sent.
+    """Handles the whole request within the response, as DocumentResponse. Its slot is free as the last byte goes out.
 
     Errors before the response begins are raised, for http/errors.py; later ones are the stream's last event.
     """
@@ -80,7 +80,7 @@ class ChatResponse(Response):
                 if asked.changes.ignored:
                     asked = await context.bodies.run(len(asked.body), apply_changes, asked)
                 asked = await self._known(asked)
-                relay = _Relay(context.settings, admitted, send, noted, asked.changes.ignored)
+                relay = _Relay(context.settings, admitted, ending(admitted, send), noted, asked.changes.ignored)
                 await relay.answer(self._upstream, asked)
 
     async def _inlined(self, asked: ChatRequest, tenant: str) -> ChatRequest:
@@ -210,9 +210,10 @@ class _Relay:
                 # Without X-Accel-Buffering, nginx would buffer the events.
                 headers = [*_kept(answer, self.ignored), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
                 await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
-            await self.send(
-                {"type": "http.response.body", "body": self._translated(lines.feed(chunk)), "more_body": True}
-            )
+            events = self._translated(lines.feed(chunk))
+            if lines.done:  # clients don't wait for the end of the body after it
+                self.admitted.end()
+            await self.send({"type": "http.response.body", "body": events, "more_body": True})
             due.progressed()
         if not lines.done:
             raise cut_off_error()

@@ -19,7 +19,7 @@ from inkgate.api.http.context import Context
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.errors import Problem, internal_error, request_id_of
 from inkgate.api.http.head import parse_head
-from inkgate.api.http.leaving import cancelled_when_left
+from inkgate.api.http.leaving import cancelled_when_left, ending
 from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, parse
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.caller import Caller
@@ -34,7 +34,7 @@ from inkgate.errors import InkgateError, from_page_error
 from inkgate.gateway import Admitted
 from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.reader import Reading, ReadOptions
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.limiter import WorkOutcome, outcome_of
 from inkgate.settings import LimitSettings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
 
@@ -115,7 +115,7 @@ def ordered(received: ReceivedRequest, found: Document, show: Callable[[Document
 
 class DocumentResponse(Response):
     """Handles the whole request within the response, so that one task holds the slot, the document and the connection
-    from the first byte to the last. A stream keeps its slot until it ends.
+    from the first byte to the last. The slot is free just before the last byte goes out.
     """
 
     def __init__(
@@ -132,6 +132,7 @@ class DocumentResponse(Response):
         try:
             head = parse_head(request, context.settings)
             async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+                send_all = ending(admitted, send)
                 with admitted.receiving():
                     body = await self._receive_body(request, context.settings.limits, context.bodies)
                 form = self._find_form(body)
@@ -142,12 +143,11 @@ class DocumentResponse(Response):
                     # Frees the body before reading: as base64, it is a third larger than the file.
                     del body, received
                     admitted.received(len(asked.document.data))
-                    answer = await self._answer(asked, admitted, request_id_of(request), send)
+                    answer = await self._answer(asked, admitted, request_id_of(request), send_all)
                     del asked
-                # In flight until the client has received it.
                 if answer is not None:
                     admitted.answered(len(answer.body))
-                    await answer(scope, receive, send)
+                    await answer(scope, receive, send_all)
                 return
         except InkgateError as error:
             if form is None or error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -230,6 +230,8 @@ async def stream_pages(reading: Reading, lines: PageLines, admitted: Admitted, r
         error = Problem.of(internal_error(), request_id)
     if error is not None:
         admitted.report(WorkOutcome.FAILED)
+    elif reading.failure is not None:
+        admitted.report(outcome_of(reading.failure))
     await _send(send, _json_line(_summary(reading, error)), last=True)
 
 

@@ -1,4 +1,5 @@
-"""Cancels the work of clients that disconnect, also while they wait for admission.
+"""When clients leave: cancels the work of those that disconnect, also while they wait for admission, and frees the slot
+of those that get the last bytes of their response.
 
 A disconnect is detected only after the whole body is received. So the bodies of waiting requests are received early.
 """
@@ -10,10 +11,46 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Send
 
 from inkgate.concurrency import single_error
+from inkgate.gateway import Admitted
 from inkgate.serving.limiter import CallerLeft
+
+_LAST_BYTES = 64 * 1024
+"""Of a response: they go out when its slot is free. Fewer than a server writes without waiting for the client."""
+
+
+def ending(admitted: Admitted, send: Send) -> Send:
+    """A `send` that frees the slot just before the last bytes of the response go out. A client that has the whole
+    response may send its next request at once, and that request must not find the slot taken.
+
+    All other bytes must be sent by then: a client that does not read its response keeps its slot.
+    """
+    begun = False
+
+    async def send_body(body: bytes | memoryview) -> None:
+        nonlocal begun
+        begun = True
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def send_to_the_end(message: Message) -> None:
+        body: bytes | memoryview = message.get("body", b"")
+        if message["type"] != "http.response.body":
+            await send(message)
+        elif message.get("more_body", False):
+            await send_body(body)
+        else:
+            if len(body) > _LAST_BYTES:
+                body = memoryview(body)
+                await send_body(body[:-_LAST_BYTES])
+                body = body[-_LAST_BYTES:]
+            if begun:
+                await send_body(b"")  # returns when the client has taken what was sent before
+            admitted.end()
+            await send({"type": "http.response.body", "body": body})
+
+    return send_to_the_end
 
 
 @asynccontextmanager
