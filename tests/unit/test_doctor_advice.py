@@ -135,6 +135,13 @@ def test_a_breaker_of_redis_keeps_nobody_from_reading() -> None:
     assert settings_of(finding) == [("cache.redis_url", "")]
 
 
+def test_an_open_breaker_tells_who_reads_its_pages() -> None:
+    tripped = (BreakerReading("paddleocr-vl", "open", 1),)
+    alone = vllm_state({"engine": {"name": "paddleocr-vl", "vllm": {"urls": ["http://a/v1"], "fallback": False}}})
+    assert only(replace(VLLM, breakers=tripped)).title == "paddleocr-vl fails: ppocr reads its pages."
+    assert only(replace(alone, breakers=tripped)).title == "paddleocr-vl fails: inkgate refuses its pages."
+
+
 def test_a_breaker_of_redis_does_not_hide_that_of_the_engine() -> None:
     tripped = (BreakerReading("redis", "open", 1), BreakerReading("paddleocr-vl", "open", 2))
     finding = only(replace(VLLM, breakers=tripped))

@@ -64,13 +64,14 @@ def breaker_open(state: State) -> Diagnosis | None:
         for each in tripped
     )
     worst = tripped[0]
+    others = "ppocr reads" if setting(state, "engine.vllm.fallback") else "inkgate refuses"
     if worst.name == _REDIS:
         advice = Advice("Start Redis, correct its address, or keep results in memory.", "cache.redis_url", "")
         return Diagnosis(evidence, (advice,), Severity.WARNING, title="Redis fails: the service skips its cache.")
     if worst.state != "open":
-        title = f"{worst.name} failed; inkgate tries it again and still refuses most pages."
+        title = f"{worst.name} failed; inkgate tries it again, and {others} most pages meanwhile."
         return Diagnosis(evidence, severity=Severity.WARNING, title=title)
-    return Diagnosis(evidence, title=f"{worst.name} fails: inkgate refuses every page at once.")
+    return Diagnosis(evidence, title=f"{worst.name} fails: {others} its pages.")
 
 
 def _flapping_breaker(breaker: BreakerReading, state: State) -> Diagnosis:
