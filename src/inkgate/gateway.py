@@ -63,17 +63,18 @@ class Admitted:
         self._scope.deadline = math.inf
 
     @contextmanager
-    def receiving(self) -> Iterator[None]:
-        """Context for receiving the body. A slow upload may be evicted in favour of other tenants.
+    def receiving(self) -> Iterator[Callable[[int], None]]:
+        """Context for receiving the body: gives a function that is called with the bytes received so far, and charges
+        them if they are more than announced. A slow upload may be evicted in favour of other tenants.
 
         Raises:
-            Overloaded: "share_exceeded": it was evicted.
+            Overloaded: "share_exceeded": it was evicted. Raised by the function if there is no room for the bytes.
         """
         begun = perf_counter()
         # A body that takes as long as the service allows is the client's fault ("body_timeout"), not the service's.
         limits = nullcontext() if self.caller.deadline_given else self.own_limits()
         with limits, self._permit.receiving():
-            yield
+            yield self._permit.grow
         self._gateway.observer.stage("receive", perf_counter() - begun)
 
     def received(self, byte_count: int) -> None:
@@ -143,7 +144,7 @@ class Gateway:
         wait_s: float = 0.0,
         watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> AsyncIterator[Admitted]:
-        """Admits a request of `body_bytes`, its size if known and else the maximum, before its body is received.
+        """Admits a request of `body_bytes`, its size if known, before its body is received.
 
         `wait_s`: how long it may wait for room. `watched`: context around that wait, which may end it.
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import anyio
 import pytest
@@ -307,3 +307,57 @@ async def test_nothing_is_evicted_for_a_request_that_would_miss_its_deadline() -
             door.limiter.admit(Arrival("b", deadline=door.now + 10))
         assert (door.limiter.documents, door.limiter.tenants) == (2, 1)
         tasks.cancel_scope.cancel()
+
+
+async def test_a_body_of_unknown_length_is_charged_as_it_grows_and_refused_when_the_service_is_full() -> None:
+    door = AdmissionBench(megabytes=1.0)
+    door.come("b", 1, 200_000)
+    with pytest.raises(Overloaded, match=r"service_full: .* 1\.0 of 1 MB"):
+        async with door.limiter.admit(Arrival("a")) as permit:
+            with permit.receiving():
+                for size in range(100_000, 1_100_000, 100_000):
+                    permit.grow(size)
+                    assert door.limiter.body_bytes == 200_000 + size <= 1_000_000
+    assert (door.limiter.documents, door.limiter.body_bytes) == (1, 200_000)
+    assert (door.limiter.refused, door.limiter.ended) == ({"service_full": 1}, {WorkOutcome.REJECTED: 1})
+
+
+async def test_a_body_may_not_grow_beyond_the_share_of_its_tenant_while_others_are_there() -> None:
+    door = AdmissionBench(megabytes=1.0)
+    door.come("b", 1, 100_000)
+    door.come("a", 1, 400_000)
+    with pytest.raises(Overloaded, match="share_exceeded"):
+        async with door.limiter.admit(Arrival("a")) as permit:
+            permit.grow(250_000)
+            permit.grow(350_000)
+    assert door.limiter.body_bytes == 500_000
+
+
+async def test_a_body_alone_may_grow_beyond_all_room() -> None:
+    door = AdmissionBench(megabytes=1.0)
+    async with door.limiter.admit(Arrival("a")) as permit:
+        permit.grow(3_000_000)
+        permit.grow(2_000_000)
+        assert door.limiter.body_bytes == 3_000_000
+        assert door.come("b") == "service_full"
+    assert door.limiter.body_bytes == 0
+
+
+async def test_a_body_that_grows_evicts_slow_uploads_of_tenants_over_their_share() -> None:
+    door = AdmissionBench(megabytes=1.0)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(receive_until_evicted, door.limiter.admit(Arrival("a", body_bytes=400_000)))
+        await anyio.wait_all_tasks_blocked()
+        door.now += 10
+        async with door.limiter.admit(Arrival("b")) as permit:
+            permit.grow(200_000)
+            assert door.limiter.documents == 3
+            permit.grow(300_000)
+            assert (door.limiter.documents, door.limiter.body_bytes) == (2, 700_000)
+        tasks.cancel_scope.cancel()
+
+
+async def receive_until_evicted(permit: Permit) -> None:
+    with suppress(Overloaded):
+        await receive_forever(permit)

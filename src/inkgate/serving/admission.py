@@ -212,6 +212,7 @@ class AdmissionLimiter:
         try:
             slow = self._in_the_way(permit.tenant, 0, more, self._clock())
         except Overloaded as error:
+            permit.report(WorkOutcome.REJECTED)
             self.refused[error.code] += 1
             raise
         permit.holds(body_bytes)

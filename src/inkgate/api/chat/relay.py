@@ -62,13 +62,13 @@ class ChatResponse(Response):
         context = self._context
         noted = scope["state"]
         head = parse_head(Request(scope), context.settings)
-        early = EarlyBody(context.early_bodies, receive, head.body_bytes)
+        early = EarlyBody(context.early_bodies, receive, head.max_bytes)
         request = Request(scope, early.receive)
         wait_s = context.settings.serving.admission.chat_wait_s if head.wait_s is None else head.wait_s
         gateway = context.service.gateway
         async with gateway.admit(head.caller, head.body_bytes, wait_s, early.receive_early) as admitted:
-            with admitted.receiving():
-                body = await uploads.receive_json(request, context.settings.limits)
+            with admitted.receiving() as charge:
+                body = await uploads.receive_json(request, context.settings.limits, charge)
             admitted.received(len(body))
             asked = await self._parsed(body)
             del body  # `asked` has it, and gives it up when it is renamed

@@ -25,12 +25,14 @@ class RequestHead:
     """A request, before its body is received.
 
     Attributes:
-        body_bytes: its Content-Length; the maximum body size if it has none.
+        body_bytes: its Content-Length; 0 if it has none, since its body is charged as it grows.
+        max_bytes: maximum size of its body: its Content-Length, or the limit on all bodies.
         wait_s: how long it waits for admission, in seconds; None if it has no such header.
     """
 
     caller: Caller
     body_bytes: int
+    max_bytes: int
     wait_s: float | None = None
 
 
@@ -63,7 +65,10 @@ def parse_head(request: Request, settings: Settings) -> RequestHead:
         anew,
         deadline_given=timeout_s <= settings.limits.time_s,
     )
-    return RequestHead(caller, _body_bytes(request, settings), _wait_s(request))
+    announced = announced_bytes(request.headers.get("content-length", ""))
+    limit = int(settings.limits.max_body_mb * 1_000_000)
+    max_bytes = limit if announced is None else min(announced, limit)
+    return RequestHead(caller, 0 if announced is None else max_bytes, max_bytes, _wait_s(request))
 
 
 def _timeout_s(request: Request) -> float:
@@ -101,10 +106,3 @@ def _priority(request: Request) -> Priority | None:
     except ValueError:
         classes = ", ".join(Priority)
         raise InputRejected("options_invalid", f"{PRIORITY_HEADER} must be one of {classes}.") from None
-
-
-def _body_bytes(request: Request, settings: Settings) -> int:
-    """The Content-Length; the maximum body size if it is missing or invalid."""
-    most = int(settings.limits.max_body_mb * 1_000_000)
-    announced = announced_bytes(request.headers.get("content-length", ""))
-    return most if announced is None else min(announced, most)

@@ -189,57 +189,64 @@ class UploadedBody:
     """The body itself, where it is the document."""
 
 
-async def receive_document(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
+Charge = Callable[[int], None]
+"""Takes the bytes received so far, and raises Overloaded if there is no room for them; see Admitted.receiving."""
+
+
+async def receive_document(
+    request: Request, limits: LimitSettings, threads: BodyThreads, charge: Charge
+) -> UploadedBody:
     """As `receive`; a body of another type for files, such as application/pdf or image/png, is the document itself. Its
     name is the one in the Content-Disposition header.
     """
     kind = _kind(request, limits)
     if not kind.startswith(("image/", "application/")) or kind in _FORMS or _is_json(kind):
-        return await receive(request, limits, threads)
+        return await receive(request, limits, threads, charge)
     name = _name_in(request.headers.get("content-disposition", ""))
-    return UploadedBody({}, raw=FormPart("file", name, kind, await _gather(request, limits)))
+    return UploadedBody({}, raw=FormPart("file", name, kind, await _gather(request, limits, charge)))
 
 
 _FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
-async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
+async def receive(request: Request, limits: LimitSettings, threads: BodyThreads, charge: Charge) -> UploadedBody:
     """Receives and parses the whole body of `request`, in memory.
 
     Raises:
         InputRejected: it is too large (checked by Content-Length first), stalls, has an unsupported type, or does
             not match its type.
+        Overloaded: it has outgrown the room for it.
         CallerLeft: the client disconnected before the end.
     """
     content_type = request.headers.get("content-type", "")
     kind = _kind(request, limits)
     if kind == "multipart/form-data":
         reader = MultipartReader(content_type)
-        await _take(request, limits, reader.feed)
+        await _take(request, limits, charge, reader.feed)
         return _form(reader.finish())
     if kind == "application/x-www-form-urlencoded":
-        raw = await _gather(request, limits)
+        raw = await _gather(request, limits, charge)
         # The default type of curl -d.
         looks_like_json = raw.lstrip()[:1] == b"{"
         return await _json(raw, threads) if looks_like_json else await _urlencoded(raw, threads)
     if _is_json(kind):
-        return await _json(await _gather(request, limits), threads)
+        return await _json(await _gather(request, limits, charge), threads)
     raise _unsupported(kind, "JSON or a form")
 
 
-async def receive_json(request: Request, limits: LimitSettings) -> bytes:
+async def receive_json(request: Request, limits: LimitSettings, charge: Charge) -> bytes:
     """The whole raw body of `request`, whose type must be JSON. Raises as `receive`."""
     kind = _kind(request, limits)
     if not _is_json(kind):
         raise _unsupported(kind, "JSON")
-    return await _gather(request, limits)
+    return await _gather(request, limits, charge)
 
 
-async def receive_bytes(request: Request, limits: LimitSettings, most: int) -> bytes:
+async def receive_bytes(request: Request, limits: LimitSettings, most: int, charge: Charge) -> bytes:
     """The whole raw body of `request`, of any type, with at most `most` bytes. Raises as `receive`."""
     smaller = limits.model_copy(update={"max_body_mb": min(limits.max_body_mb, most / 1_000_000)})
     _kind(request, smaller)
-    return await _gather(request, smaller)
+    return await _gather(request, smaller, charge)
 
 
 def _kind(request: Request, limits: LimitSettings) -> str:
@@ -259,7 +266,7 @@ def _unsupported(kind: str, needed: str) -> InputRejected:
     return InputRejected("media_type_unsupported", f"The Content-Type is {shown}, not {needed}.")
 
 
-async def _take(request: Request, limits: LimitSettings, take: Callable[[bytes], object]) -> None:
+async def _take(request: Request, limits: LimitSettings, charge: Charge, take: Callable[[bytes], object]) -> None:
     """Passes the body to `take` as it arrives. Raises InputRejected if it grows too large, stalls, or takes longer than
     a whole document may take (it holds an admission slot all that time).
     """
@@ -280,6 +287,7 @@ async def _take(request: Request, limits: LimitSettings, take: Callable[[bytes],
             if size > most:
                 raise _too_large(limits)
             if chunk:
+                charge(size)
                 take(chunk)
     if waiting.cancelled_caught:
         raise InputRejected(
@@ -297,9 +305,9 @@ def _too_large(limits: LimitSettings) -> InputRejected:
     return InputRejected("body_too_large", f"The body is larger than {limits.max_body_mb:g} MB.")
 
 
-async def _gather(request: Request, limits: LimitSettings) -> bytes:
+async def _gather(request: Request, limits: LimitSettings, charge: Charge) -> bytes:
     whole = bytearray()  # a list of small chunks would be many times as large
-    await _take(request, limits, whole.extend)
+    await _take(request, limits, charge, whole.extend)
     return bytes(whole)
 
 

@@ -64,8 +64,8 @@ async def create(request: Request) -> Response:
     call, context = job_call(request), context_of(request)
     head, key = parse_head(request, context.settings), key_of_request(request)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
-        with admitted.receiving():
-            body = await uploads.receive(request, context.settings.limits, context.bodies)
+        with admitted.receiving() as charge:
+            body = await uploads.receive(request, context.settings.limits, context.bodies, charge)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
         asked = parse(MistralBatchRequest, body.fields)
         token = hashlib.sha256(key.encode()).hexdigest()[:TOKEN_DIGITS] if key else secrets.token_hex(10)
