@@ -27,7 +27,7 @@ class Pageblind:
     """A Server whose probe succeeds; its pages have `status`."""
 
     def __init__(self, name: str, status: int = 500, trouble: InkgateError | None = None) -> None:
-        """`trouble`: of the probe."""
+        """`trouble`: of the probe. Pages called good are read in 3 seconds, whatever the `status`."""
         self.base_url = name
         self.status = status
         self.trouble = trouble
@@ -37,7 +37,9 @@ class Pageblind:
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         self.calls += 1
-        yield ModelAnswer(self.status, {}, _one_chunk())
+        good = call.content.startswith(b"good")
+        await anyio.sleep(3 if good else 0)
+        yield ModelAnswer(200 if good else self.status, {}, _one_chunk())
 
     async def probe(self) -> None:
         self.probes += 1
@@ -161,6 +163,34 @@ async def test_it_comes_back_on_trial_after_pauses_that_double_until_it_reads_a_
         assert await page(found, b"a good one") == 200
         server.status = 500
         assert [await page(found, b"bad %d" % number) for number in range(4)] == ["engine_failed"] * 4
+        assert state(replica) is ReplicaState.UP
+
+
+async def test_bad_pages_that_fail_while_good_ones_are_read_take_no_server_out() -> None:
+    told: list[int | str] = []
+
+    async def read(content: bytes) -> None:
+        told.append(await page(found, content))
+
+    async with balanced([Pageblind("a"), Pageblind("b")]) as found, anyio.create_task_group() as tasks:
+        for number in range(20):
+            tasks.start_soon(read, b"good %d" % number)
+        await anyio.sleep(1)
+        for number in range(10):
+            assert await page(found, b"bad %d" % number) == "engine_failed"
+        assert [replica.state for replica in found.set.replicas] == [ReplicaState.UP] * 2
+        await anyio.sleep(3)
+        assert told == [200] * 20
+        assert [list(replica.unread) for replica in found.set.replicas] == [[], []]
+
+
+async def test_it_comes_back_after_any_number_of_trials() -> None:
+    async with balanced([Pageblind("a")]) as found:
+        (replica,) = found.set.replicas
+        replica.trials = 5000
+        await page(found, b"a page")
+        assert state(replica) is ReplicaState.OUT
+        await anyio.sleep(16)
         assert state(replica) is ReplicaState.UP
 
 

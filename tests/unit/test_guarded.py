@@ -121,6 +121,46 @@ async def test_a_probe_that_fails_on_its_page_does_not_close_it(bench: Bench) ->
     assert bench.breaker.state is BreakerState.OPEN  # twice as long
 
 
+async def test_bad_pages_that_fail_while_good_ones_are_read_stop_no_other(bench: Bench) -> None:
+    bench.gate = gate = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.read, 99)
+        await anyio.wait_all_tasks_blocked()
+        bench.gate = None
+        await bench.fails(PAGE_FAILED, pages=range(10))
+        assert bench.breaker.state is BreakerState.CLOSED
+        gate.set()
+    await bench.fails(PAGE_FAILED, pages=range(4))
+    assert bench.breaker.state is BreakerState.CLOSED
+
+
+async def test_pages_that_fail_are_enough_once_the_older_ones_have_failed_too(bench: Bench) -> None:
+    bench.gate = gate = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.fails, PAGE_FAILED, 1, [99])
+        await anyio.wait_all_tasks_blocked()
+        bench.gate = None
+        await bench.fails(PAGE_FAILED, pages=range(10))
+        bench.error = PAGE_FAILED
+        gate.set()
+    assert bench.breaker.why == "the last 11 pages could not be read"
+
+
+async def test_a_part_of_a_page_that_fails_closes_nothing_and_speaks_for_no_engine(bench: Bench) -> None:
+    async def part_fails() -> None:
+        with pytest.raises(EngineFailed):
+            async with bench.breaker.guard():
+                raise PAGE_FAILED
+
+    for number in range(4):
+        await bench.fails(PAGE_FAILED, pages=[number])
+        await part_fails()
+    await bench.fails(PAGE_FAILED, pages=[4])
+    bench.clock.goes_on(5.0)
+    await part_fails()
+    assert (bench.breaker.state, bench.breaker.why) == (BreakerState.OPEN, "a probe failed")
+
+
 async def test_a_request_that_asks_the_engine_nothing_does_not_close_it(bench: Bench) -> None:
     await bench.fails(PAGE_FAILED, pages=range(5))
     bench.clock.goes_on(5.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -39,7 +40,9 @@ class BreakerSettings:
         open_s, open_most_s: how long it stays open at first and at most; doubled each time it reopens.
         probes: concurrent calls while half-open.
         good: this many successful probes in a row close it.
-        unread: this many different pages in a row that the engine failed on open it, whatever their errors say.
+        unread: this many different pages in a row that the engine failed on open it, whatever their errors say. Pages
+            that are read since before the first of them are waited for: bad pages often fail faster than good ones
+            are read.
     """
 
     window_s: float = 30.0
@@ -87,6 +90,8 @@ class Breaker:
         self._probing = 0
         self._good = 0
         self._unread: set[bytes] = set()
+        self._unread_since = -math.inf
+        self._running: dict[_Call, None] = {}
         self._tripped = False
 
     @property
@@ -124,26 +129,28 @@ class Breaker:
         state = self.state
         if state is BreakerState.OPEN or (state is BreakerState.HALF_OPEN and self._probing >= self._settings.probes):
             raise self._refusal()
-        era, begun = self._era, self._clock()
+        era, call = self._era, _Call(self._clock(), content)
+        self._running[call] = None
         probe = state is BreakerState.HALF_OPEN
         self._probing += probe
         failed: bool | None = None
         judged_by_time = True
-        unread = b""
+        unread: bytes | None = None
         try:
             yield
             failed = False
         except Exception as error:
             failed = self._is_failure(error)
             judged_by_time = failed is not None
-            unread = content if judged_by_time else b""
+            unread = content if judged_by_time else None
             raise
         except anyio.get_cancelled_exc_class():
             failed = True if timed_out() else None
             raise
         finally:
             self._probing -= probe and era == self._era
-            slow = judged_by_time and self._is_slow(self._clock() - begun)
+            self._running.pop(call, None)
+            slow = judged_by_time and self._is_slow(self._clock() - call.begun)
             if era == self._era and (failed is not None or slow):
                 self._ended(failed=bool(failed), slow=slow, unread=unread)
 
@@ -162,28 +169,34 @@ class Breaker:
     def _open_s(self) -> float:
         return min(self._settings.open_most_s, self._settings.open_s * 2.0 ** min(self._in_vain, 60))
 
-    def _ended(self, *, failed: bool, slow: bool, unread: bytes) -> None:
-        """`unread`: the page that the engine failed on."""
+    def _ended(self, *, failed: bool, slow: bool, unread: bytes | None) -> None:
+        """`unread`: the page that the engine failed on, empty if it has no key; None if it failed on none."""
         if self._half_open_at is not None:
-            if failed or slow or unread:
-                self._open("a probe failed" if failed or unread else "a probe was slow")
+            if failed or slow or unread is not None:
+                self._open("a probe was slow" if slow and not failed and unread is None else "a probe failed")
             else:
                 self._good += 1
                 if self._good >= self._settings.good:
                     self._close()
             return
-        calls, failures, slow_ones = self._counts.add(self._clock(), failed=failed, slow=slow)
+        now = self._clock()
+        calls, failures, slow_ones = self._counts.add(now, failed=failed, slow=slow)
         if unread:
+            self._unread_since = self._unread_since if self._unread else now
             self._unread.add(unread)
-        elif not failed:
+        elif unread is None and not failed:
             self._unread.clear()
-        if len(self._unread) >= self._settings.unread:
+        if len(self._unread) >= self._settings.unread and not self._older_runs():
             self._open(f"the last {len(self._unread)} pages could not be read")
         elif calls >= self._settings.least:
             if failures >= self._settings.failed_rate * calls and failures:
                 self._open(f"{failures} of {calls} calls failed")
             elif slow_ones >= self._settings.slow_rate * calls and slow_ones:
                 self._open(f"{slow_ones} of {calls} calls took more than {self._settings.target_s:g} s")
+
+    def _older_runs(self) -> bool:
+        """Whether a page is being read since before the first of those in a row that the engine failed on."""
+        return any(call.begun <= self._unread_since and call.content not in self._unread for call in self._running)
 
     def _open(self, why: str) -> None:
         now = self._clock()
@@ -205,6 +218,7 @@ class Breaker:
         self._era += 1
         self._probing = self._good = 0
         self._unread.clear()
+        self._running.clear()
         self._tripped = False
         self._counts = _Window(self._settings.window_s)
 
@@ -212,6 +226,14 @@ class Breaker:
         left_s = (self._half_open_at or 0.0) - self._clock()
         retry_after_s = left_s if left_s > 0 else self._settings.open_s
         return Overloaded("engine_breaker_open", f"Calls to {self.name} are stopped: {self.why}.", retry_after_s)
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class _Call:
+    """A call that was let through. `begun`: clock time. `content`: of its page."""
+
+    begun: float
+    content: bytes
 
 
 class _Window:

@@ -33,7 +33,7 @@ class Replica(Generic[ServerT]):
         taken_out: number of times it was taken out.
         joined: it was added while the service runs, and comes up only once a probe succeeds.
         failed_here: contents of calls that failed here and succeeded on another server, since its last success.
-        unread: contents of pages that it failed on in a row.
+        unread: contents of pages that it failed on in a row, with the clock time of each.
         trials: number of times it was taken out for what it failed on, since it last read a page.
         changed: set when its state changes or its last call ends, and then replaced.
     """
@@ -51,7 +51,7 @@ class Replica(Generic[ServerT]):
         self.why = "has not answered yet" if joined else ""
         self.taken_out = 0
         self.failed_here: set[bytes] = set()
-        self.unread: set[bytes] = set()
+        self.unread: dict[bytes, float] = {}
         self.trials = 0
         self.changed = anyio.Event()
 
@@ -79,6 +79,7 @@ class Lease(Generic[ServerT]):
 
     Attributes:
         content: content key of the call's page; empty if it has none.
+        began: clock time.
         responded: part of a response arrived.
         lost: the replica is stalled, and the call should stop waiting.
     """
@@ -88,6 +89,7 @@ class Lease(Generic[ServerT]):
     ) -> None:
         self.replica = replica
         self.content = content
+        self.began = clock()
         self.responded = False
         self.lost = False
         self.waiting: anyio.CancelScope | None = None
@@ -107,6 +109,16 @@ class Lease(Generic[ServerT]):
         if self._tokens:
             self._tokens -= 1
             self.replica.outstanding -= 1
+
+    def unread_in_a_row(self) -> int:
+        """Notes that the replica did not read the page. Returns how many pages it did not read in a row; 0 while it reads
+        one that it began before the first of them failed: bad pages often fail faster than good ones are read.
+        """
+        unread = self.replica.unread
+        unread.setdefault(self.content, self._clock())
+        since = next(iter(unread.values()))
+        older = (lease for lease in self.replica.leases if lease.content and lease.began <= since)
+        return 0 if any(lease.content not in unread for lease in older) else len(unread)
 
     def lose(self) -> None:
         """Marks the call as lost and cancels its wait."""

@@ -240,7 +240,7 @@ class BalancedUpstream:
                     tried = replica
                     continue
                 if answer.failed:
-                    put_out = self._failed_on(replica, call)
+                    put_out = self._failed_on(lease)
                     works = await self._still_works(replica, f"status {answer.status}")
                     if left and not (put_out and self.set.none_is_up):
                         tried = replica
@@ -249,7 +249,7 @@ class BalancedUpstream:
                         raise EngineFailed("engine_failed", "The model server failed only on this request.")
                 elif answer.status == 200:
                     self._answered(replica, tried, call)
-                elif self._is_unread(replica, call):
+                elif self._is_unread(lease):
                     self._suspect(replica, f"status {answer.status}")
                 chunks = await stack.enter_async_context(aclosing(self._chunks(lease, answer.chunks, first)))
                 yield ModelAnswer(answer.status, answer.headers, chunks)
@@ -342,21 +342,20 @@ class BalancedUpstream:
         if suspected is not None:
             suspected.set()
 
-    def _failed_on(self, replica: Replica[Server], call: ModelCall) -> bool:
-        """Notes that `replica` failed on a request. Returns whether that took it out: "only this page is bad" can't be
+    def _failed_on(self, lease: Lease[Server]) -> bool:
+        """Notes that a server failed on a request. Returns whether that took it out: "only this page is bad" can't be
         true of several in a row.
         """
-        if not self._is_unread(replica, call):
+        if not self._is_unread(lease):
             return False
-        self._failed(replica, "fails on every page", answers=True)
+        self._failed(lease.replica, "fails on every page", answers=True)
         return True
 
-    def _is_unread(self, replica: Replica[Server], call: ModelCall) -> bool:
-        """Notes that `replica` did not read the page. Returns whether that makes several in a row."""
-        if not call.content or replica.state is not ReplicaState.UP:
+    def _is_unread(self, lease: Lease[Server]) -> bool:
+        """Notes that a server did not read the page. Returns whether that makes several in a row."""
+        if not lease.content or lease.replica.state is not ReplicaState.UP:
             return False
-        replica.unread.add(call.content)
-        return len(replica.unread) >= (1 if replica.trials else _PAGES)
+        return lease.unread_in_a_row() >= (1 if lease.replica.trials else _PAGES)
 
     def _answered(self, replica: Replica[Server], tried: Replica[Server] | None, call: ModelCall) -> None:
         """Notes that `replica` answered what `tried` may have failed on."""
@@ -381,7 +380,7 @@ class BalancedUpstream:
             calls = self._calls_at_death.pop(replica, 0)
             pause = self._settings.first_pause_s
             if replica.trials:
-                await anyio.sleep(min(pause * 2.0**replica.trials, self._settings.longest_pause_s))
+                await anyio.sleep(min(pause * 2.0 ** min(replica.trials, 60), self._settings.longest_pause_s))
             while problem := await self._probe_error(replica):
                 if calls and _is_gone(problem):
                     self._on_died(calls)
