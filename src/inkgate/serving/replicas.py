@@ -111,8 +111,8 @@ class Lease(Generic[ServerT]):
             self.replica.outstanding -= 1
 
     def unread_in_a_row(self) -> int:
-        """Notes that the replica did not read the page. Returns how many pages it did not read in a row; 0 while it reads
-        one that it began before the first of them failed: bad pages often fail faster than good ones are read.
+        """Notes that the replica did not read the page. Returns how many in a row it did not read; 0 while it reads one
+        that it began before the first of them failed: bad pages often fail faster than good ones are read.
         """
         unread = self.replica.unread
         unread.setdefault(self.content, self._clock())
