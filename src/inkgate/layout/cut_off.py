@@ -8,6 +8,7 @@ shadows, dirt and pictures are none of these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,25 +58,32 @@ class _Strip:
 def cut_off(rgb: RgbArray, lines: Sequence[Box]) -> list[Box]:
     """Boxes of the parts of lines that the edge cuts, in pixels of `rgb`. `lines`: boxes of those that were read."""
     factor = max(1.0, max(rgb.shape[:2]) / LONGEST_SIDE)
-    grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
-    if factor > 1:
-        size = (max(1, round(rgb.shape[1] / factor)), max(1, round(rgb.shape[0] / factor)))
-        grey = cv2.resize(grey, size, interpolation=cv2.INTER_AREA)
+    shrunk = tuple(max(1, round(side / factor)) for side in rgb.shape[:2])
     boxes = [(left / factor, top / factor, right / factor, bottom / factor) for left, top, right, bottom in lines]
+    height = _line_height(boxes)
     found: list[Box] = []
     for turns in range(4):  # the upper, right, lower and left edge is up
-        turned = np.ascontiguousarray(np.rot90(grey, turns)).astype(np.uint8, copy=False)
         sideways = turns % 2 == 1
-        height = _line_height(boxes)
-        if height < LEAST_HEIGHT or turned.shape[0] < 3 * height:
+        shape = shrunk[::-1] if sideways else shrunk
+        if height < LEAST_HEIGHT or shape[0] < 3 * height:
             continue
-        strip = _strip(turned, height)
+        strip = _strip(_upper_part(np.rot90(rgb, turns), shape, round(2 * height)), height)
         if strip is None:
             continue
-        spans = [_turned(box, turns, grey.shape) for box in boxes] if sideways else []
+        spans = [_turned(box, turns, shrunk) for box in boxes] if sideways else []
         cut = _cut_lines(strip, spans) if sideways else _cut_rows(strip)
-        found += [_turned(box, -turns, turned.shape) for box in cut]
+        found += [_turned(box, -turns, shape) for box in cut]
     return [(left * factor, top * factor, right * factor, bottom * factor) for left, top, right, bottom in found]
+
+
+def _upper_part(rgb: RgbArray, shape: tuple[int, ...], deep: int) -> _Mask:
+    """The upper `deep` rows, in grey, of an image after it was shrunk to `shape`."""
+    down, across = (new / old for new, old in zip(shape, rgb.shape[:2], strict=True))
+    part = np.ascontiguousarray(rgb[: math.ceil((deep + 1) / down)])
+    grey = cv2.cvtColor(part, cv2.COLOR_RGB2GRAY)
+    if down < 1:
+        grey = cv2.resize(grey, None, fx=across, fy=down, interpolation=cv2.INTER_AREA)
+    return np.asarray(grey[:deep], np.uint8)
 
 
 def _line_height(boxes: Sequence[Box]) -> float:
@@ -84,10 +92,8 @@ def _line_height(boxes: Sequence[Box]) -> float:
     return float(np.median(heights)) if heights else 0.0
 
 
-def _strip(grey: _Mask, height: float) -> _Strip | None:
+def _strip(part: _Mask, height: float) -> _Strip | None:
     """The strip along the upper edge, two lines deep; None if it does not show plain paper."""
-    deep = round(2 * height)
-    part = grey[:deep]
     levels = np.bincount(part.ravel(), minlength=256)
     paper = int(np.convolve(levels, np.ones(9), "same").argmax())
     plain = levels[max(0, paper - PLAIN) : paper + PLAIN + 1].sum() / part.size

@@ -157,11 +157,12 @@ def _blobs(ink: Mask, taken: Mask) -> tuple[Floats, Labels]:
     """Left, top, right, bottom, area and label (N, 6) of the blobs outside the mask that may be letters, left to right;
     and the label of each pixel.
     """
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    # OpenCV's default algorithm takes more than twice the time.
+    count, labels, stats, _ = cv2.connectedComponentsWithStatsWithAlgorithm(ink, 8, cv2.CV_32S, cv2.CCL_GRANA)
     if count < 2:
         return np.zeros((0, 6), np.float32), np.asarray(labels, np.int32)
     left, top, wide, high, area = stats.T
-    inside = np.bincount(labels[taken > 0], minlength=count)
+    inside = area - np.bincount(labels[ink > taken], minlength=count)  # few pixels are outside
     longer, shorter = np.maximum(wide, high), np.minimum(wide, high)
     kept = (longer >= _MIN_SIDE) & (area >= _MIN_AREA) & (longer <= _MAX_SIDE * max(ink.shape)) & (inside < _OWN * area)
     kept &= (wide <= _FLATTEST * high) & ((high <= _UPRIGHT * wide) | (high <= _UPRIGHT_SIDE))

@@ -210,8 +210,12 @@ def doubtful_lines(
     rgb: RgbArray, scale: float, quads: FloatArray, lines: Sequence[Line], unread: Sequence[ReviewNote]
 ) -> list[Doubtful]:
     """The lines that were doubtful or dropped, and those in ink that was not read; at most MAX_DOUBTFUL."""
-    doubtful = [_upright(np.array(line.quad, np.float32) / scale) for line in lines if _is_doubtful(line)]
-    known = np.array([line.quad for line in lines], np.float32).reshape(-1, 4, 2) / scale
+    page = np.array([line.quad for line in lines], np.float32).reshape(-1, 4, 2)
+    known = page / scale
+    sides = zip(*(side.tolist() for side in side_lengths(page)), strict=True)
+    doubtful = [
+        _upright(quad) for quad, line, size in zip(known, lines, sides, strict=True) if _is_doubtful(line, *size)
+    ]
     centres = known.mean(axis=1)
     for quad in in_reading_order(quads) if len(quads) else quads:
         reach = float(np.linalg.norm(quad[3] - quad[0])) / 2
@@ -255,8 +259,7 @@ def _upright(quad: FloatArray) -> FloatArray:
     return np.roll(quad, 2, axis=0) if quad[0, 0] > quad[1, 0] else quad
 
 
-def _is_doubtful(line: Line) -> bool:
-    (width,), (height,) = side_lengths(np.array([line.quad], np.float32))
+def _is_doubtful(line: Line, width: float, height: float) -> bool:
     characters = sum(not character.isspace() for character in line.text)
     gaps = width >= WIDE * height and characters < DENSE * width / max(height, 1e-6)
     return line.confidence < SURE or gaps or surprise(line.text) >= ODD
