@@ -46,6 +46,7 @@ class TextLayer:
         pictures: parts of the page with other ink, which may be writing.
         hidden: lines that the page does not show.
         notes: what a person should look at.
+        attachments: names of files that are pinned to the page.
     """
 
     lines: tuple[Line, ...]
@@ -56,6 +57,7 @@ class TextLayer:
     pictures: tuple[Box, ...] = ()
     hidden: tuple[Line, ...] = ()
     notes: tuple[ReviewNote, ...] = ()
+    attachments: tuple[str, ...] = ()
 
 
 class Page(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import anyio
 import structlog
@@ -24,7 +24,7 @@ from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, from_page_error
 from inkgate.layout.whole_document import finished
-from inkgate.page import Pixels
+from inkgate.page import Page, Pixels
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
@@ -50,6 +50,15 @@ INVOICE_XML: Final = "invoice_xml"
 NOWHERE: Final[Quad] = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
 MOST_IMAGE_BYTES: Final = 64 * 1024 * 1024
 """Images of a document's figures, as base64. Pages that are begun after that have none."""
+
+
+@runtime_checkable
+class PageOpener(Protocol):
+    """What an Engine has that opens pages itself, so that it need not open those whose content it knows."""
+
+    def page_of(self, document: OpenDocument, index: int, caller: Caller) -> Page:
+        """The page with this index from 0, for Engine.read alone: it may not be open yet."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +111,15 @@ class Reading:
         self.to_review: list[int] = []
         self._lost = 0
         self._first_error: PageError | None = None
+        self._attachments: dict[int, tuple[str, ...]] = {}
         self._reads = reads
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages for people, of the pages until now."""
         full = self._reads.images.note
-        notes = (*self._notes, *self._reads.opened.notes)
+        attachments = [name for index in sorted(self._attachments) for name in self._attachments[index]]
+        notes = (*self._notes, *self._reads.opened.notes(attachments))
         return (*notes, full) if full else notes
 
     @property
@@ -146,6 +157,8 @@ class Reading:
 
     def _count(self, page: PageResult) -> None:
         self.answered += 1
+        if page.attachments:
+            self._attachments[page.index] = page.attachments
         if page.review:
             self.to_review.append(page.index)
         if page.error is not None:
@@ -240,12 +253,18 @@ class PageReads:
         self.callbacks.observer.page(slot.result, self.task, perf_counter() - begun)
         self.callbacks.after_page()
 
+    async def _page(self, index: int) -> Page:
+        if isinstance(self.engine, PageOpener):
+            return self.engine.page_of(self.opened, index, self.caller)
+        begun = perf_counter()
+        page = await self.opened.page(index, self.caller)
+        self.callbacks.observer.stage("open", perf_counter() - begun)
+        return page
+
     async def _result(self, index: int) -> PageResult:
         try:
             with self.caller.in_time("The document's time limit passed before this page was read."):
-                begun = perf_counter()
-                page = await self.opened.page(index, self.caller)
-                self.callbacks.observer.stage("open", perf_counter() - begun)
+                page = await self._page(index)
                 result = _checked(await self.engine.read(page, self.images.task(self.task, index), self.caller))
                 self.images.spend(result)
                 return _with_invoice(result, self.opened.invoice) if index == 0 else result

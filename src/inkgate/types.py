@@ -379,6 +379,7 @@ class PageResult:
         corrections: words that became terms of the domain (the setting `terms.files`).
         review: why a person should look at the page; empty if nobody needs to.
         review_notes: details of some of these reasons.
+        attachments: names of files that are pinned to the page of a PDF, which were not read.
         engine: the engine that read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
         degraded: quality reductions under load; empty if there were none.
@@ -412,6 +413,7 @@ class PageResult:
     confidence: float | None = None
     corrections: tuple[TermCorrection, ...] = ()
     review_notes: tuple[ReviewNote, ...] = ()
+    attachments: tuple[str, ...] = ()
 
     @property
     def lost(self) -> bool:

@@ -8,8 +8,9 @@ import anyio
 import pytest
 from PIL import Image
 
-from inkgate.caller import NO_CALLER
-from inkgate.documents.open import Opener
+from inkgate.caller import NO_CALLER, Caller
+from inkgate.documents.open import OpenDocument, Opener
+from inkgate.page import Page
 from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
@@ -21,11 +22,30 @@ from support.scripted_engine import ScriptedEngine
 pytestmark = pytest.mark.anyio
 
 
+class CountingDocument:
+    """An OpenDocument that notes which pages are opened."""
+
+    def __init__(self, inner: OpenDocument, opened: list[int]) -> None:
+        self._inner = inner
+        self._opened = opened
+        self.mime_type, self.page_count, self.invoice = inner.mime_type, inner.page_count, inner.invoice
+        self.notes, self.hold, self.content_key = inner.notes, inner.hold, inner.content_key
+
+    async def page(self, index: int, caller: Caller = NO_CALLER) -> Page:
+        self._opened.append(index)
+        return await self._inner.page(index, caller)
+
+
 class Readers:
-    """Reads documents, all pages of each, with one engine behind a cache."""
+    """Reads documents, all pages of each, with one engine behind a cache.
+
+    Attributes:
+        opened: indexes of the pages that were opened.
+    """
 
     def __init__(self, opener: Opener, engine: ScriptedEngine) -> None:
         self.engine = engine
+        self.opened: list[int] = []
         self.cached = page_reader(engine, cache=page_cache(MemoryStore(1_000_000), 60.0))
         self._opener = opener
 
@@ -39,7 +59,8 @@ class Readers:
 
     async def _read(self, document: Document, found: list[PageResult]) -> None:
         async with self._opener.open(document) as opened:
-            pages = [await opened.page(index) for index in range(opened.page_count)]
+            counting = CountingDocument(opened, self.opened)
+            pages = [self.cached.page_of(counting, index, NO_CALLER) for index in range(opened.page_count)]
             found.extend([await self.cached.read(page, Task(), NO_CALLER) for page in pages])
 
 
@@ -69,6 +90,16 @@ async def test_each_page_of_a_document_is_read_once_and_keeps_its_number(readers
     results = await readers.read(*(Document(data, str(number)) for number in range(5)))
     assert sorted(readers.engine.begun) == [0, 1, 2]
     assert [[page.index for page in pages] for pages in results] == [[0, 1, 2]] * 5
+
+
+@pytest.mark.parametrize("kind", ["PDF", "TIFF"])
+async def test_a_page_that_is_in_the_cache_is_not_opened(readers: Readers, kind: str) -> None:
+    data = several(kind, corners(), corners(48, 32))
+    first = await readers.read(Document(data, "a"))
+    again = await readers.read(Document(data, "b"))
+    assert readers.opened == [0, 1]
+    assert [(page.text, page.width) for page in again[0]] == [(page.text, page.width) for page in first[0]]
+    assert [list(page.timings_ms) for page in again[0]] == [["cache"], ["cache"]]
 
 
 async def test_documents_that_differ_in_a_byte_are_read_apart(readers: Readers) -> None:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator, Iterator
 
+import anyio
 import pikepdf
 import pytest
 
+from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.library import AsyncOcr
+from inkgate.reader import Reader, ReadOptions
+from inkgate.service.page_cache import page_cache
+from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, ReviewReason
 from support.invoice_xml import CII
+from support.page_readers import cache_of, page_reader, text_layers
 from support.pdf_writer import PdfWriter, paragraph, text_at, text_pdf
+from support.scripted_engine import ScriptedEngine
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +57,8 @@ async def told(opener: Opener, data: bytes, password: str = "") -> tuple[tuple[s
     """The document's notes, and the reasons for which its pages are to be reviewed."""
     async with opener.open(Document(data), password=password) as opened:
         layers = [(await opened.page(index)).text_layer for index in range(opened.page_count)]
-        return opened.notes, [[note.reason for note in layer.notes] if layer else [] for layer in layers]
+        attachments = [name for layer in layers if layer for name in layer.attachments]
+        return opened.notes(attachments), [[note.reason for note in layer.notes] if layer else [] for layer in layers]
 
 
 def xfa(lines: tuple[str, ...], *, needs_rendering: bool, form: tuple[str, ...] = FORM, packets: bool = False,
@@ -194,4 +202,21 @@ async def test_a_result_has_the_notes_and_the_page_is_for_review() -> None:
         assert read.pages[0].review == (ReviewReason.PLACEHOLDER,)
         pinned = await ocr.read(Document(with_files(pinned=1), "b.pdf"))
         assert pinned.notes == ('The PDF has 1 file attached, which was not read: "pinned 0.txt".',)
-        assert pinned.needs_review == ()
+        assert (pinned.needs_review, pinned.pages[0].attachments) == ((), ("pinned 0.txt",))
+
+
+async def test_files_on_pages_that_the_cache_answers_are_named_too(opener: Opener) -> None:
+    engine = page_reader(ScriptedEngine(), text_layers=text_layers(), cache=page_cache(MemoryStore(100_000), 60.0))
+    reader = Reader(opener, engine, LimitSettings())
+    results = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(cache_of(engine).run)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(2):
+            async with reader.read(Document(with_files(pinned=1)), ReadOptions(), NO_CALLER) as reading:
+                results.append(await reading.all())
+        tasks.cancel_scope.cancel()
+    assert [result.notes for result in results] == [
+        ('The PDF has 1 file attached, which was not read: "pinned 0.txt".',)
+    ] * 2
+    assert list(results[1].pages[0].timings_ms) == ["cache"]

@@ -7,9 +7,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
+from inkgate.layout.analysis import PageAnalysis
+from inkgate.layout.base import Region
+from inkgate.page import RgbArray
 from inkgate.service.complete import Completion
 from inkgate.service.page import EngineQueue, PageReader
 from inkgate.service.readiness import EngineProgress
+from inkgate.service.text_layer import TextLayers
 from inkgate.serving.cache import Cache
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.ledger import Ledger
@@ -28,6 +32,18 @@ class AtOnce(Threads):
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return function(*args, **kwargs)
+
+
+class NoRegions:
+    """A layout model that finds nothing."""
+
+    def find(self, pixels: RgbArray) -> list[Region]:
+        return []
+
+
+def text_layers() -> TextLayers:
+    """Text layers without a layout model."""
+    return TextLayers(PageAnalysis(NoRegions()), AtOnce("test", 1))
 
 
 def engine_queue(

@@ -12,11 +12,11 @@ from anyio.lowlevel import checkpoint
 from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
-from inkgate.page import Page, TextLayer
+from inkgate.page import Page
 from inkgate.service.page import PageReader
 from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
-from inkgate.types import Block, BlockType, PageError, PageResult, Size, Task, TaskKind
+from inkgate.types import Block, BlockType, PageError, PageResult, Task, TaskKind
 from support.page_readers import cache_of, page_reader
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
@@ -96,9 +96,6 @@ async def test_a_hit_has_the_askers_index_and_only_the_time_it_took_itself(
     ("page", "task"),
     [
         (KeyedPage(b"b"), Task()),
-        (KeyedPage(b"a", size=Size(200, 100)), Task()),
-        (KeyedPage(b"a", dpi=300.0), Task()),
-        (KeyedPage(b"a", text_layer=TextLayer(())), Task()),
         (KeyedPage(b"a"), Task(TaskKind.PARSE)),
         (KeyedPage(b"a"), Task(min_line_confidence=0.7)),
         (KeyedPage(b"a"), Task(TaskKind.EXTRACT, fields=("total",))),

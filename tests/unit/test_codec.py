@@ -91,6 +91,7 @@ WHOLE = PageResult(
     corrections=(TermCorrection(0, "Aspirin", "Asp1rin"),),
     review=(ReviewReason.UNCERTAIN_TEXT,),
     review_notes=(ReviewNote(ReviewReason.CUT_OFF, "the last line", (1.0, 2.0, 3.0, 4.0)),),
+    attachments=("notes.txt",),
     confidence=1 / 3,
 )
 

@@ -8,28 +8,18 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.concurrency import Threads
-from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.base import Region
 from inkgate.page import LineStyle, Page, RgbArray, TextLayer
 from inkgate.service.layer_merge import agree
 from inkgate.service.remembered_page import RememberedPage
-from inkgate.service.text_layer import TextLayers
 from inkgate.types import Box, LeftOutReason, Line, PageResult, Quad, ReviewNote, ReviewReason, Task, TaskKind
 from support.fake_engine import line
+from support.page_readers import text_layers
 from support.ppocr import ArrayPage, drawn
 
 pytestmark = pytest.mark.anyio
 
 PAPER = np.full((1000, 800, 3), 255, np.uint8)
 ABOVE, BELOW = line("Invoice 4711", 100, 1.0), line("Thank you", 900, 1.0)
-
-
-class NoRegions:
-    """A layout model that finds nothing."""
-
-    def find(self, pixels: RgbArray) -> list[Region]:
-        return []
 
 
 @dataclass
@@ -75,9 +65,8 @@ async def read(
     if paper is None:
         rgb[:, :, 0] = np.arange(800) // 4
         rgb[:, :, 1] = (np.arange(1000) // 4)[:, np.newaxis]
-    layers = TextLayers(PageAnalysis(NoRegions()), Threads("test", 1))
-    page = RememberedPage(ArrayPage(rgb, text_layer=layer))
-    return await layers.read(page, task or Task(), NO_CALLER, engine.read)
+    page = RememberedPage.around(ArrayPage(rgb, text_layer=layer))
+    return await text_layers().read(page, task or Task(), NO_CALLER, engine.read)
 
 
 def texts(result: PageResult) -> list[str]:

@@ -40,7 +40,7 @@ class Fixed:
 
 
 async def read(result: PageResult, rgb: RgbArray, kind: TaskKind = TaskKind.PARSE) -> PageResult:
-    return await with_unread_ink(RememberedPage(ArrayPage(rgb)), result, Task(kind), Threads("test", 1))
+    return await with_unread_ink(RememberedPage.around(ArrayPage(rgb)), result, Task(kind), Threads("test", 1))
 
 
 async def test_writing_without_text_is_noted_with_its_place() -> None:

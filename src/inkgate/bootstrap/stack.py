@@ -143,7 +143,10 @@ def build_parts(
         breaker=breaker,
         embedded=embedded,
         asks_for_fields=settings.engine.name != "ppocr",
-        witness=None if witness is None else PageReader(witness, completion, layers, None, cache, revision),
+        witness=None
+        if witness is None
+        else PageReader(witness, completion, layers, None, cache, revision, observer=observer),
+        observer=observer,
     )
     name = chosen.engine.name
     limiter = _admission(settings, chosen, scheduler, degradation)

@@ -6,7 +6,7 @@ multi-picture JPEG, the primary one of a HEIC or AVIF file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -105,7 +105,6 @@ class ImageDocument:
     """An open image file. Implements OpenDocument."""
 
     invoice: Mapping[str, str] = MappingProxyType({})
-    notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -142,8 +141,19 @@ class ImageDocument:
         frame = self._frames[index]
         header = await self._threads.usual.run(read_header, frame)
         self._check(header.size)
-        content_key = self._content if len(self._frames) == 1 else page_key(self._content, index)
-        return ImagePage(index, frame, header, self._threads, content_key)
+        return ImagePage(index, frame, header, self._threads, self.content_key(index))
+
+    def notes(self, attachments: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - the port's; images have none
+        """See OpenDocument."""
+        return ()
+
+    def hold(self) -> AbstractContextManager[None]:
+        """See OpenDocument. The document itself holds the file's bytes."""
+        return nullcontext()
+
+    def content_key(self, index: int) -> bytes:
+        """See OpenDocument."""
+        return self._content if len(self._frames) == 1 else page_key(self._content, index)
 
     def _check(self, size: Size) -> None:
         is_large = f"The image is {size.width}×{size.height} pixels"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -37,9 +37,18 @@ class OpenDocument(Protocol):
         """Values of an invoice as XML that a PDF contains, by name; empty without one."""
         ...
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What people are told about the document: what of it was not read. Complete once all pages were opened."""
+    def notes(self, attachments: Sequence[str]) -> tuple[str, ...]:
+        """Messages for people about what of the document was not read. `attachments`: names of files pinned to its
+        pages.
+        """
+        ...
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Keeps the document open inside the block, even if the context of `Opener.open` is left meanwhile."""
+        ...
+
+    def content_key(self, index: int) -> bytes:
+        """The `content_key` of a page, known before the page is opened."""
         ...
 
     async def page(self, index: int, caller: Caller = NO_CALLER) -> Page:
@@ -63,10 +72,7 @@ class _OpenPdf:
         self._document = document
         self.page_count = document.page_count
         self.invoice = document.invoice
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._document.notes
+        self.notes, self.hold, self.content_key = document.notes, document.hold, document.content_key
 
     async def page(self, index: int, caller: Caller = NO_CALLER) -> Page:
         return await self._document.page(index, caller)

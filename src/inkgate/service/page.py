@@ -15,6 +15,7 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
+from inkgate.documents.open import OpenDocument
 from inkgate.engines.attempts import AttemptTimer, take_over
 from inkgate.engines.base import Engine
 from inkgate.errors import (
@@ -151,6 +152,7 @@ class PageReader:
     embedded: Engine | None = None
     asks_for_fields: bool = False
     witness: PageReader | None = None
+    observer: Observer = NO_OBSERVER
 
     @property
     def name(self) -> str:
@@ -199,8 +201,12 @@ class PageReader:
                 if self.witness is not None:
                     await self.witness.stop()
 
+    def page_of(self, document: OpenDocument, index: int, caller: Caller) -> Page:
+        """A page for `read`, which opens it on behalf of `caller` if it is not in the cache."""
+        return RememberedPage.of(document, index, caller)
+
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """The page's content.
+        """The content of an open page, or of one from `page_of`; opening that raises as OpenDocument.page.
 
         Raises:
             InputRejected: the page or the task is at fault, or the page is in quarantine.
@@ -226,7 +232,7 @@ class PageReader:
         if self.cache is None or not page.content_key or caller.anew:
             return await self._read_now(page, task, caller)
         begun = perf_counter()
-        key = page_key(page, task, self.name, self.revision)
+        key = page_key(page.content_key, task, self.name, self.revision)
         read = partial(self._read_now, page, task, caller)
         result, source = await self.cache.get_or_run(key, read, caller.priority, page.hold)
         if source is CacheSource.RUN:
@@ -234,6 +240,10 @@ class PageReader:
         return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})
 
     async def _read_now(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
+        """From the text layer or by the engine, with what is added to every page."""
+        begun = perf_counter()
+        await page.open()
+        self.observer.stage("open", perf_counter() - begun)
         if self.text_layers is None or page.text_layer is None:
             result = await self._read_pixels(page, task, caller)
         else:

@@ -10,7 +10,6 @@ import orjson
 from inkgate import __version__
 from inkgate.codec import EXACT_VERSION, dump_page, estimated_bytes, load_page
 from inkgate.errors import Blame, InkgateError, from_page_error
-from inkgate.page import Page
 from inkgate.serving.cache import Cache, CacheCodec, Store
 from inkgate.types import PageResult, Task
 
@@ -41,11 +40,10 @@ def page_cache(store: Store, ttl_s: float) -> Cache[PageResult]:
     return Cache(store, _PAGES, ttl_s)
 
 
-def page_key(page: Page, task: Task, engine: str, revision: str) -> bytes:
-    """The key of a page in the cache, 32 bytes. `engine`: its name. `revision`: identifies everything else that changes
-    results: the model's revision and the engine's settings. Services that share a store share results of equal
-    revisions.
+def page_key(content_key: bytes, task: Task, engine: str, revision: str) -> bytes:
+    """The key of a page in the cache, 32 bytes. `content_key`: of the page. `engine`: its name. `revision`: identifies
+    everything else that changes results: the model's revision and the engine's settings. Services that share a store
+    share results of equal revisions.
     """
-    seen = (page.size, page.dpi, page.text_layer is not None)
-    request = (EXACT_VERSION, __version__, engine, revision, task, *seen)
-    return blake2b(orjson.dumps(request), key=page.content_key[:64], digest_size=32).digest()
+    request = (EXACT_VERSION, __version__, engine, revision, task)
+    return blake2b(orjson.dumps(request), key=content_key[:64], digest_size=32).digest()

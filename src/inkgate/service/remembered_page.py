@@ -1,10 +1,16 @@
-"""A page whose pixels are needed again once the engine has read it."""
+"""A page that is opened when it is needed, and whose pixels are needed again once the engine has read it."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
-from typing import Final
+from functools import partial
+from typing import Final, Self
 
+import anyio
+
+from inkgate.caller import Caller
+from inkgate.documents.open import OpenDocument
 from inkgate.page import Page, Pixels, TextLayer
 from inkgate.types import Size
 
@@ -17,21 +23,56 @@ _ENOUGH: Final = 0.9
 
 
 class RememberedPage:
-    """A Page that remembers the largest pixels it gave, and the last ones."""
+    """A Page that remembers the largest pixels it gave, and the last ones. One of a document is opened by `open`, or
+    for its first pixels; only its index and key are known before.
+    """
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def __init__(
+        self,
+        index: int,
+        content_key: bytes,
+        hold: Callable[[], AbstractContextManager[None]],
+        opening: Callable[[], Awaitable[Page]],
+    ) -> None:
+        self.index = index
+        self.content_key = content_key
+        self.hold = hold
+        self._opening = opening
+        self._opened: Page | None = None
+        self._turn = anyio.Lock()
         self._pixels: Pixels | None = None
         self._last: tuple[int | None, Pixels] | None = None
 
     @classmethod
     def around(cls, page: Page) -> RememberedPage:
-        """`page` itself if it remembers already."""
-        return page if isinstance(page, RememberedPage) else cls(page)
+        """An open page; `page` itself if it remembers already."""
+        if isinstance(page, RememberedPage):
+            return page
+        remembered = cls(page.index, page.content_key, page.hold, _nothing_to_open)
+        remembered._opened = page
+        return remembered
+
+    @classmethod
+    def of(cls, document: OpenDocument, index: int, caller: Caller) -> RememberedPage:
+        """A page that is not open yet. It is opened on behalf of `caller`."""
+        return cls(index, document.content_key(index), document.hold, partial(document.page, index, caller))
+
+    async def open(self) -> Self:
+        """The page itself, open. Those who need it at the same time wait for one opening.
+
+        Raises:
+            InkgateError: as OpenDocument.page.
+        """
+        async with self._turn:
+            if self._opened is None:
+                self._opened = await self._opening()
+        return self
 
     @property
-    def index(self) -> int:
-        return self._page.index
+    def _page(self) -> Page:
+        if self._opened is None:
+            raise RuntimeError("The page is not open.")
+        return self._opened
 
     @property
     def size(self) -> Size:
@@ -46,14 +87,6 @@ class RememberedPage:
         return self._page.text_layer
 
     @property
-    def content_key(self) -> bytes:
-        return self._page.content_key
-
-    def hold(self) -> AbstractContextManager[None]:
-        """As Page.hold."""
-        return self._page.hold()
-
-    @property
     def known_pixels(self) -> Pixels | None:
         """The largest pixels that it gave; None if it was not rendered."""
         return self._pixels
@@ -62,6 +95,7 @@ class RememberedPage:
         """As Page.pixels. Those of the size that was given last are not rendered again."""
         if self._last is not None and self._last[0] == longest_side:
             return self._last[1]
+        await self.open()
         pixels = await self._page.pixels(longest_side)
         self._last = longest_side, pixels
         if self._pixels is None or pixels.scale < self._pixels.scale:
@@ -74,7 +108,12 @@ class RememberedPage:
         Raises:
             InputRejected: as Page.pixels.
         """
+        await self.open()
         wanted = min(LONGEST_SIDE, max(self._page.size.width, self._page.size.height))
         if self._pixels is not None and max(self._pixels.rgb.shape[:2]) >= _ENOUGH * wanted:
             return self._pixels
         return await self.pixels(LONGEST_SIDE)
+
+
+async def _nothing_to_open() -> Page:
+    raise RuntimeError("The page is open.")

@@ -46,7 +46,7 @@ def examine(document: PdfiumDocument, call: Call) -> PageFacts:
     if facts is None:
         with document.page(call.index) as page:
             facts = _facts(page, call)
-    return replace(facts, layer=_noted(facts.layer, remarks.notes), files=remarks.files)
+    return replace(facts, layer=_noted(facts.layer, remarks.notes, remarks.files))
 
 
 def _facts(page: PdfiumPage, call: Call) -> PageFacts:
@@ -115,8 +115,10 @@ def _is_blank(glyph: Glyph) -> bool:
     return min(glyph.right - glyph.left, glyph.bottom - glyph.top) < MIN_INK * glyph.size
 
 
-def _noted(layer: TextLayer | None, notes: tuple[ReviewNote, ...]) -> TextLayer | None:
-    if not notes:
+def _noted(
+    layer: TextLayer | None, notes: tuple[ReviewNote, ...], attachments: tuple[str, ...] = ()
+) -> TextLayer | None:
+    if not notes and not attachments:
         return layer
     layer = TextLayer(()) if layer is None else layer
-    return replace(layer, notes=(*layer.notes, *notes))
+    return replace(layer, notes=(*layer.notes, *notes), attachments=attachments)

@@ -13,15 +13,12 @@ from inkgate.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """A page before rendering. `layer`: None if only its pixels tell of it; `verdict` says why. `files`: names of
-    those pinned to the page.
-    """
+    """A page before rendering. `layer`: None if only its pixels tell of it; `verdict` says why."""
 
     size: Size
     dpi: float
     layer: TextLayer | None
     verdict: str
-    files: tuple[str, ...] = ()
 
     def flat(self) -> dict[str, Any]:
         """The facts as numbers, strings and lists, for the wire."""
@@ -39,7 +36,7 @@ class PageFacts:
             "hidden": [] if layer is None else [_flat_line(line) for line in layer.hidden],
             "notes": [] if layer is None else [[note.reason, note.detail, note.box] for note in layer.notes],
             "verdict": self.verdict,
-            "files": list(self.files),
+            "attachments": [] if layer is None else list(layer.attachments),
         }
 
     @classmethod
@@ -52,7 +49,7 @@ class PageFacts:
         size = Size(whole(flat["width"]), whole(flat["height"]))
         if min(size.width, size.height) < 1 or size.pixels > 2 * MAX_PIXELS:
             raise ValueError(f"a page of {size}")
-        return cls(size, float(flat["dpi"]), _layer(flat), str(flat["verdict"]), texts_of(flat["files"], MAX_FILES))
+        return cls(size, float(flat["dpi"]), _layer(flat), str(flat["verdict"]))
 
 
 def whole(value: object) -> int:
@@ -78,6 +75,7 @@ def _layer(flat: dict[str, Any]) -> TextLayer | None:
         tuple(_box(box) for box in flat["pictures"]),
         tuple(_line(line) for line in flat["hidden"]),
         tuple(_note(*note) for note in flat["notes"]),
+        texts_of(flat["attachments"], MAX_FILES),
     )
 
 

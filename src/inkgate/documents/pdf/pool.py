@@ -236,13 +236,19 @@ class PdfDocument:
         self._source = source
         self._how = how
         self._contents = contents
-        self._pinned: dict[int, tuple[str, ...]] = {}
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What people are told about it; of files that are pinned to pages, as far as these were opened."""
-        pinned = [name for index in sorted(self._pinned) for name in self._pinned[index]]
-        return self._contents.notes(pinned)
+    def notes(self, attachments: Sequence[str]) -> tuple[str, ...]:
+        """Messages for people about what of it was not read. `attachments`: names of files pinned to its pages."""
+        return self._contents.notes(attachments)
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Keeps the document's bytes open for the workers inside the block."""
+        return self._source.hold()
+
+    def content_key(self, index: int) -> bytes:
+        """See Page; known before the page is opened."""
+        settings, text = self._how.settings, self._how.pdf_text
+        return page_key(self._source.digest, index, settings.dpi, settings.max_side, text.value)
 
     async def page(self, index: int, caller: Caller = NO_CALLER) -> PdfPage:
         """The page, with its size, and its text layer if used. Its pixels are rendered later, for the same caller.
@@ -267,10 +273,7 @@ class PdfDocument:
             found = await self._pool.threads.run(PageFacts.of, answer)
         except (KeyError, ValueError, TypeError) as error:
             raise InputRejected("page_broken", f"Page {index + 1} could not be read.") from error
-        if found.files:
-            self._pinned[index] = found.files
-        content_key = page_key(self._source.digest, index, call.dpi, call.max_side, call.text)
-        place = _Place(content_key, index, caller)
+        place = _Place(self.content_key(index), index, caller)
         return PdfPage(self._pool, self._source, place, found)
 
 
