@@ -38,7 +38,7 @@ def connections(url: str) -> BlockingConnectionPool:
 
 
 class RedisStore:
-    """A Store (serving/store.py) in Redis that several services may share. Keys begin with `prefix`.
+    """A Store (serving/cache.py) in Redis that several services may share. Keys begin with `prefix`.
 
     Each value is stored with a digest of itself and its key: damaged values, and values of other keys, are ignored.
     With a `secret` the digest is a signature, so that values written without the secret are ignored too. Without it,

@@ -45,7 +45,7 @@ class StateSource(Protocol):
 
 
 class ServiceView(Protocol):
-    """What the HTTP layer needs of the service; bootstrap.py builds it."""
+    """What the HTTP layer needs of the service; `bootstrap` builds it."""
 
     @property
     def settings(self) -> Settings: ...

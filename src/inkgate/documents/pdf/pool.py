@@ -287,7 +287,7 @@ class _Place:
 
 
 class PdfPage:
-    """A page of an open PDF (`types.Page`). `text_verdict`: why its text layer is used or not."""
+    """A page of an open PDF (`page.Page`). `text_verdict`: why its text layer is used or not."""
 
     def __init__(self, pool: PdfPool, source: PdfSource, place: _Place, facts: PageFacts) -> None:
         self.content_key = place.content_key
@@ -301,11 +301,11 @@ class PdfPage:
         self._source = source
 
     def hold(self) -> AbstractContextManager[None]:
-        """See `types.Page`: keeps the document's bytes open for the workers."""
+        """See `page.Page`: keeps the document's bytes open for the workers."""
         return self._source.hold()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """See `types.Page`. Rendered at the requested size, not shrunk afterwards."""
+        """See `page.Page`. Rendered at the requested size, not shrunk afterwards."""
         size = shrink(self.size, longest_side)
         source = self._source
         with machine_has_room():
