@@ -54,9 +54,9 @@ FAULTS = (
         "work of low priority starves",
     ),
     Fault(
-        "pipeline/cached.py",
-        "self._inner.name, self._revision, task, *seen)",
-        "self._inner.name, self._revision, *seen)",
+        "service/page_cache.py",
+        "engine, revision, task)\n",
+        "engine, revision)\n",
         "a page asked for as Markdown is answered with the cached plain text",
     ),
     Fault(
@@ -97,8 +97,8 @@ FAULTS = (
     ),
     Fault(
         "reader.py",
-        "if len(selected) > self._limits.max_pages:",
-        "if len(selected) > 10 * self._limits.max_pages:",
+        "if len(selected) > most:",
+        "if len(selected) > 10 * most:",
         "the page limit is ten times too high",
     ),
     Fault(
@@ -132,7 +132,7 @@ FAULTS = (
         "ALTO has confidences in percent, which its schema does not allow",
     ),
     Fault(
-        "layout/markdown.py",
+        "layout/escape.py",
         r'r"[\\`*]|<(?=',
         r'r"[\\`]|<(?=',
         "an asterisk in the text turns Markdown into italics",
@@ -193,13 +193,13 @@ FAULTS = (
     ),
     Fault(
         "settings/__init__.py",
-        'return (given, sources["env_settings"], file)',
-        'return (given, file, sources["env_settings"])',
+        "return (given, environment, file)",
+        "return (given, file, environment)",
         "environment variables do not override the configuration file",
     ),
     Fault(
         "client/errors.py",
-        "retry_after_s = float(retry) if retry.isascii() and retry.isdigit() else None",
+        "retry_after_s = min(float(retry), _LONGEST_RETRY_S) if retry.isascii() and retry.isdigit() else None",
         "retry_after_s = None",
         "the client library does not pass Retry-After on",
     ),

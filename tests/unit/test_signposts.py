@@ -1,9 +1,10 @@
-"""Modules and names to which docstrings and comments of the package lead exist."""
+"""Modules and names to which docstrings and comments of the package lead exist, and so does what mutations change."""
 
 from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,3 +69,9 @@ def test_a_name_that_has_moved_is_found() -> None:
     known = modules()
     assert list(broken("See `serving/queue.py` and `serving.queue.WorkQueue`.", known)) == []
     assert list(broken("See serving/pressure.py, `types.Page`.", known)) == ["serving/pressure.py", "types.Page"]
+
+
+def test_each_mutation_changes_one_place() -> None:
+    faults = runpy.run_path(str(ROOT / "scripts" / "mutation_faults.py"))["FAULTS"]
+    counts = {fault.effect: (PACKAGE / fault.file).read_text(encoding="utf-8").count(fault.old) for fault in faults}
+    assert {effect: count for effect, count in counts.items() if count != 1} == {}
