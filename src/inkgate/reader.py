@@ -95,6 +95,7 @@ class Reading:
         answered: pages yielded so far.
         failed: how many of them have an error.
         to_review: indexes of those that a person should look at.
+        page_bytes: about how many bytes they have as JSON.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Reading:
         self.page_count = opened.page_count
         self.engine = reads.engine.name
         self.selected = selected
-        self.answered = self.failed = 0
+        self.answered = self.failed = self.page_bytes = 0
         self.to_review: list[int] = []
         self._lost = 0
         self._first_error: PageError | None = None
@@ -157,6 +158,7 @@ class Reading:
 
     def _count(self, page: PageResult) -> None:
         self.answered += 1
+        self.page_bytes += estimated_bytes(page)
         if page.attachments:
             self._attachments[page.index] = page.attachments
         if page.review:
@@ -169,7 +171,7 @@ class Reading:
     async def all(self) -> DocumentResult:
         """All pages, once the last is read, after the steps for whole documents (layout.whole_document)."""
         pages = [page async for page in self]
-        return await self._reads.finishing.run_large(sum(map(estimated_bytes, pages)), self.result, pages)
+        return await self._reads.finishing.run_large(self.page_bytes, self.result, pages)
 
     def result(self, pages: Sequence[PageResult]) -> DocumentResult:
         """The document with `pages`, those that were yielded. Blocking, some 0.3 ms for each page."""

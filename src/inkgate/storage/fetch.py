@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache
+from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import anyio
@@ -198,12 +199,12 @@ class Fetcher:
         return target
 
     async def _read(self, response: httpcore.Response) -> bytes:
-        whole = bytearray()
+        whole = BytesIO()
         async for chunk in response.aiter_stream():
-            whole += chunk
-            if len(whole) > self._max_bytes:
+            whole.write(chunk)
+            if whole.tell() > self._max_bytes:
                 raise InputRejected("body_too_large", "The file at the URL is larger than the maximum body size.")
-        return bytes(whole)
+        return whole.getvalue()
 
 
 def web_url(url: str | httpx.URL, location: str = "") -> httpx.URL:

@@ -129,6 +129,7 @@ class DocumentResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, context = Request(scope, receive), self._context
         form: Form | None = None
+        pages: list[PageResult] = []
         try:
             head = parse_head(request, context.settings)
             async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
@@ -143,11 +144,13 @@ class DocumentResponse(Response):
                     # Frees the body before reading: as base64, it is a third larger than the file.
                     del body, received
                     admitted.received(len(asked.document.data))
-                    answer = await self._answer(asked, admitted, request_id_of(request), send_all)
+                    answer = await self._answer(asked, admitted, request_id_of(request), send_all, pages)
                     del asked
                 if answer is not None:
                     admitted.answered(len(answer.body))
                     await answer(scope, receive, send_all)
+                if len(pages) > 1:
+                    await context.threads.run(_free, pages)
                 return
         except InkgateError as error:
             if form is None or error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -156,14 +159,17 @@ class DocumentResponse(Response):
             answer = form.problem(Problem.of(error, request_id_of(request)))
         await answer(scope, receive, send)
 
-    async def _answer(self, asked: ReadRequest, admitted: Admitted, request_id: str, send: Send) -> Response | None:
-        """The response to send; None if it was streamed."""
+    async def _answer(
+        self, asked: ReadRequest, admitted: Admitted, request_id: str, send: Send, pages: list[PageResult]
+    ) -> Response | None:
+        """The response to send; None if it was streamed. Adds the pages that it shows to `pages`."""
         async with admitted.read(asked.document, asked.options) as reading:
             if asked.shape is Native.NDJSON:
                 lines = PageLines(asked, self._context.threads)
                 await stream_pages(reading, lines, admitted, request_id, send)
                 return None
             result = await reading.all()
+        pages += result.pages
         if reading.failure is not None:
             raise reading.failure
         if asked.find is not None:
@@ -177,6 +183,12 @@ class DocumentResponse(Response):
             content, media_type = await self._context.threads.run(_rendered, asked, asked.shape, result)
             self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
+
+
+def _free(pages: list[PageResult]) -> None:
+    """Frees pages one by one. Sixty dense pages at once take 40 ms, which no other thread can interrupt."""
+    while pages:
+        pages.pop()
 
 
 def _rendered(asked: ReadRequest, shape: Native | Format, result: DocumentResult) -> tuple[bytes, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import Any
 
 import anyio
@@ -70,7 +71,7 @@ class MultipartReader:
         self._headers: dict[str, str] = {}
         self._header_name = bytearray()
         self._header_value = bytearray()
-        self._data = bytearray()
+        self._data = BytesIO()
         self._ended = False
         try:
             self._parser = MultipartParser(
@@ -113,7 +114,7 @@ class MultipartReader:
         if len(self._parts) >= MAX_PARTS:
             raise InputRejected("request_malformed", f"The form has more than {MAX_PARTS} parts.")
         self._headers = {}
-        self._data = bytearray()
+        self._data = BytesIO()
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header_name += data[start:end]
@@ -128,7 +129,7 @@ class MultipartReader:
         self._header_value.clear()
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
-        self._data += data[start:end]
+        self._data.write(memoryview(data)[start:end])
 
     def _on_part_end(self) -> None:
         disposition = _disposition(self._headers.get("content-disposition", ""))
@@ -142,10 +143,10 @@ class MultipartReader:
                 _UNSAFE.sub("", name)[:MAX_NAME_LENGTH],
                 None if filename is None else clean_name(filename),
                 content_type,
-                bytes(self._data),
+                self._data.getvalue(),
             )
         )
-        self._data = bytearray()
+        self._data = BytesIO()
 
     def _on_end(self) -> None:
         self._ended = True
@@ -306,9 +307,10 @@ def _too_large(limits: LimitSettings) -> InputRejected:
 
 
 async def _gather(request: Request, limits: LimitSettings, charge: Charge) -> bytes:
-    whole = bytearray()  # a list of small chunks would be many times as large
-    await _take(request, limits, charge, whole.extend)
-    return bytes(whole)
+    # A list of small chunks would be many times as large, and a bytearray would be copied, on the event loop.
+    whole = BytesIO()
+    await _take(request, limits, charge, whole.write)
+    return whole.getvalue()
 
 
 async def _json(raw: bytes, threads: BodyThreads) -> UploadedBody:
