@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.page import Page
+from inkgate.service.page import NO_SERVER
 from inkgate.serving.quarantine import Quarantine, QuarantineSettings
 from inkgate.types import PageResult, Task
 from support.page_readers import engine_queue, page_reader
@@ -227,3 +228,17 @@ async def test_suspects_wait_without_a_place_at_the_engine() -> None:
         assert (read, house.scheduler.in_flight) == ([7], 1)
         go.set()
     assert read == [7, 0, 1, 2]
+
+
+async def test_a_page_that_another_engine_read_stays_a_suspect() -> None:
+    quarantine = Quarantine(SETTINGS)
+
+    async def gone(_: int) -> None:
+        raise EngineFailed("upstream_unreachable", "It is being restarted.")
+
+    engine = page_reader(ScriptedEngine(gone), embedded=ScriptedEngine(), quarantine=quarantine)
+    quarantine.died([b"a"])
+    result = await engine.read(KeyedPage(b"a"), Task(), NO_CALLER)
+    assert result.degraded == (NO_SERVER,)
+    quarantine.died([b"a"])
+    assert refused(quarantine, [b"a"]) == [b"a"]

@@ -52,6 +52,8 @@ FIELDS_UNREAD: Final = "fields_unread"
 """In `PageResult.degraded`: the model could not be asked for the fields of this page."""
 NO_SERVER: Final = "model_server_out"
 """In `PageResult.degraded`: no model server read the page, and another engine did."""
+_BY_ANOTHER = frozenset({NO_SERVER, DegradationLevel.EMBEDDED})
+"""In `PageResult.degraded`: the model had no part in it."""
 _EMBEDDED_KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that the embedded engine can do."""
 _PIXELS_PER_TOKEN = 1000
@@ -257,13 +259,15 @@ class PageReader:
         turn, so that they take no slots meanwhile.
         """
         alone = self.quarantine.reading(page.content_key) if self.quarantine and page.content_key else nullcontext()
-        async with alone:
+        async with alone as trial:
             if self.queue is None:
                 result = await self.engine.read(page, task, caller)
             else:
                 async with self.queue.turn(page, caller) as slot:
                     result = await self._read_in_turn(self.queue, page, task, caller)
                     self.queue.ended(slot, result)
+            if trial is not None:
+                trial.elsewhere = not _BY_ANOTHER.isdisjoint(result.degraded)
         return result
 
     async def _read_in_turn(self, queue: EngineQueue, page: Page, task: Task, caller: Caller) -> PageResult:
