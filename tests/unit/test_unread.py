@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
+import cv2
 import numpy as np
 import pytest
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
-from inkgate.page import Page, RgbArray
+from inkgate.page import Page, Pixels, RgbArray
 from inkgate.service.complete import with_unread_ink
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.types import Block, BlockType, PageError, PageResult, ReviewReason, Task, TaskKind
@@ -49,6 +51,24 @@ async def test_writing_without_text_is_noted_with_its_place() -> None:
     (note,) = page.review_notes
     assert note.box is not None
     assert note.box == pytest.approx((31, 25, 330, 100), abs=30)
+
+
+class Sheet(ArrayPage):
+    """A page that is shrunk as a renderer does."""
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        share = min(1.0, (longest_side or math.inf) / max(self.rgb.shape[:2]))
+        shrunk = cv2.resize(self.rgb, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
+        return Pixels(np.asarray(shrunk, np.uint8), 1 / share)
+
+
+async def test_small_writing_is_noted_where_the_engine_used_few_pixels() -> None:
+    rgb = np.full((3508, 2480, 3), 255, np.uint8)
+    rgb[1500:1860, 300:940] = drawn(["Please return this form"], font_px=22)
+    page = RememberedPage.around(Sheet(rgb))
+    await page.pixels(900)
+    result = await with_unread_ink(page, replace(NOTHING, width=2480, height=3508), Task(), Threads("test", 1))
+    assert result.review == (ReviewReason.INK_WITHOUT_TEXT,)
 
 
 async def test_other_pages_are_left_as_they_are() -> None:

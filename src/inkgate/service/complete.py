@@ -139,7 +139,7 @@ async def with_unread_ink(page: RememberedPage, result: PageResult, task: Task, 
     if explained is None:
         return result
     try:
-        pixels = page.known_pixels or await page.pixels(_INK_SIDE)
+        pixels = await page.enough_pixels(_INK_SIDE)
     except Exception as error:  # noqa: BLE001 - the engine has read the page, so its result counts
         log.info("ink_not_examined", code=_code_of(error))
         return result

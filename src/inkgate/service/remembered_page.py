@@ -102,17 +102,17 @@ class RememberedPage:
             self._pixels = pixels
         return pixels
 
-    async def enough_pixels(self) -> Pixels:
-        """Pixels with a longest side of about LONGEST_SIDE or more, if the page has them: remembered ones if they do.
+    async def enough_pixels(self, longest_side: int = LONGEST_SIDE) -> Pixels:
+        """Pixels with a longest side of about this length or more, if the page has them: remembered ones if they do.
 
         Raises:
             InputRejected: as Page.pixels.
         """
         await self.open()
-        wanted = min(LONGEST_SIDE, max(self._page.size.width, self._page.size.height))
+        wanted = min(longest_side, max(self._page.size.width, self._page.size.height))
         if self._pixels is not None and max(self._pixels.rgb.shape[:2]) >= _ENOUGH * wanted:
             return self._pixels
-        return await self.pixels(LONGEST_SIDE)
+        return await self.pixels(longest_side)
 
 
 async def _nothing_to_open() -> Page:
