@@ -6,9 +6,11 @@ from contextlib import AsyncExitStack, suppress
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.simulate.clock import VirtualLoop
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.limiter import Arrival, Permit, WorkOutcome
@@ -361,3 +363,71 @@ async def test_a_body_that_grows_evicts_slow_uploads_of_tenants_over_their_share
 async def receive_until_evicted(permit: Permit) -> None:
     with suppress(Overloaded):
         await receive_forever(permit)
+
+
+class WaitingBench:
+    """A limiter, requests that hold slots or wait for them, and what must be true of it at any time."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        settings = AdmissionSettings(max_bytes_mb=1.0, reserve=0.25)
+        self.limiter = AdmissionLimiter(6, settings, FakeBacklog())
+        self.leaving: list[anyio.Event] = []
+        self.scopes: list[anyio.CancelScope] = []
+        self._tasks = tasks
+
+    async def visit(self, tenant: str, body_bytes: int) -> None:
+        leaves = anyio.Event()
+        with anyio.CancelScope() as scope:
+            self.scopes.append(scope)
+            async with await self.limiter.wait(Arrival(tenant, body_bytes=body_bytes), 1e6) as permit:
+                self.leaving.append(leaves)
+                permit.holds(body_bytes // 2)
+                await leaves.wait()
+
+    async def come(self, tenant: str, body_bytes: int) -> None:
+        self._tasks.start_soon(self.visit, tenant, body_bytes)
+        await anyio.wait_all_tasks_blocked()
+
+    def check(self) -> None:
+        """Nobody waits who has room."""
+        limiter = self.limiter
+        assert limiter.documents <= 6
+        assert limiter.waiting == sum(len(use.waiting) for use in limiter._uses.values())
+        for tenant in limiter._turns:
+            arrival = next(iter(limiter._uses[tenant].waiting)).arrival
+            with pytest.raises(Overloaded):
+                limiter._in_the_way(tenant, 1, arrival.body_bytes, 0.0)
+
+
+async def come_wait_and_leave(steps: list[tuple[str, str, int, int]]) -> None:
+    async with anyio.create_task_group() as tasks:
+        bench = WaitingBench(tasks)
+        for what, tenant, body_bytes, number in steps:
+            if what == "come":
+                await bench.come(tenant, body_bytes)
+            elif what == "leave" and bench.leaving:
+                bench.leaving.pop(number % len(bench.leaving)).set()
+            elif what == "disconnect" and bench.scopes:
+                bench.scopes.pop(number % len(bench.scopes)).cancel()
+            await anyio.wait_all_tasks_blocked()
+            bench.check()
+        while bench.leaving:
+            bench.leaving.pop().set()
+            await anyio.wait_all_tasks_blocked()
+            bench.check()
+        assert bench.limiter.waiting == 0
+    assert (bench.limiter.documents, bench.limiter.body_bytes, bench.limiter._uses) == (0, 0, {})
+
+
+steps = st.tuples(
+    st.sampled_from(["come", "come", "leave", "disconnect"]),
+    st.sampled_from("abcd"),
+    st.integers(0, 600_000),
+    st.integers(0, 50),
+)
+
+
+@given(st.lists(steps, min_size=20, max_size=60))
+@settings(deadline=None, max_examples=100)
+def test_nobody_waits_who_has_room_and_nothing_leaks(steps: list[tuple[str, str, int, int]]) -> None:
+    anyio.run(come_wait_and_leave, steps, backend_options={"loop_factory": VirtualLoop})
