@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import pypdfium2.raw as pdfium
@@ -70,11 +71,25 @@ _get_object = quick(pdfium.FPDFText_GetTextObject, ctypes.c_void_p, ctypes.c_int
 _get_box = quick(pdfium.FPDFText_GetCharBox, ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 4)
 _get_origin = quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 2)
 _is_unmapped = quick(pdfium.FPDFText_HasUnicodeMapError, ctypes.c_int, ctypes.c_int)
+_get_matrix = quick(pdfium.FPDFText_GetMatrix, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+_get_size = quick(pdfium.FPDFText_GetFontSize, ctypes.c_double, ctypes.c_int)
+_get_mode = quick(pdfium.FPDFTextObj_GetTextRenderMode, ctypes.c_int)
+_count_marks = quick(pdfium.FPDFPageObj_CountMarks, ctypes.c_int)
+_get_mark = quick(pdfium.FPDFPageObj_GetMark, ctypes.c_void_p, ctypes.c_ulong)
+_get_mark_text = quick(
+    pdfium.FPDFPageObjMark_GetParamStringValue,
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p,
+)  # fmt: skip
+_MATRIX = pdfium.FS_MATRIX()
+_MATRIX_AT = ctypes.addressof(_MATRIX)
+"""Where pdfium writes one matrix after the other."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
-    """Properties that the characters of a text object share. `em`: the lesser of its font's height and width."""
+class _Style(NamedTuple):
+    """Properties that the characters of a text object share. `em`: the lesser of its font's height and width.
+
+    A named tuple, as glyph.Glyph.
+    """
 
     ux: float
     uy: float
@@ -253,7 +268,7 @@ def _read(text: Handle, count: int, to_pixels: Transform) -> _Characters:
     for where, i in zip(objects, inked, strict=True):
         if where not in known:
             known[where] = len(styles)
-            styles.append(_style(text, i, to_pixels, fonts))
+            styles.append(_style(text, i, where, to_pixels, fonts))
             handles.append(pdfium.FPDFText_GetTextObject(text, i) if where else None)
     owners = [known[where] for where in objects]
     mapped = [True] * count
@@ -402,19 +417,21 @@ def _char(code: int) -> str:
     return chr(code) if 0 < code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
 
 
-def _style(text: Handle, index: int, to_pixels: Transform, fonts: dict[int, tuple[bool, bool]]) -> _Style:
-    """The style of a character's text object. `fonts`: whether those seen before are bold and italic."""
-    matrix = pdfium.FS_MATRIX()
-    if not pdfium.FPDFText_GetMatrix(text, index, matrix):
-        matrix.a = matrix.d = 1.0
-    ux, uy = to_pixels.direction(matrix.a, matrix.b)
+def _style(text: Handle, index: int, owner: int, to_pixels: Transform, fonts: dict[int, tuple[bool, bool]]) -> _Style:
+    """The style of a character's text object, which has the address `owner`, or 0. `fonts`: whether those seen before
+    are bold and italic.
+    """
+    page = address(text)
+    a, b, c, d = (1.0, 0.0, 0.0, 1.0)
+    if _get_matrix(page, index, _MATRIX_AT):
+        a, b, c, d = _MATRIX.a, _MATRIX.b, _MATRIX.c, _MATRIX.d
+    ux, uy = to_pixels.direction(a, b)
     length = math.hypot(ux, uy)
-    points = pdfium.FPDFText_GetFontSize(text, index)
-    height = math.hypot(*to_pixels.direction(matrix.c, matrix.d)) * points
+    points = _get_size(page, index)
+    height = math.hypot(*to_pixels.direction(c, d)) * points
     if not (math.isfinite(length) and math.isfinite(height) and length > 0):
         return _Style(1.0, 0.0, 1.0, 1.0, drawn=False)
-    owner = pdfium.FPDFText_GetTextObject(text, index)
-    mode, font = pdfium.FPDFTextObj_GetTextRenderMode(owner), get_font(address(owner)) or 0
+    mode, font = _get_mode(owner), get_font(owner) or 0
     if font not in fonts:
         fonts[font] = _weight_and_slant(text, index)
     bold, italic = fonts[font]
@@ -423,13 +440,12 @@ def _style(text: Handle, index: int, to_pixels: Transform, fonts: dict[int, tupl
     return _Style(ux / length, uy / length, height, em, mode not in _INVISIBLE_MODES, bold, italic, font, _said(owner))
 
 
-def _said(owner: Handle) -> int:
-    """The text object's address if the file says its text, and that is longer than a ligature's; else 0."""
-    for at in range(pdfium.FPDFPageObj_CountMarks(owner) if owner else 0):
+def _said(owner: int) -> int:
+    """The text object's address, if the file says its text and that is longer than a ligature's; else 0."""
+    for at in range(_count_marks(owner) if owner else 0):
         length = ctypes.c_ulong()
-        mark = pdfium.FPDFPageObj_GetMark(owner, at)
-        if pdfium.FPDFPageObjMark_GetParamStringValue(mark, b"ActualText", None, 0, length):
-            return address(owner) if length.value >= 2 * (_LIGATURE + 2) else 0
+        if _get_mark_text(_get_mark(owner, at), b"ActualText", None, 0, ctypes.addressof(length)):
+            return owner if length.value >= 2 * (_LIGATURE + 2) else 0
     return 0
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,27 +208,41 @@ def _changed(change: NDArray[np.uint8], edges: _Indices) -> tuple[_Mask, _Mask, 
 
 
 def _sharply_shown(sheet: Sheet, text: DrawnText, ink: PageInk, numbers: _Indices) -> _Indices:
-    """Those of `numbers`, which nothing overlaps, that are clear on the sharper page. Their ground must be of one grey:
-    what it looks like there without the text is known from the coarse page then.
+    """Those of `numbers`, which nothing overlaps, that are clear on the sharper page.
+
+    Where the ground around them is of one grey, the coarse page tells what it is like without the text. Only for others
+    is the sharper page rendered without it.
+
+    Raises:
+        MemoryError: there is not enough.
     """
+    if not numbers.size:
+        return numbers
     shown = []
-    for number, box in zip(numbers.tolist(), text.boxes[numbers], strict=True):
-        ground = ink.without_text[_around(box * ink.scale, 1)]
+    bare: NDArray[np.uint8] | None = None
+    scale, (height, width) = sheet.sharp.scale, sheet.sharp.grey.shape
+    sharp = _pixel_edges(text.boxes[numbers] * scale, width, height)
+    for number, box, (left, top, right, bottom) in zip(
+        numbers.tolist(), (text.boxes[numbers] * ink.scale).tolist(), sharp.tolist(), strict=True
+    ):
+        at = np.s_[top:bottom, left:right]
+        ground = ink.without_text[
+            max(math.floor(box[1]) - 1, 0) : max(math.ceil(box[3]) + 1, 0),
+            max(math.floor(box[0]) - 1, 0) : max(math.ceil(box[2]) + 1, 0),
+        ]
         if ground.size and ground.min() == ground.max():
-            page = sheet.sharp
-            character = page.grey[_around(box * page.scale)]
-            change = np.maximum(character, ground[0, 0]) - np.minimum(character, ground[0, 0])
-            peak = int(change.max(initial=0))
-            if peak >= _PROOF and _is_spread(change >= max(_TRACE, peak / 4)):
-                shown.append(number)
+            under = ground[:1, :1]
+        else:
+            if bare is None:
+                with inactive(chain.from_iterable(text.handles)):
+                    bare = sheet.grey(scale).grey
+            under = bare[at]
+        character = sheet.sharp.grey[at]
+        change = np.maximum(character, under) - np.minimum(character, under)
+        peak = int(change.max(initial=0))
+        if peak >= _PROOF and _is_spread(change >= max(_TRACE, peak / 4)):
+            shown.append(number)
     return np.array(shown, np.int64)
-
-
-def _around(box: NDArray[np.float64], margin: int = 0) -> _Slices:
-    """The pixels that `box` touches, and a margin."""
-    left, top, right, bottom = box.tolist()
-    return (slice(max(math.floor(top) - margin, 0), max(math.ceil(bottom) + margin, 0)),
-            slice(max(math.floor(left) - margin, 0), max(math.ceil(right) + margin, 0)))  # fmt: skip
 
 
 def _crowded(boxes: NDArray[np.float64], edges: _Indices, owners: _Indices) -> _Indices:
