@@ -7,6 +7,7 @@ pages with right maps, in which nothing may be doubted. The fonts are matplotlib
 from __future__ import annotations
 
 import random
+import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,10 @@ class Garbling(StrEnum):
         LIGATURES: fi, fl and ff are one glyph each, and not mapped.
         BLANKS: glyphs that draw nothing are mapped to letters.
         BULLETS: bullets of a second font are mapped to letters, as symbol fonts are.
+        SIGNS: in numbers, two of point, comma and dash have each other's place, or the dash is a character without ink.
+        EXCHANGED: two letters have each other's place.
+        MERGED: a letter or digit is mapped to another that the page has, too.
+        SUPERSCRIPTS: digits are permuted, and are superscripts or full-width.
     """
 
     SHIFTED = "shifted"
@@ -51,6 +56,10 @@ class Garbling(StrEnum):
     LIGATURES = "ligatures"
     BLANKS = "blanks"
     BULLETS = "bullets"
+    SIGNS = "signs"
+    EXCHANGED = "exchanged"
+    MERGED = "merged"
+    SUPERSCRIPTS = "superscripts"
 
 
 @dataclass(frozen=True)
@@ -253,6 +262,36 @@ def _bullets(plan: _Plan, rng: random.Random) -> _Plan:
     return replace(plan, lines=(plan.lines[0], *lines), files=files, maps={"second": {bullet: rng.choice("ylnqv§")}})
 
 
+def _signs(plan: _Plan, rng: random.Random) -> _Plan:
+    """In lines whose signs are all in numbers."""
+    rows = [line for line in plan.lines if not _LONE_SIGN.search("".join(part.text for part in line))]
+    table = rng.choice([{".": ",", ",": "."}, {".": "-", "-": "."}, {",": "-", "-": ","}, {"-": "\u200b"}])
+    rows.append((_Part("Balance -1,284.50"),))
+    return replace(plan, lines=tuple(rows), maps={"body": table, "heading": table})
+
+
+def _exchanged(plan: _Plan, rng: random.Random) -> _Plan:
+    used = {char for line in plan.lines[1:] for part in line for char in part.text}
+    one, other = rng.sample(sorted(used & set(_UNLIKE)), 2)
+    return replace(plan, maps={"body": {one: other, other: one}})
+
+
+def _merged(plan: _Plan, rng: random.Random) -> _Plan:
+    used = {char for line in plan.lines[1:] for part in line for char in part.text}
+    one, other = rng.sample(sorted(used & set(rng.choice([_UNLIKE, string.digits]))) or sorted(used & set(_UNLIKE)), 2)
+    return replace(plan, maps={"body": {one: other}})
+
+
+def _superscripts(plan: _Plan, rng: random.Random) -> _Plan:
+    digits = rng.choice(["⁰¹²³⁴⁵⁶⁷⁸⁹", "₀₁₂₃₄₅₆₇₈₉", "０１２３４５６７８９"])
+    permuted = _permuted_digits(rng, "".join(part.text for line in plan.lines for part in line))
+    table = {char: digits[int(permuted.get(char) or char)] for char in string.digits}
+    return replace(plan, maps={"body": table, "heading": table})
+
+
+_LONE_SIGN = re.compile(r"(?<!\d)[.,-](?!\d)|[.,-]$")
+_UNLIKE = "abdefghkmnrstuwy"
+"""Letters of which none looks like another in any font."""
 _PLANS = {
     Garbling.SHIFTED: _shifted,
     Garbling.DIGITS: _digits,
@@ -262,6 +301,10 @@ _PLANS = {
     Garbling.LIGATURES: _ligatures,
     Garbling.BLANKS: _blanks,
     Garbling.BULLETS: _bullets,
+    Garbling.SIGNS: _signs,
+    Garbling.EXCHANGED: _exchanged,
+    Garbling.MERGED: _merged,
+    Garbling.SUPERSCRIPTS: _superscripts,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -46,6 +47,65 @@ def test_no_line_is_doubted_where_fonts_map_rightly() -> None:
         if layer.doubtful or layer.unread or {line.text for line in layer.lines} != set(made.printed):
             doubted[made.name] = [line.text for line in (*layer.lines, *layer.doubtful)]
     assert doubted == {}
+
+
+@pytest.mark.parametrize(
+    "digits",
+    ["⁰¹²³⁴⁵⁶⁷⁸⁹", "₀₁₂₃₄₅₆₇₈₉", "０１２３４５６７８９", "٠١٢٣٤٥٦٧٨٩", "०१२३४५६७८९"],
+    ids=["raised", "lowered", "wide", "ar", "hi"],
+)
+def test_usual_digits_are_usual_digits_whatever_the_font_says(digits: str) -> None:
+    table = dict(zip(string.digits, digits, strict=True))
+    wrong = {}
+    for number in range(24):
+        name, size = FONTS[number % len(FONTS)], (8, 11, 16)[number % 3]
+        lines = ("Net amount 1,284.50 due", "Balance -312.75 on 14.03.2026", "Total payable 972,640.38 EUR")
+        layer = layer_of(page_of(name, lines, size, table))
+        if [line.text for line in layer.lines] != list(lines):
+            wrong[name, size] = [line.text for line in (*layer.lines, *layer.doubtful)]
+    assert wrong == {}
+
+
+def test_marks_of_footnotes_stay_raised_where_they_are_small_digits() -> None:
+    writer = PdfWriter()
+    font = embed(writer, font_file("DejaVuSans"), TEXT, {"1": "¹"})
+    text = font.text_at(70, 700, "The office is open") + font.text_at(
+        70 + font.width("The office is open"), 706, "1", 7
+    )
+    writer.add_page(text, (595, 842), fonts=(font.number,))
+    (line,) = layer_of(writer.build()).lines
+    assert line.text.replace(" ", "") == "Theofficeisopen¹"
+
+
+@pytest.mark.parametrize(
+    ("script", "alphabet", "lines"),
+    [
+        ("Cyrillic", "абвгдежзийклмнопрстуфхцчшщъыьэюя", ("Договор поставки", "Сумма к оплате двести рублей")),
+        ("Greek", "αβγδεζηθικλμνξοπρστυφχψω", ("Σύμβαση προμήθειας", "Ποσό πληρωμής διακόσια")),
+    ],
+)
+def test_short_texts_in_other_scripts_are_flagged_if_their_letters_look_otherwise(
+    script: str, alphabet: str, lines: tuple[str, str]
+) -> None:
+    faces = ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSansMono")
+    silent, flagged = [], []
+    for name in faces:
+        for size in (8, 10, 12, 16):
+            for by in (0, 1, 3, 5):
+                moved = alphabet[by:] + alphabet[:by]
+                table = dict(zip(alphabet + alphabet.upper(), moved + moved.upper(), strict=True))
+                details = [note.detail for note in layer_of(page_of(name, lines, size, table)).notes]
+                silent += [(name, size, by)] if by and script not in details else []
+                flagged += [(name, size)] if not by and details else []
+    assert (silent, flagged) == ([], [])
+
+
+def page_of(name: str, lines: Sequence[str], size: float, mapped: Mapping[str, str | None]) -> bytes:
+    writer = PdfWriter()
+    font = embed(writer, font_file(name), "".join(lines), mapped)
+    rows = [font.text_at(40, 700 - 1.8 * size * row, line, size) for row, line in enumerate(lines)]
+    writer.add_page(b"".join(rows), (595, 842), fonts=(font.number,))
+    return writer.build()
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])

@@ -197,6 +197,13 @@ def test_digits_agree_only_if_they_are_equal_and_letters_nearly() -> None:
     assert [pair for pair in other if agree(*pair)] == []
 
 
+def test_signs_of_numbers_are_compared_where_they_are_suspected() -> None:
+    other = [("Due .45", "Due -45"), ("Due 45", "Due -45"), ("on 14-03-2026", "on 14.03.2026")]
+    assert [pair for pair in other if agree(*pair, ".-")] == []
+    assert agree("Due −45, as of 3.", "Due -45 as of 3.", "-,")
+    assert agree("on 14-03-2026", "on 14–03–2026", "-")
+
+
 def test_no_suspected_letter_may_differ_however_alike_the_rest_is() -> None:
     layer, pixels = "Hall Oamp, brass of the harbour", "Hall lamp, brass of the harbour"
     assert agree(layer, pixels)

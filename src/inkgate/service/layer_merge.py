@@ -26,6 +26,9 @@ _ALIKE = 0.8
 maps of characters give less than 0.4, readings of legible print more than 0.9."""
 MIN_UNSURE = 0.9
 """Confidence of a reading that counts where there may be no text."""
+_DASHES = frozenset("\xad\u2010\u2011\u2012\u2013\u2014\u2212")
+_SIGNS = frozenset(".,-") | _DASHES
+_SIGNED = re.compile(r"[.,-](?=\d)|\d")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 BoolArray = NDArray[np.bool_]
 
@@ -81,7 +84,7 @@ def agree(layer: str, read: str, suspects: str = "") -> bool:
     `suspects`: letters of the layer in whose place nothing else may have been read.
     """
     ours, theirs = _folded(layer), _folded(read)
-    if _numbers(layer) != _numbers(read):
+    if _numbers(layer) != _numbers(read) or (set(suspects) & _SIGNS and _signed(layer) != _signed(read)):
         return False
     if ours == theirs:
         return True
@@ -95,6 +98,12 @@ def agree(layer: str, read: str, suspects: str = "") -> bool:
 def _numbers(text: str) -> str:
     """All digits of a text, with the points and commas between them."""
     return "".join(_NUMBER.findall(unicodedata.normalize("NFKC", text)))
+
+
+def _signed(text: str) -> str:
+    """All digits of a text, and the points, commas and dashes before them."""
+    plain = "".join("-" if char in _DASHES else char for char in unicodedata.normalize("NFKC", text))
+    return "".join(_SIGNED.findall(plain))
 
 
 def _folded(text: str) -> str:

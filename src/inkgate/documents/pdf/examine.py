@@ -90,8 +90,8 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     if judged.layer is not None:
         notes = cut_lines(found.glyphs, size) + (notes if found.undrawn else ())
         notes += () if found.compared else (ReviewNote(ReviewReason.DOUBTFUL_LAYER, NOT_COMPARED),)
-        script = garbled_script([glyph.text for glyph in visible])
-        notes += (ReviewNote(ReviewReason.DOUBTFUL_LAYER, script),) if script else ()
+        scripts = dict.fromkeys((*doubts.scripts, garbled_script([glyph.text for glyph in visible])))
+        notes += tuple(ReviewNote(ReviewReason.DOUBTFUL_LAYER, script) for script in scripts if script)
     hidden = () if judged.verdict is TextTrust.SCAN else _hidden(found.glyphs)
     return _with_findings(judged, hidden, notes), judged.verdict.value
 

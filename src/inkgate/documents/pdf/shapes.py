@@ -67,15 +67,16 @@ class Shape:
     below: float
 
 
-def doubtful(fonts: Sequence[Sequence[Shape]]) -> list[frozenset[str]]:
-    """Those characters of each font that don't look like what the font's map claims; `fonts` has samples.
+def doubtful(fonts: Sequence[Sequence[Shape]]) -> list[dict[str, str]]:
+    """Those characters of each font that don't look like what the font's map claims, each with what it looks like;
+    empty if like none of ALPHABET. `fonts` has samples.
 
     Only letters and digits of ASCII are judged; others are left out.
     """
     known = [(number, shape) for number, shapes in enumerate(fonts) for shape in shapes
              if shape.text in _NUMBERS and shape.ink.size]  # fmt: skip
     if not known:
-        return [frozenset()] * len(fonts)
+        return [{} for _ in fonts]
     # Large ones apart: all have as much room as the largest.
     known.sort(key=lambda each: max(each[1].ink.shape) > _SMALL_SIDE)
     small = sum(max(shape.ink.shape) <= _SMALL_SIDE for _, shape in known)
@@ -124,10 +125,10 @@ def likeness(seen: _Floats) -> _Floats:
     return seen
 
 
-def judge(claimed: Sequence[str], seen: _Floats) -> frozenset[str]:
-    """The doubtful ones among the characters `claimed`, whose `likeness` is `seen`, (N, 63)."""
+def judge(claimed: Sequence[str], seen: _Floats) -> dict[str, str]:
+    """The doubtful ones among the characters `claimed`, whose `likeness` is `seen`, (N, 63); as `doubtful`."""
     if not claimed:
-        return frozenset()
+        return {}
     chars, places = np.unique(claimed, return_inverse=True)
     samples = (np.arange(len(chars))[:, None] == places).astype(np.float32)
     counts = samples.sum(1)
@@ -140,7 +141,8 @@ def judge(claimed: Sequence[str], seen: _Floats) -> frozenset[str]:
     limits = np.where(counts > 1, _DIGIT_MARGINS[1], _DIGIT_MARGINS[0])
     is_digit = chars <= "9"
     doubted = np.where(is_digit, (by_digit > limits) | (by_any > _DIGIT_BY_ANY), by_any > _LETTER_MARGIN)
-    return frozenset(chars[doubted].tolist())
+    alike = (ALPHABET[number : number + 1] for number in others.argmax(1)[doubted].tolist())
+    return dict(zip(chars[doubted].tolist(), alike, strict=True))
 
 
 def _reduced(ink: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -24,7 +24,7 @@ from math import ceil, dist, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.documents.pdf.fonts import FontDoubts
+from inkgate.documents.pdf.fonts import FontDoubts, drawn_sign
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.ink import PageInk
 from inkgate.documents.pdf.normalize import readable
@@ -180,7 +180,7 @@ def judge(
         if verdict is not TextTrust.TRUSTED:
             return Judgement(None, verdict)
     usual = all(readable(text) or text.isspace() for text in texts) and all(glyph.mapped for glyph in visible)
-    if doubts.bullets or not usual:
+    if doubts.bullets or doubts.plain or not usual:
         visible = [_marked(glyph, doubts) for glyph in visible]
     layer = _sorted(layer_of(visible), doubts)
     if not layer.lines and not layer.doubtful:
@@ -217,14 +217,18 @@ def _marked(glyph: Glyph, doubts: FontDoubts) -> Glyph:
     """The character as lines are made of it: those without a mapping as _UNKNOWN."""
     if glyph.text.isspace() or id(glyph) in doubts.guessed:
         return glyph
+    if id(glyph) in doubts.plain:
+        return glyph._replace(text=doubts.plain[id(glyph)])
     if glyph.font in doubts.bullets:
         return glyph._replace(text=_BULLET)
     return glyph if _is_readable(glyph) or _is_ignorable(glyph) else glyph._replace(text=_UNKNOWN)
 
 
 def _is_ignorable(glyph: Glyph) -> bool:
-    """Control and format characters that a font maps rightly and that are no text."""
-    return glyph.mapped and glyph.text != "\ufffd" and unicodedata.category(glyph.text) in {"Cc", "Cf"}
+    """Control and format characters that a font maps rightly and that are no text; not a drawn dash without a name."""
+    if not glyph.mapped or glyph.text == "\ufffd" or unicodedata.category(glyph.text) not in {"Cc", "Cf"}:
+        return False
+    return drawn_sign(glyph) != "-"
 
 
 def _is_readable(glyph: Glyph) -> bool:
@@ -233,7 +237,7 @@ def _is_readable(glyph: Glyph) -> bool:
 
 def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
     """The layer's lines, trusted, doubtful and unread apart."""
-    whole, digits = _by_line(doubts.whole, layer.lines), _by_line(doubts.digits, layer.lines)
+    whole, single = _by_line(doubts.whole, layer.lines), _by_line(doubts.single, layer.lines)
     kept: list[Line] = []
     styles: list[LineStyle] = []
     doubtful: list[Line] = []
@@ -245,9 +249,9 @@ def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
             unread.append(line.box)
         elif known is None:
             continue
-        elif number in whole or number in digits:
+        elif number in whole or number in single:
             doubtful.append(known)
-            suspects.append("" if number in whole else digits[number])
+            suspects.append("" if number in whole else single[number])
         else:
             kept.append(known)
             styles.append(layer.styles[number])
