@@ -60,10 +60,10 @@ def engine_queue(
 
 def page_reader(engine: Engine, **parts: Any) -> PageReader:  # noqa: ANN401 - of several types
     """A PageReader with these parts. `codes`, `terms`: of its Completion. It has a queue, if not another one, where it
-    has a breaker or an embedded engine: these are used in a page's turn.
+    has a breaker, a quarantine or an embedded engine: these are used in a page's turn.
     """
     completion = Completion(AtOnce("test", 1), codes=parts.pop("codes", False), terms=parts.pop("terms", None))
-    if {"breaker", "embedded"} & parts.keys():
+    if {"breaker", "embedded", "quarantine"} & parts.keys():
         parts.setdefault("queue", engine_queue())
     return PageReader(engine, completion, **parts)
 

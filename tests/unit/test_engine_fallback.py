@@ -15,8 +15,9 @@ from inkgate.page import Page
 from inkgate.service.page import NO_SERVER
 from inkgate.service.starting import OnDemand
 from inkgate.types import Attempt, PageResult, Task
-from support.page_readers import page_reader
+from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
+from support.scheduling import SchedulerBench
 
 pytestmark = pytest.mark.anyio
 
@@ -118,6 +119,30 @@ async def test_where_the_other_fails_too_what_was_read_is_kept(other: FixedEngin
     result = await page_reader(FixedEngine("inner", "output_repeats"), embedded=other).read(PAGE, Task(), NO_CALLER)
     assert (result.text, result.error and result.error.code) == ("by inner", "output_repeats")
     assert [attempt.error is not None for attempt in result.attempts] == [True, True]
+
+
+async def test_a_page_that_the_other_reads_leaves_its_slot_at_the_model_and_waits_for_one_at_the_other() -> None:
+    class Gated(FixedEngine):
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+            await go.wait()
+            return await super().read(page, task, caller)
+
+    go = anyio.Event()
+    model, own = SchedulerBench(places=1), SchedulerBench(places=1)
+    engine = page_reader(
+        FixedEngine("inner", fault=EngineFailed("upstream_failed", "It died.")),
+        queue=engine_queue(model.scheduler),
+        embedded=Gated("other"),
+        embedded_queue=engine_queue(own.scheduler),
+    )
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(engine.read, PAGE, Task(), NO_CALLER)
+        await anyio.wait_all_tasks_blocked()
+        assert (model.scheduler.in_flight, model.scheduler.waiting) == (0, 0)
+        assert (own.scheduler.in_flight, own.scheduler.waiting) == (1, 2)
+        go.set()
+    assert own.is_empty()
 
 
 async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -> None:

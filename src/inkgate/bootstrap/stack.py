@@ -123,6 +123,15 @@ def build_parts(
     cache = None if kept is None else kept.cache
     layers = TextLayers(analysis, threads)
     completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
+    queue = EngineQueue(
+        scheduler,
+        degradation,
+        settings.serving.degradation,
+        progress,
+        observer,
+        # Calls to a model server wait within the page's slot, and have limits of their own.
+        page_time_s=math.inf if remote else settings.limits.time_s,
+    )
     reader = PageReader(
         chosen.engine,
         completion,
@@ -131,17 +140,10 @@ def build_parts(
         cache,
         revision,
         quarantine=quarantine if remote else None,
-        queue=EngineQueue(
-            scheduler,
-            degradation,
-            settings.serving.degradation,
-            progress,
-            observer,
-            # Calls to a model server wait within the page's slot, and have limits of their own.
-            page_time_s=math.inf if remote else settings.limits.time_s,
-        ),
+        queue=queue,
         breaker=breaker,
         embedded=embedded,
+        embedded_queue=None if embedded is None else _embedded_queue(queue, settings),
         asks_for_fields=settings.engine.name != "ppocr",
         witness=None
         if witness is None
@@ -197,6 +199,13 @@ def _extended(engine: Engine, settings: Settings) -> Engine:
 def _beside_a_model(settings: Settings, own: Engine) -> tuple[Engine | None, Engine | None]:
     """The embedded engine as the one that reads what a model can't, and as the witness of fields, where it is these."""
     return own if settings.engine.vllm.fallback else None, own if settings.fields.witness == "embedded" else None
+
+
+def _embedded_queue(queue: EngineQueue, settings: Settings) -> EngineQueue:
+    """The queue of the embedded engine beside a model's: its pages wait for the CPU, and hold no slot at the model."""
+    limit = FixedLimit(settings.engine.ppocr.concurrent_pages)
+    scheduler = Scheduler(limit, Ledger(None), TokenRate(), settings.serving.scheduling)
+    return replace(queue, scheduler=scheduler, page_time_s=settings.limits.time_s)
 
 
 def _breaker(chosen: ChosenEngine) -> Breaker:

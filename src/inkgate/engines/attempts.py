@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from inkgate.caller import Caller
-from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError
-from inkgate.page import Page
-from inkgate.types import Attempt, PageError, PageResult, Task
+from inkgate.types import Attempt, PageError, PageResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +44,11 @@ class AttemptTimer:
         return Attempt(self._change, told, (perf_counter() - self._begun) * 1000)
 
 
-async def take_over(
-    engine: Engine, page: Page, task: Task, caller: Caller, part: str = ""
-) -> tuple[PageResult | None, Attempt]:
-    """The page as read by `engine`, None if that raised an error; and the attempt. `part`: which part of a page `page`
-    is, for the attempt.
-    """
-    attempt = AttemptTimer(", ".join(filter(None, (part, f"engine {engine.name}"))))
+async def take_over(read: Callable[[], Awaitable[PageResult]], change: str) -> tuple[PageResult | None, Attempt]:
+    """What another engine reads instead, None if it raises an error; and the attempt. `change`: see Attempt."""
+    attempt = AttemptTimer(change)
     try:
-        result = await engine.read(page, task, caller)
+        result = await read()
     except InkgateError as error:
         return None, attempt.ended(error)
     return result, attempt.ended(result.error)

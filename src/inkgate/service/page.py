@@ -52,8 +52,6 @@ FIELDS_UNREAD: Final = "fields_unread"
 """In `PageResult.degraded`: the model could not be asked for the fields of this page."""
 NO_SERVER: Final = "model_server_out"
 """In `PageResult.degraded`: no model server read the page, and another engine did."""
-_BY_ANOTHER = frozenset({NO_SERVER, DegradationLevel.EMBEDDED})
-"""In `PageResult.degraded`: the model had no part in it."""
 _EMBEDDED_KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that the embedded engine can do."""
 _PIXELS_PER_TOKEN = 1000
@@ -107,19 +105,20 @@ class EngineQueue:
         if result.error is None or from_page_error(result.error).blame is Blame.PAGE:
             self.progress.page_read()
 
-    def reduced(self, task: Task, caller: Caller, *, embedded: bool) -> tuple[Task, tuple[DegradationLevel, ...]]:
-        """The task as the level of degradation leaves it, and what that gives up. `embedded`: the embedded engine may
-        read the page instead.
-        """
-        levels = self.degradation.levels(caller.priority)
-        if DegradationLevel.IMAGE in levels:
+    def gives_up(self, level: DegradationLevel, caller: Caller) -> bool:
+        """Whether the load requires that for pages of this caller."""
+        return level in self.degradation.levels(caller.priority)
+
+    def reduced(self, task: Task, caller: Caller) -> tuple[Task, tuple[str, ...]]:
+        """The task as the level of degradation leaves it, and what that gives up."""
+        given_up = []
+        if self.gives_up(DegradationLevel.IMAGE, caller):
             task = replace(task, image_scale=self.settings.image_scale)
-        if DegradationLevel.OUTPUT in levels:
+            given_up.append(DegradationLevel.IMAGE.value)
+        if self.gives_up(DegradationLevel.OUTPUT, caller):
             task = replace(task, detect_rotation=False, max_output_tokens=self.settings.max_output_tokens)
-        possible = {DegradationLevel.IMAGE, DegradationLevel.OUTPUT}
-        if embedded and task.kind in _EMBEDDED_KINDS:
-            possible.add(DegradationLevel.EMBEDDED)
-        return task, tuple(level for level in levels if level in possible)
+            given_up.append(DegradationLevel.OUTPUT.value)
+        return task, tuple(given_up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +137,7 @@ class PageReader:
         queue: in front of the engine; None for an engine that has limits of its own.
         breaker: of the engine; None for an engine without model servers.
         embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
+        embedded_queue: in front of that; None if it has limits of its own.
         asks_for_fields: the engine can be asked for fields.
         witness: reads the lines in which the engine's values of fields are looked up; None: this reader does.
     """
@@ -152,6 +152,7 @@ class PageReader:
     queue: EngineQueue | None = None
     breaker: Breaker | None = None
     embedded: Engine | None = None
+    embedded_queue: EngineQueue | None = None
     asks_for_fields: bool = False
     witness: PageReader | None = None
     observer: Observer = NO_OBSERVER
@@ -255,44 +256,55 @@ class PageReader:
         return await self.completion.complete(page, result, task)
 
     async def _read_pixels(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """By the engine, once it is the page's turn. Suspects of a crash wait for each other before they wait for a
-        turn, so that they take no slots meanwhile.
+        """By the engine, or by the embedded one: batches under load, and what the engine does not read because it fails
+        on the page or its servers fail. A turn at the engine has ended then. The embedded one is not asked where the
+        service is to blame, as by a deadline: that would meet it as well.
         """
-        alone = self.quarantine.reading(page.content_key) if self.quarantine and page.content_key else nullcontext()
-        async with alone as trial:
-            if self.queue is None:
-                result = await self.engine.read(page, task, caller)
-            else:
-                async with self.queue.turn(page, caller) as slot:
-                    result = await self._read_in_turn(self.queue, page, task, caller)
-                    self.queue.ended(slot, result)
-            if trial is not None:
-                trial.elsewhere = not _BY_ANOTHER.isdisjoint(result.degraded)
-        return result
+        if self.queue is None:
+            return await self.engine.read(page, task, caller)
+        if self.embedded is None:
+            return await self._read_in_turn(self.queue, page, task, caller)
+        other = partial(self._read_embedded, self.embedded, self.queue, page, task, caller)
+        if task.kind in _EMBEDDED_KINDS and self.queue.gives_up(DegradationLevel.EMBEDDED, caller):
+            result = await other()
+            return replace(result, degraded=(*result.degraded, DegradationLevel.EMBEDDED.value))
+        timer = AttemptTimer("")
+        try:
+            result = await self._read_in_turn(self.queue, page, task, caller)
+        except (EngineFailed, Overloaded, RequestRefused) as error:
+            if error.blame not in (Blame.PAGE, Blame.SERVER):
+                raise
+            first = timer.ended(error)
+            second, attempt = await take_over(other, f"engine {self.embedded.name}")
+            return _instead(second, error, (first, attempt))
+        if result.error is None or not isinstance(from_page_error(result.error), OutputUnusable):
+            return result
+        log.warning("page_taken_over", page=page.index, by=self.embedded.name, code=result.error.code)
+        second, attempt = await take_over(other, f"engine {self.embedded.name}")
+        return _better(result, second, attempt)
 
     async def _read_in_turn(self, queue: EngineQueue, page: Page, task: Task, caller: Caller) -> PageResult:
-        """By the engine, with less asked of it under load. The embedded engine reads batches under more load, and what
-        the engine does not read because it fails on the page or its servers fail. It is not asked where the service is
-        to blame, as by a deadline: that would meet it as well.
+        """By the engine behind its breaker, with less asked of it under load. Suspects of a crash wait for each other
+        before they wait for a turn, so that they take no slots meanwhile.
         """
-        other = self.embedded
-        task, given_up = queue.reduced(task, caller, embedded=other is not None)
-        if other is not None and DegradationLevel.EMBEDDED in given_up:
-            result = await other.read(page, task, caller)
-        else:
+        alone = self.quarantine.reading(page.content_key) if self.quarantine and page.content_key else nullcontext()
+        async with alone, queue.turn(page, caller) as slot:
+            task, given_up = queue.reduced(task, caller)
             timed_out = partial(_timed_out, caller, anyio.current_time())
-            guard = nullcontext() if self.breaker is None else self.breaker.guard(timed_out, page.content_key)
-            timer = AttemptTimer("")
-            try:
-                async with guard:
-                    result = await self.engine.read(page, task, caller)
-            except (EngineFailed, Overloaded, RequestRefused) as error:
-                if other is None or error.blame not in (Blame.PAGE, Blame.SERVER):
-                    raise
-                result = await _read_instead(other, page, task, caller, (error, timer.ended(error)))
-            else:
-                if other is not None and _is_unusable(result):
-                    result = await _read_by_other(other, page, task, caller, result)
+            async with nullcontext() if self.breaker is None else self.breaker.guard(timed_out, page.content_key):
+                result = await self.engine.read(page, task, caller)
+            queue.ended(slot, result)
+        return replace(result, degraded=(*result.degraded, *given_up)) if given_up else result
+
+    async def _read_embedded(
+        self, embedded: Engine, queue: EngineQueue, page: Page, task: Task, caller: Caller
+    ) -> PageResult:
+        """By the embedded engine, in its own queue if it has one."""
+        task, given_up = queue.reduced(task, caller)
+        async with nullcontext() if self.embedded_queue is None else self.embedded_queue.turn(page, caller):
+            result = await embedded.read(page, task, caller)
+        if result.error is None:
+            queue.progress.page_read()
         return replace(result, degraded=(*result.degraded, *given_up)) if given_up else result
 
     async def _read_with_fields(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
@@ -338,30 +350,18 @@ def _timed_out(caller: Caller, begun: float) -> bool:
     return not caller.deadline_given and now >= caller.deadline and now - begun >= caller.patience_s / 2
 
 
-def _is_unusable(result: PageResult) -> bool:
-    """Whether the model's output for the page is of no use."""
-    return result.error is not None and isinstance(from_page_error(result.error), OutputUnusable)
-
-
-async def _read_by_other(other: Engine, page: Page, task: Task, caller: Caller, first: PageResult) -> PageResult:
-    """As `other` reads it, with the attempts of both. `first`: the engine's result, with an error; returned if `other`
-    fails, too.
-    """
-    log.warning("page_taken_over", page=page.index, by=other.name, code=first.error.code if first.error else "")
-    second, attempt = await take_over(other, page, task, caller)
+def _better(first: PageResult, second: PageResult | None, attempt: Attempt) -> PageResult:
+    """The second reading unless it failed, with the attempts of both. `first`: with an error, and perhaps some text."""
     if second is None:
         return replace(first, attempts=(*first.attempts, attempt))
     better = first if second.error is not None else second
     return replace(better, attempts=(*first.attempts, *second.attempts, attempt))
 
 
-async def _read_instead(
-    other: Engine, page: Page, task: Task, caller: Caller, failed: tuple[InkgateError, Attempt]
-) -> PageResult:
-    """As `other` reads it. Raises the engine's error if that fails, too."""
-    error, first = failed
-    second, attempt = await take_over(other, page, task, caller)
+def _instead(second: PageResult | None, error: InkgateError, attempts: tuple[Attempt, Attempt]) -> PageResult:
+    """The second reading of a page on which the engine failed with `error`. Raises that if the second failed, too."""
     if second is None or second.error is not None:
         raise error
+    first, last = attempts
     degraded = second.degraded if isinstance(error, OutputUnusable) else (*second.degraded, NO_SERVER)
-    return replace(second, degraded=degraded, attempts=(first, *second.attempts, attempt))
+    return replace(second, degraded=degraded, attempts=(first, *second.attempts, last))

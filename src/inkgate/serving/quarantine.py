@@ -30,13 +30,6 @@ class QuarantineSettings:
     most: int = 1024
 
 
-@dataclass(slots=True)
-class QuarantineTrial:
-    """A read that may clear its content. `elsewhere`: set if not the engine read it, which then proves nothing."""
-
-    elsewhere: bool = False
-
-
 class Quarantine:
     """Finds the content that crashes the engine.
 
@@ -85,7 +78,7 @@ class Quarantine:
             self.add_blame(key, 1 / len(suspects) if key in suspects else 0.0)
 
     @asynccontextmanager
-    async def reading(self, key: bytes) -> AsyncIterator[QuarantineTrial]:
+    async def reading(self, key: bytes) -> AsyncIterator[None]:
         """To be held while the engine reads `key`. A suspect waits until no other suspect is being read.
 
         Raises:
@@ -95,11 +88,8 @@ class Quarantine:
             if self._blame_of(key) is not None:
                 await stack.enter_async_context(self._alone_for(key))
             before = self._blame.get(key)
-            trial = QuarantineTrial()
-            yield trial
-            if (
-                not trial.elsewhere and self._blame.get(key) == before
-            ):  # else a server died meanwhile, even if the page was partly read
+            yield
+            if self._blame.get(key) == before:  # else a server died meanwhile, even if the page was partly read
                 self._blame.pop(key, None)
 
     @asynccontextmanager

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import anyio
 import numpy as np
@@ -233,7 +234,8 @@ class ElementReader:
             return Element(region, failure=error)
         if isinstance(read.error, OutputUnusable) and self.embedded is not None:
             task = Task(detect_rotation=False)
-            taken, attempt = await take_over(self.embedded, crop, task, request.caller, part)
+            other = partial(self.embedded.read, crop, task, request.caller)
+            taken, attempt = await take_over(other, ", ".join(filter(None, (part, f"engine {self.embedded.name}"))))
             attempts = (*read.attempts, attempt)
             if taken is None or taken.error is not None:
                 read = replace(read, attempts=attempts)
