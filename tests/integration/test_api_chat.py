@@ -303,3 +303,20 @@ async def test_a_client_that_takes_no_answer_holds_its_place_and_nothing_of_the_
             client.left.set()
         await upstream.close()
     assert api.limiter.in_flight == 0
+
+
+class _SlowConnection(RawCall):
+    """A client that takes its time for each message."""
+
+    async def _send(self, message: Message) -> None:
+        await anyio.sleep(0.8)
+        await super()._send(message)
+
+
+async def test_a_response_that_is_ready_is_sent_past_the_deadline() -> None:
+    async with relay(Reply(["Hello " * 20_000])) as (api, _):
+        headers = {**JSON, "X-Inkgate-Timeout": "2"}
+        client = _SlowConnection(api.app, headers, [json.dumps(chat()).encode()], PATH)
+        await client.run()
+    assert json.loads(client.body)["choices"][0]["message"]["content"] == "Hello " * 20_000
+    assert api.limiter.ended == {WorkOutcome.OK: 1}

@@ -156,11 +156,11 @@ class _Relay:
                         await self._stream(answer, due)
                     else:
                         whole = await self._whole(answer, asked.model)
-                if whole is not None:  # A slow client must not keep the model server's request open.
-                    due.suspend()
-                    await self._send_whole(answer.status, *whole)
             if scope.cancelled_caught:
                 raise due.stalled_error()
+        # A slow client must not keep the model server's request open, and gets the whole of a response that is ready.
+        if whole is not None:
+            await self._send_whole(answer.status, *whole)
 
     async def _whole(self, answer: ModelAnswer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
         """Headers and body to send; None if an error was sent instead."""
