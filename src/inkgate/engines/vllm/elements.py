@@ -17,7 +17,7 @@ from inkgate.concurrency import single_error
 from inkgate.engines.attempts import take_over
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.answer_blocks import page_numbers
-from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageReader, PageRequest, Picture
+from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageRequest, Picture, WholePageReader
 from inkgate.engines.vllm.images import PageCrop, crop_pixels, is_blank
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer, PlacedBlock
 from inkgate.engines.vllm.preset import Preset, PromptPlan
@@ -152,7 +152,7 @@ class ElementReader:
     """
 
     images: ImageReader
-    whole: PageReader
+    whole: WholePageReader
     layout: Layout
     embedded: Engine | None
 

@@ -14,7 +14,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.client import ChatClient, model_unknown_error
 from inkgate.engines.vllm.elements import ElementReader
-from inkgate.engines.vllm.image_read import ImageReader, PageReader
+from inkgate.engines.vllm.image_read import ImageReader, WholePageReader
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import presets_with
 from inkgate.engines.vllm.protocol import ServerTimeouts
@@ -78,7 +78,7 @@ class Vllm:
         self._upstream = upstream
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("vllm", settings.encoding_threads)
-        self._reader: PageReader | ElementReader | None = None
+        self._reader: WholePageReader | ElementReader | None = None
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class Vllm:
         await self._upstream.close()
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. An incomplete answer has `error` set, see PageReader and ElementReader."""
+        """As Engine.read. An incomplete answer has `error` set, see WholePageReader and ElementReader."""
         if task.kind not in self._preset.tasks:
             known = ", ".join(self._preset.tasks)
             detail = f"{self.name} does not support {task.kind}; it supports: {known}. {presets_with(task.kind)}"
@@ -118,8 +118,8 @@ class Vllm:
         async with self._pages:
             return await self._reader.read(page, task, caller)
 
-    def _reader_of(self, images: ImageReader) -> PageReader | ElementReader:
-        whole = PageReader(images)
+    def _reader_of(self, images: ImageReader) -> WholePageReader | ElementReader:
+        whole = WholePageReader(images)
         if self._others is None or self._settings.reading is ReadingMode.PAGE:
             return whole
         return ElementReader(images, whole, self._others.layout, self._others.embedded)

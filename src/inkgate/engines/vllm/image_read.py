@@ -260,7 +260,7 @@ def _with(read: ImageRead, attempts: list[Attempt]) -> ImageRead:
 
 
 @dataclass(frozen=True, slots=True)
-class PageReader:
+class WholePageReader:
     """Reads pages as one image."""
 
     images: ImageReader
