@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -269,6 +270,27 @@ async def test_one_event_tries_few_of_those_for_whom_there_is_no_room_and_the_ne
             await anyio.lowlevel.checkpoint()
         assert admitted == ["small"]
         tasks.cancel_scope.cancel()
+
+
+async def test_waiting_tenants_get_equal_shares_however_many_clients_they_have() -> None:
+    limiter = FixedLimiter(4)
+    admitted: Counter[str] = Counter()
+
+    async def client(tenant: str) -> None:
+        while True:
+            async with await limiter.wait(Arrival(tenant), 3600.0):
+                admitted[tenant] += 1
+                await anyio.sleep(1.0)
+
+    async with anyio.create_task_group() as tasks:
+        for tenant, clients in (("a", 60), ("b", 8), ("c", 20)):
+            for _ in range(clients):
+                tasks.start_soon(client, tenant)
+        await anyio.sleep(300.5)
+        tasks.cancel_scope.cancel()
+    counts = list(admitted.values())
+    assert sum(counts) == 4 * 301
+    assert sum(counts) ** 2 / (len(counts) * sum(count**2 for count in counts)) > 0.99  # Jain's index
 
 
 async def test_a_body_is_received_early_where_there_is_room_for_it() -> None:
