@@ -8,13 +8,17 @@ concurrency of each kind is chosen explicitly.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 import anyio
 import anyio.to_thread
+
+from inkgate.caller import Charge
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +40,7 @@ class Threads:
     def __init__(self, name: str, limit: int) -> None:
         self.name = name
         self._limiter = anyio.CapacityLimiter(limit)
+        self._unlimited = anyio.CapacityLimiter(math.inf)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Returns `function(*args, **kwargs)`, run in a thread.
@@ -44,13 +49,20 @@ class Threads:
         """
         # Errors are returned as values: anyio's future would hold an error whose traceback holds the future and `args`.
         call = partial(_outcome, partial(function, *args, **kwargs))
-        outcome = await anyio.to_thread.run_sync(call, limiter=self._limiter)
-        if not isinstance(outcome, _Failed):
-            return outcome
+        return _returned(await anyio.to_thread.run_sync(call, limiter=self._limiter))
+
+    async def run_for(self, charge: Charge, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `run`, but a cancelled caller returns at once. The thread goes on: until it ends, it keeps its slot here,
+        and its request is charged for it. `function` must use nothing that its caller frees.
+        """
+        work = _LeftWork(partial(_outcome, partial(function, *args, **kwargs)), self._limiter, charge)
+        await self._limiter.acquire_on_behalf_of(work)
+        charge.begin_work()
         try:
-            raise outcome.error
+            return _returned(await anyio.to_thread.run_sync(work.run, abandon_on_cancel=True, limiter=self._unlimited))
         finally:
-            del outcome
+            if not work.begun:  # cancelled before
+                work.end()
 
     async def run_large(self, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `run`, but without a thread if `size`, the bytes that it works on, is at most INLINE_BYTES."""
@@ -66,6 +78,43 @@ class Threads:
 @dataclass(frozen=True, slots=True)
 class _Failed:
     error: Exception
+
+
+class _LeftWork(Generic[T]):
+    """Work in a thread that may outlast its caller."""
+
+    def __init__(self, call: Callable[[], T], limiter: anyio.CapacityLimiter, charge: Charge) -> None:
+        self.begun = False
+        self._call = call
+        self._limiter = limiter
+        self._charge = charge
+        self._ended = False
+        self._loop = asyncio.get_running_loop()
+
+    def run(self) -> T:
+        """Runs it, in its thread."""
+        self.begun = True
+        try:
+            return self._call()
+        finally:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self.end)
+
+    def end(self) -> None:
+        """Frees its slot, once. On the event loop."""
+        if not self._ended:
+            self._ended = True
+            self._limiter.release_on_behalf_of(self)
+            self._charge.end_work()
+
+
+def _returned(outcome: T | _Failed) -> T:
+    if not isinstance(outcome, _Failed):
+        return outcome
+    try:
+        raise outcome.error
+    finally:
+        del outcome
 
 
 def _outcome(function: Callable[[], T]) -> T | _Failed:

@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -20,7 +20,7 @@ from inkgate.concurrency import Threads
 from inkgate.page import Page
 from inkgate.settings import FetchSettings
 from inkgate.storage.fetch import Check, Fetcher
-from inkgate.types import PageResult, Task
+from inkgate.types import PageResult, Task, Word
 from support.api_client import RawCall, b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 
@@ -208,6 +208,19 @@ async def test_a_response_whose_rendering_waits_for_a_thread() -> None:
             await answered.wait()
 
 
+async def test_a_response_whose_rendering_takes_too_long_is_left_and_charged_until_it_ends() -> None:
+    words = SlowWords()
+    async with running_api(ReadsSlowWords(words)) as api:
+        response = await api.client.post(
+            "/ocr?format=json", files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}
+        )
+        check_late(response)
+        assert api.limiter.in_flight == 1
+        words.go.set()
+        await until(lambda: not api.limiter.in_flight)
+        assert api.limiter.ended == {"rejected": 1}
+
+
 @pytest.mark.parametrize("kind", ["pdf", "docx"])
 async def test_a_file_that_is_not_written_in_time(kind: str) -> None:
     """Its pages are read at the last moment; writing takes longer."""
@@ -261,3 +274,32 @@ class SpendsTime(FakeEngine):
         found = await super().read(page, task, caller)
         await Threads("spends", 1).run(threading.Event().wait, self.seconds)
         return found
+
+
+class SlowWords(tuple[Word, ...]):  # noqa: SLOT001 - it has attributes
+    """Words that no thread gets before `go` is set; the event loop does."""
+
+    go: threading.Event
+    loop: int
+
+    def __new__(cls) -> SlowWords:  # noqa: PYI034 - no subclasses
+        made = super().__new__(cls)
+        made.go, made.loop = threading.Event(), threading.get_ident()
+        return made
+
+    def __iter__(self) -> Iterator[Word]:
+        if threading.get_ident() != self.loop:
+            assert self.go.wait(FOR_EVER_S)
+        return super().__iter__()
+
+
+class ReadsSlowWords(FakeEngine):
+    """Reads a page with these words."""
+
+    def __init__(self, words: SlowWords) -> None:
+        super().__init__()
+        self.words = words
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        found = await super().read(page, task, caller)
+        return replace(found, lines=tuple(replace(line, words=self.words) for line in found.lines or ()))

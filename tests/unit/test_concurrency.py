@@ -113,3 +113,54 @@ async def test_the_errors_of_other_tasks_are_the_cause() -> None:
             tasks.start_soon(fail, "second")
     assert isinstance(raised.value.__cause__, BaseExceptionGroup)
     assert [str(error) for error in raised.value.__cause__.exceptions] == ["second"]
+
+
+class Works:
+    """A charge that counts."""
+
+    def __init__(self) -> None:
+        self.begun = self.ended = 0
+
+    def begin_work(self) -> None:
+        self.begun += 1
+
+    def end_work(self) -> None:
+        self.ended += 1
+
+
+async def test_a_cancelled_caller_leaves_its_thread_which_keeps_its_slot_and_its_charge() -> None:
+    threads, charge, go = Threads("test", 1), Works(), threading.Event()
+    entered = threading.Event()
+
+    def call() -> None:
+        entered.set()
+        assert go.wait(30)
+
+    with anyio.move_on_after(0.05) as scope:
+        await threads.run_for(charge, call)
+    assert scope.cancelled_caught
+    assert entered.is_set()
+    assert (charge.begun, charge.ended) == (1, 0)
+    async with anyio.create_task_group() as group:
+        group.start_soon(threads.run, list)
+        await anyio.wait_all_tasks_blocked()
+        assert threads.waiting == 1
+        go.set()
+    assert (charge.begun, charge.ended) == (1, 1)
+
+
+async def test_a_call_that_is_cancelled_before_it_has_a_thread_costs_nothing() -> None:
+    threads, charge = Threads("test", 1), Works()
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await threads.run_for(charge, list)
+    assert charge.begun == charge.ended
+    assert await threads.run(list) == []
+
+
+async def test_the_result_or_the_error_of_a_thread_that_may_be_left_is_the_callers() -> None:
+    threads, charge = Threads("test", 1), Works()
+    assert await threads.run_for(charge, int, "7") == 7
+    with pytest.raises(ValueError, match="seven"):
+        await threads.run_for(charge, int, "seven")
+    assert (charge.begun, charge.ended) == (2, 2)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from types import MappingProxyType
 
-from inkgate.caller import NO_CALLER, Caller
+from inkgate.caller import NO_CALLER, Caller, Charge
 from inkgate.concurrency import Threads
 from inkgate.documents.decode import FrameSource, Header, read_header, read_pixels
 from inkgate.documents.files.embedded_image import EmbeddedImage, embed
@@ -58,13 +58,21 @@ class ImagePage:
     """A page of an image file. Implements Page. Each call decodes the pixels again; they are not cached."""
 
     def __init__(
-        self, index: int, frame: FrameSource, header: Header, threads: DecodeThreads, content_key: bytes
+        self,
+        index: int,
+        frame: FrameSource,
+        header: Header,
+        threads: DecodeThreads,
+        content_key: bytes,
+        charge: Charge,
     ) -> None:
+        """`charge`: of the request that decodes it."""
         self.content_key = content_key
         self._index = index
         self._frame = frame
         self._header = header
         self._threads = threads
+        self._charge = charge
 
     @property
     def index(self) -> int:
@@ -94,11 +102,11 @@ class ImagePage:
             InputRejected: `image_corrupt`, `image_too_large`.
         """
         threads = self._threads.fitting(self.size)
-        return await threads.run(read_pixels, self._frame, self._header, longest_side)
+        return await threads.run_for(self._charge, read_pixels, self._frame, self._header, longest_side)
 
     async def embedded(self) -> EmbeddedImage:
         """The image as a PDF embeds it. Raises InputRejected as `pixels` does."""
-        return await self._threads.fitting(self.size).run(embed, self._frame, self._header)
+        return await self._threads.fitting(self.size).run_for(self._charge, embed, self._frame, self._header)
 
 
 class ImageDocument:
@@ -129,7 +137,7 @@ class ImageDocument:
     def page_count(self) -> int:
         return len(self._frames)
 
-    async def page(self, index: int, caller: Caller = NO_CALLER) -> ImagePage:  # noqa: ARG002 - the port's; images don't queue
+    async def page(self, index: int, caller: Caller = NO_CALLER) -> ImagePage:
         """The page, after reading its header.
 
         Raises:
@@ -141,7 +149,7 @@ class ImageDocument:
         frame = self._frames[index]
         header = await self._threads.usual.run(read_header, frame)
         self._check(header.size)
-        return ImagePage(index, frame, header, self._threads, self.content_key(index))
+        return ImagePage(index, frame, header, self._threads, self.content_key(index), caller.charge)
 
     def notes(self, attachments: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - the port's; images have none
         """See OpenDocument."""

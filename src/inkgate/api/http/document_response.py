@@ -180,7 +180,8 @@ class DocumentResponse(Response):
             content, media_type = await admitted.file(order), asked.shape.media_type
         else:
             begun = perf_counter()
-            content, media_type = await self._context.threads.run(_rendered, asked, asked.shape, result)
+            charge = admitted.caller.charge
+            content, media_type = await self._context.threads.run_for(charge, _rendered, asked, asked.shape, result)
             self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
 

@@ -50,17 +50,17 @@ class SearchablePdfs:
                 return document.data
             plan = await self._threads.run(_text_plan, contents, codes)
             return await self._writers.add_text(document.data, plan, len(contents), password, caller)
-        frames = await self._images(document.data, file_type)
+        frames = await self._images(document.data, file_type, caller)
         plan = await self._threads.run(_image_plan, frames, contents, codes)
         return await self._writers.new_pdf(plan, len(frames), caller)
 
-    async def _images(self, data: bytes, file_type: FileType) -> list[EmbeddedImage]:
+    async def _images(self, data: bytes, file_type: FileType, caller: Caller) -> list[EmbeddedImage]:
         """All images of the file. One is decoded at a time."""
         opened = await open_image(data, file_type, self._max_pixels, self._decoding)
         images: list[EmbeddedImage] = []
         size = 0
         for index in range(opened.page_count):
-            images.append(await (await opened.page(index)).embedded())
+            images.append(await (await opened.page(index, caller)).embedded())
             size += len(images[-1].data)
             if size > self._most_bytes:  # the frames of a TIFF may all have the same bytes of a small file
                 most = f"{self._most_bytes / 2**20:,.0f}"
