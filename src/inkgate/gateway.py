@@ -44,6 +44,7 @@ class Admitted:
         self._gateway = gateway
         self._permit = permit
         self._scope = scope
+        self._deadline = caller.deadline
 
     @contextmanager
     def own_limits(self) -> Iterator[None]:
@@ -54,13 +55,13 @@ class Admitted:
         """
         self._scope.deadline = math.inf
         yield
-        if anyio.current_time() < self.caller.deadline:
-            self._scope.deadline = self.caller.deadline
+        if anyio.current_time() < self._deadline:
+            self._scope.deadline = self._deadline
 
     def answered(self, byte_count: int) -> None:
         """The response of `byte_count` is ready. From here on, `server.send_timeout_s` is what limits the client."""
         self.holds(byte_count)
-        self._scope.deadline = math.inf
+        self._scope.deadline = self._deadline = math.inf
 
     @contextmanager
     def receiving(self) -> Iterator[Callable[[int], None]]:
@@ -113,9 +114,10 @@ class Admitted:
 
     def end(self) -> None:
         """Frees the slot, since only the last bytes of the response remain. What the request keeps in memory stays
-        charged until the block of `Gateway.admit` is left.
+        charged until the block of `Gateway.admit` is left. The deadline ends nothing from here on.
         """
         self._permit.end_document()
+        self._scope.deadline = self._deadline = math.inf
 
     def report(self, outcome: WorkOutcome) -> None:
         """Sets the outcome where no exception does, such as a response that ends with an error."""

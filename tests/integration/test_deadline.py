@@ -303,3 +303,14 @@ class ReadsSlowWords(FakeEngine):
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         found = await super().read(page, task, caller)
         return replace(found, lines=tuple(replace(line, words=self.words) for line in found.lines or ()))
+
+
+async def test_a_response_whose_last_bytes_went_out_meets_no_deadline() -> None:
+    """Else an error would be sent after it."""
+    async with running_api() as api:
+        caller = Caller(deadline=anyio.current_time() + 0.1)
+        async with api.context.service.gateway.admit(caller) as admitted:
+            with admitted.own_limits():
+                admitted.end()
+            await anyio.sleep(0.2)
+    assert api.limiter.ended == {"ok": 1}
