@@ -14,7 +14,7 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Page
 from inkgate.service.page import NO_SERVER
 from inkgate.service.starting import OnDemand
-from inkgate.types import Attempt, PageResult, Task
+from inkgate.types import Attempt, PageResult, Task, TaskKind
 from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench
@@ -143,6 +143,21 @@ async def test_a_page_that_the_other_reads_leaves_its_slot_at_the_model_and_wait
         assert (own.scheduler.in_flight, own.scheduler.waiting) == (1, 2)
         go.set()
     assert own.is_empty()
+
+
+async def test_without_room_at_the_other_the_caller_is_told_when_to_return() -> None:
+    full = Overloaded("service_full", "The queue is full.", 7.0)
+    model = FixedEngine("inner", fault=EngineFailed("upstream_unreachable", "It is away."))
+    with pytest.raises(Overloaded) as refused:
+        await page_reader(model, embedded=FixedEngine("other", fault=full)).read(PAGE, Task(), NO_CALLER)
+    assert (refused.value.code, refused.value.retry_after_s) == ("service_full", 7.0)
+
+
+async def test_what_the_other_cannot_do_does_not_wait_for_it() -> None:
+    model, other = FixedEngine("inner", fault=EngineFailed("upstream_failed", "It died.")), FixedEngine("other")
+    with pytest.raises(EngineFailed, match="upstream_failed"):
+        await page_reader(model, embedded=other).read(PAGE, Task(TaskKind.EXTRACT), NO_CALLER)
+    assert other.events == []
 
 
 async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -> None:

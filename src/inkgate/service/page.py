@@ -262,10 +262,10 @@ class PageReader:
         """
         if self.queue is None:
             return await self.engine.read(page, task, caller)
-        if self.embedded is None:
+        if self.embedded is None or task.kind not in _EMBEDDED_KINDS:
             return await self._read_in_turn(self.queue, page, task, caller)
         other = partial(self._read_embedded, self.embedded, self.queue, page, task, caller)
-        if task.kind in _EMBEDDED_KINDS and self.queue.gives_up(DegradationLevel.EMBEDDED, caller):
+        if self.queue.gives_up(DegradationLevel.EMBEDDED, caller):
             result = await other()
             return replace(result, degraded=(*result.degraded, DegradationLevel.EMBEDDED.value))
         timer = AttemptTimer("")
@@ -359,9 +359,12 @@ def _better(first: PageResult, second: PageResult | None, attempt: Attempt) -> P
 
 
 def _instead(second: PageResult | None, error: InkgateError, attempts: tuple[Attempt, Attempt]) -> PageResult:
-    """The second reading of a page on which the engine failed with `error`. Raises that if the second failed, too."""
-    if second is None or second.error is not None:
-        raise error
+    """The second reading of a page on which the engine failed with `error`. Raises that if the second failed, too; or
+    Overloaded if there was no room for it.
+    """
     first, last = attempts
+    if second is None or second.error is not None:
+        second_error = None if last.error is None else from_page_error(last.error)
+        raise second_error if isinstance(second_error, Overloaded) else error
     degraded = second.degraded if isinstance(error, OutputUnusable) else (*second.degraded, NO_SERVER)
     return replace(second, degraded=degraded, attempts=(first, *second.attempts, last))
