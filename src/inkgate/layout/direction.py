@@ -24,6 +24,8 @@ _CJK = ((0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF), (0x20000, 0x3FFFF)
 
 def is_columnar(text: str) -> bool:
     """Whether at least half of the text is of a script that is also written in vertical columns."""
+    if text.isascii():
+        return False
     letters = [ord(char) for char in text if not char.isspace()]
     return bool(letters) and 2 * sum(any(low <= code <= high for low, high in _CJK) for code in letters) >= len(letters)
 
@@ -38,8 +40,10 @@ def directions_of(across: FloatArray, down: FloatArray, texts: Sequence[str]) ->
     told = ~((np.hypot(*down.T) > TALL_ASPECT * np.hypot(*across.T)) & (_lengths(texts) > 1))
     along = np.where(told[:, None], across, down)
     quarter: IntArray = np.rint(np.arctan2(along[:, 1], along[:, 0]) / (np.pi / 2)).astype(np.int64) % 4
-    sideways = np.array([_DOWNWARDS if is_columnar(text) else _UPWARDS for text in texts], dtype=np.int64)
-    return np.where(told, 90 * quarter, np.where(quarter % 2 == 1, sideways, 0))
+    found: IntArray = np.where(told, 90 * quarter, 0)
+    for at in np.flatnonzero(~told & (quarter % 2 == 1)).tolist():
+        found[at] = _DOWNWARDS if is_columnar(texts[at]) else _UPWARDS
+    return found
 
 
 def page_direction(directions: IntArray, across: FloatArray, down: FloatArray, texts: Sequence[str]) -> int:
