@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+import pytest
+import zxingcpp
+from PIL import Image, ImageDraw
 
 from inkgate.layout.ink import ink_notes, likely_writing, merge_boxes, text_outside, writing_outside
 from inkgate.page import RgbArray
@@ -129,6 +132,42 @@ def test_a_paragraph_that_was_not_read_is_reported() -> None:
             if not outside:
                 missed.append((seed, px, dark, noise, len(lines)))
     assert missed == []
+
+
+@pytest.mark.parametrize("kind", ["QRCode", "DataMatrix", "Aztec"])
+def test_codes_are_no_writing(kind: str) -> None:
+    """Of 27 codes of a kind, 4 may be reported: those that touch or fall apart at this resolution."""
+    reported = []
+    for length in (8, 40, 100):
+        code = zxingcpp.create_barcode("7919" * (length // 4), getattr(zxingcpp.BarcodeFormat, kind))
+        modules = np.array(code.to_image(scale=8))
+        for side in (140, 200, 320):
+            for turn in (0, 7, 30):
+                page = Image.new("L", (1240, 1754), 255)
+                drawn_code = Image.fromarray(modules).resize((side, side), Image.Resampling.LANCZOS)
+                page.paste(drawn_code.rotate(turn, expand=True, fillcolor=255), (500, 600))
+                if writing_outside(np.asarray(page.convert("RGB")), 1.0, [line("Ticket", 40, 40)]):
+                    reported.append((length, side, turn))
+    assert len(reported) <= 4, reported
+
+
+def test_the_corner_of_a_dashed_frame_is_no_writing_and_turned_paragraphs_are() -> None:
+    reported = []
+    for wide, high, gap, across, down in ((20, 8, 8, 5, 6), (20, 8, 10, 6, 5), (16, 7, 8, 6, 5), (18, 8, 7, 7, 6)):
+        framed = Image.new("L", (1000, 800), 255)
+        canvas, step = ImageDraw.Draw(framed), wide + gap
+        for number in range(across):
+            canvas.rectangle((100 + number * step, 500, 99 + number * step + wide, 499 + high), 0)
+        for number in range(1, down):
+            canvas.rectangle((100, 500 + number * step, 99 + high, 499 + number * step + wide), 0)
+        found = writing_outside(np.asarray(framed.convert("RGB")), 1.0, [line("Ticket", 40, 40)])
+        reported += [(wide, high, gap)] if found else []
+    assert reported == []
+    words = "nothing moved but the gulls above it and three boats had come in"
+    text = Image.fromarray(drawn([words[at : at + 34] for at in range(12)], (700, 700), 22))
+    for turn in (0, 1, -3, 5, 9, 13, 90):
+        turned = np.asarray(text.rotate(turn, fillcolor=(255, 255, 255), resample=Image.Resampling.BICUBIC))
+        assert writing_outside(turned, 1.0, [line("above", 5, 5)]), turn
 
 
 def test_a_short_text_beside_others_may_be_writing() -> None:

@@ -53,6 +53,9 @@ MIN_BARS, MAX_STRIPS = 5, 0.7
 """At most this share of blobs, of so many and more, is narrow and high as in bar codes; and at most this share is flat
 and full as in rows of dashes. Alone, these may be words in small print whose letters touch.
 """
+MIN_DASHES, MAX_FRAME_FILL, MAX_LETTERS_SHARE, MIN_FRAME_SIDE = 0.4, 0.1, 0.3, 3
+"""Corners of dashed frames: share of blobs that are dashes, share of ink in the box, share of it that squares of the
+blobs' size cover, and its shorter side in blobs. Words in small print are dashes, too, but fill their box."""
 MAX_STROKE, MAX_LONE_STROKE = 0.45, 0.36
 """Widest stroke as a share of the letter; dots and dirt are all stroke."""
 MIN_SIDE = 0.6
@@ -146,10 +149,25 @@ def _is_writing(cluster: InkCluster, *, alone: bool, least: int) -> bool:
         return not cluster.straight and cluster.stroke <= MAX_LONE_STROKE
     striped = cluster.blobs >= MIN_BARS and cluster.bars > MAX_STRIPS
     striped |= not alone and cluster.dashes > MAX_STRIPS
-    if striped or cluster.fill > MAX_WRITING_FILL or not (alone or cluster.letters >= least):
+    if (
+        striped
+        or _is_frame(cluster)
+        or not cluster.rows
+        or cluster.fill > MAX_WRITING_FILL
+        or not (alone or cluster.letters >= least)
+    ):
         return False
     of_letters = cluster.stroke <= MAX_STROKE and _shorter_side(cluster.box) >= MIN_SIDE * cluster.size
     return of_letters and cluster.even >= MIN_EVEN and cluster.aligned >= MIN_ALIGNED
+
+
+def _is_frame(cluster: InkCluster) -> bool:
+    """Whether the blobs are dashes on two sides of a box that is empty otherwise."""
+    left, top, right, bottom = cluster.box
+    covered = cluster.blobs * cluster.size**2 / max((right - left) * (bottom - top), 1.0)
+    large = _shorter_side(cluster.box) >= MIN_FRAME_SIDE * cluster.size
+    sparse = cluster.fill < MAX_FRAME_FILL and covered < MAX_LETTERS_SHARE
+    return large and sparse and cluster.dashes > MIN_DASHES
 
 
 def _shorter_side(box: Box) -> float:

@@ -57,6 +57,13 @@ _REACH = 1.3
 _MAX_RATIO, _MAX_ALIGNED_RATIO, _ALIGNED = 4.0, 2.5, 0.45
 """Blobs of one cluster differ by no more than this in size; those of a row by no more than that, and overlap by this
 share of the smaller one across the row."""
+_MANY, _LINES = 10, 2.5
+"""Least blobs, and least side in letters, of what may be a code."""
+_TURNS = tuple(range(-16, 18, 2))
+"""Degrees by which text may be turned. Rows of a code have no gaps at any angle."""
+_GAP, _GAPS, _EDGES = 0.2, 0.06, 0.08
+"""Ink in the gap between two lines, as a share of the mean; least part of all rows that is in gaps, and part at either
+end that doesn't count."""
 _MAX_BLOBS, _MAX_NEIGHBOURS = 4000, 400
 """More blobs, and more between two of one cluster from left to right, are not looked at: a page of dense text has 3,000
 to 4,000."""
@@ -79,6 +86,8 @@ class InkCluster:
         bars, dashes: shares of the blobs that are narrow and high, and flat and full.
         stroke: width of its strokes, as a share of `size`.
         straight: it is one or two straight strokes, such as staples.
+        rows: whether it has rows or columns with gaps between them, as lines of text have and codes (QR) don't; True of
+            few or little ink.
     """
 
     box: Box
@@ -94,6 +103,7 @@ class InkCluster:
     dashes: float
     stroke: float
     straight: bool
+    rows: bool = True
 
 
 def clusters_outside(rgb: RgbArray, quads: Floats) -> list[InkCluster]:
@@ -260,6 +270,7 @@ class _Grey:
             dashes=float(dashes.mean()),
             stroke=2 * float(ink.sum()) / max(1, edge) / size,
             straight=len(blobs) <= 2 and all(map(self._is_straight, blobs)),
+            rows=len(blobs) < _MANY or min(ink.shape) < _LINES * size or _has_rows(ink),
         )
 
     def _is_straight(self, blob: Floats) -> bool:
@@ -269,6 +280,23 @@ class _Grey:
         across, along = np.sqrt(np.maximum(np.linalg.eigvalsh(np.cov(places.T)), 1 / 12))
         full = len(places) / (12 * across * along)  # 1 for a rectangle in any direction
         return bool(across < _STRAIGHT * along and full > _FULL)
+
+
+def _has_rows(ink: Mask) -> bool:
+    """Whether the ink has rows or columns with gaps between them, at some angle."""
+    high, wide = ink.shape
+    middle = (wide / 2, high / 2)
+    for turn in _TURNS:
+        level = cv2.warpAffine(ink * 255, cv2.getRotationMatrix2D(middle, turn, 1.0), (wide, high))
+        for axis, across in ((1, wide), (0, high)):
+            edge = round(_EDGES * across) + 1
+            inner = level[:, edge:-edge] if axis else level[edge:-edge]
+            profile = inner.mean(axis=axis)
+            margin = round((_EDGES + abs(np.sin(np.radians(turn))) / 2) * len(profile))
+            profile = profile[margin : len(profile) - margin]
+            if len(profile) and (profile < _GAP * profile.mean()).mean() > _GAPS:
+                return True
+    return False
 
 
 def quads_of(boxes: Sequence[Box]) -> Floats:
