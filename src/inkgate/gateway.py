@@ -73,9 +73,11 @@ class Admitted:
         """
         begun = perf_counter()
         # A body that takes as long as the service allows is the client's fault ("body_timeout"), not the service's.
-        limits = nullcontext() if self.caller.deadline_given else self.own_limits()
-        with limits, self._permit.receiving():
+        if not self.caller.deadline_given:
+            self._scope.deadline = math.inf
+        with self._permit.receiving():
             yield self._permit.grow
+        self._scope.deadline = self._deadline
         self._gateway.observer.stage("receive", perf_counter() - begun)
 
     def received(self, byte_count: int) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
+from inkgate.errors import EngineFailed
 from inkgate.page import Page
 from inkgate.settings import FetchSettings
 from inkgate.storage.fetch import Check, Fetcher
@@ -303,6 +304,16 @@ class ReadsSlowWords(FakeEngine):
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         found = await super().read(page, task, caller)
         return replace(found, lines=tuple(replace(line, words=self.words) for line in found.lines or ()))
+
+
+async def test_what_follows_a_body_that_came_too_late() -> None:
+    async with running_api() as api:
+        caller = Caller(deadline=anyio.current_time() + 0.1)
+        with pytest.raises(EngineFailed, match="service_timeout"):
+            async with api.context.service.gateway.admit(caller) as admitted:
+                with admitted.receiving():
+                    await anyio.sleep(0.2)
+                await anyio.sleep_forever()
 
 
 async def test_a_response_whose_last_bytes_went_out_meets_no_deadline() -> None:
