@@ -32,13 +32,22 @@ class Inkgate:
 
     READ_S = 1.0
 
-    def __init__(self, link: Link, limit: Limit, seed: int, scheduling: SchedulingSettings | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        limit: Limit,
+        seed: int,
+        scheduling: SchedulingSettings | None = None,
+        ledger: Ledger | None = None,
+        estimates: OutputEstimates | None = None,
+    ) -> None:
+        """`ledger`, `estimates`: by default, the product's."""
         self._link = link
         self._limit = limit
         self._deaths = 0
         self._gauge = PressureGauge()
-        self._estimates = OutputEstimates()
-        self.ledger = Ledger(None)
+        self._estimates = OutputEstimates() if estimates is None else estimates
+        self.ledger = Ledger(None) if ledger is None else ledger
         self.scheduler = Scheduler(
             limit, self.ledger, TokenRate(), scheduling or SchedulingSettings(), random=Random(seed)
         )
