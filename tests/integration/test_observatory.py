@@ -256,6 +256,7 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
         (parts.engine.name, "open", 1),
         ("redis", "closed", 0),
     ]
+    assert [(queue.name, queue.limit) for queue in state.queues] == [("embedded", 4), ("pages", 16), ("calls", 16)]
     assert state.pdf == PdfJobs(workers=2, busy=1, waiting=3)
     assert state.machine is not None
     assert 0 < state.machine.memory_available_bytes < state.build.memory_bytes

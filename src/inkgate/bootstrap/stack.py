@@ -173,6 +173,7 @@ def build_parts(
         demand,
         later,
         remote and embedded is not None,
+        None if reader.embedded_queue is None else reader.embedded_queue.scheduler,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
     tasks = (

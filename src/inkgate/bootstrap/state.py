@@ -95,6 +95,7 @@ class StateObjects:
         workers: of the embedded engine.
         later: the engine, if the service listens without its server.
         falls_back: without a model server, the embedded engine reads.
+        embedded_pages: the queue of the embedded engine beside a model's.
     """
 
     build: Build
@@ -112,6 +113,7 @@ class StateObjects:
     demand: Demand | None = None
     later: StartsLater | None = None
     falls_back: bool = False
+    embedded_pages: Scheduler | None = None
 
 
 def demand_counts(servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter) -> DemandCounts:
@@ -268,6 +270,8 @@ class StateReader:
         )
 
     def _queues(self) -> Iterator[Queue]:
+        if self._observed.embedded_pages is not None:
+            yield _queue("embedded", self._observed.embedded_pages, None)
         yield _queue("pages", self._observed.pages, None)
         servers = self._observed.servers
         if servers is not None:

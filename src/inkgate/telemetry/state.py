@@ -115,7 +115,8 @@ class Queue:
     """A scheduler's queue: work that waits for an engine, and work in flight.
 
     Attributes:
-        name: `pages` for the engine as a whole, `calls` for requests to model servers.
+        name: `pages` for the engine as a whole, `calls` for requests to model servers, `embedded` for pages that the
+            embedded engine reads instead of a model.
         limit: the current limit of concurrent work; `most`: its maximum by the settings.
         waiting: by current priority; a long wait raises the priority.
         longest_wait_s: the longest current wait.

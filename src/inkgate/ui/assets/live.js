@@ -79,7 +79,7 @@ function charts(minutes) {
   const line = (name, take, style, filled) => ({ name: word(name), values: history.map(take), style, filled });
   const chart = (title, unit, series, more) => ({ title: word(title), unit: unit ? word(unit) : "", at: history.map((point) => point.at), spanS: 60 * minutes, series, ...more });
   const one = (title, unit, take, more) => chart(title, unit, [line(title, take, "one", true)], more);
-  const waiting = state.queues.length < 2 ? [line("live_waiting", (p) => p.waiting, "one", true)]
+  const waiting = !state.queues.some((queue) => queue.name === "calls") ? [line("live_waiting", (p) => p.waiting, "one", true)]
     : [line("pages_waiting", (p) => p.pages_waiting, "one", true), line("calls_waiting", (p) => p.waiting, "two")];
   const all = [
     one("live_qps", "per_second", (p) => p.requests),
