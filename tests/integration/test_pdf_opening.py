@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Literal
 
 import pikepdf
+import pypdfium2
 import pytest
 
 from inkgate.documents.open import Opener
@@ -191,9 +192,19 @@ async def test_searchable_pdfs_are_made_of_damaged_files_too(opener: Opener) -> 
                 if name not in rare or error.code != "pdf_corrupt":
                     wrong.append((name, error.code))
                 continue
-            if (found := await outcome(opener, made)) != "4 4 4":
-                wrong.append((name, found))
+            found = [text.strip() for text in text_of(made)]
+            if found != [LINE.text] * 3:
+                wrong.append((name, str(found)))
     assert wrong == []
+
+
+def text_of(pdf: bytes) -> list[str]:
+    """The text of each page, in which programs search."""
+    document = pypdfium2.PdfDocument(pdf)
+    try:
+        return [page.get_textpage().get_text_range() for page in document]
+    finally:
+        document.close()
 
 
 async def test_a_file_beyond_repair_is_corrupt_and_a_repaired_one_stays_locked(opener: Opener) -> None:
@@ -251,8 +262,8 @@ async def test_a_searchable_pdf_has_its_text_in_place_in_spite_of_such_a_box(ope
         assert page.text_layer is not None
         read = PageResult(0, page.size.width, page.size.height, page.dpi, lines=page.text_layer.lines, text="x")
         made = await opener.searchable_pdf(Document(data), [read])
-        async with opener.open(Document(made)) as opened:
-            again = (await opened.page(0)).text_layer
-        if again is None or [line.text for line in again.lines][:4] != list(LOREM):
+        if [line.strip() for line in text_of(made)[0].splitlines()][: len(read.lines)] != [
+            line.text for line in read.lines
+        ]:
             wrong.append(box)
     assert wrong == []

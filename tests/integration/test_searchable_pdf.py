@@ -18,6 +18,9 @@ from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Line, PageResult, Quad, Word
+from support.embedded_fonts import embed
+from support.garbled_pdfs import font_file
+from support.pdf_writer import PdfWriter
 
 pytestmark = pytest.mark.anyio
 
@@ -92,7 +95,7 @@ def streams(pdf: bytes, kind: str) -> list[bytes]:
             found = [each for each in document.objects if _is_image(each)]
         else:
             contents = [page.obj.Contents for page in document.pages]
-            found = [list(each)[-1] if isinstance(each, pikepdf.Array) else each for each in contents]
+            found = [list(each)[-2] if isinstance(each, pikepdf.Array) else each for each in contents]
         return [each.read_raw_bytes() for each in found]
 
 
@@ -112,6 +115,31 @@ async def test_text_is_added_where_it_stands_and_all_else_stays() -> None:
     assert streams(made, "images") == streams(original, "images")
     assert streams(made, "contents") == streams(original, "contents")
     assert made == again
+
+
+async def test_the_text_that_was_read_replaces_the_files_own() -> None:
+    wrong = []
+    async with Opener(LIMITS, SETTINGS) as opener:
+        for number, name in enumerate(("DejaVuSans", "DejaVuSerif", "DejaVuSansMono", "STIXGeneral", "cmr10")):
+            for start, end in ((b"", b""), (b"q q ", b""), (b"", b"BT /F2 9 Tf"), (b"/P << /MCID 0 >> BDC ", b"EMC")):
+                writer = PdfWriter()
+                font = embed(writer, font_file(name), "Net due 1,284.50", {"1": "4", "4": "1", "2": None})
+                content = font.text_at(40, 400, "Net due 1,284.50", 9 + number)
+                writer.add_page(start + content + end, (595, 842), fonts=(font.number,))
+                for source in ("ocr", "mixed"):
+                    read = replace(read_page(text="Net due 1,284.50", size=(1190, 1684)), source=source)
+                    made = await opener.searchable_pdf(Document(writer.build()), [read])
+                    if texts(made) != ["Net due 1,284.50"] or pixels(made) != pixels(writer.build()):
+                        wrong.append((name, start, end, source, texts(made)))
+    assert wrong == []
+
+
+def pixels(pdf: bytes) -> bytes:
+    document = pypdfium2.PdfDocument(pdf)
+    try:
+        return bytes(document[0].render(scale=1.0).to_numpy().tobytes())
+    finally:
+        document.close()
 
 
 async def test_rotated_and_cropped_pages_have_their_text_in_place() -> None:

@@ -188,7 +188,8 @@ def _add_texts(pdf: pikepdf.Pdf, plan: ReceivedPlan) -> None:
         name = _named(page, "/Font", FONT, font)
         matrix = _to_points(box, rotation, Size(text["width"], text["height"]))
         # In front of the page's own content, which may leave any graphics state behind.
-        page.contents_add(_stream(pdf, matrix, plan.blob(text["content"]), name), prepend=True)
+        page.contents_add(_stream(pdf, matrix, plan.blob(text["content"]), name, _REPLACED), prepend=True)
+        page.contents_add(pikepdf.Stream(pdf, b"EMC"))
 
 
 def _add_images(pdf: pikepdf.Pdf, plan: ReceivedPlan) -> None:
@@ -221,12 +222,16 @@ def _named(page: pikepdf.Page, kind: str, name: str, resource: pikepdf.Object) -
     return free
 
 
-def _stream(pdf: pikepdf.Pdf, matrix: str, content: bytes, font: str) -> pikepdf.Stream:
-    """A page's invisible text, placed by `matrix`."""
+_REPLACED = b"/Span << /ActualText ( ) >> BDC\n"
+"""The text of what follows is a space (ISO 32000-1, 14.9.4), so that programs find the page's text once, as read."""
+
+
+def _stream(pdf: pikepdf.Pdf, matrix: str, content: bytes, font: str, end: bytes = b"") -> pikepdf.Stream:
+    """A page's invisible text, placed by `matrix`. `end`: operators after it."""
     operators = zlib.decompress(content)
     if font != f"/{FONT}":
         operators = operators.replace(f"/{FONT} ".encode(), f"{font} ".encode())
-    data = zlib.compress(b"q " + matrix.encode() + b" cm\n" + operators + b"\nQ\n")
+    data = zlib.compress(b"q " + matrix.encode() + b" cm\n" + operators + b"\nQ\n" + end)
     stream = pikepdf.Stream(pdf, b"")
     stream.write(data, filter=pikepdf.Name.FlateDecode)
     return stream

@@ -45,7 +45,7 @@ class PageContent:
 
 
 def page_content(page: PageResult, codes: CharacterCodes) -> PageContent | None:
-    """The page's text as content, without that of the page's own text layer; None if nothing is left."""
+    """The page's text as content; None if there is none, or if all of it is that of the page's own text layer."""
     if page.source == "text_layer":
         return None
     placed = page_in(page, Coordinates.SENT)
@@ -53,8 +53,6 @@ def page_content(page: PageResult, codes: CharacterCodes) -> PageContent | None:
     if not (width and height):
         return None
     rows = [row for area in placed.areas for row in _sliced(area.rows)]
-    if page.source == "mixed":
-        rows = [row for row in rows if any(word.confidence != 1.0 for word in row.words)]
     parts = [part for row in rows if (part := _row(row, codes, (width, height)))]
     if not parts:
         return None
