@@ -77,6 +77,12 @@ def test_marks_of_footnotes_stay_raised_where_they_are_small_digits() -> None:
     assert "".join(line.text for line in (*layer.lines, *layer.doubtful)).replace(" ", "") == "Theofficeisopen¹"
 
 
+def test_digits_in_circles_are_no_doubt() -> None:
+    for size in (8, 11, 16):
+        layer = layer_of(page_of("DejaVuSans", ("① Name of the office", "② Reference"), size, {}))
+        assert [line.text.replace(" ", "") for line in layer.lines] == ["①Nameoftheoffice", "②Reference"]
+
+
 @pytest.mark.parametrize(
     ("script", "alphabet", "lines"),
     [

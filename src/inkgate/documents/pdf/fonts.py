@@ -57,6 +57,7 @@ _NARROW = 0.8
 """Distance in ems to the next character below which a character is not full-width."""
 _OWN_SHAPE = frozenset("045678")
 """Digits that no digit of the same value in another script resembles."""
+_IN_CIRCLE = "<circle>"
 _LARGER = 1.15
 """Size of the text beside a raised mark, in sizes of the mark."""
 _LATIN_LOOK = {
@@ -256,7 +257,7 @@ def _plain_digits(visible: Sequence[Glyph], page: GreyPage | None) -> tuple[dict
     fonts: dict[tuple[int, bool], list[tuple[Glyph, str]]] = {}
     narrow: set[int] = set()
     for at, glyph in enumerate(visible):
-        if glyph.text.isascii() or not glyph.text.isdigit():
+        if glyph.text.isascii() or not glyph.text.isdigit() or _IN_CIRCLE in unicodedata.decomposition(glyph.text):
             continue
         following = visible[at + 1] if at + 1 < len(visible) else None
         char = unicodedata.normalize("NFKC", glyph.text)
