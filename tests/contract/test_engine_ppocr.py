@@ -213,7 +213,7 @@ async def test_a_chinese_page_is_not_flagged(engine: PpOcr) -> None:
 
 @pytest.mark.parametrize("face", ["sans", "serif"])
 async def test_small_characters_of_vertical_columns_are_read_or_flagged(engine: PpOcr, face: str) -> None:
-    picture = Image.open(Path(__file__).parent.parent / "data" / "images" / f"vertical_{face}.png").convert("RGB")
+    picture = Image.open(Path(__file__).parent.parent / "data" / "vertical" / f"{face}.png").convert("RGB")
     result = await engine.read(ArrayPage(np.asarray(picture)), Task(), NO_CALLER)
 
     columns = sorted(result.lines, key=lambda line: -line.box[0])

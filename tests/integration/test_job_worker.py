@@ -162,7 +162,7 @@ async def test_a_job_that_hangs_can_be_cancelled(plant: Plant) -> None:
 
 async def test_a_deadline_ends_the_job_with_what_was_read(plant: Plant) -> None:
     plant.engine.act = lambda _, page: anyio.sleep_forever() if page == 9 else None
-    job_id = await plant.add(20, deadline=plant.store.clock() + 1.0)
+    job_id = await plant.add(20, deadline=plant.store.clock() + 3.0)
     async with plant.working():
         job = await plant.state(job_id)
     assert job.state is JobState.PARTIAL
