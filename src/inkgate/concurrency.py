@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from inkgate.caller import Charge
+if TYPE_CHECKING:
+    from inkgate.caller import Charge
 
 P = ParamSpec("P")
 T = TypeVar("T")
