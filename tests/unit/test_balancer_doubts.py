@@ -10,11 +10,11 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
-from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.replicas import ReplicaState
+from support.unmeasured_server import UnmeasuredServer
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ PATIENT = BalancerSettings(stalled_s=3600, recover_s=3600, probe_s=3600, first_p
 SOON_S = 30
 
 
-class ScriptedServer:
+class ScriptedServer(UnmeasuredServer):
     """A Server: each call has `status` once `go` is set; it is there for probes while `works`."""
 
     def __init__(self, name: str, status: int = 200) -> None:
@@ -43,18 +43,6 @@ class ScriptedServer:
     async def probe(self) -> None:
         if not self.works:
             raise EngineFailed("upstream_unreachable", "It is gone.")
-
-    async def models(self) -> tuple[str, ...]:
-        return ("m",)
-
-    async def close(self) -> None:
-        pass
-
-    async def readings(self) -> ServerReading | None:
-        return None
-
-    async def tokens_generated(self) -> float | None:
-        return None
 
 
 async def _nothing() -> AsyncIterator[bytes]:

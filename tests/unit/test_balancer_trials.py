@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, Server
-from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.replicas import Replica, ReplicaState
+from support.unmeasured_server import UnmeasuredServer
 from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ def anyio_backend() -> Backend:
     return VIRTUAL_TIME
 
 
-class Pageblind:
+class Pageblind(UnmeasuredServer):
     """A Server whose probe succeeds; its pages have `status`."""
 
     def __init__(self, name: str, status: int = 500, trouble: InkgateError | None = None) -> None:
@@ -45,18 +45,6 @@ class Pageblind:
         self.probes += 1
         if self.trouble is not None:
             raise self.trouble
-
-    async def models(self) -> tuple[str, ...]:
-        return ("m",)
-
-    async def close(self) -> None:
-        pass
-
-    async def readings(self) -> ServerReading | None:
-        return None
-
-    async def tokens_generated(self) -> float | None:
-        return None
 
 
 async def _one_chunk() -> AsyncIterator[bytes]:

@@ -1,0 +1,21 @@
+"""The part of a Server (engines/vllm/balancer.py) that tests of its calls don't script."""
+
+from __future__ import annotations
+
+from inkgate.engines.vllm.metrics import ServerReading
+
+
+class UnmeasuredServer:
+    """Serves one model and has no metrics. Subclasses have `base_url`, `send` and `probe`."""
+
+    async def models(self) -> tuple[str, ...]:
+        return ("m",)
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+    async def readings(self) -> ServerReading | None:
+        return None
+
+    async def tokens_generated(self) -> float | None:
+        return None
