@@ -21,7 +21,7 @@ from inkgate.api.http.errors import Problem, internal_error, request_id_of
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import cancelled_when_left, ending
 from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, parse
-from inkgate.api.http.uploads import Charge, UploadedBody
+from inkgate.api.http.uploads import ChargeBytes, UploadedBody
 from inkgate.caller import Caller
 from inkgate.codec import estimated_bytes, page_to_dict
 from inkgate.concurrency import Threads
@@ -99,7 +99,7 @@ class Form(Protocol):
         ...
 
 
-ReceiveBody = Callable[[Request, LimitSettings, BodyThreads, Charge], Awaitable[UploadedBody]]
+ReceiveBody = Callable[[Request, LimitSettings, BodyThreads, ChargeBytes], Awaitable[UploadedBody]]
 
 
 def ordered(received: ReceivedRequest, found: Document, show: Callable[[DocumentResult], Any]) -> ReadRequest:

@@ -190,12 +190,12 @@ class UploadedBody:
     """The body itself, where it is the document."""
 
 
-Charge = Callable[[int], None]
+ChargeBytes = Callable[[int], None]
 """Takes the bytes received so far, and raises Overloaded if there is no room for them; see Admitted.receiving."""
 
 
 async def receive_document(
-    request: Request, limits: LimitSettings, threads: BodyThreads, charge: Charge
+    request: Request, limits: LimitSettings, threads: BodyThreads, charge: ChargeBytes
 ) -> UploadedBody:
     """As `receive`; a body of another type for files, such as application/pdf or image/png, is the document itself. Its
     name is the one in the Content-Disposition header.
@@ -210,7 +210,7 @@ async def receive_document(
 _FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
-async def receive(request: Request, limits: LimitSettings, threads: BodyThreads, charge: Charge) -> UploadedBody:
+async def receive(request: Request, limits: LimitSettings, threads: BodyThreads, charge: ChargeBytes) -> UploadedBody:
     """Receives and parses the whole body of `request`, in memory.
 
     Raises:
@@ -235,7 +235,7 @@ async def receive(request: Request, limits: LimitSettings, threads: BodyThreads,
     raise _unsupported(kind, "JSON or a form")
 
 
-async def receive_json(request: Request, limits: LimitSettings, charge: Charge) -> bytes:
+async def receive_json(request: Request, limits: LimitSettings, charge: ChargeBytes) -> bytes:
     """The whole raw body of `request`, whose type must be JSON. Raises as `receive`."""
     kind = _kind(request, limits)
     if not _is_json(kind):
@@ -243,7 +243,7 @@ async def receive_json(request: Request, limits: LimitSettings, charge: Charge) 
     return await _gather(request, limits, charge)
 
 
-async def receive_bytes(request: Request, limits: LimitSettings, most: int, charge: Charge) -> bytes:
+async def receive_bytes(request: Request, limits: LimitSettings, most: int, charge: ChargeBytes) -> bytes:
     """The whole raw body of `request`, of any type, with at most `most` bytes. Raises as `receive`."""
     smaller = limits.model_copy(update={"max_body_mb": min(limits.max_body_mb, most / 1_000_000)})
     _kind(request, smaller)
@@ -267,7 +267,7 @@ def _unsupported(kind: str, needed: str) -> InputRejected:
     return InputRejected("media_type_unsupported", f"The Content-Type is {shown}, not {needed}.")
 
 
-async def _take(request: Request, limits: LimitSettings, charge: Charge, take: Callable[[bytes], object]) -> None:
+async def _take(request: Request, limits: LimitSettings, charge: ChargeBytes, take: Callable[[bytes], object]) -> None:
     """Passes the body to `take` as it arrives. Raises InputRejected if it grows too large, stalls, or takes longer than
     a whole document may take (it holds an admission slot all that time).
     """
@@ -306,7 +306,7 @@ def _too_large(limits: LimitSettings) -> InputRejected:
     return InputRejected("body_too_large", f"The body is larger than {limits.max_body_mb:g} MB.")
 
 
-async def _gather(request: Request, limits: LimitSettings, charge: Charge) -> bytes:
+async def _gather(request: Request, limits: LimitSettings, charge: ChargeBytes) -> bytes:
     # A list of small chunks would be many times as large, and a bytearray would be copied, on the event loop.
     whole = BytesIO()
     await _take(request, limits, charge, whole.write)
