@@ -105,20 +105,19 @@ class EngineQueue:
         if result.error is None or from_page_error(result.error).blame is Blame.PAGE:
             self.progress.page_read()
 
-    def gives_up(self, level: DegradationLevel, caller: Caller) -> bool:
-        """Whether the load requires that for pages of this caller."""
-        return level in self.degradation.levels(caller.priority)
+    def leaves_it_to_embedded(self, caller: Caller) -> bool:
+        """Whether the load requires that the embedded engine reads the pages of this caller."""
+        return DegradationLevel.EMBEDDED in self.degradation.levels(caller.priority)
 
     def reduced(self, task: Task, caller: Caller) -> tuple[Task, tuple[str, ...]]:
         """The task as the level of degradation leaves it, and what that gives up."""
-        given_up = []
-        if self.gives_up(DegradationLevel.IMAGE, caller):
+        levels = self.degradation.levels(caller.priority)
+        if DegradationLevel.IMAGE in levels:
             task = replace(task, image_scale=self.settings.image_scale)
-            given_up.append(DegradationLevel.IMAGE.value)
-        if self.gives_up(DegradationLevel.OUTPUT, caller):
+        if DegradationLevel.OUTPUT in levels:
             task = replace(task, detect_rotation=False, max_output_tokens=self.settings.max_output_tokens)
-            given_up.append(DegradationLevel.OUTPUT.value)
-        return task, tuple(given_up)
+        reducing = (DegradationLevel.IMAGE, DegradationLevel.OUTPUT)
+        return task, tuple(level.value for level in reducing if level in levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +264,7 @@ class PageReader:
         if self.embedded is None or task.kind not in _EMBEDDED_KINDS:
             return await self._read_in_turn(self.queue, page, task, caller)
         other = partial(self._read_embedded, self.embedded, self.queue, page, task, caller)
-        if self.queue.gives_up(DegradationLevel.EMBEDDED, caller):
+        if self.queue.leaves_it_to_embedded(caller):
             result = await other()
             return replace(result, degraded=(*result.degraded, DegradationLevel.EMBEDDED.value))
         timer = AttemptTimer("")
