@@ -90,7 +90,7 @@ FAULTS = (
         "interactive pages are degraded as early as batches",
     ),
     Fault(
-        "engines/vllm/balancer.py",
+        "model_servers/balancer.py",
         "replica = await self._available(call, tried)",
         "replica = await self._available(call, None)",
         "a call that failed is retried on the server that failed it",
@@ -174,7 +174,7 @@ FAULTS = (
         "pages are read to the end for clients that have left",
     ),
     Fault(
-        "engines/vllm/runaway.py",
+        "engines/vlm/reply.py",
         "return span >= self.run_span",
         "return False",
         "a model that repeats itself without line breaks is not stopped",

@@ -20,8 +20,8 @@ from pydantic.fields import FieldInfo
 from generated import ROOT, write_or_check
 from inkgate.cli.configure import setting_fields, variable
 from inkgate.doctor import conditions, judge, machine
-from inkgate.engines.vllm.preset import Preset, TaskPrompt
-from inkgate.engines.vllm.presets import known_presets
+from inkgate.engines.vlm.preset import Preset, TaskPrompt
+from inkgate.engines.vlm.presets import known_presets
 from inkgate.errors import CODES, EngineFailed, InkgateError, InputRejected, Overloaded, error_class
 from inkgate.settings import (
     BrokerSettings,

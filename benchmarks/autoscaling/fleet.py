@@ -15,10 +15,10 @@ from benchmarks.simulate.server import Server, ServerGone
 from benchmarks.simulate.workload import PageWork, Request
 from inkgate.bootstrap.state import demand_for
 from inkgate.caller import Caller
-from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.engines.vllm.servers import model_servers
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
+from inkgate.model_servers.metrics import ServerReading
+from inkgate.model_servers.servers import model_servers
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.ledger import Ledger

@@ -19,7 +19,7 @@ from benchmarks.simulate.policies import NewPolicy
 from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import Link, Run, Scenario
 from benchmarks.simulate.workload import Pages, Tenant
-from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.settings import AdaptiveSettings

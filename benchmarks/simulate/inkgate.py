@@ -12,9 +12,9 @@ from benchmarks.simulate.scenario import Link
 from benchmarks.simulate.server import ServerGone
 from benchmarks.simulate.workload import PageWork, Request
 from inkgate.caller import Caller
-from inkgate.engines.vllm.monitor import PressureGauge
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.model_servers.adaptive import AdaptiveLimit
+from inkgate.model_servers.monitor import PressureGauge
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit, Limit

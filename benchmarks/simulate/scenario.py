@@ -12,7 +12,7 @@ from benchmarks.simulate.batch import Flags
 from benchmarks.simulate.card import RTX_4090D, Card
 from benchmarks.simulate.server import Server
 from benchmarks.simulate.workload import Request, Tenant
-from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.model_servers.metrics import ServerReading
 
 
 class Link:

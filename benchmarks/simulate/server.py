@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from benchmarks.simulate.batch import Batch, Flags, Sequence, Step
 from benchmarks.simulate.card import Card
 from benchmarks.simulate.workload import PageWork
-from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
+from inkgate.model_servers.metrics import HistogramTotal, ServerReading
 
 
 class ServerGone(Exception):

@@ -22,7 +22,7 @@ import anyio
 
 from inkgate.caller import Caller, Priority
 from inkgate.documents.files.write import FileOrder
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Pixels
 from inkgate.reader import Reader, Reading, ReadOptions
 from inkgate.serving.admission import AdmissionLimiter

@@ -15,12 +15,12 @@ from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
-from inkgate.engines.vllm.engine import Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.model_servers.server import ModelServer
 from inkgate.page import Pixels
 from inkgate.runtimes.choose import open_runtime
 from inkgate.service.page import PageReader

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from inkgate.documents.open import Opener
-from inkgate.engines.vllm.images import PageCrop
+from inkgate.engines.vlm.images import PageCrop
 from inkgate.page import Page
 from inkgate.service.readiness import BlankPage
 from inkgate.settings import LimitSettings, PdfSettings

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import orjson
 
-from inkgate.engines.vllm.parsers.answer import ParsedAnswer
-from inkgate.engines.vllm.preset import Preset, PromptPlan
-from inkgate.engines.vllm.presets import find_preset, known_presets
+from inkgate.engines.vlm.parsers.answer import ParsedAnswer
+from inkgate.engines.vlm.preset import Preset, PromptPlan
+from inkgate.engines.vlm.presets import find_preset, known_presets
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.types import BlockType, Size, TaskKind
 

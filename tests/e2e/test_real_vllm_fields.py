@@ -14,7 +14,7 @@ import httpx
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.engines.vllm.answer_schema import FieldAnswer
+from inkgate.engines.vlm.answer_schema import FieldAnswer
 from support.real_vllm import NAME, SETTINGS, VllmProcess
 from support.server import Server, running_server
 

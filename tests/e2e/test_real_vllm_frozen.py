@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from inkgate.engines.vllm.managed import guardian
+from inkgate.model_servers.managed import guardian
 from support.real_vllm import SETTINGS, RenderedLine, VllmProcess, rendered_lines, share_right
 from support.server import Server, running_server
 from support.waiting import until

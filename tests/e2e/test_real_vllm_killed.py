@@ -13,7 +13,7 @@ import httpx
 import pytest
 from lines import LONGEST
 
-from inkgate.engines.vllm.managed import guardian
+from inkgate.model_servers.managed import guardian
 from support.collector import running_collector
 from support.managed import alive
 from support.real_vllm import MODEL, PYTHON, VARIABLES, RenderedLine, rendered_lines, require_vllm, share_right

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from inkgate.engines.vllm.managed import guardian
+from inkgate.model_servers.managed import guardian
 from support.real_vllm import (
     MODEL,
     NAME,

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from lines import LONGEST
 
-from inkgate.engines.vllm.managed.command import server_command
-from inkgate.engines.vllm.presets import known_presets
+from inkgate.engines.vlm.presets import known_presets
+from inkgate.model_servers.managed.command import server_command
 from inkgate.settings import ManagedSettings, VllmSettings
 from support.real_vllm import NAME, PYTHON, RenderedLine, VllmProcess, rendered_lines, require_vllm, share_right
 from support.server import Server, inkgate, running_server

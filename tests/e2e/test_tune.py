@@ -15,7 +15,7 @@ from inkgate.bench.load.pages import load_pages
 from inkgate.bench.tune.heaviest import UploadLimits
 from inkgate.bench.tune.results import Purpose, Settings, Step, Trial, TrialOutcome
 from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
-from inkgate.engines.vllm.managed.guardian import descendants
+from inkgate.model_servers.managed.guardian import descendants
 from inkgate.settings import load_settings
 from support.ppocr import drawn
 from support.processes import all_ended

@@ -14,8 +14,8 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
+from inkgate.model_servers.server import ModelServer
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.limiter import WorkOutcome
 from support.api_client import Message, RawCall, png, running_api
 from support.chat_api import JSON, PATH, relay

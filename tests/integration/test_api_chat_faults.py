@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.model_servers.server import ModelServer
 from inkgate.serving.limiter import WorkOutcome
 from support.api_client import RawCall, running_api
 from support.chat_api import JSON, PATH, relay

@@ -10,7 +10,7 @@ import anyio
 import anyio.abc
 import pytest
 
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.model_servers.server import ModelServer
 from inkgate.serving.limiter import WorkOutcome
 from support.chat_api import PATH
 from support.chat_requests import chat

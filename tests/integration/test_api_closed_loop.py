@@ -13,8 +13,8 @@ import pytest
 from starlette.types import Message
 
 from inkgate.caller import Caller
-from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed
+from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.types import PageResult, Task

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
-from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
-from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.replicas import ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
+from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.server import ModelServer
+from inkgate.model_servers.upstream import ModelCall
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio

@@ -13,11 +13,11 @@ from inkgate.codec import dump_page, load_page, page_to_dict
 from inkgate.diagram import Diagram, DiagramCheck, DiagramRepair
 from inkgate.documents.files import word
 from inkgate.documents.formats import Format, render
-from inkgate.engines.vllm.engine import BlockReaders, Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vlm.engine import BlockReaders, Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Region
+from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page, RgbArray
 from inkgate.settings import VllmSettings
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind

@@ -16,9 +16,9 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.codec import estimated_bytes, page_to_dict
 from inkgate.concurrency import INLINE_BYTES, single_error
 from inkgate.engines.base import started
-from inkgate.engines.vllm.engine import Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.presets import find_preset
+from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page
 from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore

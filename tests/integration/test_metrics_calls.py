@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.servers import ScheduledCalls
-from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.model_servers.server import ModelServer
+from inkgate.model_servers.servers import ScheduledCalls
+from inkgate.model_servers.upstream import ModelCall
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit

@@ -9,12 +9,12 @@ import anyio
 import orjson
 import pytest
 
-from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
-from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.servers import ModelServers, model_servers
-from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.replicas import ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
+from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.server import ModelServer
+from inkgate.model_servers.servers import ModelServers, model_servers
+from inkgate.model_servers.upstream import ModelCall
 from inkgate.settings import Settings
 from support.stub_upstream import Reply, StubUpstream, running_stub
 

@@ -17,10 +17,10 @@ from inkgate.caller import NO_CALLER
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.chat import GenerativeModel
 from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings
-from inkgate.engines.vllm.engine import Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.model_servers.upstream import ModelCall
 from inkgate.settings import TransformersSettings, VllmSettings, load_settings
 from inkgate.types import PageResult, Task
 from support.ppocr import ArrayPage, drawn

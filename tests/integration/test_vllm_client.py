@@ -11,11 +11,11 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from inkgate.engines.vllm.client import ChatClient
-from inkgate.engines.vllm.protocol import Delta, ServerTimeouts, TokenUsage
-from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.model_servers.client import ChatClient
+from inkgate.model_servers.protocol import Delta, ServerTimeouts, TokenUsage
+from inkgate.model_servers.server import ModelServer
+from inkgate.model_servers.upstream import ModelCall
 from support.stub_upstream import Reply, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio

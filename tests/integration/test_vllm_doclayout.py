@@ -10,12 +10,12 @@ import pytest
 from inkgate.bootstrap import build_parts
 from inkgate.caller import NO_CALLER
 from inkgate.engines.choose import page_layout
-from inkgate.engines.vllm.engine import BlockReaders, Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vlm.engine import BlockReaders, Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
+from inkgate.model_servers.server import ModelServer
 from inkgate.page import RgbArray
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import VllmSettings, load_settings

@@ -12,12 +12,12 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
-from inkgate.engines.vllm.engine import BlockReaders, Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
+from inkgate.engines.vlm.engine import BlockReaders, Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Region
+from inkgate.model_servers.server import ModelServer
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.page import Page, RgbArray
 from inkgate.settings import ReadingMode, VllmSettings
 from inkgate.types import BlockType, PageResult, Task, TaskKind, mean_confidence

@@ -14,10 +14,10 @@ from pydantic import SecretStr
 
 from inkgate.bootstrap import build_parts
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vllm.engine import Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.model_servers.server import ModelServer
 from inkgate.settings import VllmSettings, load_settings
 from inkgate.types import PageResult, Task, TaskKind, mean_confidence
 from support.images import encoded

@@ -11,13 +11,15 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.engines.vllm.managed.diagnose import DeathCause
-from inkgate.engines.vllm.managed.fleet import ManagedFleet
-from inkgate.engines.vllm.managed.process import ServerProcess
-from inkgate.engines.vllm.managed.supervisor import ManagedState
+from inkgate.engines.vlm.engine import ServerPool, Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed
+from inkgate.model_servers.managed.diagnose import DeathCause
+from inkgate.model_servers.managed.process import ServerProcess
+from inkgate.model_servers.managed.supervisor import ManagedState
+from inkgate.model_servers.server import ModelServer
+from inkgate.settings import VllmSettings
 from support.managed import FakeVllm, managed_server, new_server, parent, until
-from support.scripted_engine import ScriptedEngine
 
 pytestmark = pytest.mark.anyio
 
@@ -227,15 +229,14 @@ async def test_a_killed_guardian_takes_the_server_along(fake: FakeVllm) -> None:
 
 
 async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) -> None:
-    class Broken(ScriptedEngine):
-        async def start(self) -> None:
-            raise EngineFailed("model_unknown", "as told")
-
     async with managed_server(fake) as server:
+        vllm = VllmSettings(model="another")
+        engine = Vllm(find_preset("paddleocr-vl"), vllm, ModelServer(server.url, 5), pool=ServerPool(managed=(server,)))
         with pytest.raises(EngineFailed, match="model_unknown"):
-            await ManagedFleet((server,), Broken()).start()
+            await engine.start()
         assert server.state is ManagedState.STOPPED
         assert fake.alive() == set()
+        await engine.stop()
 
 
 async def test_a_run_that_fails_as_it_is_stopped_keeps_nobody_waiting(

@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vllm.engine import Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.presets import find_preset
+from inkgate.model_servers.server import ModelServer
+from inkgate.model_servers.upstream import ModelCall
 from inkgate.settings import VllmSettings
 from inkgate.types import Size, Task, TaskKind
 from support.chat_api import JSON, PATH, relay

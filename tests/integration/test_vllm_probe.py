@@ -12,7 +12,7 @@ from PIL import Image
 
 from inkgate.api.app import create_app
 from inkgate.bootstrap import running
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.model_servers.server import ModelServer
 from inkgate.settings import load_settings
 from support.images import encoded
 from support.ppocr import drawn

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.model_servers.server import ModelServer
 from support.stub_upstream import Reply, running_stub
 
 pytestmark = pytest.mark.anyio

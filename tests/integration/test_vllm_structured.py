@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vllm.engine import BlockReaders, Vllm
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vlm.engine import BlockReaders, Vllm
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Region
+from inkgate.model_servers.server import ModelServer
 from inkgate.page import RgbArray
 from inkgate.settings import VllmSettings
 from inkgate.types import BlockType, Size, Task, TaskKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from inkgate.engines.vllm.server import ModelServer
+from inkgate.model_servers.server import ModelServer
 from inkgate.storage.fetch import Fetcher
 from inkgate.telemetry.observer import NO_OBSERVER
 from support.api_client import Api, running_api

@@ -13,9 +13,9 @@ from typing import Any
 
 import anyio
 
-from inkgate.engines.vllm.managed.command import server_command
-from inkgate.engines.vllm.managed.supervisor import ManagedServer
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vlm.presets import find_preset
+from inkgate.model_servers.managed.command import server_command
+from inkgate.model_servers.managed.supervisor import ManagedServer
 from inkgate.settings import ManagedSettings, VllmSettings
 from support import fake_vllm
 

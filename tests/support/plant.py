@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
+from inkgate.model_servers.metrics import HistogramTotal, ServerReading
 
 TICK_S = 0.1
 

@@ -13,7 +13,7 @@ import anyio.abc
 import httpx
 
 from inkgate.api.http.server import serve
-from inkgate.engines.vllm.upstream import Upstream
+from inkgate.model_servers.upstream import Upstream
 from inkgate.systemd import NO_MANAGER, ServiceManager
 from support.api_client import Api, running_api
 from support.fake_engine import FakeEngine

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from inkgate.bench.tune.results import TuneReport
-from inkgate.engines.vllm.managed.guardian import descendants
+from inkgate.model_servers.managed.guardian import descendants
 from support.processes import all_ended
 from support.server import clean_environment
 

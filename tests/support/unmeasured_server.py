@@ -1,8 +1,8 @@
-"""The part of a Server (engines/vllm/balancer.py) that tests of its calls don't script."""
+"""The part of a Server (model_servers/balancer.py) that tests of its calls don't script."""
 
 from __future__ import annotations
 
-from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.model_servers.metrics import ServerReading
 
 
 class UnmeasuredServer:

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
-from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.replicas import ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
+from inkgate.model_servers.metrics import ServerReading
+from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 
 pytestmark = pytest.mark.anyio
 

@@ -9,11 +9,11 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
+from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
+from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.quarantine import Quarantine
-from inkgate.serving.replicas import ReplicaState
 from support.unmeasured_server import UnmeasuredServer
 
 pytestmark = pytest.mark.anyio

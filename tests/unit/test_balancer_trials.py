@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 import pytest
 
-from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, Server
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.serving.replicas import Replica, ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings, Server
+from inkgate.model_servers.replicas import Replica, ReplicaState
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from support.unmeasured_server import UnmeasuredServer
 from support.virtual_time import VIRTUAL_TIME, Backend
 

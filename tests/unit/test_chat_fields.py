@@ -12,7 +12,7 @@ from PIL import Image
 from inkgate.api.chat.fields import RULES, Treatment
 from inkgate.api.chat.images import UNKNOWN_MODEL, image_limits, size_of
 from inkgate.api.chat.request import apply_changes, parse_chat
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.settings import load_settings
 from inkgate.types import Size

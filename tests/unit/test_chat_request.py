@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from inkgate.api.chat.request import MAX_IMAGES, parse_chat, rename_model
 from inkgate.api.http.served import ServedModels
-from inkgate.engines.vllm.protocol import EventLines
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.model_servers.protocol import EventLines
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from support.chat_requests import RECORDED
 
 VALUES = st.recursive(

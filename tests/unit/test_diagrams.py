@@ -8,7 +8,7 @@ import pytest
 
 from inkgate.diagram import Diagram, DiagramCheck, DiagramRepair
 from inkgate.diagrams import AnswerPart, FlowEdge, parts_of_answer, read_flowchart
-from inkgate.engines.vllm.parsers.chart import chart
+from inkgate.engines.vlm.parsers.chart import chart
 from inkgate.types import BlockType, Size
 
 SIZE = Size(600, 400)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from pydantic import ValidationError
 
-from inkgate.engines.vllm.discovery import Discovery, ServiceName
+from inkgate.model_servers.discovery import Discovery, ServiceName
 from inkgate.settings import VllmSettings
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from textwrap import indent
 from inkgate.doctor.conditions import BY_NAME, CONDITIONS, LIMITS
 from inkgate.doctor.judge import RULES, judge
 from inkgate.doctor.report import text
-from inkgate.serving.evidence import PressureTargets
+from inkgate.model_servers.evidence import PressureTargets
 from support.states import embedded_state, history, pages_queue
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from inkgate.engines.vllm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
+from inkgate.engines.vlm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
 from inkgate.types import Size, TaskKind
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "choosing-a-model.md").read_text(encoding="utf-8")

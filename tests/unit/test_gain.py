@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from inkgate.serving.evidence import GainSample, ServiceTime, ThroughputGain
+from inkgate.model_servers.evidence import GainSample, ServiceTime, ThroughputGain
 
 
 def undone_to(pairs: list[tuple[float, float]]) -> float | None:

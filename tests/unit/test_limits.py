@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.adaptive import AdaptiveLimit
-from inkgate.serving.evidence import Pressure
+from inkgate.model_servers.adaptive import AdaptiveLimit
+from inkgate.model_servers.evidence import Pressure
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
 from inkgate.settings import AdaptiveSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.serving.adaptive import AdaptiveLimit
-from inkgate.serving.evidence import Pressure
+from inkgate.model_servers.adaptive import AdaptiveLimit
+from inkgate.model_servers.evidence import Pressure
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock

@@ -7,9 +7,9 @@ from collections import deque
 
 import pytest
 
-from inkgate.engines.vllm.monitor import PressureGauge
-from inkgate.serving.adaptive import AdaptiveLimit
-from inkgate.serving.evidence import Pressure
+from inkgate.model_servers.adaptive import AdaptiveLimit
+from inkgate.model_servers.evidence import Pressure
+from inkgate.model_servers.monitor import PressureGauge
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 from support.plant import TICK_S, Plant

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inkgate.engines.vllm.monitor import PressureGauge
-from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.model_servers.adaptive import AdaptiveLimit
+from inkgate.model_servers.monitor import PressureGauge
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 from support.plant import TICK_S, Plant

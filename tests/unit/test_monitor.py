@@ -9,16 +9,16 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from inkgate.engines.vllm.balancer import Server
-from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.engines.vllm.monitor import EachServer, Monitor
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.model_servers.adaptive import AdaptiveLimit
+from inkgate.model_servers.balancer import Server
+from inkgate.model_servers.metrics import ServerReading
+from inkgate.model_servers.monitor import EachServer, Monitor
+from inkgate.model_servers.replicas import Replica, ReplicaSet, ReplicaState
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.replicas import Replica, ReplicaSet, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
 from inkgate.serving.work import Work

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
-from inkgate.engines.vllm.monitor import Baselines, PressureGauge
-from inkgate.serving.evidence import Pressure, PressureTargets
+from inkgate.model_servers.evidence import Pressure, PressureTargets
+from inkgate.model_servers.metrics import HistogramTotal, ServerReading
+from inkgate.model_servers.monitor import Baselines, PressureGauge
 
 QUIET = ServerReading(kv_usage=0.0)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.replicas import Replica, ReplicaSet
+from inkgate.model_servers.replicas import Replica, ReplicaSet
 
 
 class Clock:

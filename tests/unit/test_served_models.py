@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from inkgate.api.http.served import ServedModels
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 
 pytestmark = pytest.mark.anyio
 

@@ -19,10 +19,10 @@ from inkgate.engines.transformers.chat import (
     event_of,
     events_of,
 )
-from inkgate.engines.vllm.preset import Preset
-from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.protocol import Delta, EventLines, GeneratedToken, TokenUsage, delta_of
+from inkgate.engines.vlm.preset import Preset
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
+from inkgate.model_servers.protocol import Delta, EventLines, GeneratedToken, TokenUsage, delta_of
 from inkgate.types import TaskKind
 from support.images import encoded
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.confidence import Confidence, scored_words
-from inkgate.engines.vllm.protocol import GeneratedToken
+from inkgate.engines.vlm.confidence import Confidence, scored_words
+from inkgate.model_servers.protocol import GeneratedToken
 
 SURE, UNSURE = -0.01, -1.0
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.presets import find_preset, hunyuanocr, paddleocr_vl
+from inkgate.engines.vlm.images import ImageLimits
+from inkgate.engines.vlm.presets import find_preset, hunyuanocr, paddleocr_vl
 from inkgate.errors import InputRejected
 from inkgate.types import Size
 

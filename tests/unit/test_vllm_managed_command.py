@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from inkgate.engines.vllm.managed.command import free_port, server_command, server_environment
-from inkgate.engines.vllm.managed.fleet import fleet_commands
-from inkgate.engines.vllm.preset import Launch
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
+from inkgate.model_servers.launch import Launch
+from inkgate.model_servers.managed.command import free_port, server_command, server_commands, server_environment
 from inkgate.settings import ManagedSettings, TracingSettings, VllmSettings
 
 PADDLE = find_preset("paddleocr-vl")
@@ -105,7 +104,7 @@ def test_speculative_decoding_takes_the_draft_of_the_model(python: str, tmp_path
 def test_replicas_have_a_port_and_gpus_each(python: str) -> None:
     def fleet(preset: str = "paddleocr-vl", **managed: object) -> list[tuple[int, str]]:
         settings = VllmSettings(managed=ManagedSettings.model_validate({"python": python, **managed}))
-        commands = fleet_commands(find_preset(preset), settings)
+        commands = server_commands(find_preset(preset), settings)
         return [(command.port, command.environment.get("CUDA_VISIBLE_DEVICES", "")) for command in commands]
 
     assert fleet(replicas=2, port=8100) == [(8100, "0"), (8101, "1")]

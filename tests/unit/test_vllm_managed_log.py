@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.engines.vllm.managed.diagnose import (
+from inkgate.model_servers.managed.diagnose import (
     Death,
     DeathCause,
     LogLevels,
@@ -19,7 +19,7 @@ from inkgate.engines.vllm.managed.diagnose import (
     own_memory_events,
     progress_of,
 )
-from inkgate.engines.vllm.managed.supervisor import fewer_sequences
+from inkgate.model_servers.managed.supervisor import fewer_sequences
 
 BAR = "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.00s/it]"
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
-from inkgate.engines.vllm.parsers.answer import ParsedAnswer, Parser, json_fields
-from inkgate.engines.vllm.parsers.latex import formula
-from inkgate.engines.vllm.parsers.markdown import chart_table, markdown, plain, plain_text, safe_markdown
+from inkgate.engines.vlm.parsers.answer import ParsedAnswer, Parser, json_fields
+from inkgate.engines.vlm.parsers.latex import formula
+from inkgate.engines.vlm.parsers.markdown import chart_table, markdown, plain, plain_text, safe_markdown
 from inkgate.errors import EngineFailed
 from inkgate.types import Size
 

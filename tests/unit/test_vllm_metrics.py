@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading, parse_metrics
+from inkgate.model_servers.metrics import HistogramTotal, ServerReading, parse_metrics
 
 RECORDED = (Path(__file__).parents[1] / "data" / "vllm-0.32-metrics.txt").read_text(encoding="utf-8")
 LEAST = "vllm:num_requests_running 3.0\nvllm:num_requests_waiting 2.0\nvllm:generation_tokens_total 5.0\n"

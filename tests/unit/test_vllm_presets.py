@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.engines.vllm.parsers.spotting import spotting_json
-from inkgate.engines.vllm.preset import Launch, Preset, RetryStep
-from inkgate.engines.vllm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
+from inkgate.engines.vlm.parsers.spotting import spotting_json
+from inkgate.engines.vlm.preset import Preset, RetryStep
+from inkgate.engines.vlm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
 from inkgate.errors import InputRejected
+from inkgate.model_servers.launch import Launch
 from inkgate.types import BlockType, Size, TaskKind
 
 EVERY_TASK = set(TaskKind)
 PADDLE_TASKS = {TaskKind.TEXT, TaskKind.PARSE, TaskKind.TABLE, TaskKind.FORMULA, TaskKind.CHART}
 
 OWN = """
-from inkgate.engines.vllm.presets.paddleocr_vl import V1_6
+from inkgate.engines.vlm.presets.paddleocr_vl import V1_6
 from dataclasses import replace
 
 PRESETS = (replace(V1_6, name="mine", aliases=(), served_names=("lab/Mine-OCR",)),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from inkgate.engines.vllm.refusals import chat_error, upstream_error
+from inkgate.model_servers.refusals import chat_error, upstream_error
 
 
 def body(message: str, param: str | None = None) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.runaway import RepeatedTail, RepetitionLimits, RunawayGuard, repeating_tail
+from inkgate.engines.vlm.reply import RepeatedTail, RepetitionDetector, RepetitionLimits, repeating_tail
 
 WORDS = ["ink", "gate", "the", "of", "Größe", "文字", "12.50", "page", "and", "read", "(see", "A.3)", "—"]
 
@@ -24,7 +24,7 @@ def prose(length: int, seed: int = 1) -> str:
 
 def watched(text: str, piece: int = 7) -> RepeatedTail | None:
     """What a guard says that sees `text` come in pieces."""
-    guard = RunawayGuard()
+    guard = RepetitionDetector()
     for start in range(0, len(text), piece):
         if loop := guard.feed(text[start : start + piece]):
             return loop
@@ -99,7 +99,7 @@ def test_a_loop_is_found_with_where_it_begins(piece: int) -> None:
 
 
 def test_a_loop_ends_soon_after_it_is_one() -> None:
-    guard = RunawayGuard()
+    guard = RepetitionDetector()
     pieces = [prose(1000), *["It goes on and on. "] * 1000]
     fed = next(index for index, piece in enumerate(pieces) if guard.feed(piece))
     assert fed * len(pieces[1]) < 2000 + 512

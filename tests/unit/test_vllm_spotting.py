@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.parsers.answer import ParsedAnswer, Parser
-from inkgate.engines.vllm.parsers.spotting import spotting_hunyuan, spotting_json, spotting_paddle
+from inkgate.engines.vlm.parsers.answer import ParsedAnswer, Parser
+from inkgate.engines.vlm.parsers.spotting import spotting_hunyuan, spotting_json, spotting_paddle
 from inkgate.errors import EngineFailed
 from inkgate.types import Size
 

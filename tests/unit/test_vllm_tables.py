@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 
-from inkgate.engines.vllm.parsers.markup import cell_rows, sanitize_html, table_text
-from inkgate.engines.vllm.parsers.otsl import otsl_table, otsl_to_html
+from inkgate.engines.vlm.parsers.markup import cell_rows, sanitize_html, table_text
+from inkgate.engines.vlm.parsers.otsl import otsl_table, otsl_to_html
 from inkgate.types import Size
 
 PAGE = Size(1000, 1000)

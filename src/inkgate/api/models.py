@@ -10,8 +10,8 @@ from starlette.requests import Request
 
 from inkgate.api.http.context import Context, context_of
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, openai_problems
-from inkgate.engines.vllm.upstream import ServedModelName
 from inkgate.errors import InputRejected
+from inkgate.model_servers.upstream import ServedModelName
 
 
 class ModelEntry(BaseModel):

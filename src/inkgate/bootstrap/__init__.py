@@ -18,9 +18,9 @@ from inkgate.bootstrap.state import StateReader
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine, started
-from inkgate.engines.vllm.upstream import Upstream
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.gateway import Gateway
+from inkgate.model_servers.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.service.readiness import Readiness

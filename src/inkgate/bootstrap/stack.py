@@ -22,10 +22,10 @@ from inkgate.engines.choose import (
     runtime_of,
 )
 from inkgate.engines.ppocr.worker import worker_pool
-from inkgate.engines.vllm.engine import BlockReaders
-from inkgate.engines.vllm.upstream import Upstream
+from inkgate.engines.vlm.engine import BlockReaders
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus, worker_count
+from inkgate.model_servers.upstream import Upstream
 from inkgate.service.complete import Completion
 from inkgate.service.figures import Figures
 from inkgate.service.page import EngineQueue, PageReader

@@ -15,11 +15,12 @@ import psutil
 
 from inkgate import __version__
 from inkgate.engines.ppocr.engine import PpOcr
-from inkgate.engines.vllm.balancer import Server
-from inkgate.engines.vllm.managed import supervisor
-from inkgate.engines.vllm.servers import ModelServers
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus
+from inkgate.model_servers.balancer import Server
+from inkgate.model_servers.managed import supervisor
+from inkgate.model_servers.replicas import Replica, ReplicaState
+from inkgate.model_servers.servers import ModelServers
 from inkgate.runtimes.base import Runtime
 from inkgate.service.starting import StartsLater
 from inkgate.serving.admission import AdmissionLimiter
@@ -31,7 +32,6 @@ from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation
 from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
 from inkgate.serving.gpu_watch import LastRead
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password

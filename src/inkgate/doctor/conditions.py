@@ -16,7 +16,7 @@ _CRITICAL, _WARNING, _NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 class Thresholds:
     """Thresholds of rules and alerts. Docstrings of rules and the alert template name them; a share is a part of 1.
 
-    `kv_usage` and `render_s` equal the targets of serving/evidence.py, which hold the limit of concurrent calls.
+    `kv_usage` and `render_s` equal the targets of model_servers/evidence.py, which hold the limit of concurrent calls.
     """
 
     recent_s: float = 60.0

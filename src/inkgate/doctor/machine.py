@@ -9,11 +9,11 @@ from pathlib import Path
 
 from inkgate import __version__
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence
-from inkgate.engines.vllm.managed.command import server_command
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.errors import InputRejected, install_extra
 from inkgate.jobs.machine import jobs_disks, missing_packages, sqlite_file
+from inkgate.model_servers.managed.command import server_command
 from inkgate.settings import RuntimeName, Settings
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
 from inkgate.telemetry.state import AdmissionState, Build, Gpu, JobsState, State, WorkTotals

@@ -9,9 +9,9 @@ from dataclasses import replace
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, over
 from inkgate.doctor.load import embedded, loaded, mean, setting
-from inkgate.engines.vllm.preset import Launch
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
+from inkgate.model_servers.launch import Launch
 from inkgate.telemetry.state import ReplicaReading, State
 
 _MANAGED = "engine.vllm.managed"

@@ -12,15 +12,9 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.models import shape_ranges
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings, weights_of
-from inkgate.engines.vllm.balancer import OnOut
-from inkgate.engines.vllm.engine import BlockReaders, Fleet, Vllm
-from inkgate.engines.vllm.managed.fleet import ManagedFleet, fleet_commands
-from inkgate.engines.vllm.managed.supervisor import ManagedServer
-from inkgate.engines.vllm.preset import Preset
-from inkgate.engines.vllm.presets import find_preset, preset_names
-from inkgate.engines.vllm.server import PageForm
-from inkgate.engines.vllm.servers import ModelServers, model_servers
-from inkgate.engines.vllm.upstream import Upstream
+from inkgate.engines.vlm.engine import BlockReaders, ServerPool, Vllm
+from inkgate.engines.vlm.preset import Preset
+from inkgate.engines.vlm.presets import find_preset, preset_names
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import InputRejected
 from inkgate.layout.analysis import PageAnalysis
@@ -28,6 +22,12 @@ from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
 from inkgate.layout.slanet import SlanetTables
+from inkgate.model_servers.balancer import OnOut
+from inkgate.model_servers.managed.command import server_commands
+from inkgate.model_servers.managed.supervisor import ManagedServer
+from inkgate.model_servers.server import PageForm
+from inkgate.model_servers.servers import ModelServers, model_servers
+from inkgate.model_servers.upstream import Upstream
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
@@ -168,7 +168,7 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
     """The engine for a model on vLLM, managed or external."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
-    commands = () if vllm.urls else fleet_commands(preset, vllm, settings.tracing)
+    commands = () if vllm.urls else server_commands(preset, vllm, settings.tracing)
     managed = tuple(ManagedServer(command, vllm.managed, key) for command in commands)
     servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, observer)
     pages = servers.limit_of(vllm.concurrent_pages)
@@ -177,11 +177,10 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
         servers.balanced.expect((model,))
         servers.pages.request = pages.request
 
-    fleet = Fleet(lambda: pages.value, found)
-    engine: Engine = Vllm(preset, vllm, servers.upstream, blocks, fleet)
+    pool = ServerPool(lambda: pages.value, found, managed)
+    engine = Vllm(preset, vllm, servers.upstream, blocks, pool)
     background = servers.background
     if managed:
-        engine = ManagedFleet(managed, engine)
         names = ("managed_vllm", *(f"managed_vllm_{number}" for number in range(2, len(managed) + 1)))
         runs = (BackgroundTask(name, each.run, needed=True) for name, each in zip(names, managed, strict=True))
         background = (*runs, *background)

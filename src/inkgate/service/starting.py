@@ -10,8 +10,8 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Page
 from inkgate.types import PageResult, Task
 

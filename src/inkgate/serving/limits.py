@@ -1,4 +1,4 @@
-"""Concurrency limits of an engine: fixed, or by missed deadlines (AIMD). adaptive.py has the one of model servers."""
+"""Concurrency limits of an engine: fixed, or by missed deadlines (AIMD). `model_servers` has its own."""
 
 from __future__ import annotations
 

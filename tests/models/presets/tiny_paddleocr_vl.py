@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.parsers.answer import json_fields
-from inkgate.engines.vllm.parsers.markdown import markdown, plain
-from inkgate.engines.vllm.preset import Launch, Preset, RetryStep, Sampling, TaskPrompt
+from inkgate.engines.vlm.images import ImageLimits
+from inkgate.engines.vlm.parsers.answer import json_fields
+from inkgate.engines.vlm.parsers.markdown import markdown, plain
+from inkgate.engines.vlm.preset import Preset, RetryStep, Sampling, TaskPrompt
+from inkgate.model_servers.launch import Launch
 from inkgate.types import TaskKind
 
 RANDOM = Sampling(temperature=2.0, seed=7, max_completion_tokens=512)

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from inkgate.engines.vllm.images import ImageLimits
+from inkgate.engines.vlm.images import ImageLimits
 from inkgate.errors import InputRejected
 
 MM_KWARGS = "mm_processor_kwargs"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pybase64
 
-from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vlm.images import ImageLimits
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.settings import EngineSettings
 from inkgate.types import Size

@@ -19,7 +19,9 @@ from inkgate.api.http.decoding import LARGE
 from inkgate.api.http.errors import Problem, internal_error, openai_error
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import EarlyBody, cancelled_when_left, ending
-from inkgate.engines.vllm.protocol import (
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.gateway import Admitted
+from inkgate.model_servers.protocol import (
     IGNORED_HEADER,
     EventLines,
     ServerTimeouts,
@@ -29,10 +31,8 @@ from inkgate.engines.vllm.protocol import (
     event_error,
     is_stream,
 )
-from inkgate.engines.vllm.refusals import chat_error
-from inkgate.engines.vllm.upstream import ModelAnswer, Upstream
-from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.gateway import Admitted
+from inkgate.model_servers.refusals import chat_error
+from inkgate.model_servers.upstream import ModelAnswer, Upstream
 from inkgate.serving.limiter import WorkOutcome, outcome_of
 from inkgate.settings import Settings
 

@@ -29,9 +29,9 @@ from inkgate.api.chat.fields import (
 from inkgate.api.chat.images import UNKNOWN_MODEL, image_tokens
 from inkgate.api.http.decoding import BodyThreads, parse_json
 from inkgate.api.http.sources import Sources
-from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.engines.vlm.images import ImageLimits
 from inkgate.errors import InputRejected
+from inkgate.model_servers.upstream import ModelCall
 
 MAX_REMOTE = 16
 """Maximum number of URLs fetched for one request."""

@@ -15,12 +15,12 @@ from inkgate.api.http.served import ServedModels
 from inkgate.api.http.sources import FileStore, Sources
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
-from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.upstream import Upstream
+from inkgate.engines.vlm.images import ImageLimits
 from inkgate.extraction.finder import FieldFinder
 from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
+from inkgate.model_servers.upstream import Upstream
 from inkgate.service.readiness import Readiness
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor

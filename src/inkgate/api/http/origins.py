@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from inkgate.api.http.document_response import PAGE_COUNT_HEADER, PAGES_HEADER, STATUS_HEADER
 from inkgate.api.http.head import PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER
 from inkgate.api.http.observability import REQUEST_ID_HEADER
-from inkgate.engines.vllm.protocol import IGNORED_HEADER
 from inkgate.errors import InputRejected
+from inkgate.model_servers.protocol import IGNORED_HEADER
 from inkgate.settings import ServerSettings, Settings
 
 _FORWARDED = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import anyio
 
-from inkgate.engines.vllm.upstream import Upstream
 from inkgate.errors import EngineFailed, InkgateError
+from inkgate.model_servers.upstream import Upstream
 
 _FRESH_S = 10.0
 _FAILED_S = 2.0

@@ -21,7 +21,7 @@ import httpx
 from inkgate.bench.load.results import ServerSide
 from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads
-from inkgate.engines.vllm.metrics import parse_metrics
+from inkgate.model_servers.metrics import parse_metrics
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
 from inkgate.telemetry.state import State
 

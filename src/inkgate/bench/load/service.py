@@ -17,8 +17,8 @@ from pathlib import Path
 import anyio
 
 from inkgate.concurrency import single_error
-from inkgate.engines.vllm.managed.process import ServerProcess
 from inkgate.errors import EngineFailed
+from inkgate.model_servers.managed.process import ServerProcess
 
 Value = int | float | str | bool
 

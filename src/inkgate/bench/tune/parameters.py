@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from inkgate.bench.tune.heaviest import UploadLimits
 from inkgate.bench.tune.results import Parameter, Settings, Value
-from inkgate.engines.vllm.preset import Preset
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vlm.preset import Preset
+from inkgate.engines.vlm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.errors import InputRejected
 from inkgate.runtimes.int8 import cpu_flags, int8_pays

@@ -348,7 +348,7 @@ class PpOcr:
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. `timings_ms` has: render, orient, detect, recognize, ink, layout, tables, ruling, arrange."""
         if task.kind not in KINDS:
-            from inkgate.engines.vllm.presets import presets_with  # only for the message
+            from inkgate.engines.vlm.presets import presets_with  # only for the message
 
             detail = f"The embedded engine does not support {task.kind.value!r}. {presets_with(task.kind)}"
             raise InputRejected("task_unsupported", detail)

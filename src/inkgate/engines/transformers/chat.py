@@ -12,8 +12,8 @@ import numpy as np
 import orjson
 import pybase64
 
-from inkgate.engines.vllm.protocol import token_limit
 from inkgate.errors import InputRejected
+from inkgate.model_servers.protocol import token_limit
 from inkgate.page import RgbArray
 
 DONE = b"data: [DONE]\n\n"

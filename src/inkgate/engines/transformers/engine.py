@@ -20,9 +20,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.engines.transformers.chat import GeneratedPiece, GenerativeModel, chat_prompt_of, event_of, events_of
-from inkgate.engines.vllm.preset import Preset
-from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
+from inkgate.engines.vlm.preset import Preset
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.settings import TransformersSettings, VllmSettings
 
 log = structlog.get_logger(__name__)

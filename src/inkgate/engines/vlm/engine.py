@@ -1,0 +1,174 @@
+"""The production engine: a vision-language model on a vLLM server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import anyio
+import structlog
+
+from inkgate.caller import Caller
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.engines.vlm.elements import ElementReader
+from inkgate.engines.vlm.image_read import ImageReader, WholePageReader
+from inkgate.engines.vlm.preset import Preset
+from inkgate.engines.vlm.presets import presets_with
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.layout.base import Layout
+from inkgate.model_servers.client import ChatClient, model_unknown_error
+from inkgate.model_servers.managed.supervisor import ManagedServer, start_one, stop_all
+from inkgate.model_servers.protocol import ServerTimeouts
+from inkgate.model_servers.server import PageForm
+from inkgate.model_servers.upstream import Upstream
+from inkgate.page import Page
+from inkgate.settings import ReadingMode, VllmSettings
+from inkgate.types import PageResult, Task, TaskKind
+
+log = structlog.get_logger(__name__)
+
+_PAUSE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReaders:
+    """What reading pages block by block needs.
+
+    Attributes:
+        layout: finds the blocks.
+        embedded: reads blocks on which the model repeats itself; None: no such engine.
+    """
+
+    layout: Layout
+    embedded: Engine | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPool:
+    """The servers behind an Upstream.
+
+    Attributes:
+        pages: returns how many pages may be at them now; None: as the settings say for one.
+        found: is called with the model's name on them, and with how an image is requested there.
+        managed: the servers that inkgate runs. They start before the engine and stop after it. Each server's `run` must
+            be running.
+    """
+
+    pages: Callable[[], int] | None = None
+    found: Callable[[str, PageForm], None] = lambda *_: None
+    managed: Sequence[ManagedServer] = ()
+
+
+class Vllm:
+    """An Engine. At most `settings.concurrent_pages` pages for each server are at the servers; others wait without
+    pixels in memory.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        settings: VllmSettings,
+        upstream: Upstream,
+        others: BlockReaders | None = None,
+        pool: ServerPool | None = None,
+    ) -> None:
+        """`stop` closes `upstream`, but not `others`. Without `others` pages are read as one image."""
+        self._preset = preset.within(settings.max_pixels)
+        self._others = others
+        self._pool = pool or ServerPool()
+        self._settings = settings
+        self._upstream = upstream
+        self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
+        self._threads = Threads("vllm", settings.encoding_threads)
+        self._reader: WholePageReader | ElementReader | None = None
+
+    @property
+    def name(self) -> str:
+        return self._preset.name
+
+    async def start(self) -> None:
+        """Waits for a server and finds the model on it. Of managed servers, the others join when they respond.
+
+        Raises:
+            EngineFailed: no managed server starts; or the server is unreachable, is not a model server, or does not
+                have the model. Managed servers are then stopped; without any, this may be called again.
+        """
+        started = False
+        try:
+            await start_one(self._pool.managed)
+            await self._find_model()
+            started = True
+        finally:
+            if not started:
+                with anyio.CancelScope(shield=True):  # bounded by `engine.vllm.managed.stop_s`
+                    await stop_all(self._pool.managed)
+
+    async def _find_model(self) -> None:
+        settings = self._settings
+        model = self._chosen(await self._served())
+        client = ChatClient(self._upstream, ServerTimeouts(settings.first_token_s, settings.progress_s))
+        images = ImageReader(self._preset, model, settings, client, self._threads)
+        self._reader = self._reader_of(images)
+        read = next((kind for kind in (TaskKind.TEXT, TaskKind.PARSE) if kind in self._preset.tasks), None)
+        self._pool.found(model, PageForm(None if read is None else partial(images.request, self._preset.plan(read))))
+        log.info("model_server_found", model=model, preset=self._preset.name)
+
+    async def stop(self) -> None:
+        """Closes the connections, and stops managed servers; reads in progress fail."""
+        self._reader = None
+        try:
+            await self._upstream.close()
+        finally:
+            await stop_all(self._pool.managed)
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """As Engine.read. An incomplete answer has `error` set, see WholePageReader and ElementReader."""
+        if task.kind not in self._preset.tasks:
+            known = ", ".join(self._preset.tasks)
+            detail = f"{self.name} does not support {task.kind}; it supports: {known}. {presets_with(task.kind)}"
+            raise InputRejected("task_unsupported", detail)
+        self._preset.plan(task.kind, task.fields, task.language)  # reports wrong options before anything else
+        if self._reader is None:
+            raise EngineFailed("engine_unavailable", "The engine has not been started.")
+        if self._pool.pages is not None:
+            self._pages.total_tokens = self._pool.pages()
+        async with self._pages:
+            return await self._reader.read(page, task, caller)
+
+    def _reader_of(self, images: ImageReader) -> WholePageReader | ElementReader:
+        whole = WholePageReader(images)
+        if self._others is None or self._settings.reading is ReadingMode.PAGE:
+            return whole
+        return ElementReader(images, whole, self._others.layout, self._others.embedded)
+
+    async def _served(self) -> tuple[str, ...]:
+        """The names of the models on the server. Waits for a server that is not up yet."""
+        give_up = anyio.current_time() + self._settings.start_s
+        waiting = False
+        while True:
+            try:
+                return await self._upstream.models()
+            except EngineFailed as error:
+                if not error.transient or anyio.current_time() >= give_up:
+                    raise
+            if not waiting:
+                log.warning("waiting_for_model_server", up_to_s=self._settings.start_s)
+            waiting = True
+            await anyio.sleep(_PAUSE_S)
+
+    def _chosen(self, served: tuple[str, ...]) -> str:
+        """The model's name on the server: from the settings, one that the preset knows, or the only one.
+
+        Raises:
+            EngineFailed: "model_unknown".
+        """
+        wanted = self._preset.names_on_server(self._settings.model)
+        for name in wanted:
+            if name in served:
+                return name
+        if not self._settings.model and len(served) == 1:
+            log.warning("model_name_unknown", model=served[0], preset=self._preset.name)
+            return served[0]
+        raise model_unknown_error(wanted[0], served)

@@ -1,0 +1,320 @@
+"""Reads one image, or a page as one image, with a model server, with retries if the model repeats itself or its server
+is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from inkgate.caller import Caller
+from inkgate.concurrency import Threads
+from inkgate.engines.attempts import AttemptTimer, StageTimes
+from inkgate.engines.vlm.answer_blocks import blocks_of_answer, page_numbers
+from inkgate.engines.vlm.answer_schema import BLANK_TAIL, SchemaSupport, completed
+from inkgate.engines.vlm.confidence import Confidence, scored_words
+from inkgate.engines.vlm.images import EncodedImage, encode, is_blank
+from inkgate.engines.vlm.parsers.answer import ParsedAnswer
+from inkgate.engines.vlm.preset import Preset, PromptPlan
+from inkgate.engines.vlm.reply import ModelReply, ask
+from inkgate.errors import AnswerLost, EngineFailed, InkgateError, OutputUnusable, RequestRefused
+from inkgate.layout.markdown import page_markdown, running_text
+from inkgate.model_servers.client import ChatClient, stream_body
+from inkgate.model_servers.protocol import token_limit
+from inkgate.model_servers.upstream import ModelCall
+from inkgate.page import Page, RgbArray
+from inkgate.settings import VllmSettings
+from inkgate.types import Attempt, BlockType, Line, PageResult, Size, Task, TaskKind, TextWord
+
+log = structlog.get_logger(__name__)
+_PATTERN_TOKENS = 64
+_PROMPT_CHARACTERS = 2
+"""Characters per token of a prompt: a low estimate even for Chinese; prompts are short."""
+_TEMPLATE_TOKENS = 16
+"""Tokens that a model's chat template adds."""
+_KIND = 24
+"""Characters of a prompt that distinguish it from the model's others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRead:
+    """The reading of an image, its error, and its attempts.
+
+    `lines` are in pixels of the requested size; `words` are words of `answer.text`.
+    """
+
+    answer: ParsedAnswer
+    lines: tuple[Line, ...] = ()
+    words: tuple[TextWord, ...] = ()
+    error: InkgateError | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """The read of a page that images belong to.
+
+    Attributes:
+        caller: on whose behalf it is read.
+        content: the page's content key.
+        timings: wall time spent on it by stage.
+    """
+
+    caller: Caller
+    content: bytes = b""
+    timings: StageTimes = field(default_factory=StageTimes)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image to be read.
+
+    Attributes:
+        rgb: its pixels, (H, W, 3); may be fewer than `size` says.
+        size: in page pixels; limits and coordinates refer to it.
+        part: which part of a page it is, for the attempts (`block 3`); empty for the whole page.
+    """
+
+    rgb: RgbArray
+    size: Size
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One request to try, and how it differs from the first."""
+
+    plan: PromptPlan
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReader:
+    """Reads images with one model on one server, or on several behind one address."""
+
+    preset: Preset
+    model: str
+    settings: VllmSettings
+    client: ChatClient
+    threads: Threads
+    schemas: SchemaSupport = field(default_factory=SchemaSupport)
+
+    async def read(self, picture: Picture, plan: PromptPlan, request: PageRequest) -> ImageRead:
+        """The first complete answer; if no attempt gives one, the longest, with `error`.
+
+        Adds to `request.timings`: encode, first_token, generate, parse.
+
+        Raises:
+            InputRejected: the server refuses the image, or its shape is not supported by the model.
+            EngineFailed: the first step failed. Later failures end the retries.
+        """
+        attempts: list[Attempt] = []
+        best: ImageRead | None = None
+        image: EncodedImage | None = None
+        for step in self._steps(plan):
+            with request.timings.of("encode"):
+                image = await self._image(picture, step.plan, image)
+            try:
+                found = await self._step(picture, step, image, request, attempts)
+            except InkgateError:
+                if best is None:
+                    raise
+                break
+            if found.error is None:
+                return _with(found, attempts)
+            if best is None or len(found.answer.text) > len(best.answer.text):
+                best = found
+            if not isinstance(found.error, OutputUnusable):
+                break
+            log.warning("runaway", part=picture.part, model=self.model, change=step.change, code=found.error.code)
+        assert best is not None, "there is a first step, and it raised or gave an answer"  # noqa: S101 - for mypy
+        return _with(best, attempts)
+
+    def request(self, plan: PromptPlan, image_url: str) -> dict[str, object]:
+        """The chat completion for `plan`."""
+        settings = self.settings
+        request: dict[str, object] = {
+            "model": self.model,
+            "messages": self.preset.messages(plan.prompt, image_url),
+            **plan.as_request(),
+        }
+        if settings.max_tokens:
+            limit = "max_completion_tokens" if "max_completion_tokens" in request else "max_tokens"
+            request[limit] = settings.max_tokens
+        if plan.answer is not None and settings.structured_fields and self.schemas.expected:
+            request["response_format"] = plan.answer.response_format
+        if settings.logprobs:
+            request["logprobs"] = True
+        if settings.repetition_count > 1:
+            request["repetition_detection"] = {
+                "max_pattern_size": _PATTERN_TOKENS,
+                "min_pattern_size": 1,
+                "min_count": settings.repetition_count,
+            }
+        return request
+
+    def _steps(self, plan: PromptPlan) -> list[_Step]:
+        steps = [_Step(plan, "")]
+        for retry in self.preset.retries:
+            changes = [] if retry.temperature is None else [f"temperature {retry.temperature:g}"]
+            changes += [] if retry.scale == 1.0 else [f"size {retry.scale:g}"]
+            steps.append(_Step(retry.applied(plan), ", ".join(changes)))
+        return steps
+
+    async def _image(self, picture: Picture, plan: PromptPlan, last: EncodedImage | None) -> EncodedImage:
+        """The picture encoded for `plan`; `last` if that is the same."""
+        target = plan.limits.resized(picture.size)
+        if last is not None and last.target == target:
+            return last
+        # Enlarging small images is part of the model's protocol; its server does not do it.
+        under = plan.limits.double_under
+        enlarge = 2.0 if under is not None and max(picture.size.width, picture.size.height) < under else 1.0
+        if plan.limits.sent and picture.size.width * picture.size.height < plan.limits.min_pixels:
+            enlarge = math.inf  # up to the target: the server may not accept the limits
+        quality, stretch = self.settings.jpeg_quality, plan.limits.stretch is not None
+        return await self.threads.run(encode, picture.rgb, target, quality, enlarge=enlarge, stretch=stretch)
+
+    async def _step(
+        self, picture: Picture, step: _Step, image: EncodedImage, request: PageRequest, attempts: list[Attempt]
+    ) -> ImageRead:
+        """One attempt, repeated once if the server was lost. Adds to `attempts`."""
+        for again in (False, True):
+            change = ", ".join(part for part in (picture.part, step.change, "again" if again else "") if part)
+            attempt = AttemptTimer(change)
+            try:
+                found = await self._ask(picture, step.plan, image, request)
+            except InkgateError as error:
+                attempts.append(attempt.ended(error))
+                if again or not isinstance(error, AnswerLost):
+                    raise
+                log.warning("asked_again", part=picture.part, model=self.model, code=error.code)
+                continue
+            attempts.append(attempt.ended(found.error))
+            return found
+        raise AssertionError("the second round returns or raises")
+
+    async def _ask(self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest) -> ImageRead:
+        body = self.request(plan, image.url)
+        call = replace(self._call(plan, picture.size, body, image), caller=request.caller, content=request.content)
+        call = replace(call, body=await self.threads.run_large(len(image.url), stream_body, body))
+        reply = await self._asked(body, call)
+        request.timings.add("first_token", reply.first_token_ms)
+        request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
+        with request.timings.of("parse"):
+            return await self.threads.run(_understood, reply, plan, picture.size, image.size)
+
+    async def _asked(self, body: dict[str, object], call: ModelCall) -> ModelReply:
+        """The reply. A request that is refused with a schema is sent once more without."""
+        try:
+            return await ask(self.client, body, call, BLANK_TAIL if "response_format" in body else 0)
+        except RequestRefused:
+            if body.pop("response_format", None) is None:
+                raise
+        reply = await ask(self.client, body, replace(call, body=b""))
+        log.info("model_server_refuses_schema", model=self.model)
+        self.schemas.refused()
+        return reply
+
+    def _call(self, plan: PromptPlan, size: Size, body: Mapping[str, object], image: EncodedImage) -> ModelCall:
+        """The call's metadata: the exact number of image tokens, and the maximum length of the answer."""
+        tokens = plan.limits.tokens(size)
+        return ModelCall(
+            b"",
+            prompt_tokens=tokens + len(plan.prompt) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS,
+            answer_tokens=token_limit(body) or 0,
+            kind=f"{self.preset.name} {plan.prompt[:_KIND]} {tokens.bit_length()}",
+            key=image.key,
+        )
+
+
+def _understood(reply: ModelReply, plan: PromptPlan, size: Size, sent: Size) -> ImageRead:
+    """The reply, parsed, with the confidence of its parts. `sent`: size of the image as sent, which the server resizes
+    as its limits say. Blocking.
+    """
+    error: InkgateError | None = reply.error
+    if error is not None and plan.answer is not None and (whole := completed(reply.text)) is not None:
+        reply, error = replace(reply, text=whole, error=None), None
+    seen = plan.limits.resized(sent) if plan.in_seen_pixels else size
+    try:
+        answer = plan.parser(reply.text, seen)
+    except EngineFailed as failure:
+        return ImageRead(ParsedAnswer(reply.text), error=error or failure)
+    answer = answer if seen == size else answer.scaled(seen, size)
+    if plan.answer is not None and answer.fields is not None:
+        answer = replace(answer, fields=plan.answer.checked(answer.fields))
+    confidence = Confidence(reply.text, reply.tokens)
+    lines = tuple(found.as_line(_known(confidence.of(found.start, found.end))) for found in answer.lines)
+    words = scored_words(answer.text, confidence) if not lines and reply.tokens else ()
+    return ImageRead(answer, lines, words, error)
+
+
+def _known(confidence: float | None) -> float:
+    """Lines need a confidence: 1 if no log-probabilities were requested."""
+    return 1.0 if confidence is None else confidence
+
+
+def _with(read: ImageRead, attempts: list[Attempt]) -> ImageRead:
+    return ImageRead(read.answer, read.lines, read.words, read.error, tuple(attempts))
+
+
+@dataclass(frozen=True, slots=True)
+class WholePageReader:
+    """Reads pages as one image."""
+
+    images: ImageReader
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """The page's content. `timings_ms` has: render, encode, first_token, generate, parse.
+
+        An answer that reaches its token limit, or that repeats itself in every retry of the preset, is returned with
+        `error` set.
+
+        Raises:
+            InputRejected: the model does not support the task, the page can't be rendered, or the server refuses it.
+            EngineFailed: the server fails.
+        """
+        plan = self.images.preset.plan(task.kind, task.fields, task.language)
+        plan = plan.reduced(task.image_scale, task.max_output_tokens)
+        request = PageRequest(caller, page.content_key)
+        with request.timings.of("render"):
+            target = plan.limits.resized(page.size)
+            pixels = await page.pixels(max(target.width, target.height))
+            blank = await self.images.threads.run(is_blank, pixels.rgb)
+        if blank:
+            read = ImageRead(ParsedAnswer(""))
+        else:
+            read = await self.images.read(Picture(pixels.rgb, page.size), plan, request)
+        return page_result(self.images.preset.name, page, task, read, request.timings)
+
+
+def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: StageTimes) -> PageResult:
+    """The page's result if `read` is the whole page."""
+    answer = read.answer
+    asked = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT
+    parse = task.kind is TaskKind.PARSE
+    charted = task.kind is TaskKind.CHART and answer.diagram is not None
+    blocks = blocks_of_answer(answer) if parse or charted else ()
+    left_out = page_numbers(blocks)
+    markdown = answer.text if answer.markdown is None else answer.markdown
+    return PageResult(
+        index=page.index,
+        width=page.size.width,
+        height=page.size.height,
+        dpi=page.dpi,
+        lines=read.lines,
+        blocks=blocks if parse or charted else None,
+        text=answer.text,
+        markdown=(page_markdown(blocks, left_out) if blocks else markdown) if asked else None,
+        header=running_text(blocks, BlockType.HEADER),
+        footer=running_text(blocks, BlockType.FOOTER),
+        left_out=left_out,
+        fields=answer.fields,
+        engine=engine,
+        timings_ms=timings.spent_ms,
+        error=None if read.error is None else read.error.as_page_error(),
+        words=read.words,
+        attempts=read.attempts,
+    )
