@@ -40,7 +40,7 @@ from support.server import Server, running_server
 from support.waiting import until
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "report.png"
-_OF_MODEL_SERVERS = {*REPLICAS, "inkgate_tokens_total", "inkgate_ledger_tokens", "inkgate_breaker_open"}
+_OF_MODEL_SERVERS = {*REPLICAS, "inkgate_tokens_total", "inkgate_breaker_open"}
 _MISHAPS = {"inkgate_runaway_stops_total", "inkgate_retries_total"}
 """Counters that appear with their first event; tests/e2e/test_monitoring.py causes these events."""
 _RECORDED = re.compile(r"(?:job_instance|job|inkgate):[\w:]+")

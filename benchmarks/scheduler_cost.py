@@ -27,7 +27,6 @@ import uvloop
 from inkgate.caller import Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
@@ -59,19 +58,19 @@ def works(count: int) -> list[Work]:
 
 def scheduler_of(max_waiting: int = 20_000) -> Scheduler:
     settings = SchedulingSettings(max_waiting=max_waiting)
-    return Scheduler(FixedLimit(PLACES), Ledger(PLACES * 3000), TokenRate(), settings)
+    return Scheduler(FixedLimit(PLACES), TokenRate(), settings)
 
 
 def queue_us(waiting: int, turns: int) -> float:
     """One push and one pop in a queue of `waiting`."""
-    queue = WorkQueue(age_s=30.0, overtake_s=2.0)
+    queue = WorkQueue(age_s=30.0)
     todo = works(waiting + turns)
     for work in todo[:waiting]:
         queue.push(work, 0.0)
     begin = time.process_time()
     for work in todo[waiting:]:
         queue.push(work, 0.0)
-        queue.pop(lambda _: True, 0.0)
+        queue.pop(0.0)
     return (time.process_time() - begin) / turns * 1e6
 
 

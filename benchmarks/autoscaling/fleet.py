@@ -21,7 +21,6 @@ from inkgate.model_servers.servers import model_servers
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
@@ -87,7 +86,7 @@ class SimulatedGateway:
         servers = model_servers(settings, (), [_MODEL], lambda _: None)
         self._servers = servers
         self._tasks = [task for task in servers.background if task.name != "discovery"]
-        self._pages = Scheduler(servers.limit_of(vllm.concurrent_pages), Ledger(None), TokenRate(), serving.scheduling)
+        self._pages = Scheduler(servers.limit_of(vllm.concurrent_pages), TokenRate(), serving.scheduling)
         in_flight = servers.limit_of(settings.limits.max_in_flight)
         degradation = Degradation(serving.degradation, lambda: self._pages.queue_s)
         self._admission = AdmissionLimiter(lambda: in_flight.value, serving.admission, self._pages, degradation)
@@ -143,7 +142,7 @@ class SimulatedGateway:
         arrival = Arrival(request.tenant, request.priority, _BODY_BYTES, request.deadline)
         body = orjson.dumps((page.megapixels, page.image_tokens, page.output_tokens))
         kind = f"{round(page.megapixels, 0):g}"
-        call = ModelCall(body, "", page.image_tokens, _CLIENT_CAP, kind, streams=False, caller=caller)
+        call = ModelCall(body, "", page.image_tokens, _CLIENT_CAP, kind, caller=caller)
         with anyio.CancelScope(deadline=request.deadline) as scope:
             async with (
                 self._admission.admit(arrival),

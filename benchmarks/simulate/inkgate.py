@@ -1,4 +1,4 @@
-"""inkgate in front of a simulated server: the product's scheduler, ledger, estimates and limits."""
+"""inkgate in front of a simulated server: the product's scheduler, estimates and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.monitor import PressureGauge
 from inkgate.serving.estimates import OutputEstimates
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit, Limit
 from inkgate.serving.scheduler import Scheduler, Slot
 from inkgate.serving.throughput import TokenRate
@@ -28,7 +27,7 @@ _CLIENT_CAP = 4096
 
 
 class Inkgate:
-    """A gateway with one server, whose capacity it learns from a reading every `READ_S`."""
+    """A gateway with one server, whose metrics it reads every `READ_S`."""
 
     READ_S = 1.0
 
@@ -38,19 +37,13 @@ class Inkgate:
         limit: Limit,
         seed: int,
         scheduling: SchedulingSettings | None = None,
-        ledger: Ledger | None = None,
-        estimates: OutputEstimates | None = None,
     ) -> None:
-        """`ledger`, `estimates`: by default, the product's."""
         self._link = link
         self._limit = limit
         self._deaths = 0
         self._gauge = PressureGauge()
-        self._estimates = OutputEstimates() if estimates is None else estimates
-        self.ledger = Ledger(None) if ledger is None else ledger
-        self.scheduler = Scheduler(
-            limit, self.ledger, TokenRate(), scheduling or SchedulingSettings(), random=Random(seed)
-        )
+        self._estimates = OutputEstimates()
+        self.scheduler = Scheduler(limit, TokenRate(), scheduling or SchedulingSettings(), random=Random(seed))
 
     @property
     def limit(self) -> int | None:
@@ -62,9 +55,6 @@ class Inkgate:
             now, in_flight = anyio.current_time(), self.scheduler.in_flight
             reading = self._link.reading(now)
             pressure = self._gauge.read(reading, now, in_flight)
-            if reading is not None:
-                self.ledger.capacity = reading.kv_tokens
-            self.ledger.observe(None if reading is None else reading.kv_usage)
             if pressure is not None and isinstance(self._limit, AdaptiveLimit):
                 self._limit.observe(pressure, in_flight)
             self.scheduler.wake()
@@ -79,7 +69,7 @@ class Inkgate:
 
     async def _read(self, request: Request) -> None:
         page, key = request.page, _size_class(request.page)
-        mean, most = self._estimates.estimates(key, _CLIENT_CAP)
+        _, most = self._estimates.estimates(key, _CLIENT_CAP)
         caller = Caller(
             request.tenant,
             request.priority,
@@ -87,7 +77,7 @@ class Inkgate:
             request.flow,
             patience_s=request.deadline - request.at,
         )
-        work = Work.for_caller(caller, page.image_tokens + most, most - mean, mean)
+        work = Work.for_caller(caller, page.image_tokens + most)
         async with self.scheduler.slot(work) as slot:
             made = _TokenCount(slot, page)
             try:
@@ -120,7 +110,7 @@ class _TokenCount:
 
     def __call__(self, tokens: int) -> None:
         self.tokens = tokens
-        self._turn.used(self._page.image_tokens + tokens)
+        self._turn.tokens_used = self._page.image_tokens + tokens
 
 
 def adaptive(settings: AdaptiveSettings | None = None, scheduling: SchedulingSettings | None = None) -> NewPolicy:

@@ -19,7 +19,6 @@ import anyio
 from benchmarks.simulate import clock
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected, Overloaded
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
@@ -114,9 +113,7 @@ def simulate(limit: Callable[[Engine], Limit], speed: Speed, load: Load = Load()
 
 async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, seed: int) -> PageRates:
     engine, chance = Engine(speed), random.Random(seed)
-    scheduler = Scheduler(
-        new_limit(engine), Ledger(None), TokenRate(), SchedulingSettings(), random=random.Random(seed)
-    )
+    scheduler = Scheduler(new_limit(engine), TokenRate(), SchedulingSettings(), random=random.Random(seed))
     ended = {True: 0, False: 0}
 
     async def ask(number: int) -> None:

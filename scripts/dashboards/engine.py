@@ -216,26 +216,20 @@ def _tokens() -> list[AnyPanel]:
                 f"sum by (replica) (rate(inkgate_replica_generation_tokens_total{{{HERE}}}[{WINDOW}]))",
                 "{{replica}}",
             ),
-        ).span(6),
+        ).span(8),
         lines(
             "Tokens in and out",
             "Input and output tokens per second.",
             "short",
             (f"sum by (direction) (rate(inkgate_tokens_total{{{_ENGINE}}}[{WINDOW}]))", "{{direction}}"),
-        ).span(6),
-        lines(
-            "KV cache budget",
-            "Tokens reserved for calls in flight, tokens of other clients, and the capacity.",
-            "short",
-            (f"sum by (queue, kind) (inkgate_ledger_tokens{{{HERE}}})", "{{queue}} {{kind}}"),
-        ).span(6),
+        ).span(8),
         lines(
             "Repetition stops and retries",
             "Outputs per second that inkgate stopped because they repeated themselves; retries by reason.",
             "cps",
             (f"sum by (engine) (rate(inkgate_runaway_stops_total{{{_ENGINE}}}[{WINDOW}]))", "{{engine}} stopped"),
             (f"sum by (reason) (rate(inkgate_retries_total{{{_ENGINE}}}[{WINDOW}]))", "retried: {{reason}}"),
-        ).span(6),
+        ).span(8),
     ]
 
 

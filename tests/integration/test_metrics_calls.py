@@ -11,7 +11,6 @@ from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.servers import ScheduledCalls
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.serving.estimates import OutputEstimates
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
@@ -33,7 +32,7 @@ CALL = ModelCall(
 
 
 def scheduler(at_once: int) -> Scheduler:
-    return Scheduler(FixedLimit(at_once), Ledger(None), TokenRate(), SchedulingSettings())
+    return Scheduler(FixedLimit(at_once), TokenRate(), SchedulingSettings())
 
 
 async def test_a_calls_wait_and_tokens_are_counted() -> None:

@@ -16,7 +16,6 @@ from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.servers import ScheduledCalls
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.serving.estimates import OutputEstimates
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
@@ -37,11 +36,10 @@ SHORT = Reply(["a "] * 30)
 class Bench:
     """The parts around one stub server."""
 
-    def __init__(self, stub: StubUpstream, at_once: int, capacity: int | None, settings: SchedulingSettings) -> None:
+    def __init__(self, stub: StubUpstream, at_once: int, settings: SchedulingSettings) -> None:
         self.busy = 0
-        self.ledger = Ledger(capacity, share=1.0)
         self.estimates = OutputEstimates()
-        self.scheduler = Scheduler(FixedLimit(at_once), self.ledger, TokenRate(), settings)
+        self.scheduler = Scheduler(FixedLimit(at_once), TokenRate(), settings)
         self.calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), self.scheduler, self.estimates, self.was_busy)
 
     def was_busy(self) -> None:
@@ -59,16 +57,15 @@ class Bench:
 async def bench_on(
     script: Script | Reply,
     at_once: int = 4,
-    capacity: int | None = None,
     settings: SchedulingSettings | None = None,
 ) -> AsyncIterator[tuple[Bench, StubUpstream]]:
     with running_stub(script) as stub:
-        bench = Bench(stub, at_once, capacity, settings or SchedulingSettings())
+        bench = Bench(stub, at_once, settings or SchedulingSettings())
         try:
             yield bench, stub
         finally:
             await bench.calls.close()
-    assert (bench.scheduler.in_flight, bench.scheduler.waiting, bench.ledger.promised) == (0, 0, 0)
+    assert (bench.scheduler.in_flight, bench.scheduler.waiting) == (0, 0)
 
 
 async def test_a_cold_server_that_is_asked_for_too_much_finds_to_its_speed() -> None:
@@ -100,14 +97,6 @@ async def test_no_more_calls_are_at_the_server_than_the_limit() -> None:
     assert stub.most_at_once <= 2
 
 
-async def test_no_more_tokens_are_promised_than_the_kv_cache_has() -> None:
-    async with bench_on(SHORT, at_once=8, capacity=1100) as (bench, stub), anyio.create_task_group() as tasks:
-        for _ in range(6):
-            tasks.start_soon(bench.call)
-    assert len(stub.seen) == 6
-    assert stub.most_at_once <= 2
-
-
 async def test_answers_teach_how_long_answers_of_their_kind_are() -> None:
     async with bench_on(SHORT) as (bench, _):
         assert bench.estimates.estimates(CALL.kind, 400)[1] == 400
@@ -125,35 +114,42 @@ async def test_answers_whose_clients_ask_for_no_usage_teach_it_too() -> None:
         assert 30 <= bench.estimates.estimates(CALL.kind, 400)[1] <= 38
 
 
-async def test_calls_that_stream_are_charged_with_what_they_hold_together_and_others_with_their_ends() -> None:
-    async with bench_on(SHORT) as (bench, _):
-        for streams, together in ((True, 37 + 7), (False, 37 + 37)):
-            async with bench.calls.send(replace(CALL, prompt_tokens=7, answer_tokens=30, streams=streams)) as first:
-                async for _ in first.chunks:
-                    pass
-                async with bench.calls.send(replace(CALL, prompt_tokens=7, answer_tokens=30)):
-                    assert bench.ledger.promised == together
-
-
 async def test_servers_teach_how_large_prompts_of_a_kind_are() -> None:
-    async with bench_on(SHORT) as (bench, _):
+    async with bench_on(SHORT, at_once=1) as (bench, _):
         for _ in range(30):
             await bench.call()
-        async with bench.calls.send(CALL) as answer:
+        async with anyio.create_task_group() as tasks, bench.calls.send(CALL):
+            tasks.start_soon(bench.call)
+            await anyio.wait_all_tasks_blocked()
             # the stub says 7 tokens where 100 were guessed, and 30 of an answer
-            assert 37 <= bench.ledger.promised <= 45
-            async for _ in answer.chunks:
-                pass
-        async with bench.calls.send(replace(CALL, kind="another kind")):
-            assert bench.ledger.promised == 500
+            known = bench.scheduler.backlog_tokens
+            tasks.start_soon(bench.call, replace(CALL, kind="another kind"))
+            await anyio.wait_all_tasks_blocked()
+            assert (37 <= known <= 45, bench.scheduler.backlog_tokens - known) == (True, 500)
 
 
-async def test_an_answer_longer_than_estimated_raises_its_charge() -> None:
-    call = replace(CALL, answer_tokens=5)
-    async with bench_on(Reply(["a "] * 60)) as (bench, _), bench.calls.send(call) as answer:
-        assert bench.ledger.promised == 105
-        promised = [bench.ledger.promised async for _ in answer.chunks]
-        assert max(promised) >= 160
+async def test_who_gets_longer_answers_than_estimated_gets_fewer_of_them() -> None:
+    def script(request: Request) -> Reply:
+        return Reply(["a "] * (63 if request["model"] == "dense" else 3))
+
+    async with bench_on(script, at_once=1) as (bench, _):
+        order: list[str] = []
+
+        async def one(tenant: str, number: int) -> None:
+            body = CALL.body.replace(b"stub-model", b"dense") if tenant == "dense" else CALL.body
+            caller = Caller(tenant=tenant)
+            call = replace(CALL, body=body, prompt_tokens=7, answer_tokens=3, kind=f"{number}", caller=caller)
+            async with bench.calls.send(call) as answer:
+                order.append(tenant)
+                async for _ in answer.chunks:
+                    pass
+
+        async with anyio.create_task_group() as tasks, bench.calls.send(CALL):
+            for number in range(20):
+                tasks.start_soon(one, "dense", number)
+                tasks.start_soon(one, "sparse", number)
+            await anyio.wait_all_tasks_blocked()
+    assert 2 <= order[:20].count("dense") <= 4
 
 
 async def test_a_server_that_says_it_is_full_is_heard() -> None:

@@ -16,7 +16,6 @@ from inkgate.service.readiness import EngineProgress
 from inkgate.service.text_layer import TextLayers
 from inkgate.serving.cache import Cache
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
@@ -53,7 +52,7 @@ def engine_queue(
 ) -> EngineQueue:
     """A queue with room for a thousand pages at once, without degradation. `changes`: attributes of the EngineQueue."""
     settings = changes.pop("settings", DegradationSettings())
-    scheduler = scheduler or Scheduler(FixedLimit(1000), Ledger(None), TokenRate(), SchedulingSettings())
+    scheduler = scheduler or Scheduler(FixedLimit(1000), TokenRate(), SchedulingSettings())
     degradation = degradation or Degradation(settings, lambda: 0.0, lambda: 0.0)
     return EngineQueue(scheduler, degradation, settings, changes.pop("progress", EngineProgress()), **changes)
 

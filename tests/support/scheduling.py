@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
@@ -24,13 +23,12 @@ class FakeLimit:
 class SchedulerBench:
     """A scheduler and its dependencies."""
 
-    def __init__(self, places: int = 1, capacity: int | None = None, **changes: object) -> None:
+    def __init__(self, places: int = 1, **changes: object) -> None:
         self.now = 1000.0
         self.limit = FakeLimit(places)
-        self.ledger = Ledger(capacity, share=1.0)
         self.rate = TokenRate(lambda: self.now)
         chosen = SchedulingSettings.model_validate(changes)
-        self.scheduler = Scheduler(self.limit, self.ledger, self.rate, chosen, lambda: self.now, Random(1))
+        self.scheduler = Scheduler(self.limit, self.rate, chosen, lambda: self.now, Random(1))
         self.order: list[str] = []
 
     @asynccontextmanager
@@ -49,5 +47,4 @@ class SchedulerBench:
             self.now += seconds
 
     def is_empty(self) -> bool:
-        left = (self.scheduler.in_flight, self.scheduler.waiting, self.scheduler.backlog_tokens, self.ledger.promised)
-        return left == (0, 0, 0, 0)
+        return (self.scheduler.in_flight, self.scheduler.waiting, self.scheduler.backlog_tokens) == (0, 0, 0)

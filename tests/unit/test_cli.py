@@ -80,6 +80,10 @@ MISUSES: list[tuple[list[str], str]] = [
     (["serve", "--config", "rate.toml"], "auth.key_hashes (from rate.toml): each is a SHA-256 in 64 hexadecimal"),
     (["serve", "--config", "typo.toml"], "Did you mean server.port?"),
     (["serve", "--config", "former.toml"], "serving.ladder (from former.toml) is not a setting. It is now serving.deg"),
+    (
+        ["serve", "--config", "former.toml"],
+        "serving.scheduling.overtake_s (from former.toml) is not a setting. It was rem",
+    ),
     (["serve", "--port", "99999"], "65535"),
     (["serve", "--host", "192.0.2.1"], "no API key is set"),
     (["frobnicate"], "frobnicate"),
@@ -91,7 +95,7 @@ def test_misuse_is_told_with_status_2(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("page.png").write_bytes(b"")
     Path("bad.toml").write_text("server = [")
     Path("typo.toml").write_text("[server]\nprot = 1\n")
-    Path("former.toml").write_text("[serving.ladder]\nenabled = false\n")
+    Path("former.toml").write_text("[serving.ladder]\nenabled = false\n[serving.scheduling]\novertake_s = 1\n")
     Path("plain.toml").write_text("server = 5\n[engine]\nppocr = 'x'\n")
     Path("rate.toml").write_text(
         "[rate_limit]\nper_key = 'often'\nstorage_url = 'redis://me:hush@h:x'\n"

@@ -13,7 +13,6 @@ from inkgate.caller import Priority
 from inkgate.errors import InkgateError, Overloaded
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
@@ -44,9 +43,7 @@ class Service:
 
     def __post_init__(self) -> None:
         limits = LimitSettings()
-        self.scheduler = Scheduler(
-            FixedLimit(SLOTS), Ledger(None), TokenRate(), SchedulingSettings(), random=self.random
-        )
+        self.scheduler = Scheduler(FixedLimit(SLOTS), TokenRate(), SchedulingSettings(), random=self.random)
         self.degradation = Degradation(DegradationSettings(), lambda: self.scheduler.queue_s)
         self.limiter = AdmissionLimiter(limits.max_in_flight, AdmissionSettings(), self.scheduler, self.degradation)
         self.window = limits.page_window

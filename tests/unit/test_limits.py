@@ -199,7 +199,7 @@ def test_rejected_input_and_callers_who_left_say_nothing() -> None:
 
 
 def test_without_readings_the_limit_stays() -> None:
-    """The metrics endpoint is gone: the ledger goes on working, and nothing is read less."""
+    """The metrics endpoint is gone: nothing is read less."""
     observed = LimitBench()
     for _ in range(1000):
         observed.clock.goes_on(1.0)

@@ -113,7 +113,7 @@ def test_one_that_has_borne_more_has_not_died_of_too_many_though_it_is_limited_t
 
 
 def test_one_that_is_never_given_its_limit_has_died_of_what_it_had() -> None:
-    """The ledger lets fewer to it than the limit would: 40 of 149, say."""
+    """Fewer come than the limit allows: 40 of 149, say."""
     served = LimitBench(initial=16)
     served.limit.lost(16)
     served = LimitBench(initial=16)

@@ -1,4 +1,4 @@
-"""Readings of several model servers as reported to the limit and the ledger."""
+"""Readings of several model servers as reported to the limit, and the size of their KV cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from inkgate.model_servers.metrics import ServerReading
 from inkgate.model_servers.monitor import EachServer, Monitor
 from inkgate.model_servers.replicas import Replica, ReplicaSet, ReplicaState
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
@@ -88,8 +87,7 @@ class MonitorBench:
         self.replicas = [Replica[Server](server.base_url, server) for server in self.servers]
         self.set = ReplicaSet(self.replicas, 60.0, self.clock)
         self.limit = AdaptiveLimit(AdaptiveSettings(initial=8), self.clock)
-        self.ledger = Ledger(None)
-        self.monitor = Monitor(self.set, self.limit if adaptive else None, self.ledger, later, self.clock)
+        self.monitor = Monitor(self.set, self.limit if adaptive else None, later, self.clock)
 
     async def looks(self, times: int = 1, later_s: float = 4.0) -> None:
         for _ in range(times):
@@ -120,22 +118,22 @@ def test_what_ends_is_told_to_the_limit_of_each() -> None:
 async def test_the_kv_cache_is_that_of_the_servers_that_take_calls() -> None:
     watched = MonitorBench(IDLE, replace(IDLE, kv_tokens=500))
     await watched.looks()
-    assert watched.ledger.capacity == 1500
+    assert watched.monitor.kv_tokens == 1500
     watched.set.take_out(watched.replicas[0], "it failed")
     await watched.looks()
-    assert watched.ledger.capacity == 500
+    assert watched.monitor.kv_tokens == 500
     watched.replicas[0].set_state(ReplicaState.UP)
     await watched.looks()
-    assert watched.ledger.capacity == 1500
+    assert watched.monitor.kv_tokens == 1500
 
 
 async def test_while_one_did_not_say_its_size_nothing_is_bounded_by_it() -> None:
     watched = MonitorBench(IDLE, replace(IDLE, kv_tokens=None))
     await watched.looks()
-    assert watched.ledger.capacity is None
+    assert watched.monitor.kv_tokens is None
     watched.servers[1].reading = IDLE
     await watched.looks()
-    assert watched.ledger.capacity == 2000
+    assert watched.monitor.kv_tokens == 2000
 
 
 async def test_with_every_server_out_what_is_known_stays() -> None:
@@ -143,19 +141,17 @@ async def test_with_every_server_out_what_is_known_stays() -> None:
     await watched.looks()
     watched.set.take_out(watched.replicas[0], "it failed")
     await watched.looks(3)
-    assert (watched.monitor.up, watched.ledger.capacity) == (0, 1000)
+    assert (watched.monitor.up, watched.monitor.kv_tokens) == (0, 1000)
     assert watched.servers[0].asked == 1
 
 
-async def test_without_metrics_it_serves_on_with_the_ledger_and_the_limit_it_had() -> None:
-    watched = MonitorBench(replace(IDLE, kv_usage=0.9, block_tokens=16))
+async def test_without_metrics_it_serves_on_with_the_size_and_the_limit_it_had() -> None:
+    watched = MonitorBench(replace(IDLE, kv_usage=0.9))
     await watched.looks(2)
-    assert watched.ledger.external_tokens == 900
     limit = watched.limit.value
     watched.servers[0].reading = None
     await watched.looks(20)
-    assert (watched.ledger.capacity, watched.ledger.external_tokens, watched.limit.value) == (1000, 0, limit)
-    assert watched.ledger.block == 16
+    assert (watched.monitor.kv_tokens, watched.limit.value) == (1000, limit)
 
 
 async def test_the_limit_follows_the_server_that_is_pressed_the_most() -> None:
@@ -202,22 +198,15 @@ async def test_preemptions_of_any_server_are_damage() -> None:
     assert watched.limit.value == 7  # 0.9 * 8
 
 
-async def test_with_a_fixed_limit_the_ledger_still_learns() -> None:
+async def test_with_a_fixed_limit_the_size_of_the_cache_is_still_known() -> None:
     watched = MonitorBench(PRESSED, adaptive=False)
     await watched.looks(5)
-    assert (watched.ledger.capacity, watched.limit.value) == (1000, 8)
+    assert (watched.monitor.kv_tokens, watched.limit.value) == (1000, 8)
 
 
-async def test_the_usage_of_several_is_their_mean() -> None:
-    watched = MonitorBench(replace(IDLE, kv_usage=0.2), replace(IDLE, kv_usage=0.6))
-    await watched.looks()
-    assert watched.ledger.external_tokens == 800
-
-
-async def test_what_fits_now_starts_now() -> None:
-    watched = MonitorBench(replace(IDLE, kv_usage=1.0))
-    await watched.looks()  # others have the whole cache
-    scheduler = Scheduler(FixedLimit(2), watched.ledger, TokenRate(), SchedulingSettings())
+async def test_what_the_limit_allows_after_a_reading_starts_then() -> None:
+    watched = MonitorBench(IDLE)
+    scheduler = Scheduler(FixedLimit(1), TokenRate(), SchedulingSettings())
     watched.monitor.after_reading.append(scheduler.wake)
     began = anyio.Event()
 
@@ -229,7 +218,7 @@ async def test_what_fits_now_starts_now() -> None:
         tasks.start_soon(second)
         await anyio.wait_all_tasks_blocked()
         assert (scheduler.waiting, began.is_set()) == (1, False)
-        watched.servers[0].reading = IDLE
+        scheduler.limit = FixedLimit(2)
         await watched.looks()
         with anyio.fail_after(60):
             await began.wait()

@@ -42,8 +42,8 @@ def test_targets_can_be_set() -> None:
 
 def test_counters_become_what_happened_between_two_readings() -> None:
     gauge = PressureGauge()
-    first = ServerReading(3, 1, 0.5, None, 1, 2, 0, 1000, 10, HistogramTotal(10.0, 10), HistogramTotal(5.0, 1000))
-    then = ServerReading(4, 2, 0.6, None, 1, 5, 0, 1800, 20, HistogramTotal(25.0, 20), HistogramTotal(21.0, 1800))
+    first = ServerReading(3, 1, 0.5, None, 2, 0, 1000, 10, HistogramTotal(10.0, 10), HistogramTotal(5.0, 1000))
+    then = ServerReading(4, 2, 0.6, None, 5, 0, 1800, 20, HistogramTotal(25.0, 20), HistogramTotal(21.0, 1800))
     assert gauge.read(first, 100.0, 4) is None
     pressure = gauge.read(then, 104.0, 6)
     assert pressure is not None

@@ -12,7 +12,6 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
 from inkgate.service.readiness import BlankPage, EngineProgress, Readiness, blank_page_probe
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.throughput import TokenRate
@@ -60,7 +59,7 @@ class Service:
         self.responded_at = float("-inf")
         self.probes = 0
         progress = EngineProgress(lambda: self.responded_at, self.clock)
-        scheduler = Scheduler(FixedLimit(1), Ledger(None), TokenRate(), SchedulingSettings())
+        scheduler = Scheduler(FixedLimit(1), TokenRate(), SchedulingSettings())
         self.pages = page_reader(engine, queue=engine_queue(scheduler, progress=progress))
         self.probe_engine = FakeEngine()
         self.readiness = Readiness(engine.name, progress, self._probe, lambda: self.faults, STUCK_S, self.clock)

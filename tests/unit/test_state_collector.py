@@ -40,7 +40,7 @@ BUSY = State(
     admission=AdmissionState(3, 64, 500, 1000, 2, ended={"ok": 7, "failed": 1}),
     queues=(
         Queue("pages", 16, 16, 3, {"interactive": 1, "batch": 4}, 2.5, 9.0),
-        Queue("calls", 8, 256, 8, {"normal": 2}, 0.5, None, 900, 100, 2000),
+        Queue("calls", 8, 256, 8, {"normal": 2}, 0.5, None),
     ),
     work=WorkTotals(),
     processes=(Process("gateway", 1, 100, 5.0), Process("pdf", 2, 50, 1.0, 3), Process("pdf", 0, 0, 0.5, 2)),
@@ -95,8 +95,6 @@ SHOWN: list[tuple[str, dict[str, str], float | None]] = [
     ("inkgate_waiting", {"queue": "pages", "priority": "batch"}, 4),
     ("inkgate_backlog_seconds", {"queue": "pages"}, 9),
     ("inkgate_backlog_seconds", {"queue": "calls"}, None),
-    ("inkgate_ledger_tokens", {"queue": "calls", "kind": "capacity"}, 2000),
-    ("inkgate_ledger_tokens", {"queue": "pages", "kind": "capacity"}, None),
     ("inkgate_degradation_step", {}, 2),
     ("inkgate_breaker_open", {"name": "vl"}, 0),
     ("inkgate_breaker_state", {"name": "vl", "state": "half_open"}, 1),

@@ -24,7 +24,6 @@ def test_what_a_real_vllm_says_is_read() -> None:
     assert reading == ServerReading(
         kv_usage=0.0,
         kv_tokens=1_048_576,
-        block_tokens=128,
         prompt_tokens=128.0,
         generation_tokens=5.0,
         requests=4.0,
@@ -44,7 +43,7 @@ def test_engines_of_one_server_are_summed_and_the_fullest_counts() -> None:
         'vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="100"} 1.0\n'
         'vllm:cache_config_info{block_size="16",engine="1",num_gpu_blocks="100"} 1.0\n'
     )
-    assert reading == ServerReading(7, 2, 0.9, 3200, 16, generation_tokens=1_000_010.0)
+    assert reading == ServerReading(7, 2, 0.9, 3200, generation_tokens=1_000_010.0)
 
 
 def test_waiting_by_reason_is_not_counted_twice() -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,6 @@ from inkgate.serving.queue import QueueEntry, WorkQueue
 from inkgate.serving.work import Work
 
 AGE_S = 30.0
-OVERTAKE_S = 2.0
 
 
 class Clock:
@@ -29,15 +27,15 @@ class TimedQueue:
     """A WorkQueue with a clock set by hand."""
 
     def __init__(self, clock: Clock, weights: dict[str, float]) -> None:
-        self.inner = WorkQueue(AGE_S, OVERTAKE_S, weights)
+        self.inner = WorkQueue(AGE_S, weights)
         self.remove, self.settle, self.ahead = self.inner.remove, self.inner.settle, self.inner.ahead
         self._clock = clock
 
     def push(self, work: Work) -> QueueEntry:
         return self.inner.push(work, self._clock())
 
-    def pop(self, fits: Callable[[Work], bool]) -> QueueEntry | None:
-        return self.inner.pop(fits, self._clock())
+    def pop(self) -> QueueEntry | None:
+        return self.inner.pop(self._clock())
 
     def expire(self) -> list[QueueEntry]:
         return self.inner.expire(self._clock())
@@ -47,13 +45,9 @@ def queue_of(clock: Clock | None = None, weights: dict[str, float] | None = None
     return TimedQueue(clock or Clock(), weights or {})
 
 
-def everything(_: Work) -> bool:
-    return True
-
-
 def popped(queue: TimedQueue, count: int = 10_000) -> list[Work]:
     found: list[Work] = []
-    while len(found) < count and (entry := queue.pop(everything)) is not None:
+    while len(found) < count and (entry := queue.pop()) is not None:
         found.append(entry.work)
     return found
 
@@ -71,8 +65,8 @@ works: st.SearchStrategy[Work] = st.builds(
 def test_work_alike_goes_in_the_order_it_came() -> None:
     queue = queue_of()
     entries = [queue.push(Work(10)) for _ in range(20)]
-    assert [queue.pop(everything) for _ in range(20)] == entries
-    assert queue.pop(everything) is None
+    assert [queue.pop() for _ in range(20)] == entries
+    assert queue.pop() is None
 
 
 def test_in_a_flow_the_earliest_deadline_goes_first() -> None:
@@ -99,10 +93,11 @@ def test_work_that_waited_counts_one_class_up_and_then_another() -> None:
     assert popped(queue, 1)[0].tenant == "new"
     clock.now += 1
     queue.push(Work(10, "new", priority=Priority.BATCH))
-    assert queue.pop(lambda _: False) is None
+    queue.push(Work(10, "now", priority=Priority.INTERACTIVE))
+    assert popped(queue, 1)[0].tenant == "now"
     assert old.rank == Priority.NORMAL.rank
     clock.now += AGE_S
-    assert queue.pop(lambda _: False) is None
+    assert queue.pop() is old
     assert old.rank == Priority.INTERACTIVE.rank
     assert patient.rank == Priority.BATCH.rank, "nobody waits for it"
 
@@ -116,7 +111,7 @@ def test_batch_is_served_under_an_endless_stream_of_interactive_work(deadline: f
         for _ in range(3):
             queue.push(Work(10, "interactive", f"{turn}", Priority.INTERACTIVE))
         clock.now += 1
-        if queue.pop(everything) is batch:
+        if queue.pop() is batch:
             assert turn <= (2 * AGE_S + 10 if deadline < math.inf else 170)  # by its share, 1/16: of 1,600 tokens
             return
     raise AssertionError("starved")
@@ -199,23 +194,11 @@ def test_what_was_used_beyond_the_estimate_is_made_up_for() -> None:
         queue.push(Work(10, "honest"))
     served: Counter[str] = Counter()
     for _ in range(200):
-        entry = queue.pop(everything)
+        entry = queue.pop()
         assert entry is not None
         served[entry.work.tenant] += 1
         queue.settle(entry, 30 if entry.work.tenant == "underestimated" else 10)
     assert abs(3 * served["underestimated"] - served["honest"]) <= 6
-
-
-def test_a_small_one_overtakes_what_does_not_fit_for_a_bounded_time() -> None:
-    clock = Clock()
-    queue = queue_of(clock)
-    large = queue.push(Work(1000, "a"))
-    small = [queue.push(Work(10, f"b{number}")) for number in range(3)]
-    assert queue.pop(lambda work: work.tokens < 100) is small[0]
-    clock.now += OVERTAKE_S
-    assert queue.pop(lambda work: work.tokens < 100) is None
-    assert queue.pop(everything) is large
-    assert queue.pop(lambda work: work.tokens < 100) is small[1]
 
 
 def test_ahead_is_what_goes_first() -> None:
@@ -246,7 +229,7 @@ def test_expired_work_is_taken_out_in_order() -> None:
     assert queue.expire() == []
     clock.now = 1020.0
     assert queue.expire() == [early, late]
-    assert queue.pop(everything) is never
+    assert queue.pop() is never
 
 
 @given(st.lists(works, max_size=40))
@@ -254,7 +237,7 @@ def test_everything_comes_out_once_whatever_comes_in(pushed: list[Work]) -> None
     queue = queue_of()
     entries = [queue.push(work) for work in pushed]
     assert (len(queue.inner), queue.inner.tokens) == (len(pushed), sum(work.tokens for work in pushed))
-    out = [queue.pop(everything) for _ in pushed]
+    out = [queue.pop() for _ in pushed]
     assert {id(entry) for entry in out} == {id(entry) for entry in entries}
     assert (len(queue.inner), queue.inner.tokens) == (0, 0)
 
@@ -280,10 +263,9 @@ def test_counts_hold_after_any_sequence(steps: list[Work | str | float | tuple[s
             if inside:
                 queue.remove(inside.pop(step[1] % len(inside)))
         elif step == "pop":
-            entry = queue.pop(everything)
+            entry = queue.pop()
             assert (entry is None) == (not inside)
             if entry is not None:
-                assert entry.rank == min(other.rank for other in inside)
                 inside.remove(entry)
         else:
             for entry in queue.expire():

@@ -40,7 +40,6 @@ from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.gpu_watch import gpu_background, last_read
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.scheduler import Scheduler
@@ -115,7 +114,7 @@ def build_parts(
 
     breaker = _breaker(chosen) if remote else None
     gpus = last_read(settings)
-    scheduler = Scheduler(limit, Ledger(None), TokenRate(), settings.serving.scheduling)
+    scheduler = Scheduler(limit, TokenRate(), settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
     progress, probe = _progress(chosen, embedded)
     kept = _kept_pages(settings.cache) if settings.cache.enabled else None
@@ -205,7 +204,7 @@ def _beside_a_model(settings: Settings, own: Engine) -> tuple[Engine | None, Eng
 def _embedded_queue(queue: EngineQueue, settings: Settings) -> EngineQueue:
     """The queue of the embedded engine beside a model's: its pages wait for the CPU, and hold no slot at the model."""
     limit = FixedLimit(settings.engine.ppocr.concurrent_pages)
-    scheduler = Scheduler(limit, Ledger(None), TokenRate(), settings.serving.scheduling)
+    scheduler = Scheduler(limit, TokenRate(), settings.serving.scheduling)
     return replace(queue, scheduler=scheduler, page_time_s=settings.limits.time_s)
 
 

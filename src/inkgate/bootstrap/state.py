@@ -31,7 +31,6 @@ from inkgate.serving.cache import Cache, CacheSource, MemoryStore
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation
 from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
 from inkgate.serving.gpu_watch import LastRead
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
@@ -271,11 +270,11 @@ class StateReader:
 
     def _queues(self) -> Iterator[Queue]:
         if self._observed.embedded_pages is not None:
-            yield _queue("embedded", self._observed.embedded_pages, None)
-        yield _queue("pages", self._observed.pages, None)
+            yield _queue("embedded", self._observed.embedded_pages)
+        yield _queue("pages", self._observed.pages)
         servers = self._observed.servers
         if servers is not None:
-            yield _queue("calls", servers.scheduler, servers.ledger)
+            yield _queue("calls", servers.scheduler)
 
     def _breakers(self) -> Iterator[Breaker]:
         kept = self._observed.kept
@@ -304,7 +303,7 @@ def _background(supervisor: Supervisor) -> Iterator[TaskReading]:
         yield TaskReading(task.name, state, task.needed, failing, task.failures, task.error, next_try_s)
 
 
-def _queue(name: str, scheduler: Scheduler, ledger: Ledger | None) -> Queue:
+def _queue(name: str, scheduler: Scheduler) -> Queue:
     return Queue(
         name,
         scheduler.limit.value,
@@ -313,9 +312,6 @@ def _queue(name: str, scheduler: Scheduler, ledger: Ledger | None) -> Queue:
         {priority.value: count for priority, count in scheduler.waiting_by_class.items()},
         scheduler.longest_wait_s,
         scheduler.backlog_s,
-        tokens_promised=0 if ledger is None else ledger.promised,
-        tokens_foreign=0 if ledger is None else ledger.external_tokens,
-        tokens_capacity=None if ledger is None else ledger.capacity,
     )
 
 

@@ -32,6 +32,8 @@ _HIDDEN = {
 """Settings and branches whose wrong values are not shown: it may be a key in place of its hash, or hold a password."""
 _RENAMED = {"serving.ladder": "serving.degradation"}
 """Former names of settings and branches."""
+_REMOVED = ("serving.scheduling.overtake_s",)
+"""Former settings that nothing replaces."""
 _USER = re.compile(r"//[^/@]*@")
 OTHER_VARIABLES = frozenset(
     {
@@ -209,5 +211,7 @@ def _nearest(name: str, known: set[str]) -> str:
         for before, after in ((former, now), (variable(tuple(former.split("."))), variable(tuple(now.split("."))))):
             if name.startswith(before):
                 return f" It is now {name.replace(before, after, 1)}."
+    if any(name in {former, variable(tuple(former.split(".")))} for former in _REMOVED):
+        return " It was removed: delete it."
     near = get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."

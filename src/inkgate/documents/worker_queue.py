@@ -19,7 +19,7 @@ class FairCalls(CallQueue):
     def __init__(self, settings: SchedulingSettings | None = None) -> None:
         super().__init__()
         settings = settings or SchedulingSettings()
-        self._queue = WorkQueue(settings.age_s, settings.overtake_s, settings.weights)
+        self._queue = WorkQueue(settings.age_s, settings.weights)
         self._calls_of: dict[QueueEntry, WorkerCall] = {}
         self._entries: dict[WorkerCall, QueueEntry] = {}
 
@@ -36,7 +36,7 @@ class FairCalls(CallQueue):
         """See CallQueue. Those that were put back go first."""
         if (again := super().take()) is not None:
             return again
-        entry = self._queue.pop(lambda _work: True, loop_time())
+        entry = self._queue.pop(loop_time())
         return None if entry is None else self._calls_of.pop(entry)
 
     def discard(self, call: WorkerCall) -> None:

@@ -81,7 +81,7 @@ class AdaptiveLimit:
     Readings that are stale, repeated or older than the last change are ignored: several can't add up to one large step.
     Without readings L is kept; it only recovers from cuts, up to its value at the last reading. The form of the steps
     is Gradient2's (Netflix, concurrency-limits), with pressure in place of latency, which follows the length of the
-    output. The ledger, not this, protects the KV cache. Used from one event loop.
+    output. Used from one event loop.
 
     Attributes:
         state: as of the last step, damage or answer.

@@ -39,7 +39,6 @@ class ServerReading:
         running, waiting: requests in the batch, and queued. Images in preprocessing are in neither.
         kv_usage: 0 to 1, of the fullest engine; None if not reported.
         kv_tokens: capacity of the KV cache; None if not reported.
-        block_tokens: tokens per block of the KV cache; a request takes whole blocks; 1 if not reported.
         preemptions, prompt_tokens, generation_tokens, requests: counters; requests are finished ones.
         queue_s, inter_token_s, first_token_s, request_s: times in seconds.
     """
@@ -48,7 +47,6 @@ class ServerReading:
     waiting: int = 0
     kv_usage: float | None = None
     kv_tokens: int | None = None
-    block_tokens: int = 1
     preemptions: float = 0.0
     prompt_tokens: float = 0.0
     generation_tokens: float = 0.0
@@ -66,14 +64,13 @@ def parse_metrics(text: str) -> ServerReading | None:
     """
     sums: dict[str, float] = {}
     usage: float | None = None
-    kv_tokens, block_tokens = 0, 1
+    kv_tokens = 0
     for name, labels, value in _samples(text):
         if name == "kv_cache_usage_perc":
             usage = max(usage or 0.0, min(1.0, max(0.0, value)))
         elif name == "cache_config_info":
             said = {name: int(value) for name, value in _LABEL.findall(labels) if _WHOLE.fullmatch(value)}
             kv_tokens += _kv_tokens(said)
-            block_tokens = max(block_tokens, said.get("block_size", 1))
         else:
             sums[name] = sums.get(name, 0.0) + value
     if not {"num_requests_running", "num_requests_waiting", "generation_tokens_total"} <= sums.keys():
@@ -83,7 +80,6 @@ def parse_metrics(text: str) -> ServerReading | None:
         waiting=round(sums["num_requests_waiting"]),
         kv_usage=usage,
         kv_tokens=kv_tokens or None,
-        block_tokens=block_tokens,
         preemptions=sums.get("num_preemptions_total", 0.0),
         prompt_tokens=sums.get("prompt_tokens_total", 0.0),
         generation_tokens=sums["generation_tokens_total"],

@@ -1,4 +1,4 @@
-"""Reads the metrics of model servers: their load for the limit, their KV cache for the ledger."""
+"""Reads the metrics of model servers: their load for the limit, and the size of their KV cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from inkgate.model_servers.balancer import Server
 from inkgate.model_servers.evidence import Pressure, PressureTargets
 from inkgate.model_servers.metrics import HistogramTotal, ServerReading
 from inkgate.model_servers.replicas import Replica, ReplicaSet, ReplicaState
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import Limit
 
@@ -187,19 +186,18 @@ class _ServerRead:
 class Monitor:
     """Reads every server about once a second. Its background task is `run`.
 
-    All servers are alike and share one limit, which follows the server under the highest pressure. The ledger has the
-    KV cache of the servers in service.
+    All servers are alike and share one limit, which follows the server under the highest pressure.
 
     Attributes:
         read: the last reading and pressure of each server that answered.
-        after_reading: called after each round, when limits and capacity may have grown.
+        kv_tokens: tokens that the KV caches of the servers in service hold together; None until all have reported it.
+        after_reading: called after each round, when limits may have grown.
     """
 
     def __init__(
         self,
         replicas: ReplicaSet[Server],
         limit: AdaptiveLimit | None,
-        ledger: Ledger,
         interval_s: float,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
@@ -207,9 +205,9 @@ class Monitor:
         self._set = replicas
         self._gauges: dict[Replica[Server], PressureGauge] = {}
         self._limit = limit
-        self._ledger = ledger
         self._interval_s = interval_s
         self._clock = clock
+        self.kv_tokens: int | None = None
         self._kv_tokens: dict[Replica[Server], int] = {}
         self.read: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
         self.after_reading: list[Callable[[], None]] = []
@@ -270,14 +268,11 @@ class Monitor:
 
     def _tell(self, read: dict[Replica[Server], tuple[ServerReading, Pressure | None]]) -> None:
         self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
-        self._ledger.block = max((reading.block_tokens for reading, _ in read.values()), default=self._ledger.block)
         self._kv_tokens = {replica: n for replica, n in self._kv_tokens.items() if replica in self._gauges}
         serving = [each for each in self._set.replicas if not each.is_out and not each.is_gone]
         there = [self._kv_tokens[replica] for replica in serving if replica in self._kv_tokens]
         if there and len(there) == len(serving):
-            self._ledger.capacity = sum(there)
-        usages = [reading.kv_usage for reading, _ in self.read.values() if reading.kv_usage is not None]
-        self._ledger.observe(sum(usages) / len(usages) if usages else None)
+            self.kv_tokens = sum(there)
         pressures = [pressure for _, pressure in read.values() if pressure is not None]
         if self._limit is not None and pressures:
             worst = max(pressures, key=lambda pressure: pressure.u)

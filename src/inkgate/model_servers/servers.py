@@ -15,6 +15,7 @@ from inkgate.errors import Blame, EngineFailed
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings, OnOut, Server
 from inkgate.model_servers.discovery import PREFIX, Discovery
+from inkgate.model_servers.evidence import PressureTargets
 from inkgate.model_servers.managed.supervisor import ManagedServer
 from inkgate.model_servers.monitor import EachServer, Monitor
 from inkgate.model_servers.replicas import Replica
@@ -22,7 +23,6 @@ from inkgate.model_servers.server import ModelServer, PageForm
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.serving.demand import DemandCounts
 from inkgate.serving.estimates import OutputEstimates
-from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.scheduler import Scheduler, Slot
@@ -87,9 +87,7 @@ class ScheduledCalls:
         prompt_mean, prompt_most = self._prompt(call)
         mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
         expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
-        margin = prompt_most - prompt_mean + most - mean
-        growing = mean if call.streams else 0
-        work = Work.for_caller(call.caller, max(1, expected.tokens), margin, growing)
+        work = Work.for_caller(call.caller, max(1, expected.tokens))
         usual_s = self._scheduler.usual_s(work)
         page_s = usual_s if call.content else 0.0
         self.arrived = self.arrived.added(DemandCounts(1, usual_s, prompt_mean + mean, page_call_s=page_s))
@@ -161,7 +159,7 @@ class _Count:
         """Passes the chunks on unchanged."""
         async for chunk in chunks:
             self._events += chunk.count(_EVENT)
-            self._slot.used(self._prompt_tokens + self.tokens)
+            self._slot.tokens_used = self._prompt_tokens + self.tokens
             self._tail = (self._tail + chunk)[-_TAIL:] if len(chunk) < _TAIL else chunk[-_TAIL:]
             yield chunk
         prompt, completion = _PROMPT.findall(self._tail), _COMPLETION.findall(self._tail)
@@ -169,7 +167,7 @@ class _Count:
             self.prompt_usage = int(prompt[-1])
         if completion:
             self.usage = int(completion[-1])
-            self._slot.used((self.prompt_usage or self._prompt_tokens) + self.usage)
+            self._slot.tokens_used = (self.prompt_usage or self._prompt_tokens) + self.usage
         elif _STOPPED.search(self._tail):
             self.usage = self.tokens
 
@@ -188,7 +186,6 @@ class ModelServers:
     upstream: ScheduledCalls
     background: tuple[BackgroundTask, ...]
     scheduler: Scheduler
-    ledger: Ledger
     monitor: Monitor
     managed: tuple[ManagedServer, ...]
     balanced: BalancedUpstream
@@ -206,11 +203,14 @@ class ModelServers:
         return EachServer(FixedLimit(each), lambda: self.monitor.up, lambda: min(each, leaving.leaving_calls))
 
     def slots_each(self, tokens: float) -> float:
-        """How many calls with this many tokens each a server runs at once: its limit, or what its KV cache holds."""
+        """How many calls with this many tokens each a server runs at once: its limit, or what its KV cache holds at the
+        highest healthy usage.
+        """
         each = float(self.limit.each.value)
-        if self.ledger.capacity is None:
+        if self.monitor.kv_tokens is None:
             return each
-        return min(each, self.ledger.share * self.ledger.capacity / max(1, self.monitor.up) / max(1.0, tokens))
+        healthy = PressureTargets().kv_usage * self.monitor.kv_tokens
+        return min(each, healthy / max(1, self.monitor.up) / max(1.0, tokens))
 
     def others_each(self) -> float:
         """Calls that each server runs and that are not ours, such as those of other gateways, by the servers' last
@@ -243,17 +243,16 @@ def model_servers(
     balanced, runs = _balanced(vllm, managed, servers, on_out, adaptive)
     if any(url.startswith(PREFIX) for url in vllm.urls):
         balanced.expect(model_names)
-    ledger = Ledger(None)
-    monitor = Monitor(balanced.set, adaptive, ledger, serving.adaptive.interval_s)
+    monitor = Monitor(balanced.set, adaptive, serving.adaptive.interval_s)
     limit = EachServer(
         adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up, lambda: balanced.set.leaving_calls
     )
-    scheduler = Scheduler(limit, ledger, TokenRate(), serving.scheduling)
+    scheduler = Scheduler(limit, TokenRate(), serving.scheduling)
     monitor.after_reading.append(scheduler.wake)
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, observer)
     runs = (*runs, BackgroundTask("server_metrics", monitor.run))
-    return ModelServers(calls, runs, scheduler, ledger, monitor, tuple(managed), balanced, limit, pages)
+    return ModelServers(calls, runs, scheduler, monitor, tuple(managed), balanced, limit, pages)
 
 
 def _balanced(

@@ -45,7 +45,6 @@ class ModelCall:
         kind: calls of the same kind have answers of similar length (a preset's task on images of one size).
         key: of its content: calls with the same key go to the same server, which has cached their image, if that costs
             nothing. Empty: the content will not be sent again.
-        streams: whether its answer is streamed token by token.
         caller: on whose behalf it is made.
         content: the content key of the page that it reads; empty if it reads none.
         sent: called each time the call is sent to a server: the wait before that is not the server's time.
@@ -57,7 +56,6 @@ class ModelCall:
     answer_tokens: int = 0
     kind: str = ""
     key: bytes = b""
-    streams: bool = True
     caller: Caller = NO_CALLER
     content: bytes = b""
     sent: Callable[[], None] = _nothing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from types import MappingProxyType
 
@@ -15,9 +15,6 @@ _PATIENCE = 20
 """Work without a deadline, or with a late one, is ordered in its flow as if due after this many ageing times."""
 _MOVED_AT_ONCE = 64
 """Maximum number of works that one `pop` promotes, so that a burst of ageing work does not delay one call."""
-_TRIED = 8
-_FLOWS_TRIED = 3
-"""How many entries are tried if the first does not fit: in total, and of one tenant."""
 _SHARES = {Priority.INTERACTIVE: 1.0, Priority.NORMAL: 1 / 4, Priority.BATCH: 1 / 16}
 """Tokens that a class gets for each token of a higher class while its work waits. With strict priorities, documents
 waited as long as single pages kept the engine busy.
@@ -34,11 +31,10 @@ class QueueEntry:
         number: sequence number in its queue.
         rank: of its current class.
         waits: whether it is still in the queue.
-        blocked_since: clock time since which it is first but does not fit; None otherwise.
         place: its class, tenant and flow; kept when it leaves the queue.
     """
 
-    __slots__ = ("blocked_since", "number", "place", "rank", "since", "waits", "work")
+    __slots__ = ("number", "place", "rank", "since", "waits", "work")
 
     place: tuple[_Class, _Tenant, _Flow]
 
@@ -48,7 +44,6 @@ class QueueEntry:
         self.number = number
         self.rank = work.priority.rank
         self.waits = True
-        self.blocked_since: float | None = None
 
 
 class _Flow(FairSharer):
@@ -100,23 +95,14 @@ class WorkQueue:
     share is enough. In a class, tenants share tokens by weight; in a tenant, flows share equally (a
     document is one flow). In a flow, the earliest deadline goes first, then first in, first out.
 
-    If the first entry does not fit, smaller ones may overtake it for `overtake_s`. After that, nothing starts before
-    it does, so that large work does not starve; this lasts at most until the work at the engine is done.
-
     Attributes:
         tokens: sum over all waiting work.
     """
 
-    def __init__(
-        self,
-        age_s: float,
-        overtake_s: float,
-        weights: Mapping[str, float] = NO_WEIGHTS,
-    ) -> None:
+    def __init__(self, age_s: float, weights: Mapping[str, float] = NO_WEIGHTS) -> None:
         """`weights`: by tenant, above 0; 1 for others."""
         self.tokens = 0
         self._age_s = age_s
-        self._overtake_s = overtake_s
         self._weights = weights
         self._classes = [_Class(weights, _SHARES[priority]) for priority in Priority]
         self._deadlines: LazyHeap[QueueEntry] = LazyHeap()
@@ -143,22 +129,11 @@ class WorkQueue:
         self._enter(entry)
         return entry
 
-    def pop(self, fits: Callable[[Work], bool], now: float) -> QueueEntry | None:
-        """Removes and returns the next entry, and charges its tenant and flow; None if none may start.
-
-        `fits`: whether the engine has room for a work now.
-        """
+    def pop(self, now: float) -> QueueEntry | None:
+        """Removes and returns the next entry, and charges its tenant and flow; None if none waits."""
         self._age(now)
         head = self._head()
-        if head is None or fits(head.work):
-            return head and self._take(head)
-        if head.blocked_since is None:
-            head.blocked_since = now
-        if now - head.blocked_since < self._overtake_s:
-            for entry in islice(self._heads(), _TRIED):
-                if entry is not head and fits(entry.work):
-                    return self._take(entry)
-        return None
+        return head and self._take(head)
 
     def remove(self, entry: QueueEntry) -> None:
         """Removes an entry that was abandoned. Does nothing if it has left the queue."""
@@ -220,14 +195,6 @@ class WorkQueue:
         heads = [(group, head) for group in self._classes if (head := group.head) is not None]
         due = (head for group, head in heads if group.due >= head.work.tokens > 0)
         return next(due, heads[0][1] if heads else None)
-
-    def _heads(self) -> Iterator[QueueEntry]:
-        for group in self._classes:
-            for tenant in group.tenants.waiting.in_order():
-                for flow in islice(tenant.flows.waiting.in_order(), _FLOWS_TRIED):
-                    entry = flow.entries.first()
-                    if entry is not None:
-                        yield entry
 
     def _age(self, now: float) -> None:
         for _ in range(_MOVED_AT_ONCE):

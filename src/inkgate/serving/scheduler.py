@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random, SystemRandom
-from typing import Protocol
 
 import anyio
 
@@ -32,55 +31,28 @@ _SOONEST_S = 0.001
 """The event loop's clock has a resolution of 1 ms: a timer may fire this much early."""
 
 
-class CapacityCharge(Protocol):
-    """Tokens promised to one work."""
-
-    def used(self, tokens_so_far: int) -> None:
-        """Raises the charge if more is used."""
-        ...
-
-    def end(self) -> None: ...
-
-
-class CapacityLedger(Protocol):
-    """The allocated part of the engine's capacity."""
-
-    def fits(self, tokens: int, margin: int = 0, growing: int = 0) -> bool:
-        """Whether that much more may be allocated. True if nothing is."""
-        ...
-
-    def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> CapacityCharge: ...
-
-
 class Slot:
-    """The right of one work to be at the engine."""
+    """The right of one work to be at the engine.
 
-    __slots__ = ("_charge", "_reported", "_tokens_used", "began", "work")
+    Attributes:
+        tokens_used: set by who does the work, in the unit of its cost, to correct what its tenant is charged; None if
+            unknown.
+    """
 
-    def __init__(self, work: Work, charge: CapacityCharge, began: float) -> None:
+    __slots__ = ("_reported", "began", "tokens_used", "work")
+
+    def __init__(self, work: Work, began: float) -> None:
         self.work = work
         self.began = began
-        self._charge = charge
-        self._tokens_used: int | None = None
+        self.tokens_used: int | None = None
         self._reported: WorkOutcome | None = None
-
-    @property
-    def tokens_used(self) -> int | None:
-        """Last value of `used`; None if it was never called."""
-        return self._tokens_used
-
-    def used(self, tokens_so_far: int) -> None:
-        """Reports the tokens used so far, in the unit of its cost. More than estimated raises the charge."""
-        self._tokens_used = tokens_so_far
-        self._charge.used(tokens_so_far)
 
     def report(self, outcome: WorkOutcome) -> None:
         """Reports the outcome if no exception will show it."""
         self._reported = outcome
 
-    def end(self, error: BaseException | None) -> WorkOutcome:
-        """Frees the tokens and returns the outcome, as Permit does. Called by the scheduler."""
-        self._charge.end()
+    def outcome(self, error: BaseException | None) -> WorkOutcome:
+        """How work that raised `error` ended, as Permit has it."""
         return self._reported or outcome_of(error)
 
 
@@ -106,7 +78,7 @@ def _patient(waiting: _Waiting) -> int:
 
 
 class Scheduler:
-    """Gives out slots in the order of WorkQueue, as far as `limit` and the tokens of `ledger` allow.
+    """Gives out slots in the order of WorkQueue, up to `limit`.
 
     Used from one event loop. It has no task of its own: the end of a work starts the next.
 
@@ -117,19 +89,17 @@ class Scheduler:
     def __init__(
         self,
         limit: Limit,
-        ledger: CapacityLedger,
         rate: TokenRate,
         settings: SchedulingSettings,
         clock: Callable[[], float] = loop_time,
         random: Random | None = None,
     ) -> None:
         self.limit = limit
-        self._ledger = ledger
         self._settings = settings
         self._clock = clock
         self._random = random or SystemRandom()
         self._throughput = Throughput(rate)
-        self._queue = WorkQueue(settings.age_s, settings.overtake_s, settings.weights)
+        self._queue = WorkQueue(settings.age_s, settings.weights)
         self._waiting: dict[QueueEntry, _Waiting] = {}
         self._patient_tokens = 0
         """Of waiting work without a deadline."""
@@ -141,7 +111,7 @@ class Scheduler:
         self._on_change: Callable[[], None] = _nothing
 
     def call_when_changed(self, changed: Callable[[], None]) -> None:
-        """`changed` is called whenever work has ended or left, or the limit or the ledger may have grown."""
+        """`changed` is called whenever work has ended or left, or the limit may have grown."""
         self._on_change = changed
 
     @property
@@ -193,13 +163,13 @@ class Scheduler:
             self._leave(waiting, error)
 
     def wake(self) -> None:
-        """Starts what fits and expires what is late. To be called when the limit or the ledger grew."""
+        """Starts what fits and expires what is late. To be called when the limit grew."""
         self._start_next(self._clock())
         self._on_change()
 
     def expected_wait_s(self, work: Work) -> float | None:
         """Estimated wait of `work` if it arrived now; None if unknown."""
-        if not self._queue and self._in_flight < self.limit.value and self._fits(work):
+        if not self._queue and self._in_flight < self.limit.value:
             return 0.0
         per_s = self._throughput.per_s(self._clock())
         return None if per_s is None else (self._queue.ahead(work) + work.tokens) / per_s
@@ -291,14 +261,11 @@ class Scheduler:
         too_much = len(self._queue) > 0 and self._queue.tokens + work.tokens > bound
         return too_much or len(self._queue) >= self._settings.max_waiting
 
-    def _fits(self, work: Work) -> bool:
-        return self._ledger.fits(work.tokens, work.margin, work.growing)
-
     def _start_next(self, now: float) -> None:
         for expired in self._queue.expire(now):
             self._changed(expired)
         while self._in_flight < self.limit.value:
-            entry = self._queue.pop(self._fits, now)
+            entry = self._queue.pop(now)
             if entry is None:
                 break
             self._in_flight += 1
@@ -306,7 +273,7 @@ class Scheduler:
             work = entry.work
             self._throughput.started(work.tokens, now)
             self._patient_tokens -= _patient(self._waiting[entry])
-            self._waiting[entry].slot = Slot(work, self._ledger.charge(work.tokens, work.margin, work.growing), now)
+            self._waiting[entry].slot = Slot(work, now)
             self._changed(entry)
         if self._queue.next_deadline < self._alarm_at:
             self._set_alarm(now)
@@ -338,7 +305,7 @@ class Scheduler:
             self._queue.remove(waiting.entry)
         else:
             self._in_flight -= 1
-            outcome = slot.end(error)
+            outcome = slot.outcome(error)
             over = outcome is WorkOutcome.LEFT and now >= waiting.deadline
             if over and self._throughput.is_usual(slot.work.tokens, now - slot.began):
                 outcome = WorkOutcome.LATE

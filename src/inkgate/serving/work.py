@@ -21,8 +21,6 @@ class Work:
         priority: its class.
         deadline: clock time in seconds after which it is useless; math.inf if there is none.
         patience_s: seconds from the arrival of its request to the deadline.
-        margin: how many of the tokens are a reserve above the expected cost.
-        growing: how many of the others are used one by one while it runs, and reported as they are.
         deadline_given: whether the client set the deadline; else it is the service's.
     """
 
@@ -32,8 +30,6 @@ class Work:
     priority: Priority = Priority.NORMAL
     deadline: float = math.inf
     patience_s: float = math.inf
-    margin: int = 0
-    growing: int = 0
     deadline_given: bool = False
 
     def timeout_error(self, detail: str) -> InkgateError:
@@ -41,8 +37,8 @@ class Work:
         return timeout_error(detail, given=self.deadline_given)
 
     @classmethod
-    def for_caller(cls, caller: Caller, tokens: int, margin: int = 0, growing: int = 0) -> Self:
-        """Work on behalf of `caller`. The other arguments are those of Work."""
+    def for_caller(cls, caller: Caller, tokens: int) -> Self:
+        """Work on behalf of `caller`."""
         return cls(
             tokens,
             caller.tenant,
@@ -50,7 +46,5 @@ class Work:
             caller.priority,
             caller.deadline,
             caller.patience_s,
-            margin,
-            growing,
             caller.deadline_given,
         )

@@ -225,9 +225,6 @@ class SchedulingSettings(Branch):
     age_s: PositiveFloat = Field(
         30.0, description="Waiting time after which a page moves up one class, unless it is a job's."
     )
-    overtake_s: float = Field(
-        2.0, ge=0, description="How long smaller pages may overtake a large one that does not fit yet."
-    )
     weights: dict[str, PositiveFloat] = Field({}, description="Weight of a tenant's share. Default: 1.")
     priorities: dict[str, Literal["interactive", "normal", "batch"]] = Field(
         {}, description="Highest class that a tenant, such as `key:0123456789ab`, may use. Others may use any."

@@ -148,12 +148,6 @@ SERVING = _table(
     _gauge("inkgate_waiting", "Waiting pages or calls, by priority.", "queue", "priority"),
     _gauge("inkgate_longest_wait_seconds", "Longest current wait.", "queue"),
     _gauge("inkgate_backlog_seconds", "Time until everything that waits has a slot.", "queue"),
-    _gauge(
-        "inkgate_ledger_tokens",
-        "KV cache tokens: promised (reserved for calls), foreign (external KV usage), capacity.",
-        "queue",
-        "kind",
-    ),
     _gauge("inkgate_breaker_open", "1 while the circuit breaker blocks calls.", "name"),
     _gauge("inkgate_breaker_state", "1 for the current state: closed, open, half_open.", "name", "state"),
     _counter("inkgate_breaker_opened_total", "Times that the circuit breaker opened.", "name"),

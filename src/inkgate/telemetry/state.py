@@ -121,8 +121,6 @@ class Queue:
         waiting: by current priority; a long wait raises the priority.
         longest_wait_s: the longest current wait.
         backlog_s: time until everything that waits has a slot.
-        tokens_promised, tokens_foreign, tokens_capacity: KV cache tokens reserved for calls, used by other clients, and
-            available in total; capacity None without a KV cache.
     """
 
     name: str
@@ -132,9 +130,6 @@ class Queue:
     waiting: Mapping[str, int]
     longest_wait_s: float
     backlog_s: float | None
-    tokens_promised: int = 0
-    tokens_foreign: int = 0
-    tokens_capacity: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,14 +155,6 @@ def _waiting(state: State) -> Rows:
             yield (queue.name, priority), count
 
 
-def _ledger(state: State) -> Rows:
-    for queue in state.queues:
-        yield (queue.name, "promised"), queue.tokens_promised
-        yield (queue.name, "foreign"), queue.tokens_foreign
-        if queue.tokens_capacity is not None:
-            yield (queue.name, "capacity"), queue.tokens_capacity
-
-
 def _breaker_states(state: State) -> Rows:
     for breaker in state.breakers:
         for name in _BREAKER_STATES:
@@ -256,7 +248,6 @@ ROWS: Mapping[str, RowsOf] = {
     "inkgate_waiting": _waiting,
     "inkgate_longest_wait_seconds": _of_queues(lambda queue: queue.longest_wait_s),
     "inkgate_backlog_seconds": _of_queues(lambda queue: queue.backlog_s),
-    "inkgate_ledger_tokens": _ledger,
     "inkgate_breaker_open": _of(lambda state: {each.name: float(each.state == "open") for each in state.breakers}),
     "inkgate_breaker_state": _breaker_states,
     "inkgate_breaker_opened_total": _of(lambda state: {each.name: each.opened for each in state.breakers}),

@@ -156,7 +156,6 @@ class ChatRequest:
             answer_tokens=self.answer_tokens,
             kind=f"chat {self.model[:_KIND]} {self.prompt_tokens.bit_length()} {self.answer_tokens.bit_length()}",
             key=self.key,
-            streams=self.stream,
             sent=sent,
         )
 
