@@ -177,6 +177,19 @@ async def test_each_probe_that_fails_doubles_the_time_up_to_a_cap(breaker: Break
     assert breaker.opened == 6
 
 
+async def test_a_probe_that_fails_does_not_hide_why_it_opened_first(breaker: Breaker, clock: Clock) -> None:
+    await opened(breaker)
+    for _ in range(3):
+        clock.now += SETTINGS.open_most_s
+        await call(breaker, FAILURE)
+        assert breaker.why == "4 of 4 calls failed; then a probe failed"
+        assert breaker.why in (await refusal(breaker)).detail
+    clock.now += SETTINGS.open_most_s
+    async with breaker.guard():
+        clock.now += 2.5
+    assert breaker.why == "4 of 4 calls failed; then a probe was slow"
+
+
 async def test_the_time_begins_anew_after_it_was_closed_long_enough(breaker: Breaker, clock: Clock) -> None:
     await opened(breaker)
     for good_s, expected_s in ((1.0, 10.0), (SETTINGS.window_s, 5.0)):

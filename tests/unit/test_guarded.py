@@ -158,7 +158,8 @@ async def test_a_part_of_a_page_that_fails_closes_nothing_and_speaks_for_no_engi
     await bench.fails(PAGE_FAILED, pages=[4])
     bench.clock.goes_on(5.0)
     await part_fails()
-    assert (bench.breaker.state, bench.breaker.why) == (BreakerState.OPEN, "a probe failed")
+    assert bench.breaker.state is BreakerState.OPEN
+    assert bench.breaker.why == "the last 5 pages could not be read; then a probe failed"
 
 
 async def test_a_request_that_asks_the_engine_nothing_does_not_close_it(bench: Bench) -> None:

@@ -69,7 +69,7 @@ class Breaker:
     Calls that began before the last change of state are ignored. Used from one event loop.
 
     Attributes:
-        why: reason for the last opening.
+        why: reason for the last opening. If a probe failed, it also names the reason before the probes.
         opened: number of openings.
     """
 
@@ -78,7 +78,7 @@ class Breaker:
     ) -> None:
         """`name`: what it guards, for messages. `clock` in seconds."""
         self.name = name
-        self.why = ""
+        self.why = self._cause = ""
         self.opened = 0
         self._settings = settings or BreakerSettings()
         self._clock = clock
@@ -103,7 +103,7 @@ class Breaker:
     def trip(self, why: str) -> None:
         """Opens it for an external reason, such as an overheated GPU. If it is open already, it stays open longer."""
         if self.state is BreakerState.OPEN:
-            self.why = why
+            self.why = self._cause = why
             self._half_open_at = self._clock() + self._open_s
         else:
             self._open(why)
@@ -173,7 +173,8 @@ class Breaker:
         """`unread`: the page that the engine failed on, empty if it has no key; None if it failed on none."""
         if self._half_open_at is not None:
             if failed or slow or unread is not None:
-                self._open("a probe was slow" if slow and not failed and unread is None else "a probe failed")
+                only_slow = slow and not failed and unread is None
+                self._open(self._cause, "; then a probe was slow" if only_slow else "; then a probe failed")
             else:
                 self._good += 1
                 if self._good >= self._settings.good:
@@ -198,15 +199,15 @@ class Breaker:
         """Whether a page is being read since before the first of those in a row that the engine failed on."""
         return any(call.begun <= self._unread_since and call.content not in self._unread for call in self._running)
 
-    def _open(self, why: str) -> None:
+    def _open(self, cause: str, after_probe: str = "") -> None:
         now = self._clock()
         helped = self._half_open_at is None and now - self._closed_at >= self._settings.window_s
         self._in_vain = 0 if helped else self._in_vain + 1
         self._half_open_at = now + self._open_s
-        self.why = why
+        self._cause, self.why = cause, cause + after_probe
         self.opened += 1
         self._turn()
-        log.warning("breaker_open", breaker=self.name, why=why, for_s=self._open_s)
+        log.warning("breaker_open", breaker=self.name, why=self.why, for_s=self._open_s)
 
     def _close(self) -> None:
         self._half_open_at = None
