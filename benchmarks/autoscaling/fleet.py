@@ -53,10 +53,6 @@ class SimulatedEngine:
         """See `Server` of the load balancer."""
         return self.server.reading()
 
-    async def tokens_generated(self) -> float | None:
-        """See `Server` of the load balancer."""
-        return float(self.server.batch.tokens) if self.server.up else None
-
     async def close(self) -> None:
         """See Upstream."""
 

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
-from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream
+from inkgate.model_servers.replica import BalancerSettings, ReplicaEvents, ReplicaState
 from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.upstream import ModelCall
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
@@ -142,7 +142,7 @@ async def test_whoever_can_start_a_stalled_server_anew_is_told() -> None:
         told.set()
 
     with running_stub(Reply(["begun"], silent="after")) as stub:
-        found = BalancedUpstream([ModelServer(stub.url, 2)], QUICK, on_stalled=tell)
+        found = BalancedUpstream([ModelServer(stub.url, 2)], QUICK, events=ReplicaEvents(on_stalled=tell))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(found.run)
             with pytest.raises(EngineFailed, match="upstream_stalled"):

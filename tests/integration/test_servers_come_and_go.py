@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
-from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream
+from inkgate.model_servers.replica import BalancerSettings, ReplicaState
 from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.servers import ModelServers, model_servers
 from inkgate.model_servers.upstream import ModelCall

@@ -1,4 +1,4 @@
-"""The part of a Server (model_servers/balancer.py) that tests of its calls don't script."""
+"""The part of a Server (model_servers/upstream.py) that tests of its calls don't script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,4 @@ class UnmeasuredServer:
         """Holds nothing."""
 
     async def readings(self) -> ServerReading | None:
-        return None
-
-    async def tokens_generated(self) -> float | None:
         return None

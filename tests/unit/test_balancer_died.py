@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
+from inkgate.model_servers.balancer import BalancedUpstream
 from inkgate.model_servers.metrics import ServerReading
-from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.replica import BalancerSettings, ReplicaEvents, ReplicaState
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 
 pytestmark = pytest.mark.anyio
@@ -46,9 +46,6 @@ class MortalServer:
     async def readings(self) -> ServerReading | None:
         return None
 
-    async def tokens_generated(self) -> float | None:
-        return None
-
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         if not self._answers:
@@ -66,7 +63,9 @@ class MortalServer:
 async def deaths_of(server: MortalServer, calls: int = 5) -> list[int]:
     """The reported deaths when the connections of this many calls break at once."""
     told: list[int] = []
-    balanced = BalancedUpstream([server], BalancerSettings(first_pause_s=0.0, recover_s=0.0), on_died=told.append)
+    balanced = BalancedUpstream(
+        [server], BalancerSettings(first_pause_s=0.0, recover_s=0.0), events=ReplicaEvents(on_died=told.append)
+    )
 
     async def ask() -> None:
         with pytest.raises(EngineFailed):
@@ -103,7 +102,9 @@ async def test_what_is_read_in_a_server_that_is_taken_out_is_told_once() -> None
     dying, other = MortalServer("upstream_unreachable"), MortalServer()
     told: list[list[bytes]] = []
     settings = BalancerSettings(first_pause_s=0.0)
-    balanced = BalancedUpstream([dying, other], settings, on_out=lambda contents: told.append(sorted(contents)))
+    balanced = BalancedUpstream(
+        [dying, other], settings, events=ReplicaEvents(on_out=lambda contents: told.append(sorted(contents)))
+    )
 
     async def ask(key: bytes) -> None:
         with pytest.raises(EngineFailed):

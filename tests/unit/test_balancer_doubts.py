@@ -10,8 +10,8 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from inkgate.errors import EngineFailed
-from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings
-from inkgate.model_servers.replicas import ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream
+from inkgate.model_servers.replica import BalancerSettings, ReplicaEvents, ReplicaState
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.quarantine import Quarantine
 from support.unmeasured_server import UnmeasuredServer
@@ -52,7 +52,7 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 @asynccontextmanager
 async def balanced(servers: Sequence[ScriptedServer], quarantine: Quarantine) -> AsyncIterator[BalancedUpstream]:
-    found = BalancedUpstream(servers, PATIENT, on_out=quarantine.died)
+    found = BalancedUpstream(servers, PATIENT, events=ReplicaEvents(on_out=quarantine.died))
     with anyio.fail_after(SOON_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(found.run)
@@ -79,7 +79,7 @@ async def test_a_call_that_fails_in_a_server_that_is_out_already_goes_elsewhere_
         assert bad.calls == 1
         bad.works = False
         assert await asked(found, b"at once", b"") in {200, 500}
-        found.set.take_out(found.set.replicas[0], "it failed on another call")
+        found.set.replicas[0].take_out("it failed on another call")
         bad.go.set()
     assert statuses == [200]
 

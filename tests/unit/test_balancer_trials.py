@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings, Server
-from inkgate.model_servers.replicas import Replica, ReplicaState
+from inkgate.model_servers.balancer import BalancedUpstream
+from inkgate.model_servers.replica import BalancerSettings, Replica, ReplicaState
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from support.unmeasured_server import UnmeasuredServer
 from support.virtual_time import VIRTUAL_TIME, Backend
@@ -69,7 +69,7 @@ async def page(found: BalancedUpstream, content: bytes) -> int | str:
         return error.code
 
 
-def state(replica: Replica[Server]) -> ReplicaState:
+def state(replica: Replica) -> ReplicaState:
     """Its state; as a function, of which mypy doesn't expect that it stays the same."""
     return replica.state
 
@@ -135,7 +135,7 @@ async def test_it_comes_back_on_trial_after_pauses_that_double_until_it_reads_a_
     server, back_at = Pageblind("a"), []
     async with balanced([server]) as found:
         (replica,) = found.set.replicas
-        found.on_back = lambda: back_at.append(round(anyio.current_time() - out_at))
+        found.events.on_back = lambda: back_at.append(round(anyio.current_time() - out_at))
         for number in range(5):
             await page(found, b"page %d" % number)
         for number in range(4):

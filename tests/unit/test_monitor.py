@@ -11,10 +11,10 @@ import pytest
 
 from inkgate.errors import EngineFailed
 from inkgate.model_servers.adaptive import AdaptiveLimit
-from inkgate.model_servers.balancer import Server
+from inkgate.model_servers.balancer import ReplicaSet
 from inkgate.model_servers.metrics import ServerReading
 from inkgate.model_servers.monitor import EachServer, Monitor
-from inkgate.model_servers.replicas import Replica, ReplicaSet, ReplicaState
+from inkgate.model_servers.replica import Replica, ReplicaState
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
@@ -67,9 +67,6 @@ class FakeServer:
             await self.hangs.wait()
         return self.reading
 
-    async def tokens_generated(self) -> float | None:
-        return None if self.reading is None else self.reading.generation_tokens
-
 
 async def _nothing() -> AsyncIterator[bytes]:
     nothing: tuple[bytes, ...] = ()
@@ -84,8 +81,8 @@ class MonitorBench:
         """`later`: seconds between two looks."""
         self.clock = Clock()
         self.servers = [FakeServer(f"http://{number}/v1", reading) for number, reading in enumerate(readings)]
-        self.replicas = [Replica[Server](server.base_url, server) for server in self.servers]
-        self.set = ReplicaSet(self.replicas, 60.0, self.clock)
+        self.replicas = [Replica(server, clock=self.clock) for server in self.servers]
+        self.set = ReplicaSet(self.replicas, self.clock)
         self.limit = AdaptiveLimit(AdaptiveSettings(initial=8), self.clock)
         self.monitor = Monitor(self.set, self.limit if adaptive else None, later, self.clock)
 
@@ -119,7 +116,7 @@ async def test_the_kv_cache_is_that_of_the_servers_that_take_calls() -> None:
     watched = MonitorBench(IDLE, replace(IDLE, kv_tokens=500))
     await watched.looks()
     assert watched.monitor.kv_tokens == 1500
-    watched.set.take_out(watched.replicas[0], "it failed")
+    watched.replicas[0].take_out("it failed")
     await watched.looks()
     assert watched.monitor.kv_tokens == 500
     watched.replicas[0].set_state(ReplicaState.UP)
@@ -139,7 +136,7 @@ async def test_while_one_did_not_say_its_size_nothing_is_bounded_by_it() -> None
 async def test_with_every_server_out_what_is_known_stays() -> None:
     watched = MonitorBench(IDLE)
     await watched.looks()
-    watched.set.take_out(watched.replicas[0], "it failed")
+    watched.replicas[0].take_out("it failed")
     await watched.looks(3)
     assert (watched.monitor.up, watched.monitor.kv_tokens) == (0, 1000)
     assert watched.servers[0].asked == 1
@@ -162,7 +159,7 @@ async def test_the_limit_follows_the_server_that_is_pressed_the_most() -> None:
 
 async def test_a_server_that_is_out_presses_nobody() -> None:
     watched = MonitorBench(IDLE, PRESSED)
-    watched.set.take_out(watched.replicas[1], "it failed")
+    watched.replicas[1].take_out("it failed")
     await watched.looks(5)
     assert watched.limit.value == 8
     assert watched.servers[1].asked == 0

@@ -212,7 +212,7 @@ def _breaker(chosen: ChosenEngine) -> Breaker:
     """The breaker before the engine. It tries pages again as soon as a model server is back."""
     breaker = Breaker(chosen.engine.name)
     if chosen.servers is not None:
-        chosen.servers.balanced.on_back = breaker.recovered
+        chosen.servers.balanced.events.on_back = breaker.recovered
     return breaker
 
 

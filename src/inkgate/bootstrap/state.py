@@ -17,9 +17,8 @@ from inkgate import __version__
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus
-from inkgate.model_servers.balancer import Server
 from inkgate.model_servers.managed import supervisor
-from inkgate.model_servers.replicas import Replica, ReplicaState
+from inkgate.model_servers.replica import Replica, ReplicaState
 from inkgate.model_servers.servers import ModelServers
 from inkgate.runtimes.base import Runtime
 from inkgate.service.starting import StartsLater
@@ -346,7 +345,7 @@ def _replicas(servers: ModelServers) -> Iterator[ReplicaReading]:
         yield _replica(replica, servers, flags.get(replica.name, ()))
 
 
-def _replica(replica: Replica[Server], servers: ModelServers, flags: tuple[str, ...]) -> ReplicaReading:
+def _replica(replica: Replica, servers: ModelServers, flags: tuple[str, ...]) -> ReplicaReading:
     name, in_flight = without_password(replica.name), len(replica.leases)
     found = ReplicaReading(name, replica.state.value, replica.why, replica.taken_out, in_flight, flags=flags)
     read = servers.monitor.read.get(replica)

@@ -22,9 +22,9 @@ from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
 from inkgate.layout.slanet import SlanetTables
-from inkgate.model_servers.balancer import OnOut
 from inkgate.model_servers.managed.command import server_commands
 from inkgate.model_servers.managed.supervisor import ManagedServer
+from inkgate.model_servers.replica import OnOut
 from inkgate.model_servers.server import PageForm
 from inkgate.model_servers.servers import ModelServers, model_servers
 from inkgate.model_servers.upstream import Upstream
@@ -119,7 +119,7 @@ def choose_engine(
     settings: Settings, blocks: BlockReaders, on_out: OnOut, observer: Observer = NO_OBSERVER
 ) -> ChosenEngine:
     """The engine that the settings choose, unless it is the embedded one. `blocks`: read pages block by block.
-    `on_out`: see BalancedUpstream.
+    `on_out`: see ReplicaEvents.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.

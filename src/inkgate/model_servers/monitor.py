@@ -11,10 +11,10 @@ import structlog
 from anyio.abc import TaskGroup
 
 from inkgate.model_servers.adaptive import AdaptiveLimit
-from inkgate.model_servers.balancer import Server
+from inkgate.model_servers.balancer import ReplicaSet
 from inkgate.model_servers.evidence import Pressure, PressureTargets
 from inkgate.model_servers.metrics import HistogramTotal, ServerReading
-from inkgate.model_servers.replicas import Replica, ReplicaSet, ReplicaState
+from inkgate.model_servers.replica import Replica, ReplicaState
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import Limit
 
@@ -178,7 +178,7 @@ class EachServer:
 class _ServerRead:
     """One server being read."""
 
-    def __init__(self, replica: Replica[Server]) -> None:
+    def __init__(self, replica: Replica) -> None:
         self.replica = replica
         self.ended = anyio.Event()
 
@@ -196,23 +196,23 @@ class Monitor:
 
     def __init__(
         self,
-        replicas: ReplicaSet[Server],
+        replicas: ReplicaSet,
         limit: AdaptiveLimit | None,
         interval_s: float,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
         """`limit`: None if it is fixed."""
         self._set = replicas
-        self._gauges: dict[Replica[Server], PressureGauge] = {}
+        self._gauges: dict[Replica, PressureGauge] = {}
         self._limit = limit
         self._interval_s = interval_s
         self._clock = clock
         self.kv_tokens: int | None = None
-        self._kv_tokens: dict[Replica[Server], int] = {}
-        self.read: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
+        self._kv_tokens: dict[Replica, int] = {}
+        self.read: dict[Replica, tuple[ServerReading, Pressure | None]] = {}
         self.after_reading: list[Callable[[], None]] = []
-        self._reading: set[Replica[Server]] = set()
-        self._arrived: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
+        self._reading: set[Replica] = set()
+        self._arrived: dict[Replica, tuple[ServerReading, Pressure | None]] = {}
 
     @property
     def up(self) -> int:
@@ -266,10 +266,10 @@ class Monitor:
             self._arrived[this.replica] = reading, pressure
         this.ended.set()
 
-    def _tell(self, read: dict[Replica[Server], tuple[ServerReading, Pressure | None]]) -> None:
+    def _tell(self, read: dict[Replica, tuple[ServerReading, Pressure | None]]) -> None:
         self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
         self._kv_tokens = {replica: n for replica, n in self._kv_tokens.items() if replica in self._gauges}
-        serving = [each for each in self._set.replicas if not each.is_out and not each.is_gone]
+        serving = [each for each in self._set.replicas if each.state is not ReplicaState.OUT and not each.is_gone]
         there = [self._kv_tokens[replica] for replica in serving if replica in self._kv_tokens]
         if there and len(there) == len(serving):
             self.kv_tokens = sum(there)

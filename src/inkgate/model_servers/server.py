@@ -234,11 +234,6 @@ class ModelServer:
         message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
         return {"model": model, "messages": [message], "max_tokens": _PROBE_TOKENS}
 
-    async def tokens_generated(self) -> float | None:
-        """Tokens generated since the server's start; None if it does not report them (vLLM does, at /metrics)."""
-        reading = await self.readings()
-        return None if reading is None else reading.generation_tokens
-
     async def readings(self) -> ServerReading | None:
         """The server's metrics at /metrics; None if it does not respond in time or they are not vLLM's."""
         with anyio.move_on_after(self._connect_s + _METRICS_S):

@@ -13,12 +13,12 @@ from opentelemetry.trace import SpanKind
 
 from inkgate.errors import Blame, EngineFailed
 from inkgate.model_servers.adaptive import AdaptiveLimit
-from inkgate.model_servers.balancer import BalancedUpstream, BalancerSettings, OnOut, Server
+from inkgate.model_servers.balancer import BalancedUpstream
 from inkgate.model_servers.discovery import PREFIX, Discovery
 from inkgate.model_servers.evidence import PressureTargets
 from inkgate.model_servers.managed.supervisor import ManagedServer
 from inkgate.model_servers.monitor import EachServer, Monitor
-from inkgate.model_servers.replicas import Replica
+from inkgate.model_servers.replica import BalancerSettings, OnOut, Replica, ReplicaEvents
 from inkgate.model_servers.server import ModelServer, PageForm
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.serving.demand import DemandCounts
@@ -193,7 +193,7 @@ class ModelServers:
     pages: PageForm
 
     @property
-    def replicas(self) -> tuple[Replica[Server], ...]:
+    def replicas(self) -> tuple[Replica, ...]:
         """The servers known now."""
         return self.balanced.set.replicas
 
@@ -228,7 +228,7 @@ def model_servers(
     on_out: OnOut,
     observer: Observer = NO_OBSERVER,
 ) -> ModelServers:
-    """The configured servers, or the managed ones. `model_names`: see ModelServer. `on_out`: see BalancedUpstream."""
+    """The configured servers, or the managed ones. `model_names`: see ModelServer. `on_out`: see ReplicaEvents."""
     vllm, serving = settings.engine.vllm, settings.serving
     seats = managed[0].max_num_seqs if managed else 0
     adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive, seats=seats)
@@ -272,13 +272,15 @@ def _balanced(
     named = [url for url in vllm.urls if url.startswith(PREFIX)]
     fixed = [each.url for each in managed] if managed else [url for url in vllm.urls if url not in named]
     recover_s = vllm.managed.recover_s if managed else vllm.recover_s
+    events = ReplicaEvents(on_out=on_out)
+    if managed:
+        events.on_stalled = restart_stalled
+    if adaptive is not None:
+        events.on_died = adaptive.lost
+    # One of several that are started is ready long before the others.
+    first = [server(url) for url in fixed] if len(managed) < 2 else []
     balanced = BalancedUpstream(
-        # One of several that are started is ready long before the others.
-        [server(url) for url in fixed] if len(managed) < 2 else [],
-        BalancerSettings(vllm.stalled_s, recover_s, gives_up=vllm.fallback),
-        on_stalled=restart_stalled if managed else None,
-        on_out=on_out,
-        on_died=(lambda _: None) if adaptive is None else adaptive.lost,
+        first, BalancerSettings(vllm.stalled_s, recover_s, gives_up=vllm.fallback), events=events
     )
     for url in fixed if len(managed) > 1 else ():
         balanced.add(server(url))

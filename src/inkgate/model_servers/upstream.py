@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from inkgate.caller import NO_CALLER, Caller
+from inkgate.model_servers.metrics import ServerReading
 
 
 def _nothing() -> None:
@@ -102,4 +103,19 @@ class Upstream(Protocol):
 
     async def close(self) -> None:
         """Drops all connections. Safe to call twice."""
+        ...
+
+
+class Server(Upstream, Protocol):
+    """An Upstream that can be probed."""
+
+    @property
+    def base_url(self) -> str: ...
+
+    async def probe(self) -> None:
+        """Returns once the server has read a small image. Raises InkgateError."""
+        ...
+
+    async def readings(self) -> ServerReading | None:
+        """The server's own metrics; None if it exports none."""
         ...
