@@ -129,7 +129,7 @@ async def test_out_of_memory_at_start_halves_the_sequences_until_it_fits(fake: F
     assert fake.sequences() == [16, 8, 4]
     told = [log for log in logs if log["event"] == "model_server_out_of_memory"]
     assert [(log["old_max_num_seqs"], log["new_max_num_seqs"]) for log in told] == [(16, 8), (8, 4)]
-    assert "torch.OutOfMemoryError: CUDA out of memory" in told[0]["said"]
+    assert "torch.OutOfMemoryError: CUDA out of memory" in told[0]["reason"]
 
 
 async def test_out_of_memory_in_service_takes_a_quarter_of_the_sequences(fake: FakeVllm) -> None:

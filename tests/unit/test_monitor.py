@@ -13,7 +13,7 @@ from inkgate.errors import EngineFailed
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.balancer import ReplicaSet
 from inkgate.model_servers.metrics import ServerReading
-from inkgate.model_servers.monitor import EachServer, Monitor
+from inkgate.model_servers.monitor import PerServerLimit, ServerMonitor
 from inkgate.model_servers.replica import Replica, ReplicaState
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.limiter import WorkOutcome
@@ -84,7 +84,7 @@ class MonitorBench:
         self.replicas = [Replica(server, clock=self.clock) for server in self.servers]
         self.set = ReplicaSet(self.replicas, self.clock)
         self.limit = AdaptiveLimit(AdaptiveSettings(initial=8), self.clock)
-        self.monitor = Monitor(self.set, self.limit if adaptive else None, later, self.clock)
+        self.monitor = ServerMonitor(self.set, self.limit if adaptive else None, later, self.clock)
 
     async def looks(self, times: int = 1, later_s: float = 4.0) -> None:
         for _ in range(times):
@@ -94,7 +94,7 @@ class MonitorBench:
 
 def test_each_server_has_its_limit_and_one_place_is_there_without_any() -> None:
     up = [3, 1, 0]
-    limit = EachServer(FixedLimit(8), lambda: up[0])
+    limit = PerServerLimit(FixedLimit(8), lambda: up[0])
     assert limit.value == 24
     up[0] = 1
     assert limit.value == 8
@@ -105,7 +105,7 @@ def test_each_server_has_its_limit_and_one_place_is_there_without_any() -> None:
 def test_what_ends_is_told_to_the_limit_of_each() -> None:
     clock = Clock()
     each = AdaptiveLimit(AdaptiveSettings(initial=8), clock)
-    limit = EachServer(each, lambda: 2)
+    limit = PerServerLimit(each, lambda: 2)
     for _ in range(10):
         limit.ended(WorkOutcome.FAILED, clock())
     assert limit.value == 2 * each.value

@@ -40,11 +40,11 @@ class AttemptTimer:
 
     def ended(self, error: InkgateError | PageError | None) -> Attempt:
         """The attempt, which ended now."""
-        told = error.as_page_error() if isinstance(error, InkgateError) else error
-        return Attempt(self._change, told, (perf_counter() - self._begun) * 1000)
+        page_error = error.as_page_error() if isinstance(error, InkgateError) else error
+        return Attempt(self._change, page_error, (perf_counter() - self._begun) * 1000)
 
 
-async def take_over(read: Callable[[], Awaitable[PageResult]], change: str) -> tuple[PageResult | None, Attempt]:
+async def fallback(read: Callable[[], Awaitable[PageResult]], change: str) -> tuple[PageResult | None, Attempt]:
     """What another engine reads instead, None if it raises an error; and the attempt. `change`: see Attempt."""
     attempt = AttemptTimer(change)
     try:

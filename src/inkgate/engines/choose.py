@@ -84,8 +84,8 @@ def runtime_of(settings: Settings) -> Runtime:
     """The runtime of the models in this process. Raises EngineFailed("provider_unavailable")."""
     chosen = settings.engine.ppocr
     cache = compiled_folder(chosen.cache)
-    wanted = ProviderRequest(chosen.onnxruntime, shape_ranges(), cache)
-    return open_runtime(chosen.runtime, chosen.precision, chosen.threads, cache, wanted)
+    request = ProviderRequest(chosen.onnxruntime, shape_ranges(), cache)
+    return open_runtime(chosen.runtime, chosen.precision, chosen.threads, cache, request)
 
 
 def embedded_engine(

@@ -105,7 +105,7 @@ class AdaptiveLimit:
         self._usual = UsualThroughput()
         self._gain = ThroughputGain()
         self._sustained = SustainedConcurrency(min(seats, settings.initial))
-        self._read_at = self._heard_at = self._changed_at = self._cut_at = self._hold_until = -math.inf
+        self._read_at = self._received_at = self._changed_at = self._cut_at = self._hold_until = -math.inf
 
     @property
     def value(self) -> int:
@@ -162,7 +162,7 @@ class AdaptiveLimit:
         if now - reading.at > self._settings.stale_s or reading.at <= self._read_at:
             return
         self._answers()
-        self._read_at, self._heard_at = reading.at, now
+        self._read_at, self._received_at = reading.at, now
         self._most_in_flight = max(self._most_in_flight, in_flight)
         self._service.passed(in_flight, reading.span_s)
         if reading.preemptions:
@@ -193,7 +193,7 @@ class AdaptiveLimit:
         pressure = means.memory if self._limit <= sustained else means.pressure
         if pressure >= 1:
             self._saturate()
-            lowered = self._limit + _SMOOTHING * self._limit * (max(_LEAST_GRADIENT, 1 / pressure) - 1)
+            lowered = self._limit + _SMOOTHING * self._limit * (max(_MIN_GRADIENT, 1 / pressure) - 1)
             self._set(lowered if means.memory >= 1 else max(lowered, min(self._limit, sustained)), now)
             return
         if self.state is not LimitState.HOLDING or now >= self._hold_until:
@@ -253,8 +253,8 @@ class AdaptiveLimit:
 
     def _recover(self, at: float) -> None:
         """Undoes cuts step by step while there are no readings."""
-        unheard_since = max(self._heard_at + self._settings.stale_s, self._changed_at)
-        if self._limit < self._limit_at_reading and at - unheard_since >= self._step_s:
+        silent_since = max(self._received_at + self._settings.stale_s, self._changed_at)
+        if self._limit < self._limit_at_reading and at - silent_since >= self._step_s:
             self._set(min(self._limit_at_reading, self._limit + _SMOOTHING * math.sqrt(self._limit)), at)
 
     def _set(self, limit: float, now: float) -> None:
@@ -270,7 +270,7 @@ class AdaptiveLimit:
 # Figures of the simulator are means of 2 to 4 seeds on the card of benchmarks/simulate (2026-11-23).
 _SMOOTHING = 0.2
 """Weight of the new value in a step (Gradient2)."""
-_LEAST_GRADIENT = 0.5
+_MIN_GRADIENT = 0.5
 """A step lowers the limit by at most a tenth, however high the pressure is (Gradient2)."""
 _USED = 1 / 2
 """Share of the limit that must be in use; with less, the limit is not what decides (Gradient2)."""

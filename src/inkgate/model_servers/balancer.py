@@ -186,7 +186,7 @@ class BalancedUpstream:
         return max((replica.responded_at for replica in self.set.replicas), default=-math.inf)
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream: of the first server that answers. All are asked at once.
+        """See Upstream: of the first server that answers. All are requested at once.
 
         Raises:
             InputRejected, EngineFailed: none does; the error is the first one's.

@@ -1,4 +1,4 @@
-"""Model servers found by name: each address of a name in the DNS is a server, and they come and go."""
+"""Model servers found by name: each address of a name in the DNS is a server. Knows no balancer, only names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Discovery:
     """Looks the names up every `every_s`, and adds and retires servers. Its background task is `run`.
 
     A name that can't be looked up, or has no address, changes nothing for servers that work. If it has no address,
-    those that don't are retired: their addresses may soon be somebody else's. At most `most` servers are used; those
+    those that don't are retired: their addresses may soon be somebody else's. At most `max_servers` are used; those
     that are known come first.
     """
 
@@ -60,7 +60,7 @@ class Discovery:
         add: Callable[[str], None],
         retire: Callable[[str], None],
         every_s: float,
-        most: int,
+        max_servers: int,
         works: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """`names`: URLs with PREFIX. `add`, `retire` and `works` get the URL of a server."""
@@ -68,7 +68,7 @@ class Discovery:
         self._add = add
         self._retire = retire
         self._every_s = every_s
-        self._most = most
+        self._max_servers = max_servers
         self._works = works
         self._too_many = False
         self.lookup: Addresses = addresses_of
@@ -118,10 +118,10 @@ class Discovery:
             self._found[name] = [url for url in known if url in urls] + sorted(url for url in urls if url not in known)
 
     def _bound(self) -> None:
-        kept = set(self.urls[: self._most])
-        too_many = len(self.urls) > self._most
+        used = set(self.urls[: self._max_servers])
+        too_many = len(self.urls) > self._max_servers
         if too_many and not self._too_many:
-            log.warning("too_many_model_servers", found=len(self.urls), used=self._most)
+            log.warning("too_many_model_servers", found=len(self.urls), used=self._max_servers)
         self._too_many = too_many
         for name, urls in self._found.items():
-            self._found[name] = [url for url in urls if url in kept]
+            self._found[name] = [url for url in urls if url in used]

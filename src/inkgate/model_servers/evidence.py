@@ -128,9 +128,9 @@ class ServiceTime:
 
     def passed(self, in_flight: float, span_s: float) -> None:
         """Adds `span_s` seconds with `in_flight` works at the engine."""
-        kept = 0.5 ** (span_s / _SERVICE_HALF_LIFE_S)
-        self._work_s = self._work_s * kept + in_flight * span_s
-        self._ends = self._ends * kept + self._ended_since
+        decay = 0.5 ** (span_s / _SERVICE_HALF_LIFE_S)
+        self._work_s = self._work_s * decay + in_flight * span_s
+        self._ends = self._ends * decay + self._ended_since
         self._ended_since = 0
         if self._ends >= 1 and self._work_s:
             self.mean_s = self._work_s / self._ends
@@ -206,11 +206,11 @@ class ThroughputGain:
     """
 
     def __init__(self) -> None:
-        self._samples: deque[GainSample] = deque(maxlen=_MOST_SAMPLES)
+        self._samples: deque[GainSample] = deque(maxlen=_MAX_SAMPLES)
 
     def add(self, sample: GainSample) -> None:
         self._samples.append(sample)
-        while len(self._samples) > _LEAST_SAMPLES and _is_precise(_elasticity([*self._samples][1:])):
+        while len(self._samples) > _MIN_SAMPLES and _is_precise(_elasticity([*self._samples][1:])):
             self._samples.popleft()
 
     def forget(self) -> None:
@@ -219,10 +219,10 @@ class ThroughputGain:
 
     def limit_before_useless_growth(self) -> float | None:
         """The limit before growth that gave no throughput; None if it gave some, or if that is not known."""
-        if len(self._samples) < _LEAST_SAMPLES:
+        if len(self._samples) < _MIN_SAMPLES:
             return None
         gain = _elasticity(self._samples)
-        if gain is None or gain.value + _ERRORS * gain.error >= _LEAST_ELASTICITY:
+        if gain is None or gain.value + _ERRORS * gain.error >= _MIN_ELASTICITY:
             return None
         return self._samples[0].limit
 
@@ -238,7 +238,7 @@ def _elasticity(samples: Sequence[GainSample]) -> Elasticity | None:
     x = [sample.in_flight - in_flight for sample in samples]
     y = [sample.tokens_per_s - tokens_per_s for sample in samples]
     squares = math.fsum(each * each for each in x)
-    if squares <= len(x) * (_LEAST_SPREAD * in_flight) ** 2 or not tokens_per_s:
+    if squares <= len(x) * (_MIN_SPREAD * in_flight) ** 2 or not tokens_per_s:
         return None
     slope = math.fsum(dx * dy for dx, dy in zip(x, y, strict=True)) / squares
     residuals = math.fsum((dy - slope * dx) ** 2 for dx, dy in zip(x, y, strict=True))
@@ -314,12 +314,12 @@ _RISES, _FALLS = 1 / 2, 1 / 8
 """Smoothing factors for a higher and a lower throughput. It is a maximum of noisy values, so it rises faster."""
 _FORGETS = 0.002
 """Smoothing factor of a lower throughput without load, which says little: half is forgotten after 350 steps."""
-_LEAST_SPREAD = 0.05
+_MIN_SPREAD = 0.05
 """Minimum coefficient of variation of the concurrency; below it, a covariance is noise."""
-_LEAST_ELASTICITY = 0.2
+_MIN_ELASTICITY = 0.2
 """Less than a fifth of the added concurrency is no gain: it is latency. With 0.4, the simulator served 9 % fewer pages
 in time at twice the capacity; with 0.1, as many."""
-_LEAST_SAMPLES, _MOST_SAMPLES = 8, 32
+_MIN_SAMPLES, _MAX_SAMPLES = 8, 32
 _SMALL_ERROR = 0.1
 """Standard error of the elasticity at which older samples are not needed: half of the least elasticity."""
 _ERRORS = 2.0

@@ -14,7 +14,7 @@ _SAMPLE = re.compile(
 )
 _LABEL = re.compile(r"(\w+)=\"((?:[^\"\\]|\\.)*)\"")
 _WHOLE = re.compile(r"[0-9]{1,12}")
-_MOST = 1e18
+_MAX_VALUE = 1e18
 """Larger values are rejected: no real count or sum of seconds comes near it, and sums of samples stay finite."""
 
 
@@ -69,8 +69,8 @@ def parse_metrics(text: str) -> ServerReading | None:
         if name == "kv_cache_usage_perc":
             usage = max(usage or 0.0, min(1.0, max(0.0, value)))
         elif name == "cache_config_info":
-            said = {name: int(value) for name, value in _LABEL.findall(labels) if _WHOLE.fullmatch(value)}
-            kv_tokens += _kv_tokens(said)
+            reported = {name: int(value) for name, value in _LABEL.findall(labels) if _WHOLE.fullmatch(value)}
+            kv_tokens += _kv_tokens(reported)
         else:
             sums[name] = sums.get(name, 0.0) + value
     if not {"num_requests_running", "num_requests_waiting", "generation_tokens_total"} <= sums.keys():
@@ -103,17 +103,17 @@ def _samples(text: str) -> Iterator[tuple[str, str, float]]:
             value = float(found["value"])
         except ValueError:
             continue
-        if 0 <= value <= _MOST:
+        if 0 <= value <= _MAX_VALUE:
             yield found["name"], found["labels"] or "", value
 
 
-def _kv_tokens(said: Mapping[str, int]) -> int:
+def _kv_tokens(reported: Mapping[str, int]) -> int:
     """Capacity of one engine's KV cache: as reported (0.32), else blocks times tokens per block; 0 if that is missing,
     too.
 
     The product is too high for models whose layers keep caches of different sizes.
     """
-    return said.get("kv_cache_size_tokens") or said.get("num_gpu_blocks", 0) * said.get("block_size", 0)
+    return reported.get("kv_cache_size_tokens") or reported.get("num_gpu_blocks", 0) * reported.get("block_size", 0)
 
 
 def _total(sums: dict[str, float], name: str) -> HistogramTotal:

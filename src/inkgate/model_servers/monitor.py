@@ -90,7 +90,7 @@ class RecentMean:
         keep = math.exp(-span_s / _RECENT_S)
         self._sum = keep * self._sum + now.sum - before.sum
         self._count = keep * self._count + now.count - before.count
-        if self._count < _RECENT_LEAST:
+        if self._count < _MIN_RECENT:
             return None if waiting else 0.0
         return max(0.0, self._sum) / self._count
 
@@ -102,7 +102,7 @@ class Baselines:
     higher one: a server that slows down raises the baseline only if it stays slow.
     """
 
-    _LEAST = 8
+    _MIN_READINGS = 8
     """Number of readings of a batch size before it has a baseline."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Baselines:
         usual, seen = self._known.get(step, (inter_token_s, 0))
         pace = 0.5 if inter_token_s < usual else 0.01
         self._known[step] = (usual + pace * (inter_token_s - usual), seen + 1)
-        return usual if seen >= self._LEAST else None
+        return usual if seen >= self._MIN_READINGS else None
 
 
 _SMOOTH_S = 5.0
@@ -127,7 +127,7 @@ _RECENT_S = 15.0
 """Prometheus' usual scrape interval: it would miss most values of a shorter window."""
 
 
-_RECENT_LEAST = 0.05
+_MIN_RECENT = 0.05
 """A single value is forgotten after 45 s."""
 
 
@@ -152,7 +152,7 @@ _DEADLINE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class EachServer:
+class PerServerLimit:
     """A Limit of `each` per server in service; at least for one server, whose calls then wait for it.
 
     `leaving`: calls at servers that take no more. They end in their own time and take nobody's slots.
@@ -183,7 +183,7 @@ class _ServerRead:
         self.ended = anyio.Event()
 
 
-class Monitor:
+class ServerMonitor:
     """Reads every server about once a second. Its background task is `run`.
 
     All servers are alike and share one limit, which follows the server under the highest pressure.
@@ -249,7 +249,7 @@ class Monitor:
         # A slow server's last reading is kept until the next one arrives or fails.
         self.read = {replica: read for replica, read in self.read.items() if replica in self._reading} | arrived
         if arrived or not self._reading:
-            self._tell(arrived)
+            self._apply(arrived)
 
     async def _read_one(self, this: _ServerRead) -> None:
         at, in_flight = self._clock(), len(this.replica.leases)
@@ -266,7 +266,7 @@ class Monitor:
             self._arrived[this.replica] = reading, pressure
         this.ended.set()
 
-    def _tell(self, read: dict[Replica, tuple[ServerReading, Pressure | None]]) -> None:
+    def _apply(self, read: dict[Replica, tuple[ServerReading, Pressure | None]]) -> None:
         self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
         self._kv_tokens = {replica: n for replica, n in self._kv_tokens.items() if replica in self._gauges}
         serving = [each for each in self._set.replicas if each.state is not ReplicaState.OUT and not each.is_gone]

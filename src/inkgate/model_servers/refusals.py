@@ -66,7 +66,7 @@ def denied_error(status: int) -> EngineFailed:
 
 
 def chat_error(status: int, body: bytes, model: str) -> InkgateError:
-    """As `upstream_error`, for a client that wrote the request itself and asked for `model`."""
+    """As `upstream_error`, for a client that wrote the request itself and requested `model`."""
     if status != 404:
         return upstream_error(status, body)
     if not _error_of(body):  # an error of the chat protocol is more specific than one of the server's framework
@@ -90,10 +90,10 @@ def _error_of(body: bytes) -> Mapping[str, object]:
 def _reason(message: str, field: object) -> str:
     """What the caller can fix in the request, in our words; empty if the server's message is not a known one."""
     one_line = " ".join(message.split())
-    for pattern, told in _TOO_LONG:
+    for pattern, wording in _TOO_LONG:
         found = pattern.search(one_line)
         if found is not None:
-            return told.format(*found.groups())
+            return wording.format(*found.groups())
     name = _word(field)
     return f"The model server does not accept the request's `{name}`." if name else ""
 

@@ -17,7 +17,7 @@ from inkgate.model_servers.balancer import BalancedUpstream
 from inkgate.model_servers.discovery import PREFIX, Discovery
 from inkgate.model_servers.evidence import PressureTargets
 from inkgate.model_servers.managed.supervisor import ManagedServer
-from inkgate.model_servers.monitor import EachServer, Monitor
+from inkgate.model_servers.monitor import PerServerLimit, ServerMonitor
 from inkgate.model_servers.replica import BalancerSettings, OnOut, Replica, ReplicaEvents
 from inkgate.model_servers.server import ModelServer, PageForm
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
@@ -92,9 +92,9 @@ class ScheduledCalls:
         page_s = usual_s if call.content else 0.0
         self.arrived = self.arrived.added(DemandCounts(1, usual_s, prompt_mean + mean, page_call_s=page_s))
         with part("call", kind=SpanKind.CLIENT):
-            asked = perf_counter()
+            requested_at = perf_counter()
             async with self._scheduler.slot(work) as slot:
-                self._observer.stage("wait", perf_counter() - asked)
+                self._observer.stage("wait", perf_counter() - requested_at)
                 count = _Count(slot, prompt_mean)
                 try:
                     async with self._inner.send(expected) as answer:
@@ -180,16 +180,16 @@ class ModelServers:
         managed: the servers that inkgate runs.
         balanced: the load balancer that `upstream` calls.
         limit: on calls at once.
-        pages: how the servers are asked for pages, and probed.
+        pages: how pages are requested from the servers, and probed.
     """
 
     upstream: ScheduledCalls
     background: tuple[BackgroundTask, ...]
     scheduler: Scheduler
-    monitor: Monitor
+    monitor: ServerMonitor
     managed: tuple[ManagedServer, ...]
     balanced: BalancedUpstream
-    limit: EachServer
+    limit: PerServerLimit
     pages: PageForm
 
     @property
@@ -197,10 +197,10 @@ class ModelServers:
         """The servers known now."""
         return self.balanced.set.replicas
 
-    def limit_of(self, each: int) -> EachServer:
+    def limit_of(self, each: int) -> PerServerLimit:
         """A limit of `each` per server in service, and as many more while calls end at servers that are leaving."""
         leaving = self.balanced.set
-        return EachServer(FixedLimit(each), lambda: self.monitor.up, lambda: min(each, leaving.leaving_calls))
+        return PerServerLimit(FixedLimit(each), lambda: self.monitor.up, lambda: min(each, leaving.leaving_calls))
 
     def slots_each(self, tokens: float) -> float:
         """How many calls with this many tokens each a server runs at once: its limit, or what its KV cache holds at the
@@ -243,8 +243,8 @@ def model_servers(
     balanced, runs = _balanced(vllm, managed, servers, on_out, adaptive)
     if any(url.startswith(PREFIX) for url in vllm.urls):
         balanced.expect(model_names)
-    monitor = Monitor(balanced.set, adaptive, serving.adaptive.interval_s)
-    limit = EachServer(
+    monitor = ServerMonitor(balanced.set, adaptive, serving.adaptive.interval_s)
+    limit = PerServerLimit(
         adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up, lambda: balanced.set.leaving_calls
     )
     scheduler = Scheduler(limit, TokenRate(), serving.scheduling)

@@ -16,7 +16,7 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
 from inkgate.documents.open import OpenDocument
-from inkgate.engines.attempts import AttemptTimer, take_over
+from inkgate.engines.attempts import AttemptTimer, fallback
 from inkgate.engines.base import Engine
 from inkgate.errors import (
     Blame,
@@ -274,12 +274,12 @@ class PageReader:
             if error.blame not in (Blame.PAGE, Blame.SERVER):
                 raise
             first = timer.ended(error)
-            second, attempt = await take_over(other, f"engine {self.embedded.name}")
+            second, attempt = await fallback(other, f"engine {self.embedded.name}")
             return _instead(second, error, (first, attempt))
         if result.error is None or not isinstance(from_page_error(result.error), OutputUnusable):
             return result
         log.warning("page_taken_over", page=page.index, by=self.embedded.name, code=result.error.code)
-        second, attempt = await take_over(other, f"engine {self.embedded.name}")
+        second, attempt = await fallback(other, f"engine {self.embedded.name}")
         return _better(result, second, attempt)
 
     async def _read_in_turn(self, queue: EngineQueue, page: Page, task: Task, caller: Caller) -> PageResult:

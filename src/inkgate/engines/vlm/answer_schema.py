@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-MOST_CHARACTERS = 4000
+MAX_CHARACTERS = 4000
 """Of a value."""
 BLANK_TAIL = 200
 """Blanks at the end of an answer after which it is stopped. A grammar of JSON allows any number between two values; a
@@ -17,14 +17,14 @@ _REFUSAL_S = 600.0
 """For this many seconds a server that refused a schema gets none: it may be replaced by one that takes it."""
 
 
-def asked_name(name: str) -> str:
+def prompt_name(name: str) -> str:
     """A field's name as the prompt writes it, in one line between single quotes."""
     return " ".join(name.replace("'", "’").split())
 
 
 @dataclass(frozen=True, slots=True)
 class FieldAnswer:
-    """The answer to a question about fields. `names`: of the fields, as asked for."""
+    """The answer to a question about fields. `names`: of the fields, as requested."""
 
     names: tuple[str, ...]
 
@@ -34,7 +34,7 @@ class FieldAnswer:
 
         Texts have no maximum length here: a grammar that counts characters takes seconds to compile.
         """
-        names = list(dict.fromkeys(asked_name(name) for name in self.names))
+        names = list(dict.fromkeys(prompt_name(name) for name in self.names))
         schema = {
             "type": "object",
             "properties": {name: {"type": ["string", "null"]} for name in names},
@@ -44,22 +44,22 @@ class FieldAnswer:
         return {"type": "json_schema", "json_schema": {"name": "fields", "schema": schema, "strict": True}}
 
     def checked(self, fields: Mapping[str, object]) -> Mapping[str, object]:
-        """What was asked for, by the names in the question; a value that is none of the schema's is None."""
+        """What was requested, by the names in the question; a value that is none of the schema's is None."""
         return {name: _value(fields[key]) for name in self.names if (key := self._key(name, fields)) is not None}
 
     @staticmethod
     def _key(name: str, fields: Mapping[str, object]) -> str | None:
-        return next((key for key in (name, asked_name(name)) if key in fields), None)
+        return next((key for key in (name, prompt_name(name)) if key in fields), None)
 
 
 def _value(value: object) -> object:
     if isinstance(value, str):
-        return value if len(value) <= MOST_CHARACTERS else None
+        return value if len(value) <= MAX_CHARACTERS else None
     return value if isinstance(value, int | float) else None
 
 
 def answer_names(names: Sequence[str]) -> FieldAnswer | None:
-    """The answer about these fields; None if none is asked for."""
+    """The answer about these fields; None if there are none."""
     return FieldAnswer(tuple(names)) if names else None
 
 

@@ -1,4 +1,4 @@
-"""Confidence of words from the log-probabilities of tokens: exp of their mean. Pure.
+"""Confidence of words from the log-probabilities of tokens: exp of their mean. Pure, and so tested without a model.
 
 Tokens and words have different boundaries, and a parser changes the answer's text. So tokens are aligned with the
 answer's bytes, and each word is searched for in the answer, after the word before it.

@@ -14,10 +14,9 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
-from inkgate.engines.attempts import take_over
+from inkgate.engines.attempts import fallback
 from inkgate.engines.base import Engine
-from inkgate.engines.vlm.answer_blocks import page_numbers
-from inkgate.engines.vlm.image_read import ImageRead, ImageReader, PageRequest, Picture, WholePageReader
+from inkgate.engines.vlm.image_read import ImageRead, ImageReader, PageRequest, Picture, WholePageReader, page_numbers
 from inkgate.engines.vlm.images import PageCrop, crop_pixels, is_blank
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer, PlacedBlock
 from inkgate.engines.vlm.preset import Preset, PromptPlan
@@ -45,9 +44,9 @@ from inkgate.types import (
 
 log = structlog.get_logger(__name__)
 
-LEAST_SIDE = 96
+MIN_SIDE = 96
 """An image whose shorter side is below this, in pixels, is one element: a line that was cut out before."""
-MOST_PICTURE = 0.5
+MAX_PICTURE_SHARE = 0.5
 """If figures cover this share of a page and more than all else, the layout model took the page itself for a picture."""
 BY_BLOCK = frozenset({TaskKind.TEXT, TaskKind.PARSE})
 """All other tasks treat the image as a whole."""
@@ -137,8 +136,8 @@ def _error_of(elements: Sequence[Element]) -> PageError | None:
     failed = [element.failure for element in elements if element.failure is not None]
     if not failed:
         return None
-    asked = sum(element.read is not None or element.failure is not None for element in elements)
-    detail = f"{len(failed)} of {asked} blocks of the page failed, the first with {failed[0].code}."
+    requested = sum(element.read is not None or element.failure is not None for element in elements)
+    detail = f"{len(failed)} of {requested} blocks of the page failed, the first with {failed[0].code}."
     return EngineFailed("elements_failed", detail).as_page_error()
 
 
@@ -235,7 +234,7 @@ class ElementReader:
         if isinstance(read.error, OutputUnusable) and self.embedded is not None:
             task = Task(detect_rotation=False)
             other = partial(self.embedded.read, crop, task, request.caller)
-            taken, attempt = await take_over(other, ", ".join(filter(None, (part, f"engine {self.embedded.name}"))))
+            taken, attempt = await fallback(other, ", ".join(filter(None, (part, f"engine {self.embedded.name}"))))
             attempts = (*read.attempts, attempt)
             if taken is None or taken.error is not None:
                 read = replace(read, attempts=attempts)
@@ -264,7 +263,7 @@ def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:
     areas = [_area(region.box) for region in found]
     text = sum(area for area, is_read in zip(areas, read, strict=True) if is_read)
     pictures = sum(areas) - text
-    if not text or pictures > max(text, MOST_PICTURE * size.pixels):
+    if not text or pictures > max(text, MAX_PICTURE_SHARE * size.pixels):
         return []
     overlooked = text_outside(rgb, [region.box for region in found])
     if not overlooked:
@@ -273,7 +272,7 @@ def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:
 
 
 def _is_line(size: Size) -> bool:
-    return min(size.width, size.height) < LEAST_SIDE
+    return min(size.width, size.height) < MIN_SIDE
 
 
 def _area(box: Box) -> float:

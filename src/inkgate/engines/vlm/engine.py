@@ -164,11 +164,11 @@ class Vllm:
         Raises:
             EngineFailed: "model_unknown".
         """
-        wanted = self._preset.names_on_server(self._settings.model)
-        for name in wanted:
+        names = self._preset.names_on_server(self._settings.model)
+        for name in names:
             if name in served:
                 return name
         if not self._settings.model and len(served) == 1:
             log.warning("model_name_unknown", model=served[0], preset=self._preset.name)
             return served[0]
-        raise model_unknown_error(wanted[0], served)
+        raise model_unknown_error(names[0], served)

@@ -5,7 +5,7 @@ is lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -13,7 +13,6 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.attempts import AttemptTimer, StageTimes
-from inkgate.engines.vlm.answer_blocks import blocks_of_answer, page_numbers
 from inkgate.engines.vlm.answer_schema import BLANK_TAIL, SchemaSupport, completed
 from inkgate.engines.vlm.confidence import Confidence, scored_words
 from inkgate.engines.vlm.images import EncodedImage, encode, is_blank
@@ -21,13 +20,26 @@ from inkgate.engines.vlm.parsers.answer import ParsedAnswer
 from inkgate.engines.vlm.preset import Preset, PromptPlan
 from inkgate.engines.vlm.reply import ModelReply, ask
 from inkgate.errors import AnswerLost, EngineFailed, InkgateError, OutputUnusable, RequestRefused
-from inkgate.layout.markdown import page_markdown, running_text
+from inkgate.layout.markdown import RUNNING, page_markdown, running_text
+from inkgate.layout.running import is_page_number
 from inkgate.model_servers.client import ChatClient, stream_body
 from inkgate.model_servers.protocol import token_limit
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.page import Page, RgbArray
 from inkgate.settings import VllmSettings
-from inkgate.types import Attempt, BlockType, Line, PageResult, Size, Task, TaskKind, TextWord
+from inkgate.types import (
+    Attempt,
+    Block,
+    BlockType,
+    LeftOut,
+    LeftOutReason,
+    Line,
+    PageResult,
+    Size,
+    Task,
+    TaskKind,
+    TextWord,
+)
 
 log = structlog.get_logger(__name__)
 _PATTERN_TOKENS = 64
@@ -200,13 +212,13 @@ class ImageReader:
         body = self.request(plan, image.url)
         call = replace(self._call(plan, picture.size, body, image), caller=request.caller, content=request.content)
         call = replace(call, body=await self.threads.run_large(len(image.url), stream_body, body))
-        reply = await self._asked(body, call)
+        reply = await self._reply(body, call)
         request.timings.add("first_token", reply.first_token_ms)
         request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
         with request.timings.of("parse"):
             return await self.threads.run(_understood, reply, plan, picture.size, image.size)
 
-    async def _asked(self, body: dict[str, object], call: ModelCall) -> ModelReply:
+    async def _reply(self, body: dict[str, object], call: ModelCall) -> ModelReply:
         """The reply. A request that is refused with a schema is sent once more without."""
         try:
             return await ask(self.client, body, call, BLANK_TAIL if "response_format" in body else 0)
@@ -293,10 +305,10 @@ class WholePageReader:
 def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: StageTimes) -> PageResult:
     """The page's result if `read` is the whole page."""
     answer = read.answer
-    asked = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT
+    with_markdown = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT
     parse = task.kind is TaskKind.PARSE
     charted = task.kind is TaskKind.CHART and answer.diagram is not None
-    blocks = blocks_of_answer(answer) if parse or charted else ()
+    blocks = _blocks_of(answer) if parse or charted else ()
     left_out = page_numbers(blocks)
     markdown = answer.text if answer.markdown is None else answer.markdown
     return PageResult(
@@ -307,7 +319,7 @@ def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: S
         lines=read.lines,
         blocks=blocks if parse or charted else None,
         text=answer.text,
-        markdown=(page_markdown(blocks, left_out) if blocks else markdown) if asked else None,
+        markdown=(page_markdown(blocks, left_out) if blocks else markdown) if with_markdown else None,
         header=running_text(blocks, BlockType.HEADER),
         footer=running_text(blocks, BlockType.FOOTER),
         left_out=left_out,
@@ -317,4 +329,21 @@ def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: S
         error=None if read.error is None else read.error.as_page_error(),
         words=read.words,
         attempts=read.attempts,
+    )
+
+
+def _blocks_of(answer: ParsedAnswer) -> tuple[Block, ...]:
+    """The blocks, in the answer's order."""
+    return tuple(
+        Block(each.type, each.box, (), each.text, each.markdown, level=each.level, diagram=each.diagram)
+        for each in answer.blocks
+    )
+
+
+def page_numbers(blocks: Sequence[Block]) -> tuple[LeftOut, ...]:
+    """Running lines that are page numbers: the Markdown is without them."""
+    return tuple(
+        LeftOut(block.text, LeftOutReason.PAGE_NUMBER, ())
+        for block in blocks
+        if block.type in RUNNING and is_page_number(block.text)
     )

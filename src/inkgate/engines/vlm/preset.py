@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
-from inkgate.engines.vlm.answer_schema import FieldAnswer, answer_names, asked_name
+from inkgate.engines.vlm.answer_schema import FieldAnswer, answer_names, prompt_name
 from inkgate.engines.vlm.images import ImageLimits
 from inkgate.engines.vlm.parsers.answer import Parser
 from inkgate.errors import InputRejected
@@ -111,16 +111,16 @@ class TaskPrompt:
             return text
         if not names:
             raise InputRejected("options_invalid", "name at least one field to extract")
-        asked = [asked_name(name) for name in names]
-        form = json.dumps(dict.fromkeys(asked, ""), ensure_ascii=False)
-        return text.replace(FIELDS_JSON, form).replace(FIELDS, ",".join(f"'{name}'" for name in asked))
+        prompted = [prompt_name(name) for name in names]
+        form = json.dumps(dict.fromkeys(prompted, ""), ensure_ascii=False)
+        return text.replace(FIELDS_JSON, form).replace(FIELDS, ",".join(f"'{name}'" for name in prompted))
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPlan:
     """One request to the model without the image: the prompt as sent, and how to parse the answer.
 
-    `answer`: what the answer must be, if fields are asked for. `in_seen_pixels`: see TaskPrompt.
+    `answer`: what the answer must be, if fields are requested. `in_seen_pixels`: see TaskPrompt.
     """
 
     prompt: str

@@ -86,8 +86,8 @@ class RepeatedTail:
 class RepetitionDetector:
     """Checks one answer as it streams."""
 
-    def __init__(self, patience: RepetitionLimits | None = None) -> None:
-        self._patience = patience or RepetitionLimits()
+    def __init__(self, limits: RepetitionLimits | None = None) -> None:
+        self._limits = limits or RepetitionLimits()
         self._tail = ""
         self._fresh: list[str] = []
         self._fresh_length = 0
@@ -107,11 +107,11 @@ class RepetitionDetector:
         self._tail += "".join(self._fresh)
         self._fresh.clear()
         self._fresh_length = 0
-        surplus = len(self._tail) - self._patience.window
+        surplus = len(self._tail) - self._limits.window
         if surplus > 0:
             self._tail = self._tail[surplus:]
             self._dropped += surplus
-        found = repeating_tail(self._tail, self._patience)
+        found = repeating_tail(self._tail, self._limits)
         if found is None:
             return None
         unit, span = found
@@ -119,7 +119,7 @@ class RepetitionDetector:
         return RepeatedTail(self._tail[begin : begin + unit], span // unit, self._dropped + begin)
 
 
-def repeating_tail(text: str, patience: RepetitionLimits) -> tuple[int, int] | None:
+def repeating_tail(text: str, limits: RepetitionLimits) -> tuple[int, int] | None:
     """The smallest unit whose repetition at the end of `text` is over `patience`: its length, and the repeated span.
 
     Finds the last earlier occurrence of the last characters: its distance is the period of the text, back to where the
@@ -129,13 +129,13 @@ def repeating_tail(text: str, patience: RepetitionLimits) -> tuple[int, int] | N
     """
     end = len(text)
     length = 1
-    while length <= 2 * patience.max_unit and length < end:
-        at = text.rfind(text[end - length :], max(0, end - length - patience.max_unit), end - 1)
+    while length <= 2 * limits.max_unit and length < end:
+        at = text.rfind(text[end - length :], max(0, end - length - limits.max_unit), end - 1)
         if at < 0:
             return None
         unit = end - length - at
         span = unit + _alike(text, unit, length)
-        if patience.is_over(text[end - unit :], span):
+        if limits.is_over(text[end - unit :], span):
             return unit, span
         length = span + 1
     return None
@@ -191,7 +191,7 @@ async def ask(
     started = perf_counter()
     first: float | None = None
     pieces: list[str] = []
-    heard: list[GeneratedToken] = []
+    tokens: list[GeneratedToken] = []
     reason: str | None = None
     loop: RepeatedTail | None = None
     blanks = 0
@@ -200,7 +200,7 @@ async def ask(
             if first is None and (delta.text or delta.tokens):
                 first = perf_counter()
             pieces.append(delta.text)
-            heard += delta.tokens
+            tokens += delta.tokens
             reason = delta.finish_reason or reason
             loop = guard.feed(delta.text)
             inked = len(delta.text.rstrip())
@@ -216,7 +216,7 @@ async def ask(
         text, error = text.rstrip(), _repeats(blanks)
     else:
         text, error = apply_finish_reason(text, reason)
-    return ModelReply(text, tuple(heard), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
+    return ModelReply(text, tuple(tokens), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
 
 
 def apply_finish_reason(text: str, reason: str | None) -> tuple[str, EngineFailed | None]:

@@ -231,15 +231,15 @@ def server_environment(
     """VLLM's environment variables: ours as if vLLM's own virtual environment were activated, then `extra` and the API
     key.
     """
-    kept = {
+    inherited = {
         name: value
         for name, value in ours.items()
         if name not in _NOT_PASSED_ON and not name.upper().startswith("INKGATE_")
     }
     tools = str(Path(python).parent.absolute()) if os.sep in python else ""
-    path = os.pathsep.join(part for part in (tools, kept.get("PATH", "")) if part)
+    path = os.pathsep.join(part for part in (tools, inherited.get("PATH", "")) if part)
     key = {"VLLM_API_KEY": api_key} if api_key else {}
-    return {**_DEFAULTS, **kept, "PATH": path, **extra, **key}
+    return {**_DEFAULTS, **inherited, "PATH": path, **extra, **key}
 
 
 def free_port() -> int:

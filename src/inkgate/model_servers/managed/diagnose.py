@@ -162,9 +162,9 @@ def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0
     process died of. Processes that were killed or ended without a message count as killed by the kernel unless the
     kernel reports no kill.
     """
-    told = next((message_of(line) for line in reversed(lines) if _OUT_OF_MEMORY.search(message_of(line))), None)
-    if told is not None:
-        return Death(DeathCause.OUT_OF_MEMORY, status, told)
+    out_of_memory = next((found for line in reversed(lines) if _OUT_OF_MEMORY.search(found := message_of(line))), None)
+    if out_of_memory is not None:
+        return Death(DeathCause.OUT_OF_MEMORY, status, out_of_memory)
     loud = [message_of(line) for line in lines if not _QUIET.match(line)]
     second_hand = [line for line in loud if _SECOND_HAND.search(line)]
     first_hand = [line for line in loud if _FIRST_HAND.search(line) and line not in second_hand]
@@ -173,8 +173,8 @@ def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0
         return Death(DeathCause.OUT_OF_MEMORY, status, "Out of memory: the kernel killed the process.")
     if killed:
         return Death(DeathCause.KILLED, status, "")
-    said = first_hand or second_hand or loud or [message_of(line) for line in lines] or [""]
-    return Death(DeathCause.EXIT if status == 0 and not second_hand else DeathCause.CRASH, status, said[-1])
+    messages = first_hand or second_hand or loud or [message_of(line) for line in lines] or [""]
+    return Death(DeathCause.EXIT if status == 0 and not second_hand else DeathCause.CRASH, status, messages[-1])
 
 
 def kernel_oom_kills(vmstat: Path = Path("/proc/vmstat"), events: Path | None = None) -> int | None:

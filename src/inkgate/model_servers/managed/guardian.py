@@ -89,10 +89,10 @@ def wait(pid: int, lifeline: socket.socket, signals: int, grace_s: float) -> int
     while (status := reap(pid)) is None:
         timeout_ms = None if kill_at is None else max(0.0, kill_at - time.monotonic()) * 1000
         ready = {descriptor for descriptor, _ in poll.poll(timeout_ms)}
-        asked = lifeline.fileno() in ready
+        stop_requested = lifeline.fileno() in ready
         if signals in ready:
-            asked = asked or not _STOPPING.isdisjoint(os.read(signals, 64))
-        if asked and kill_at is None:
+            stop_requested = stop_requested or not _STOPPING.isdisjoint(os.read(signals, 64))
+        if stop_requested and kill_at is None:
             poll.unregister(lifeline)
             kill_at = time.monotonic() + grace_s
             os.kill(pid, signal.SIGTERM)

@@ -60,7 +60,7 @@ class ServerProcess:
         self._grace_s = grace_s
         self._reaper = Threads("vllm_reaper", 1)
         self._waiting = anyio.Lock()
-        self._told = b""
+        self._received = b""
         self._ended = False
 
     @classmethod
@@ -152,7 +152,7 @@ class ServerProcess:
             return
         except OSError:
             chunk = b""
-        self._told += chunk
+        self._received += chunk
         if not chunk:
             if self._word("exit") is None:
                 self._kill()
@@ -169,9 +169,9 @@ class ServerProcess:
 
     def _word(self, name: str) -> str | None:
         """The guardian's message of this name."""
-        for line in self._told.decode().splitlines(keepends=True):
-            told, _, value = line.partition(" ")
-            if told == name and line.endswith("\n"):
+        for line in self._received.decode().splitlines(keepends=True):
+            word, _, value = line.partition(" ")
+            if word == name and line.endswith("\n"):
                 return value.strip()
         return None
 
@@ -197,7 +197,7 @@ class ServerRun:
         self._oom_kills = oom_kills
         self._child: ServerProcess | None = None
         self._ended_for: Death | None = None
-        self._told: tuple[str, int | None] | None = None
+        self._logged: tuple[str, int | None] | None = None
         self._log = log.bind(source="vllm", replica=command.url)
 
     @property
@@ -283,9 +283,9 @@ class ServerRun:
         """Logs the progress of loading, once per tenth of a stage."""
         self.kv_tokens = progress.kv_tokens or self.kv_tokens
         step = (progress.stage, None if progress.percent is None else progress.percent // 10)
-        if self.ready_at is not None or step == self._told:
+        if self.ready_at is not None or step == self._logged:
             return
-        self._told = step
-        said = {"percent": progress.percent, "kv_tokens": progress.kv_tokens}
-        known = {name: value for name, value in said.items() if value is not None}
+        self._logged = step
+        details = {"percent": progress.percent, "kv_tokens": progress.kv_tokens}
+        known = {name: value for name, value in details.items() if value is not None}
         self._log.info("model_server_loading", stage=progress.stage, **known)

@@ -166,10 +166,10 @@ class ManagedServer:
                 return
             if self._drop_unknown_flags(death):
                 continue
-            self._bury(death)
-            if not self._served and self._hopeless(death):
+            self._record(death)
+            if not self._served and self._is_hopeless(death):
                 return
-            self._settle_for_less(death)
+            self._reduce_sequences(death)
             await self._pause()
             if self._served:
                 deadline = anyio.current_time() + self._settings.start_s
@@ -191,7 +191,7 @@ class ManagedServer:
         self._log.info("model_server_ready", max_num_seqs=self.max_num_seqs, kv_tokens=self.kv_tokens, pid=self.pid)
         self._settled.set()
 
-    def _bury(self, death: Death) -> None:
+    def _record(self, death: Death) -> None:
         self.deaths[death.cause] += 1
         self._alike[death.kind] += 1
         self._log.error(
@@ -209,9 +209,9 @@ class ManagedServer:
         dropped = set(launch.newer_flags).intersection(unknown[1].split() if unknown else ())
         if not dropped:
             return False
-        kept = tuple(flag for flag in launch.newer_flags if flag not in dropped)
-        self._command = replace(self._command, launch=replace(launch, newer_flags=kept))
-        self._log.warning("model_server_flags_dropped", flags=sorted(dropped), said=death.reason)
+        known = tuple(flag for flag in launch.newer_flags if flag not in dropped)
+        self._command = replace(self._command, launch=replace(launch, newer_flags=known))
+        self._log.warning("model_server_flags_dropped", flags=sorted(dropped), reason=death.reason)
         return True
 
     def _served_s(self) -> float:
@@ -219,26 +219,29 @@ class ManagedServer:
         ready_at = self._life.ready_at if self._life is not None else None
         return 0.0 if ready_at is None else anyio.current_time() - ready_at
 
-    def _hopeless(self, death: Death) -> bool:
+    def _is_hopeless(self, death: Death) -> bool:
         """Whether a server that was never ready will never be; if so, `start` raises the reason."""
         if death.cause is DeathCause.OUT_OF_MEMORY:
             hopeless = self.max_num_seqs == 1
         else:
             hopeless = death.cause is DeathCause.NOT_READY or self._alike[death.kind] >= _TRIES
         if hopeless:
-            said = list(self._life.lines)[-_SHOWN_LINES:] if self._life is not None else []
-            last = "".join(f"\n  {line}" for line in said) or " nothing."
+            lines = list(self._life.lines)[-_SHOWN_LINES:] if self._life is not None else []
+            last = "".join(f"\n  {line}" for line in lines) or " nothing."
             self._failure = EngineFailed("engine_unavailable", f"vLLM does not start: {death}\nIts last lines:{last}\n")
         return hopeless
 
-    def _settle_for_less(self, death: Death) -> None:
+    def _reduce_sequences(self, death: Death) -> None:
         """After running out of memory: permanently reduces the number of concurrent sequences."""
         if death.cause is not DeathCause.OUT_OF_MEMORY:
             return
         before = self.max_num_seqs
         self.max_num_seqs = fewer_sequences(before, served=self._served_s() > 0)
         self._log.warning(
-            "model_server_out_of_memory", old_max_num_seqs=before, new_max_num_seqs=self.max_num_seqs, said=death.reason
+            "model_server_out_of_memory",
+            old_max_num_seqs=before,
+            new_max_num_seqs=self.max_num_seqs,
+            reason=death.reason,
         )
 
     async def _pause(self) -> None:

@@ -14,7 +14,7 @@ from inkgate.types import BlockType, Box, Line, Point, Quad, Size
 
 GRID = 1000
 """Models give coordinates on a grid of 0 to 1000 along both sides of the image, whatever its size."""
-MOST_STARTS = 32
+MAX_STARTS = 32
 """Maximum number of braces at which to look for an object."""
 FARTHEST = 1e9
 """Larger coordinates, infinity and NaN are no places."""
@@ -158,7 +158,7 @@ def json_fields(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a P
         EngineFailed: `engine_output_invalid`: there is no complete object.
     """
     start = output.find("{")
-    for _ in range(MOST_STARTS):
+    for _ in range(MAX_STARTS):
         if start < 0:
             break
         try:

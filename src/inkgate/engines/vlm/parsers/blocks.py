@@ -1,7 +1,7 @@
 """Answers that give the blocks of a page with their places, in the formats of dots.ocr, DeepSeek-OCR and MinerU.
 
 Output that was cut off gives the blocks before the cut. Blocks without a usable place are dropped, except for their
-text: the page's text has it. At most MOST_BLOCKS blocks are taken.
+text: the page's text has it. At most MAX_BLOCKS blocks are taken.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from inkgate.layout.escape import at_beginning, escape
 from inkgate.layout.markdown import RUNNING
 from inkgate.types import BlockType, Box, Size
 
-MOST_BLOCKS = 1000
+MAX_BLOCKS = 1000
 """No page has more; a model that repeats itself may give more."""
-_MOST_FAILURES = 64
+_MAX_FAILURES = 64
 """Braces that begin no object, after which the rest of the output is not searched."""
 _HEADING = re.compile(r"\A\s*(#{1,6})[ \t]+")
 _DECODER = json.JSONDecoder()
@@ -130,7 +130,7 @@ def layout_json(output: str, size: Size) -> ParsedAnswer:
             loose.append("" if kind is BlockType.FIGURE else without_surrogates(text))
         else:
             blocks.append(block_of(kind, box, text, size, category))
-        if len(blocks) + len(loose) >= MOST_BLOCKS:
+        if len(blocks) + len(loose) >= MAX_BLOCKS:
             break
     if not blocks and not loose and output.strip() and "[" not in output:
         raise EngineFailed("engine_output_invalid", "the model's answer is not a JSON array")
@@ -140,7 +140,7 @@ def layout_json(output: str, size: Size) -> ParsedAnswer:
 def _objects(output: str) -> Iterator[Mapping[str, object]]:
     """Complete JSON objects in the output, whatever surrounds them."""
     failures, start = 0, output.find("{")
-    while start >= 0 and failures < _MOST_FAILURES:
+    while start >= 0 and failures < _MAX_FAILURES:
         end = start + 1
         try:
             found, end = _DECODER.raw_decode(output, start)
@@ -164,7 +164,7 @@ def grounded_markdown(output: str, size: Size) -> ParsedAnswer:
     """Blocks of `<|ref|>type<|/ref|><|det|>[[left, top, right, bottom]]<|/det|>` and the Markdown that follows each, on
     a grid of 0 to 999 (DeepSeek-OCR). Output without any is Markdown.
     """
-    found = list(_REF.finditer(output))[:MOST_BLOCKS]
+    found = list(_REF.finditer(output))[:MAX_BLOCKS]
     if not found:
         return markdown(_REF_MARK.sub("", output), size)
     blocks: list[PlacedBlock] = []
@@ -205,7 +205,7 @@ def mineru_layout(output: str, size: Size) -> ParsedAnswer:
             continue
         kind = BlockType.FIGURE if label == "unknown" else _NAMED.get(label, BlockType.TEXT)
         blocks.append(PlacedBlock(kind, box, label=label, rotation=_ROTATIONS[match[6] or "up"]))
-        if len(blocks) >= MOST_BLOCKS:
+        if len(blocks) >= MAX_BLOCKS:
             break
     return ParsedAnswer(text="", blocks=tuple(blocks))
 

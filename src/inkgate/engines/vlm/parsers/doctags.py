@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer, PlacedBlock, rectangle
-from inkgate.engines.vlm.parsers.blocks import MOST_BLOCKS, block_of, blocks_answer
+from inkgate.engines.vlm.parsers.blocks import MAX_BLOCKS, block_of, blocks_answer
 from inkgate.engines.vlm.parsers.markdown import markdown
 from inkgate.types import BlockType, Size
 
@@ -44,7 +44,7 @@ _AROUND = {"doctag", "group", "inline", "key_value_region", "form", "page_break"
 _CELLS = frozenset({"fcel", "ecel", "lcel", "ucel", "xcel", "ched", "rhed", "srow", "nl"})
 _INSIDE = frozenset({"caption"})
 """Blocks that may be inside a table or a figure."""
-_MOST_OPEN = 8
+_MAX_OPEN = 8
 
 
 @dataclass(slots=True)
@@ -117,13 +117,13 @@ class _Reader:
         if name not in _LISTS:
             return
         if not closes:
-            self._items = [*self._items[-_MOST_OPEN:], 0 if name == "ordered_list" else -1]
+            self._items = [*self._items[-_MAX_OPEN:], 0 if name == "ordered_list" else -1]
         elif self._items:
             self._items.pop()
 
     def _begin(self, name: str) -> None:
         outside = self._open and self._open[-1].name in {"otsl", "document_index", "picture", "chart"}
-        while self._open and not (name in _INSIDE and outside and len(self._open) < _MOST_OPEN):
+        while self._open and not (name in _INSIDE and outside and len(self._open) < _MAX_OPEN):
             self._end()
             outside = False
         item = 0
@@ -142,7 +142,7 @@ class _Reader:
 
     def _end(self) -> None:
         block, loose = self._open.pop().block(self._size)
-        if len(self._blocks) + len(self._loose) >= MOST_BLOCKS:
+        if len(self._blocks) + len(self._loose) >= MAX_BLOCKS:
             return
         if block is None:
             self._loose.append(loose)

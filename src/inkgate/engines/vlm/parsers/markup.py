@@ -20,9 +20,9 @@ CELLS = frozenset({"td", "th", "caption"})
 INLINE = frozenset({"b", "strong", "i", "em", "u", "s", "sub", "sup"})
 KEPT = frozenset({"table", "tr"}) | PARTS | CELLS | INLINE
 """Tags that are kept, besides `<br>`."""
-MOST_OPEN = 64
+MAX_OPEN = 64
 """Maximum nesting of tags; deeper ones are dropped: no table is so deep, but a model that repeats itself may be."""
-MOST_SPAN = 1000
+MAX_SPAN = 1000
 
 
 def sanitize_html(html: str) -> str:
@@ -76,7 +76,7 @@ class _Builder:
             self._ensure_cell()
             self.parts.append("<br>")
         elif tag == "table" or tag in INLINE:
-            if len(self.opened) < MOST_OPEN:
+            if len(self.opened) < MAX_OPEN:
                 self._ensure_cell()
                 self._push(tag)
         elif "table" in self.opened and tag in KEPT:
@@ -119,7 +119,7 @@ class _Builder:
 
     def _push(self, tag: str, attributes: str = "") -> None:
         spans = dict(_SPAN.findall(attributes.lower())) if tag in ("td", "th") else {}
-        counts = {name: min(int(value), MOST_SPAN) for name, value in sorted(spans.items())}
+        counts = {name: min(int(value), MAX_SPAN) for name, value in sorted(spans.items())}
         shown = "".join(f' {name}="{count}"' for name, count in counts.items() if count > 1)
         self.parts.append(f"<{tag}{shown}>")
         self.opened.append(tag)

@@ -36,10 +36,10 @@ def find_preset(name: str, folder: Path | None = None) -> Preset:
         ValueError: as `known_presets`.
     """
     presets = known_presets(folder)
-    wanted = name.strip().rstrip("/").lower()
-    for asked in (wanted, wanted.rpartition("/")[2]):
+    given = name.strip().rstrip("/").lower()
+    for candidate in (given, given.rpartition("/")[2]):
         for preset in presets:
-            if asked in {known.lower() for known in preset.names}:
+            if candidate in {known.lower() for known in preset.names}:
                 return preset
     known = ", ".join(preset_names(folder))
     raise InputRejected("engine_unknown", f"There is no preset for {name!r}; there are: {known}.")
