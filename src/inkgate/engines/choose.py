@@ -25,7 +25,7 @@ from inkgate.layout.slanet import SlanetTables
 from inkgate.model_servers.managed.command import server_commands
 from inkgate.model_servers.managed.supervisor import ManagedServer
 from inkgate.model_servers.replica import OnOut
-from inkgate.model_servers.server import PageForm
+from inkgate.model_servers.server import ImageRequest
 from inkgate.model_servers.servers import ModelServers, model_servers
 from inkgate.model_servers.upstream import Upstream
 from inkgate.runtimes.base import Runtime
@@ -173,9 +173,9 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
     servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, observer)
     pages = servers.limit_of(vllm.concurrent_pages)
 
-    def found(model: str, pages: PageForm) -> None:
+    def found(model: str, request: ImageRequest | None) -> None:
         servers.balanced.expect((model,))
-        servers.pages.request = pages.request
+        servers.pages.request = request
 
     pool = ServerPool(lambda: pages.value, found, managed)
     engine = Vllm(preset, vllm, servers.upstream, blocks, pool)

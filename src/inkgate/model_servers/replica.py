@@ -14,6 +14,7 @@ import structlog
 
 from inkgate.errors import Blame, EngineFailed, InkgateError
 from inkgate.model_servers.upstream import ModelCall, Server
+from inkgate.serving.breaker import unread_in_a_row
 
 log = structlog.get_logger(__name__)
 OnOut = Callable[[Sequence[bytes]], None]
@@ -241,19 +242,12 @@ class Replica:
         return True
 
     def misses_pages(self, lease: Lease) -> bool:
-        """Notes that it did not read a page. Returns whether that makes several in a row; one is enough on trial.
-
-        Not while it reads one that it began before the first of them failed: bad pages often fail faster than good
-        ones are read.
-        """
+        """Notes that it did not read a page. Returns whether that makes several in a row; one is enough on trial."""
         if not lease.content or self.state is not ReplicaState.UP:
             return False
         self.unread.setdefault(lease.content, self._clock())
-        since = next(iter(self.unread.values()))
-        older = (each for each in self.leases if each.content and each.began <= since)
-        if any(each.content not in self.unread for each in older):
-            return False
-        return len(self.unread) >= (1 if self.trials else _PAGES)
+        running = ((each.began, each.content) for each in self.leases)
+        return unread_in_a_row(self.unread, running) >= (1 if self.trials else _PAGES)
 
     def suspect(self, why: str) -> None:
         """Has it probed in the background, unless it is, or was just now."""

@@ -59,15 +59,15 @@ class _JsonPayload(BytesPayload):
         self._size = len(value)
 
 
+ImageRequest = Callable[[str], dict[str, object]]
+"""Takes the URL of an image, returns the request to read it."""
+
+
 @dataclass(slots=True)
 class PageForm:
-    """How pages are requested.
+    """How pages are requested. `request`: None until the model is known."""
 
-    Attributes:
-        request: takes the URL of an image, returns the request to read it; None until the model is known.
-    """
-
-    request: Callable[[str], dict[str, object]] | None = None
+    request: ImageRequest | None = None
 
 
 class ModelServer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -89,8 +89,7 @@ class Breaker:
         self._era = 0
         self._probing = 0
         self._good = 0
-        self._unread: set[bytes] = set()
-        self._unread_since = -math.inf
+        self._unread: dict[bytes, float] = {}
         self._running: dict[_Call, None] = {}
         self._tripped = False
 
@@ -150,7 +149,7 @@ class Breaker:
         finally:
             self._probing -= probe and era == self._era
             self._running.pop(call, None)
-            slow = judged_by_time and self._is_slow(self._clock() - call.begun)
+            slow = judged_by_time and self._is_slow(self._clock() - call.began)
             if era == self._era and (failed is not None or slow):
                 self._ended(failed=bool(failed), slow=slow, unread=unread)
 
@@ -183,21 +182,19 @@ class Breaker:
         now = self._clock()
         calls, failures, slow_ones = self._counts.add(now, failed=failed, slow=slow)
         if unread:
-            self._unread_since = self._unread_since if self._unread else now
-            self._unread.add(unread)
+            self._unread.setdefault(unread, now)
         elif unread is None and not failed:
             self._unread.clear()
-        if len(self._unread) >= self._settings.unread and not self._older_runs():
+        if (
+            unread_in_a_row(self._unread, ((each.began, each.content) for each in self._running))
+            >= self._settings.unread
+        ):
             self._open(f"the last {len(self._unread)} pages could not be read")
         elif calls >= self._settings.least:
             if failures >= self._settings.failed_rate * calls and failures:
                 self._open(f"{failures} of {calls} calls failed")
             elif slow_ones >= self._settings.slow_rate * calls and slow_ones:
                 self._open(f"{slow_ones} of {calls} calls took more than {self._settings.target_s:g} s")
-
-    def _older_runs(self) -> bool:
-        """Whether a page is being read since before the first of those in a row that the engine failed on."""
-        return any(call.begun <= self._unread_since and call.content not in self._unread for call in self._running)
 
     def _open(self, cause: str, after_probe: str = "") -> None:
         now = self._clock()
@@ -229,11 +226,22 @@ class Breaker:
         return Overloaded("engine_breaker_open", f"Calls to {self.name} are stopped: {self.why}.", retry_after_s)
 
 
+def unread_in_a_row(unread: Mapping[bytes, float], running: Iterable[tuple[float, bytes]]) -> int:
+    """How many different pages in a row were not read; 0 while a page is read that began before the first of them
+    failed: bad pages often fail faster than good ones are read.
+
+    `unread`: the contents of the pages that were not read since the last one that was, and when each failed first.
+    `running`: when each call that runs began, and the content of its page; empty if it reads none.
+    """
+    since = next(iter(unread.values()), -math.inf)
+    return 0 if any(content and content not in unread and began <= since for began, content in running) else len(unread)
+
+
 @dataclass(eq=False, frozen=True, slots=True)
 class _Call:
-    """A call that was let through. `begun`: clock time. `content`: of its page."""
+    """A call that was let through. `began`: clock time. `content`: of its page."""
 
-    begun: float
+    began: float
     content: bytes
 
 

@@ -21,7 +21,7 @@ from inkgate.layout.base import Layout
 from inkgate.model_servers.client import ChatClient, model_unknown_error
 from inkgate.model_servers.managed.supervisor import ManagedServer, start_one, stop_all
 from inkgate.model_servers.protocol import ServerTimeouts
-from inkgate.model_servers.server import PageForm
+from inkgate.model_servers.server import ImageRequest
 from inkgate.model_servers.upstream import Upstream
 from inkgate.page import Page
 from inkgate.settings import ReadingMode, VllmSettings
@@ -57,7 +57,7 @@ class ServerPool:
     """
 
     pages: Callable[[], int] | None = None
-    found: Callable[[str, PageForm], None] = lambda *_: None
+    found: Callable[[str, ImageRequest | None], None] = lambda *_: None
     managed: Sequence[ManagedServer] = ()
 
 
@@ -112,7 +112,7 @@ class Vllm:
         images = ImageReader(self._preset, model, settings, client, self._threads)
         self._reader = self._reader_of(images)
         read = next((kind for kind in (TaskKind.TEXT, TaskKind.PARSE) if kind in self._preset.tasks), None)
-        self._pool.found(model, PageForm(None if read is None else partial(images.request, self._preset.plan(read))))
+        self._pool.found(model, None if read is None else partial(images.request, self._preset.plan(read)))
         log.info("model_server_found", model=model, preset=self._preset.name)
 
     async def stop(self) -> None:
