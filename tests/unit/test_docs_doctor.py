@@ -9,7 +9,7 @@ from textwrap import indent
 from inkgate.doctor.conditions import BY_NAME, CONDITIONS, LIMITS
 from inkgate.doctor.judge import RULES, judge
 from inkgate.doctor.report import text
-from inkgate.model_servers.evidence import PressureTargets
+from inkgate.model_servers.evidence import TARGETS
 from support.states import embedded_state, history, pages_queue
 
 ROOT = Path(__file__).parents[2]
@@ -23,8 +23,7 @@ def test_every_rule_is_a_condition_and_every_condition_is_found_by_a_rule_or_an_
 
 
 def test_thresholds_of_model_servers_are_the_targets_of_the_limit() -> None:
-    targets = PressureTargets()
-    assert (LIMITS.kv_usage, LIMITS.render_s) == (targets.kv_usage, targets.render_s)
+    assert (LIMITS.kv_usage, LIMITS.render_s) == (TARGETS.kv_usage, TARGETS.render_s)
 
 
 def test_the_example_is_what_is_printed() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.model_servers.evidence import Pressure, PressureTargets
+from inkgate.model_servers.evidence import Pressure
 from inkgate.model_servers.metrics import HistogramTotal, ServerReading
 from inkgate.model_servers.monitor import Baselines, PressureGauge
 
@@ -34,10 +34,6 @@ QUIET = ServerReading(kv_usage=0.0)
 def test_the_largest_signal_over_its_target_is_the_pressure(signals: dict[str, float], u: float) -> None:
     pressure = replace(Pressure(at=1.0, span_s=1.0), **signals)  # type: ignore[arg-type]  # fields by name
     assert pressure.u == pytest.approx(u)
-
-
-def test_targets_can_be_set() -> None:
-    assert Pressure(1.0, 1.0, waiting=8, targets=PressureTargets(waiting=16)).u == 0.5
 
 
 def test_counters_become_what_happened_between_two_readings() -> None:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Final
 
 from inkgate.serving.limiter import WorkOutcome
 
@@ -37,6 +38,9 @@ class PressureTargets:
     queue_part: float = 0.1
     render_s: float = 1.0
     slower: float = 1.5
+
+
+TARGETS: Final = PressureTargets()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,6 @@ class Pressure:
     baseline_s: float | None = None
     preemptions: int = 0
     tokens: int = 0
-    targets: PressureTargets = PressureTargets()
 
     @property
     def u(self) -> float:
@@ -78,20 +81,19 @@ class Pressure:
 
         u = max(waiting/2, kv/0.85, render wait/1 s, queue time/max(1 s, 0.1*service time), inter-token/(1.5*baseline))
         """
-        targets = self.targets
-        usual = None if self.baseline_s is None else targets.slower * self.baseline_s
+        usual = None if self.baseline_s is None else TARGETS.slower * self.baseline_s
         return max(
-            self.waiting / targets.waiting,
+            self.waiting / TARGETS.waiting,
             self.memory,
-            _ratio(self.render_s, targets.render_s),
-            _ratio(self.queue_s, max(targets.queue_s, targets.queue_part * (self.service_s or 0.0))),
+            _ratio(self.render_s, TARGETS.render_s),
+            _ratio(self.queue_s, max(TARGETS.queue_s, TARGETS.queue_part * (self.service_s or 0.0))),
             _ratio(self.inter_token_s, usual),
         )
 
     @property
     def memory(self) -> float:
         """The ratio of KV cache usage to its target: the part of u that is not about time."""
-        return _ratio(self.kv_usage, self.targets.kv_usage)
+        return _ratio(self.kv_usage, TARGETS.kv_usage)
 
     def running_of(self, in_flight: int) -> int:
         """How many of inkgate's `in_flight` works the engine runs, if it treats other clients' requests alike."""

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.balancer import ReplicaSet
-from inkgate.model_servers.evidence import Pressure, PressureTargets
+from inkgate.model_servers.evidence import Pressure
 from inkgate.model_servers.metrics import HistogramTotal, ServerReading
 from inkgate.model_servers.replica import Replica, ReplicaState
 from inkgate.serving.limiter import WorkOutcome
@@ -24,8 +24,7 @@ log = structlog.get_logger(__name__)
 class PressureGauge:
     """Computes the Pressure of one server from consecutive readings. Used from one event loop."""
 
-    def __init__(self, targets: PressureTargets | None = None) -> None:
-        self._targets = targets or PressureTargets()
+    def __init__(self) -> None:
         self._baselines = Baselines()
         self._before: tuple[float, ServerReading] | None = None
         self._rendering = 0.0
@@ -60,7 +59,6 @@ class PressureGauge:
             baseline_s=self._baselines.update((last.running + reading.running) / 2, inter_token_s),
             preemptions=round(reading.preemptions - last.preemptions),
             tokens=round(reading.generation_tokens - last.generation_tokens),
-            targets=self._targets,
         )
 
     def _smooth(self, rendering: float, ended: float, span_s: float) -> None:
@@ -175,12 +173,20 @@ class PerServerLimit:
         self.each.ended(outcome, at)
 
 
-class _ServerRead:
-    """One server being read."""
+class _WatchedServer:
+    """What the readings of one server show.
 
-    def __init__(self, replica: Replica) -> None:
-        self.replica = replica
-        self.ended = anyio.Event()
+    Attributes:
+        being_read: set when the reading that is in progress has ended; None if none is.
+        arrived: the last reading and its pressure, until they are applied.
+        kv_tokens: capacity of its KV cache, as last reported.
+    """
+
+    def __init__(self) -> None:
+        self.gauge = PressureGauge()
+        self.being_read: anyio.Event | None = None
+        self.arrived: tuple[ServerReading, Pressure | None] | None = None
+        self.kv_tokens: int | None = None
 
 
 class ServerMonitor:
@@ -203,16 +209,13 @@ class ServerMonitor:
     ) -> None:
         """`limit`: None if it is fixed."""
         self._set = replicas
-        self._gauges: dict[Replica, PressureGauge] = {}
+        self._watched: dict[Replica, _WatchedServer] = {}
         self._limit = limit
         self._interval_s = interval_s
         self._clock = clock
         self.kv_tokens: int | None = None
-        self._kv_tokens: dict[Replica, int] = {}
         self.read: dict[Replica, tuple[ServerReading, Pressure | None]] = {}
         self.after_reading: list[Callable[[], None]] = []
-        self._reading: set[Replica] = set()
-        self._arrived: dict[Replica, tuple[ServerReading, Pressure | None]] = {}
 
     @property
     def up(self) -> int:
@@ -235,44 +238,50 @@ class ServerMonitor:
         """Reads every server that is not being read already, and applies what arrives in time. Later readings are
         applied in the next round.
         """
-        known = self._set.replicas
-        self._gauges = {replica: self._gauges.get(replica) or PressureGauge() for replica in known}
-        begun = [_ServerRead(replica) for replica in known if replica.state is not ReplicaState.OUT]
-        begun = [each for each in begun if each.replica not in self._reading]
-        for each in begun:
-            self._reading.add(each.replica)
-            tasks.start_soon(self._read_one, each)
+        watched = {replica: self._watched.get(replica) or _WatchedServer() for replica in self._set.replicas}
+        self._watched = watched
+        begun: list[anyio.Event] = []
+        for replica, server in watched.items():
+            if replica.state is not ReplicaState.OUT and server.being_read is None:
+                begun.append(ended := anyio.Event())
+                server.being_read = ended
+                tasks.start_soon(self._read_one, replica, server, ended)
         with anyio.move_on_after(_DEADLINE_S):
-            for each in begun:
-                await each.ended.wait()
-        arrived, self._arrived = self._arrived, {}
-        # A slow server's last reading is kept until the next one arrives or fails.
-        self.read = {replica: read for replica, read in self.read.items() if replica in self._reading} | arrived
-        if arrived or not self._reading:
+            for ended in begun:
+                await ended.wait()
+        arrived = {replica: server.arrived for replica, server in watched.items() if server.arrived is not None}
+        slow = {replica for replica, server in watched.items() if server.being_read is not None}
+        for server in watched.values():
+            server.arrived = None
+        # A slow server's last reading is used until the next one arrives or fails.
+        self.read = {replica: read for replica, read in self.read.items() if replica in slow} | arrived
+        if arrived or not slow:
             self._apply(arrived)
 
-    async def _read_one(self, this: _ServerRead) -> None:
-        at, in_flight = self._clock(), len(this.replica.leases)
+    async def _read_one(self, replica: Replica, server: _WatchedServer, ended: anyio.Event) -> None:
+        at, in_flight = self._clock(), len(replica.leases)
         reading: ServerReading | None = None
         try:
-            reading = await this.replica.server.readings()
+            reading = await replica.server.readings()
         except Exception:  # per-server border: the others are still read
-            log.exception("model_server_metrics_not_read", url=this.replica.name)
+            log.exception("model_server_metrics_not_read", url=replica.name)
         finally:
-            self._reading.discard(this.replica)
-        gauge = self._gauges.get(this.replica)
-        pressure = None if gauge is None else gauge.read(reading, at, in_flight)
-        if reading is not None and gauge is not None:  # else it has left
-            self._arrived[this.replica] = reading, pressure
-        this.ended.set()
+            server.being_read = None
+        pressure = server.gauge.read(reading, at, in_flight)
+        if reading is not None:
+            server.arrived = reading, pressure
+            server.kv_tokens = reading.kv_tokens or server.kv_tokens
+        ended.set()
 
     def _apply(self, read: dict[Replica, tuple[ServerReading, Pressure | None]]) -> None:
-        self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
-        self._kv_tokens = {replica: n for replica, n in self._kv_tokens.items() if replica in self._gauges}
-        serving = [each for each in self._set.replicas if each.state is not ReplicaState.OUT and not each.is_gone]
-        there = [self._kv_tokens[replica] for replica in serving if replica in self._kv_tokens]
-        if there and len(there) == len(serving):
-            self.kv_tokens = sum(there)
+        serving = [
+            server.kv_tokens
+            for replica, server in self._watched.items()
+            if replica.state is not ReplicaState.OUT and not replica.is_gone
+        ]
+        known = [tokens for tokens in serving if tokens is not None]
+        if known and len(known) == len(serving):
+            self.kv_tokens = sum(known)
         pressures = [pressure for _, pressure in read.values() if pressure is not None]
         if self._limit is not None and pressures:
             worst = max(pressures, key=lambda pressure: pressure.u)

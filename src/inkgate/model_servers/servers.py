@@ -15,7 +15,7 @@ from inkgate.errors import Blame, EngineFailed
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.balancer import BalancedUpstream
 from inkgate.model_servers.discovery import PREFIX, Discovery
-from inkgate.model_servers.evidence import PressureTargets
+from inkgate.model_servers.evidence import TARGETS
 from inkgate.model_servers.managed.supervisor import ManagedServer
 from inkgate.model_servers.monitor import PerServerLimit, ServerMonitor
 from inkgate.model_servers.replica import BalancerSettings, OnOut, Replica, ReplicaEvents
@@ -209,7 +209,7 @@ class ModelServers:
         each = float(self.limit.each.value)
         if self.monitor.kv_tokens is None:
             return each
-        healthy = PressureTargets().kv_usage * self.monitor.kv_tokens
+        healthy = TARGETS.kv_usage * self.monitor.kv_tokens
         return min(each, healthy / max(1, self.monitor.up) / max(1.0, tokens))
 
     def others_each(self) -> float:
