@@ -30,7 +30,8 @@ from pathlib import Path
 import httpx
 from PIL import Image
 
-from inkgate.telemetry.catalog import GPUS, REPLICAS
+from inkgate.telemetry.state import GPUS, MODEL_SERVERS
+from inkgate.telemetry.state_collector import CATALOG
 from support import browser
 from support.monitoring import Json, metrics_in, panel_queries, rules
 from support.pdf_writer import paragraph, text_at, text_pdf
@@ -40,7 +41,10 @@ from support.server import Server, running_server
 from support.waiting import until
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "report.png"
-_OF_MODEL_SERVERS = {*REPLICAS, "inkgate_tokens_total", "inkgate_breaker_open"}
+_GPUS, _REPLICAS = (
+    {family.name for family in CATALOG.values() if family.section == title} for title in (GPUS, MODEL_SERVERS)
+)
+_OF_MODEL_SERVERS = _REPLICAS | {"inkgate_tokens_total", "inkgate_breaker_open"}
 _MISHAPS = {"inkgate_runaway_stops_total", "inkgate_retries_total"}
 """Counters that appear with their first event; tests/e2e/test_monitoring.py causes these events."""
 _RECORDED = re.compile(r"(?:job_instance|job|inkgate):[\w:]+")
@@ -148,7 +152,7 @@ def lines() -> Callable[[random.Random], Request]:
 def lacking(expr: str, *, vllm: bool) -> str:
     """Why a query can't find data here; empty if it should."""
     names = metrics_in(expr)
-    if names & set(GPUS):
+    if names & _GPUS:
         return "no GPU"
     if not vllm and names & _OF_MODEL_SERVERS:
         return "no model server"

@@ -17,7 +17,8 @@ import httpx
 import pytest
 from PIL import Image
 
-from inkgate.telemetry.catalog import CATALOG, GPUS
+from inkgate.telemetry.state import GPUS
+from inkgate.telemetry.state_collector import CATALOG
 from support.monitoring import metrics_in, panel_queries
 from support.numbered_model import number_of, striped
 from support.prometheus import JOB, AlertReceiver, Prometheus, alert_receiver, running_prometheus
@@ -40,7 +41,7 @@ KNOWN_QUERIES = (
     'up{job="inkgate"}',
 )
 """As dashboards of other services ask them."""
-NOT_HERE = {*GPUS, "inkgate_replica_render_seconds"}
+NOT_HERE = {family.name for family in CATALOG.values() if family.section == GPUS} | {"inkgate_replica_render_seconds"}
 """Metrics of parts that aren't here: cards, and what waits within the model server, which a stub doesn't have."""
 FIRST = 2
 """The number of the first page that is sent to the model server."""

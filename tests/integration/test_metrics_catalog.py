@@ -12,8 +12,8 @@ from inkgate.bootstrap import running
 from inkgate.caller import NO_CALLER
 from inkgate.reader import ReadOptions
 from inkgate.settings import load_settings
-from inkgate.telemetry.catalog import CATALOG, Family
-from inkgate.telemetry.state_collector import StateCollector
+from inkgate.telemetry.family import Family
+from inkgate.telemetry.state_collector import CATALOG, StateCollector
 from inkgate.types import Document
 from support.api_client import png
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from inkgate.telemetry.catalog import CATALOG
+from inkgate.telemetry.state_collector import CATALOG
 
 ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"

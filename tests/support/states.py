@@ -7,18 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from inkgate.settings import Settings, load_settings
+from inkgate.telemetry.history import Point, WorkTotals
 from inkgate.telemetry.state import (
     AdmissionState,
     Build,
     CacheState,
     Machine,
     PdfJobs,
-    Point,
     Process,
     Queue,
     ReplicaReading,
     State,
-    WorkTotals,
 )
 
 NOW = 1_800_000_000.0

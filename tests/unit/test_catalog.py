@@ -1,16 +1,32 @@
-"""The catalogue of metrics keeps Prometheus' rules for names, and is whole."""
+"""Each value of the service is declared once, keeps Prometheus' rules for names, and has a reader."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import asdict, fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
 
-from inkgate.telemetry.catalog import CATALOG, EVENTS, STATE, Family, Kind
-from inkgate.telemetry.state_collector import BATCH_SIZE, ROWS
+import orjson
+import pytest
+from prometheus_client import CollectorRegistry
 
+from inkgate.telemetry import history, state
+from inkgate.telemetry.family import Declaration, Family, Kind, declaration_of, gauge, part, read_from, reading
+from inkgate.telemetry.history import Point, Step, recorded
+from inkgate.telemetry.state import QUEUES, Queue, State
+from inkgate.telemetry.state_collector import CATALOG, StateCollector, catalog_of
+from support.states import embedded_state
+
+ROOT = Path(__file__).parents[2]
 GIVEN = {"http_requests_total", "qps", "gpu_utilization_percent", "gpu_memory_used_mb"}
 """Named by others, who have dashboards of them."""
 RESERVED = {"le", "quantile", "job", "instance"}
 NO_BASE_UNITS = ("_ms", "_milliseconds", "_minutes", "_mb", "_kb", "_percent", "_mhz", "_count", "_sum", "_bucket")
+READERS = ("api", "bench", "cli", "client", "doctor", "ui/assets", "telemetry/history.py", "telemetry/state.py")
+"""Where values of the State are read besides metrics."""
 
 
 def problems(family: Family) -> list[str]:
@@ -25,6 +41,7 @@ def problems(family: Family) -> list[str]:
         and not RESERVED & set(family.labels),
         "a histogram, and no other, has buckets": bool(family.buckets) == (family.kind is Kind.HISTOGRAM),
         "buckets in order": list(family.buckets) == sorted(set(family.buckets)),
+        "section": bool(family.section),
     }
     return [f"{family.name}: {rule}" for rule, kept in rules.items() if not kept]
 
@@ -33,6 +50,80 @@ def test_families_are_as_prometheus_wants_them() -> None:
     assert [problem for family in CATALOG.values() for problem in problems(family)] == []
 
 
-def test_each_metric_is_in_one_group_and_has_what_makes_it() -> None:
-    assert len(CATALOG) == len(EVENTS) + len(STATE)
-    assert ROWS.keys() | {BATCH_SIZE} == STATE.keys()
+@reading
+class LongerQueue(Queue):
+    """A queue with another gauge."""
+
+    left: int = gauge("inkgate_left", "Pages whose client left.")
+
+
+@reading
+class LongerPoint(Point):
+    """A step with another gauge."""
+
+    left: int = recorded(
+        lambda step: sum(queue.left for queue in step.after.queues if isinstance(queue, LongerQueue)),
+        also=gauge("inkgate_left_before", "Pages whose client had left at the last step."),
+        default=0,
+    )
+
+
+@reading
+class LongerState(State):
+    """A State with both."""
+
+    queues: tuple[LongerQueue, ...] = part(section=QUEUES)
+    history: tuple[LongerPoint, ...] = part(latest=True, default=())
+
+
+def longer(**values: object) -> LongerState:
+    """The usual State with other queues and another history."""
+    usual = embedded_state()
+    return LongerState(**{each.name: getattr(usual, each.name) for each in fields(State)} | values)
+
+
+def test_a_gauge_declared_once_is_in_the_state_the_history_the_metrics_and_the_documentation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owner = SimpleNamespace(**asdict(embedded_state().queues[0]), left=7)
+    queue = read_from(LongerQueue, owner, name="pages")
+    before = longer(queues=(queue,), history=())
+    point = read_from(LongerPoint, Step(before, before, 5.0, (), None))
+    after = longer(queues=(queue,), history=(point,))
+
+    shown = orjson.loads(orjson.dumps(after))
+    assert (shown["queues"][0]["left"], shown["history"][0]["left"]) == (7, 7)
+    registry = CollectorRegistry()
+    registry.register(StateCollector(lambda: after, LongerState))
+    assert registry.get_sample_value("inkgate_left", {"queue": "pages"}) == 7
+    assert registry.get_sample_value("inkgate_left_before") == 7
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    text = import_module("write_docs").metrics_part(catalog_of(LongerState))
+    assert "| `inkgate_left` | gauge | `queue` | Pages whose client left. |" in text
+    assert "| `inkgate_left_before` | gauge |  | Pages whose client had left at the last step. |" in text
+
+
+def test_a_value_that_its_owner_lacks_fails() -> None:
+    with pytest.raises(AttributeError, match="left"):
+        read_from(LongerQueue, SimpleNamespace(**asdict(embedded_state().queues[0])))
+
+
+def values() -> Iterator[tuple[str, str, Declaration]]:
+    """The classes of the State with their fields."""
+    for module in (state, history):
+        for name, kind in vars(module).items():
+            if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__:
+                yield from ((name, each.name, declaration_of(each)) for each in fields(kind))
+
+
+def test_each_value_has_a_reader() -> None:
+    files = [path for name in READERS for path in sorted((ROOT / "src" / "inkgate" / name).rglob("*.*"))]
+    files += [ROOT / "src" / "inkgate" / name for name in READERS if name.endswith(".py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.suffix in {".py", ".js"})
+    unread = {
+        (kind, name)
+        for kind, name, declaration in values()
+        if not declaration.families and not declaration.label and not re.search(rf"\.{name}\b", text)
+    }
+    # These two are for people who read /state.
+    assert unread == {("TaskReading", "next_try_s"), ("WorkTotals", "tokens_in")}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inkgate.telemetry.catalog import CATALOG, STAGES
+from inkgate.telemetry.metrics import STAGES
+from inkgate.telemetry.state_collector import CATALOG
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import pytest
 
 from inkgate.doctor.findings import Severity
 from inkgate.doctor.judge import RULES, judge
+from inkgate.telemetry.history import WorkTotals
 from inkgate.telemetry.state import (
     BreakerReading,
     CacheState,
@@ -21,7 +22,6 @@ from inkgate.telemetry.state import (
     State,
     StoredJobs,
     TaskReading,
-    WorkTotals,
 )
 from support.states import (
     GB,

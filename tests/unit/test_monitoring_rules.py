@@ -12,7 +12,7 @@ import yaml
 
 from inkgate.cli.configure import setting_fields
 from inkgate.doctor.conditions import CONDITIONS
-from inkgate.telemetry.catalog import CATALOG
+from inkgate.telemetry.state_collector import CATALOG
 from support.monitoring import DASHBOARDS, MONITORING, ROOT, RULES, metrics_in, panels, program, rule_groups, rules
 
 SERIES = tuple(sorted((ROOT / "tests" / "data" / "alert_rules").glob("*.yml")))

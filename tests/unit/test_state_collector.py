@@ -7,7 +7,8 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from inkgate.telemetry.catalog import STATE
+from inkgate.telemetry.history import Point, WorkTotals
+from inkgate.telemetry.metrics import EVENTS
 from inkgate.telemetry.state import (
     AdmissionState,
     Batches,
@@ -16,17 +17,16 @@ from inkgate.telemetry.state import (
     CacheState,
     Gpu,
     JobsState,
-    Point,
     Process,
     Queue,
     ReplicaReading,
     State,
     StoredJobs,
     TaskReading,
-    WorkTotals,
 )
-from inkgate.telemetry.state_collector import StateCollector
+from inkgate.telemetry.state_collector import CATALOG, StateCollector
 
+STATE = {name: family for name, family in CATALOG.items() if family not in EVENTS}
 POINT = Point(
     at=990.0, span_s=5.0, requests=0, pages=0, errors=0, refused=0, p50_s=None, p95_s=None, documents=0, in_flight=0,
     limit=2, waiting=0, loop_lag_s=0.02,

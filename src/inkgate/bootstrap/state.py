@@ -34,6 +34,7 @@ from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor
+from inkgate.telemetry.family import read_from
 from inkgate.telemetry.history import History, WorkDone
 from inkgate.telemetry.metrics import ModelName
 from inkgate.telemetry.processes import Processes, ProcessSlot, machine
@@ -236,7 +237,7 @@ class StateReader:
             build=replace(seen.build, fell_back=seen.runtime.fell_back),
             ready=not reasons,
             reasons=reasons,
-            admission=self._admission(),
+            admission=_admission(seen.admission),
             queues=tuple(self._queues()),
             work=self._work.work(),
             processes=self._processes.read(),
@@ -246,25 +247,13 @@ class StateReader:
             degradation_levels=tuple(level.value for level in DEGRADATION_LEVELS),
             batches=tuple(_batches(figures) for figures in seen.batchers.figures),
             cache=None if seen.kept is None else _cache(seen.kept),
-            breakers=tuple(BreakerReading(each.name, each.state.value, each.opened) for each in self._breakers()),
+            breakers=tuple(read_from(BreakerReading, each, state=each.state.value) for each in self._breakers()),
             replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),
             load_servers=None if seen.demand is None else seen.demand.servers,
             background=() if seen.supervisor is None else tuple(_background(seen.supervisor)),
             gpus=() if seen.gpus is None else seen.gpus.readings,
             jobs=self._jobs(),
             settings=self._settings,
-        )
-
-    def _admission(self) -> AdmissionState:
-        limiter = self._observed.admission
-        return AdmissionState(
-            limiter.documents,
-            limiter.max_documents,
-            limiter.body_bytes,
-            limiter.max_bytes,
-            limiter.tenants,
-            dict(limiter.refused),
-            {outcome.value: count for outcome, count in limiter.ended.items()},
         )
 
     def _queues(self) -> Iterator[Queue]:
@@ -293,40 +282,29 @@ class StateReader:
             yield ProcessSlot("vllm", there or 0, managed.restarts + 1, with_children=True)
 
 
+def _admission(limiter: AdmissionLimiter) -> AdmissionState:
+    ended = {outcome.value: count for outcome, count in limiter.ended.items()}
+    return read_from(AdmissionState, limiter, refused=dict(limiter.refused), ended=ended)
+
+
 def _background(supervisor: Supervisor) -> Iterator[TaskReading]:
     now = anyio.current_time()
     for task in supervisor.tasks:
         state = "running" if task.running else "ended" if task.next_try_at is None else "waiting"
         next_try_s = None if task.next_try_at is None else max(0.0, task.next_try_at - now)
         failing = supervisor.keeps_failing(task)
-        yield TaskReading(task.name, state, task.needed, failing, task.failures, task.error, next_try_s)
+        yield read_from(TaskReading, task, state=state, keeps_failing=failing, next_try_s=next_try_s)
 
 
 def _queue(name: str, scheduler: Scheduler) -> Queue:
-    return Queue(
-        name,
-        scheduler.limit.value,
-        scheduler.limit.most,
-        scheduler.in_flight,
-        {priority.value: count for priority, count in scheduler.waiting_by_class.items()},
-        scheduler.longest_wait_s,
-        scheduler.backlog_s,
-    )
+    waiting = {priority.value: count for priority, count in scheduler.waiting_by_class.items()}
+    limit = scheduler.limit
+    return read_from(Queue, scheduler, name=name, limit=limit.value, most=limit.most, waiting=waiting)
 
 
 def _batches(figures: BatchFigures) -> Batches:
-    return Batches(
-        figures.model,
-        figures.calls,
-        figures.items,
-        figures.dropped,
-        figures.retried,
-        figures.cost,
-        figures.content,
-        figures.wait_s,
-        figures.busy_s,
-        dict(figures.sizes),
-    )
+    pixels = {"cost_pixels": figures.cost, "content_pixels": figures.content}
+    return read_from(Batches, figures, **pixels, sizes=dict(figures.sizes))
 
 
 def _cache(kept: KeptPages) -> CacheState:

@@ -16,7 +16,8 @@ from inkgate.jobs.machine import jobs_disks, missing_packages, sqlite_file
 from inkgate.model_servers.managed.command import server_command
 from inkgate.settings import RuntimeName, Settings
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
-from inkgate.telemetry.state import AdmissionState, Build, Gpu, JobsState, State, WorkTotals
+from inkgate.telemetry.history import WorkTotals
+from inkgate.telemetry.state import AdmissionState, Build, Gpu, JobsState, State
 
 
 def unstarted(settings: Settings) -> State:

@@ -11,7 +11,8 @@ from typing import Any
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Evidence, Finding, Number, amount, duration
 from inkgate.doctor.load import busy_share, cpu_share, mean, recent, setting, uptime_s, waiting
-from inkgate.telemetry.state import JobsState, Point, State
+from inkgate.telemetry.history import Point
+from inkgate.telemetry.state import JobsState, State
 
 HEALTHY = "No problems found."
 SOUND = "No problems found in the settings and on this machine."

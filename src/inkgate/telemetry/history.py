@@ -1,25 +1,179 @@
-"""The last quarter of an hour in steps of a few seconds: differences between States."""
+"""The work of a service: its counters, and the last quarter of an hour in steps of a few seconds."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 import anyio
 
-from inkgate.telemetry.metrics import NO_WORK
-from inkgate.telemetry.state import Batches, Machine, Point, Process, Queue, State, WorkTotals
+from inkgate.telemetry.family import Options, declared, gauge, read_from, reading
+
+if TYPE_CHECKING:  # State has Points
+    from inkgate.telemetry.state import Machine, Queue, State
+
+T = TypeVar("T")
 
 STEP_S = 5.0
+NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
+"""Endpoints without work. Their times say nothing about latency, and they would flood logs and traces."""
 _KEPT_S = 900.0
 _TICK_S = 0.25
 """Interval for measuring the event loop's lag."""
 _RECOGNIZER = "recognizer"
 _PAGES = "pages"
 _REFUSED = frozenset({429, 503})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Two States in succession, of which a Point is made.
+
+    Attributes:
+        span_s: the time between them.
+        durations: durations in seconds of the requests that succeeded meanwhile.
+        lag_s: the highest lag of the event loop meanwhile.
+    """
+
+    before: State
+    after: State
+    span_s: float
+    durations: Sequence[float]
+    lag_s: float | None
+
+    @property
+    def queue(self) -> Queue | None:
+        """The queue right before the engine: `calls` with model servers, else `pages`."""
+        return self.after.queues[-1] if self.after.queues else None
+
+    def increase(self, count: Callable[[State], float]) -> float:
+        """The increase of a counter."""
+        return max(0.0, count(self.after) - count(self.before))
+
+    def rate(self, count: Callable[[State], float]) -> float:
+        """The increase of a counter per second."""
+        return self.increase(count) / self.span_s
+
+    @property
+    def machine_used(self) -> float | None:
+        """The used share of our cores' time, by all programs; None if it is unknown."""
+        used = self.machine_increase(lambda machine: machine.cpu_used_s)
+        unused = self.machine_increase(lambda machine: machine.cpu_unused_s)
+        return None if used is None or unused is None else _ratio(used, used + unused)
+
+    @property
+    def machine_stalled(self) -> float | None:
+        """The share of the time in which something waited for a core; None if it is unknown."""
+        stalled_s = self.machine_increase(lambda machine: machine.cpu_stalled_s)
+        return None if stalled_s is None else min(1.0, stalled_s / self.span_s)
+
+    def machine_increase(self, count: Callable[[Machine], float | None]) -> float | None:
+        """The increase of a counter of the machine; None if it is unknown."""
+        if self.before.machine is None or self.after.machine is None:
+            return None
+        before, after = count(self.before.machine), count(self.after.machine)
+        return None if before is None or after is None else max(0.0, after - before)
+
+
+def recorded(read: Callable[[Step], T], **options: Unpack[Options]) -> T:
+    """A field of a Point. `read` takes its value from the Step."""
+    value: T = declared(options, read=read)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A step of a few seconds; rates are per second.
+
+    Attributes:
+        at: the end of the step in seconds since the epoch.
+        span_s: time since the point before.
+        requests: finished ones without probes; errors: those with 5xx except 503; refused: those with 429 or 503.
+        p50_s, p95_s: durations of successful requests with documents; None without any.
+        mean_batch: items per call of the recognizer; None without a call.
+        cache_share: share of the pages from the cache or a shared read.
+        cpu: cores used by all processes of the service.
+        cpu_all: share of the service's cores used by all programs, 0 to 1; cpu_stalled: share of the time in which
+            something on the machine waited for a core. None if unknown.
+        in_flight, limit, waiting: of the queue right before the engine: `calls` if there is one, else `pages`.
+        pages_waiting: of the queue `pages`; pdf_waiting: PDF jobs that wait for a worker.
+        gpu: utilization of the busiest GPU, 0 to 1; gpu_memory: used share of the fullest GPU's memory.
+        kv_usage: of the fullest model server, 0 to 1.
+        swap_in: bytes per second that the machine read back from swap.
+    """
+
+    at: float = recorded(lambda step: step.after.at)
+    span_s: float = recorded(lambda step: step.span_s)
+    requests: float = recorded(lambda step: step.rate(lambda state: _requests(state, lambda _: True)))
+    pages: float = recorded(lambda step: step.rate(lambda state: sum(state.work.pages.values())))
+    errors: float = recorded(lambda step: step.rate(lambda state: _requests(state, _is_error)))
+    refused: float = recorded(lambda step: step.rate(lambda state: _requests(state, _REFUSED.__contains__)))
+    p50_s: float | None = recorded(lambda step: quantile(step.durations, 0.5))
+    p95_s: float | None = recorded(lambda step: quantile(step.durations, 0.95))
+    documents: int = recorded(lambda step: step.after.admission.documents)
+    in_flight: int = recorded(lambda step: step.queue.in_flight if step.queue else 0)
+    limit: int = recorded(lambda step: step.queue.limit if step.queue else 0)
+    waiting: int = recorded(lambda step: sum(step.queue.waiting.values()) if step.queue else 0)
+    mean_batch: float | None = recorded(
+        lambda step: _ratio(step.increase(_recognized), step.increase(_recognizer_calls)), default=None
+    )
+    cache_share: float | None = recorded(
+        lambda step: _ratio(step.increase(_not_run), step.increase(_looked_up)), default=None
+    )
+    cpu: float | None = recorded(lambda step: step.rate(_cpu_s), default=None)
+    rss_bytes: int = recorded(lambda step: sum(each.rss_bytes for each in step.after.processes), default=0)
+    gpu: float | None = recorded(lambda step: _highest(gpu.utilisation for gpu in step.after.gpus), default=None)
+    gpu_memory: float | None = recorded(
+        lambda step: _highest(
+            gpu.memory_used / gpu.memory_total if gpu.memory_used is not None and gpu.memory_total else None
+            for gpu in step.after.gpus
+        ),
+        default=None,
+    )
+    kv_usage: float | None = recorded(
+        lambda step: _highest(replica.kv_usage for replica in step.after.replicas), default=None
+    )
+    loop_lag_s: float | None = recorded(
+        lambda step: step.lag_s,
+        also=gauge("inkgate_event_loop_lag_seconds", "Highest lag of the event loop in the last seconds."),
+        default=None,
+    )
+    tokens_out: float = recorded(lambda step: step.rate(lambda state: state.work.tokens_out), default=0.0)
+    pages_waiting: int = recorded(
+        lambda step: sum(sum(queue.waiting.values()) for queue in step.after.queues if queue.name == _PAGES), default=0
+    )
+    pdf_waiting: int = recorded(lambda step: 0 if step.after.pdf is None else step.after.pdf.waiting, default=0)
+    swap_in: float = recorded(
+        lambda step: (step.machine_increase(lambda machine: machine.swapped_in_bytes) or 0) / step.span_s, default=0.0
+    )
+    cpu_all: float | None = recorded(lambda step: step.machine_used, default=None)
+    cpu_stalled: float | None = recorded(lambda step: step.machine_stalled, default=None)
+
+
+@reading
+class WorkTotals:
+    """Counters of work.
+
+    Attributes:
+        requests: by `METHOD endpoint status`.
+        pages: by outcome: `ok`, `degraded` or the code of the error.
+        stage_s, stage_count: time in each stage, and number of times.
+        tokens_in, tokens_out: at model servers.
+        runaways: outputs stopped because they repeated themselves; retries: by reason.
+    """
+
+    requests: Mapping[str, int] = field(default_factory=dict)
+    pages: Mapping[str, int] = field(default_factory=dict)
+    stage_s: Mapping[str, float] = field(default_factory=dict)
+    stage_count: Mapping[str, int] = field(default_factory=dict)
+    tokens_in: int = 0
+    tokens_out: int = 0
+    runaways: int = 0
+    retries: Mapping[str, int] = field(default_factory=dict)
 
 
 class WorkDone(Protocol):
@@ -86,44 +240,7 @@ class History:
 
 def point(before: State, after: State, span_s: float, durations: Sequence[float], lag_s: float | None) -> Point:
     """The difference between two States that are `span_s` apart; `durations`: of the requests that succeeded then."""
-    work, was = after.work, before.work
-    statuses = _statuses(_more(work.requests, was.requests))
-    queue = _nearest(after.queues)
-    return Point(
-        at=after.at,
-        span_s=span_s,
-        requests=sum(statuses.values()) / span_s,
-        pages=sum(_more(work.pages, was.pages).values()) / span_s,
-        errors=sum(count for status, count in statuses.items() if status >= 500 and status not in _REFUSED) / span_s,
-        refused=sum(count for status, count in statuses.items() if status in _REFUSED) / span_s,
-        p50_s=quantile(durations, 0.5),
-        p95_s=quantile(durations, 0.95),
-        documents=after.admission.documents,
-        in_flight=queue.in_flight if queue else 0,
-        limit=queue.limit if queue else 0,
-        waiting=sum(queue.waiting.values()) if queue else 0,
-        mean_batch=_mean_batch(before.batches, after.batches),
-        cache_share=_cache_share(before, after),
-        cpu=_cores(before.processes, after.processes, span_s),
-        rss_bytes=sum(process.rss_bytes for process in after.processes),
-        gpu=max((gpu.utilisation for gpu in after.gpus if gpu.utilisation is not None), default=None),
-        gpu_memory=max(
-            (
-                gpu.memory_used / gpu.memory_total
-                for gpu in after.gpus
-                if gpu.memory_used is not None and gpu.memory_total
-            ),
-            default=None,
-        ),
-        kv_usage=max((replica.kv_usage for replica in after.replicas if replica.kv_usage is not None), default=None),
-        loop_lag_s=lag_s,
-        tokens_out=max(0, work.tokens_out - was.tokens_out) / span_s,
-        pages_waiting=sum(waiting for each in after.queues if each.name == _PAGES for waiting in each.waiting.values()),
-        pdf_waiting=0 if after.pdf is None else after.pdf.waiting,
-        swap_in=_swapped_in(before.machine, after.machine) / span_s,
-        cpu_all=_used_by_all(before.machine, after.machine),
-        cpu_stalled=_stalled(before.machine, after.machine, span_s),
-    )
+    return read_from(Point, Step(before, after, span_s, durations, lag_s))
 
 
 def quantile(values: Sequence[float], part: float) -> float | None:
@@ -132,65 +249,43 @@ def quantile(values: Sequence[float], part: float) -> float | None:
     return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else None
 
 
-def _more(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
-    """Increases of counters."""
-    return {key: value - before.get(key, 0) for key, value in after.items()}
-
-
-def _statuses(requests: Mapping[str, int]) -> dict[int, int]:
-    """Requests by status, without probes."""
-    found: dict[int, int] = {}
-    for key, count in requests.items():
+def _requests(state: State, counts: Callable[[int], bool]) -> int:
+    """Requests whose status counts, without probes."""
+    found = 0
+    for key, count in state.work.requests.items():
         _, endpoint, status = key.split(" ")
-        if endpoint not in NO_WORK:
-            found[int(status)] = found.get(int(status), 0) + count
+        if endpoint not in NO_WORK and counts(int(status)):
+            found += count
     return found
 
 
-def _nearest(queues: Sequence[Queue]) -> Queue | None:
-    """The queue right before the engine: `calls` with model servers, else `pages`."""
-    return queues[-1] if queues else None
+def _is_error(status: int) -> bool:
+    return status >= 500 and status not in _REFUSED
 
 
-def _mean_batch(before: Sequence[Batches], after: Sequence[Batches]) -> float | None:
-    was = next((each for each in before if each.model == _RECOGNIZER), None)
-    now = next((each for each in after if each.model == _RECOGNIZER), None)
-    if now is None:
-        return None
-    calls, items = now.calls - (was.calls if was else 0), now.items - (was.items if was else 0)
-    return items / calls if calls > 0 else None
+def _recognized(state: State) -> int:
+    return sum(batches.items for batches in state.batches if batches.model == _RECOGNIZER)
 
 
-def _cache_share(before: State, after: State) -> float | None:
-    if after.cache is None:
-        return None
-    more = _more(after.cache.found, {} if before.cache is None else before.cache.found)
-    every = sum(more.values())
-    return 1 - more.get("run", 0) / every if every > 0 else None
+def _recognizer_calls(state: State) -> int:
+    return sum(batches.calls for batches in state.batches if batches.model == _RECOGNIZER)
 
 
-def _swapped_in(before: Machine | None, after: Machine | None) -> int:
-    return 0 if before is None or after is None else max(0, after.swapped_in_bytes - before.swapped_in_bytes)
+def _looked_up(state: State) -> int:
+    return 0 if state.cache is None else sum(state.cache.found.values())
 
 
-def _used_by_all(before: Machine | None, after: Machine | None) -> float | None:
-    if before is None or after is None:
-        return None
-    used = _risen(before.cpu_used_s, after.cpu_used_s)
-    unused = _risen(before.cpu_unused_s, after.cpu_unused_s)
-    return None if used is None or unused is None or used + unused <= 0 else used / (used + unused)
+def _not_run(state: State) -> int:
+    return 0 if state.cache is None else _looked_up(state) - state.cache.found.get("run", 0)
 
 
-def _stalled(before: Machine | None, after: Machine | None, span_s: float) -> float | None:
-    stalled = None if before is None or after is None else _risen(before.cpu_stalled_s, after.cpu_stalled_s)
-    return None if stalled is None else min(1.0, stalled / span_s)
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
 
 
-def _risen(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else max(0.0, after - before)
+def _highest(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
-def _cores(before: Sequence[Process], after: Sequence[Process], span_s: float) -> float:
-    """Cores used by all processes."""
-    was, now = (sum(process.cpu_s for process in each) for each in (before, after))
-    return max(0.0, now - was) / span_s
+def _cpu_s(state: State) -> float:
+    return sum(process.cpu_s for process in state.processes)

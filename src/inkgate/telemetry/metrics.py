@@ -15,9 +15,9 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from inkgate.errors import CODES, EngineFailed, error_class
-from inkgate.telemetry.catalog import EVENTS, STAGES
+from inkgate.telemetry.family import Family, Kind
+from inkgate.telemetry.history import WorkTotals
 from inkgate.telemetry.observer import retries_of, runaways_of
-from inkgate.telemetry.state import WorkTotals
 from inkgate.telemetry.tracing import sampled_trace_id
 from inkgate.types import PageResult, Task
 
@@ -26,8 +26,25 @@ T = TypeVar("T")
 
 OTHER = "other"
 """Label value for names outside of the closed set."""
-NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
-"""Endpoints without work. Their times say nothing about latency, and they would flood logs and traces."""
+STAGES = {
+    "receive": "receive the request body",
+    "open": "open a document or a page",
+    "render": "render a page to pixels",
+    "prepare": "rotate, scale and encode pixels for the model",
+    "wait": "wait for a slot: a page, or a call to a model server",
+    "batch": "batch the lines of a page: the wait for a model call, and the call",
+    "engine": "read a page in the engine, from its slot to its result; includes other stages",
+    "detect": "find text on a page",
+    "recognize": "recognize the lines of a page",
+    "layout": "find blocks and tables",
+    "assemble": "build text and blocks from lines, parse a model's output, or write the response",
+    "cache": "take a result from the cache, or wait for a concurrent read of the same page",
+}
+"""The values of the label `stage`."""
+_PAGE = ("engine", "model_version", "task_type", "inference_engine")
+_REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_STAGE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_BODY_BYTES = (10e3, 30e3, 100e3, 300e3, 1e6, 3e6, 10e6, 30e6, 100e6)
 _UPLOADS = "/v1/files"
 _STAGE_OF = {
     "render": "render",
@@ -105,20 +122,7 @@ class Metrics(Collector):
         self._trace_id = trace_id
         self._rates = Rates(clock)
         self._durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
-        registry = self._registry = CollectorRegistry()
-        self._requests = _counter(registry, "http_requests_total")
-        self._qps = _gauge(registry, "qps")
-        self._request_s = _histogram(registry, "inkgate_http_request_duration_seconds")
-        self._refusals = _counter(registry, "inkgate_refusals_total")
-        self._upload_bytes = _histogram(registry, "inkgate_upload_bytes")
-        self._stage_s = _histogram(registry, "inkgate_stage_duration_seconds")
-        self._page_s = _histogram(registry, "inkgate_page_duration_seconds")
-        self._pages = _counter(registry, "inkgate_pages_total")
-        self._to_review = _counter(registry, "inkgate_pages_to_review_total")
-        self._page_errors = _counter(registry, "inkgate_page_errors_total")
-        self._tokens = _counter(registry, "inkgate_tokens_total")
-        self._runaways = _counter(registry, "inkgate_runaway_stops_total")
-        self._retries = _counter(registry, "inkgate_retries_total")
+        self._events = _Events()
 
     def reads_with(self, engine: str, models: Mapping[str, ModelName]) -> None:
         """Sets the engine of stages reported without a page, and the models of known engines; pages of other engines
@@ -130,51 +134,51 @@ class Metrics(Collector):
     def serves(self, endpoint: str) -> None:
         """See Observer. Creates the series before the first request, so that rates include the first request."""
         self._rates.add(endpoint, 0)
-        self._requests("POST", endpoint, "200")
+        self._events.requests("POST", endpoint, "200")
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
         """See Observer."""
         number = status if status in _STATUSES else status // 100 * 100
-        self._requests(method, endpoint, str(number)).inc()
-        self._request_s(method, endpoint).observe(seconds, self._exemplar())
+        self._events.requests(method, endpoint, str(number)).inc()
+        self._events.request_s(method, endpoint).observe(seconds, self._exemplar())
         self._rates.add(endpoint)
         if status < HTTPStatus.BAD_REQUEST and method == "POST" and endpoint != _UPLOADS:
             self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
         """See Observer."""
-        self._refusals(_code(code), tenant_class).inc()
+        self._events.refusals(_code(code), tenant_class).inc()
 
     def upload(self, byte_count: int) -> None:
         """See Observer."""
-        self._upload_bytes().observe(byte_count)
+        self._events.upload_bytes().observe(byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
         """See Observer."""
-        self._stage_s(stage if stage in STAGES else OTHER, self._engine).observe(seconds, self._exemplar())
+        self._events.stage_s(stage if stage in STAGES else OTHER, self._engine).observe(seconds, self._exemplar())
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
         """See Observer."""
         engine, exemplar = self._known(result.engine), self._exemplar()
         model = self._models.get(engine, NO_MODEL)
         labels = (engine, model.version, task.kind.value, model.inference_engine)
-        self._page_s(*labels).observe(seconds, exemplar)
-        self._pages(*labels, _outcome(result)).inc()
+        self._events.page_s(*labels).observe(seconds, exemplar)
+        self._events.pages(*labels, _outcome(result)).inc()
         if result.error is not None:
-            self._page_errors(engine, _code(result.error.code)).inc()
+            self._events.page_errors(engine, _code(result.error.code)).inc()
         for reason in result.review:
-            self._to_review(engine, reason.value).inc()
+            self._events.to_review(engine, reason.value).inc()
         for name, spent_ms in result.timings_ms.items():
             stage = _STAGE_OF.get(name)
             if stage is not None:
-                self._stage_s(stage, engine).observe(spent_ms / 1000, exemplar)
+                self._events.stage_s(stage, engine).observe(spent_ms / 1000, exemplar)
         if result.attempts and "cache" not in result.timings_ms:
             self._tried(result)
 
     def tokens(self, prompt: int, answer: int) -> None:
         """See Observer."""
-        self._tokens(self._engine, "in").inc(prompt)
-        self._tokens(self._engine, "out").inc(answer)
+        self._events.tokens(self._engine, "in").inc(prompt)
+        self._events.tokens(self._engine, "out").inc(answer)
 
     def take_durations(self) -> tuple[float, ...]:
         """Durations in seconds of the last 20,000 successful requests since the last call.
@@ -207,8 +211,8 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """All metric families."""
         for endpoint, per_s in self._rates.per_s().items():
-            self._qps(endpoint).set(per_s)
-        for family in self._registry.collect():
+            self._events.qps(endpoint).set(per_s)
+        for family in self._events.registry.collect():
             family.samples = [sample for sample in family.samples if not sample.name.endswith(_CREATED)]
             yield family
 
@@ -219,7 +223,7 @@ class Metrics(Collector):
     def _sums(self, sample_name: str, *labels: str) -> dict[str, float]:
         """Sums of samples over all other labels, by the values of these labels, joined by spaces."""
         sums: dict[str, float] = {}
-        for family in self._registry.restricted_registry([sample_name]).collect():
+        for family in self._events.registry.restricted_registry([sample_name]).collect():
             for sample in family.samples:
                 key = " ".join(sample.labels[label] for label in labels)
                 sums[key] = sums.get(key, 0.0) + sample.value
@@ -231,33 +235,99 @@ class Metrics(Collector):
     def _tried(self, result: PageResult) -> None:
         stopped = runaways_of(result.attempts)
         if stopped:
-            self._runaways(self._engine).inc(stopped)
+            self._events.runaways(self._engine).inc(stopped)
         for reason in retries_of(result.attempts):
-            self._retries(self._engine, _code(reason)).inc()
+            self._events.retries(self._engine, _code(reason)).inc()
 
     def _known(self, engine: str) -> str:
         return engine if engine in self._models else OTHER
 
 
-# Series by their label values. They are kept because prometheus-client takes 1 µs to find one.
+class _Events:
+    """The metrics of events. Each is declared here, with the function that finds its series by the labels' values.
 
+    Attributes:
+        families: all of them.
+    """
 
-def _counter(registry: CollectorRegistry, name: str) -> Callable[..., Counter]:
-    family = EVENTS[name]
-    return cache(_in_memory(Counter(family.name, family.help, family.labels, registry=registry).labels))
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.families: list[Family] = []
+        self.requests = self._counter(
+            "http_requests_total",
+            "Finished requests. Status 499: the client disconnected first.",
+            "method",
+            "endpoint",
+            "status",
+        )
+        self.qps = self._gauge("qps", f"Requests per second over the last {QPS_SPAN_S} seconds.", "endpoint")
+        self.request_s = self._histogram(
+            "inkgate_http_request_duration_seconds",
+            "Time from the request headers to the end of the response.",
+            _REQUEST_S,
+            "method",
+            "endpoint",
+        )
+        self.refusals = self._counter(
+            "inkgate_refusals_total",
+            "Requests refused because of load, by error code; tenant_class: key, anonymous.",
+            "reason",
+            "tenant_class",
+        )
+        self.upload_bytes = self._histogram(
+            "inkgate_upload_bytes", "Size of received documents and chat requests.", _BODY_BYTES
+        )
+        self.stage_s = self._histogram(
+            "inkgate_stage_duration_seconds", "Time spent in each stage.", _STAGE_S, "stage", "engine"
+        )
+        self.page_s = self._histogram(
+            "inkgate_page_duration_seconds", "Time from a page's submission to its result.", _REQUEST_S, *_PAGE
+        )
+        self.pages = self._counter(
+            "inkgate_pages_total", "Pages by outcome: ok, degraded, failed, rejected.", *_PAGE, "outcome"
+        )
+        self.to_review = self._counter(
+            "inkgate_pages_to_review_total",
+            "Pages that a person should look at, by reason: uncertain_text, uncertain_order, uncertain_table, "
+            "not_read, ink_without_text, script_unsupported, cut_off, placeholder, font_missing, doubtful_layer.",
+            "engine",
+            "reason",
+        )
+        self.page_errors = self._counter(
+            "inkgate_page_errors_total", "Pages that failed, wholly or in part, by error code.", "engine", "code"
+        )
+        self.tokens = self._counter(
+            "inkgate_tokens_total",
+            "Tokens, as model servers count them: in (prompts), out (outputs).",
+            "engine",
+            "direction",
+        )
+        self.runaways = self._counter(
+            "inkgate_runaway_stops_total", "Outputs stopped because they repeated themselves.", "engine"
+        )
+        self.retries = self._counter(
+            "inkgate_retries_total", "Retried model requests, by the error before.", "engine", "reason"
+        )
 
+    # Series are cached because prometheus-client takes 1 µs to find one.
 
-def _gauge(registry: CollectorRegistry, name: str) -> Callable[..., Gauge]:
-    family = EVENTS[name]
-    return cache(_in_memory(Gauge(family.name, family.help, family.labels, registry=registry).labels))
+    def _counter(self, name: str, help_: str, *labels: str) -> Callable[..., Counter]:
+        self._declare(name, Kind.COUNTER, help_, labels)
+        return cache(_in_memory(Counter(name, help_, labels, registry=self.registry).labels))
 
+    def _gauge(self, name: str, help_: str, *labels: str) -> Callable[..., Gauge]:
+        self._declare(name, Kind.GAUGE, help_, labels)
+        return cache(_in_memory(Gauge(name, help_, labels, registry=self.registry).labels))
 
-def _histogram(registry: CollectorRegistry, name: str) -> Callable[..., Histogram]:
-    family = EVENTS[name]
-    histogram = _in_memory(Histogram)(
-        family.name, family.help, family.labels, buckets=family.buckets, registry=registry
-    )
-    return cache(_in_memory(histogram.labels)) if family.labels else lambda: histogram
+    def _histogram(self, name: str, help_: str, buckets: tuple[float, ...], *labels: str) -> Callable[..., Histogram]:
+        self._declare(name, Kind.HISTOGRAM, help_, labels, buckets)
+        histogram = _in_memory(Histogram)(name, help_, labels, buckets=buckets, registry=self.registry)
+        return cache(_in_memory(histogram.labels)) if labels else lambda: histogram
+
+    def _declare(
+        self, name: str, kind: Kind, help_: str, labels: tuple[str, ...], buckets: tuple[float, ...] = ()
+    ) -> None:
+        self.families.append(Family(name, kind, help_, labels, buckets, section="Requests, pages and tokens"))
 
 
 def _in_memory(make: Callable[P, T]) -> Callable[P, T]:
@@ -284,3 +354,7 @@ def _outcome(result: PageResult) -> str:
 
 def _code(code: str) -> str:
     return code if code in CODES else OTHER
+
+
+EVENTS = tuple(_Events().families)
+"""All metrics of events."""

@@ -45,7 +45,7 @@ class Observer(Protocol):
         ...
 
     def stage(self, stage: str, seconds: float) -> None:
-        """A stage ended: see catalog.STAGES."""
+        """A stage ended: see metrics.STAGES."""
         ...
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:

@@ -1,16 +1,30 @@
 """The state of a running service at one time: the source of metrics, the Live tab and the doctor.
 
-Counters are since the start. None: unknown or absent. Times are in seconds, sizes in bytes.
+Each value is declared here, and nowhere else. Every field is in `/state`; a field that is a counter, gauge or
+histogram is in `/metrics` and docs/reference/metrics.md, too (telemetry/family.py). Counters are since the start.
+None: unknown or absent. Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from inkgate.telemetry.family import counter, gauge, histogram, label, part, reading
+from inkgate.telemetry.history import Point, WorkTotals
 
-@dataclass(frozen=True, slots=True)
+BATCH_ITEMS = (1, 2, 4, 8, 16, 32, 64)
+BREAKER_STATES = ("closed", "open", "half_open")
+REPLICA_STATES = ("up", "out", "leaving")
+THROTTLED_BY = ("thermal", "power")
+MODEL_SERVERS, GPUS, DATABASE = "Model servers", "GPUs", "The database of jobs"
+QUEUES = "Queues, batches and the cache"
+"""Headings of metrics in the documentation."""
+_MIB = 2**20
+
+
+@reading
 class Build:
     """Versions, engine and machine.
 
@@ -24,11 +38,11 @@ class Build:
         fell_back: why models meant for a GPU run on the CPU; empty if they don't.
     """
 
-    version: str
-    engine: str
-    model: str
-    inference_engine: str
-    python: str
+    version: str = label("version")
+    engine: str = label("engine")
+    model: str = label("model_version")
+    inference_engine: str = label("inference_engine")
+    python: str = gauge("inkgate_build_info", "Always 1; the labels describe the build.", value=lambda _: 1)
     platform: str
     cores: int
     memory_bytes: int
@@ -37,25 +51,31 @@ class Build:
     pipeline: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class Process:
     """One process of the service.
 
     Attributes:
         kind: `gateway`, `pdf`, `engine` (a worker of the embedded one) or `vllm` (managed).
         pid: 0 while the process is being restarted.
+        rss_bytes: resident memory.
         cpu_s: CPU time; the first of a kind includes that of ended processes, so that sums never fall.
         started: number of starts; more than 1 if the process died.
     """
 
-    kind: str
-    pid: int
-    rss_bytes: int
-    cpu_s: float
-    started: int = 1
+    kind: str = label("kind")
+    pid: int = gauge("inkgate_processes", "Processes of a kind: gateway, pdf, engine, vllm.", value=bool)
+    rss_bytes: int = gauge("inkgate_process_resident_bytes", "Resident memory of all processes of a kind.")
+    cpu_s: float = counter("inkgate_process_cpu_seconds_total", "CPU time of all processes of a kind.")
+    started: int = counter(
+        "inkgate_process_restarts_total",
+        "Restarts of processes of a kind.",
+        value=lambda started: started - 1,
+        default=1,
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class Machine:
     """The whole machine, with all programs on it.
 
@@ -75,7 +95,7 @@ class Machine:
     cpu_stalled_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class Gpu:
     """One GPU at one time. None: the GPU doesn't report it, for example if it is a partition.
 
@@ -90,18 +110,44 @@ class Gpu:
         throttled: why the driver reduces its clocks: `thermal`; `power`, which is normal under full load.
     """
 
-    index: int
-    name: str = ""
-    utilisation: float | None = None
-    memory_used: int | None = None
-    memory_total: int | None = None
-    temperature_c: float | None = None
-    power_w: float | None = None
-    clock_mhz: float | None = None
-    throttled: tuple[str, ...] = ()
+    index: int = label("gpu_id")
+    name: str = gauge(
+        "inkgate_gpu_info",
+        "Always 1; the label has the GPU's name.",
+        "name",
+        value=lambda name: {name: 1},
+        panel=False,
+        default="",
+    )
+    utilisation: float | None = gauge(
+        "gpu_utilization_percent",
+        "Share of the time in which the GPU computed, 0 to 100.",
+        value=lambda share: share * 100,
+        default=None,
+    )
+    memory_used: int | None = gauge(
+        "gpu_memory_used_mb",
+        "Used memory of the GPU in MiB, as nvidia-smi shows it.",
+        value=lambda used: used / _MIB,
+        also=gauge("inkgate_gpu_memory_used_bytes", "Used memory of the GPU."),
+        default=None,
+    )
+    memory_total: int | None = gauge("inkgate_gpu_memory_total_bytes", "Memory of the GPU.", default=None)
+    temperature_c: float | None = gauge("inkgate_gpu_temperature_celsius", "Temperature of the GPU.", default=None)
+    power_w: float | None = gauge("inkgate_gpu_power_watts", "Power draw of the GPU.", default=None)
+    clock_mhz: float | None = gauge(
+        "inkgate_gpu_clock_hertz", "Clock of the GPU's processors.", value=lambda mhz: mhz * 1e6, default=None
+    )
+    throttled: tuple[str, ...] = gauge(
+        "inkgate_gpu_throttled",
+        "1 while the driver reduces the clocks for this reason: thermal, power.",
+        "reason",
+        value=lambda throttled: {reason: reason in throttled for reason in THROTTLED_BY},
+        default=(),
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class PdfJobs:
     """Jobs that open and render PDFs. `workers`: the number of worker processes."""
 
@@ -110,29 +156,27 @@ class PdfJobs:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class Queue:
     """A scheduler's queue: work that waits for an engine, and work in flight.
 
     Attributes:
         name: `pages` for the engine as a whole, `calls` for requests to model servers, `embedded` for pages that the
             embedded engine reads instead of a model.
-        limit: the current limit of concurrent work; `most`: its maximum by the settings.
+        most: the maximum of `limit` by the settings.
         waiting: by current priority; a long wait raises the priority.
-        longest_wait_s: the longest current wait.
-        backlog_s: time until everything that waits has a slot.
     """
 
-    name: str
-    limit: int
-    most: int
-    in_flight: int
-    waiting: Mapping[str, int]
-    longest_wait_s: float
-    backlog_s: float | None
+    name: str = label("queue")
+    limit: int = gauge("inkgate_limit", "Current limit of concurrent pages or calls.")
+    most: int = gauge("inkgate_limit_max", "Maximum of that limit.")
+    in_flight: int = gauge("inkgate_in_flight", "Pages or calls at the engine.")
+    waiting: Mapping[str, int] = gauge("inkgate_waiting", "Waiting pages or calls, by priority.", "priority")
+    longest_wait_s: float = gauge("inkgate_longest_wait_seconds", "Longest current wait.")
+    backlog_s: float | None = gauge("inkgate_backlog_seconds", "Time until everything that waits has a slot.")
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class AdmissionState:
     """Admission: documents in flight.
 
@@ -141,32 +185,46 @@ class AdmissionState:
         ended: by outcome (`ok`, `failed`, `rejected`, ...).
     """
 
-    documents: int
-    max_documents: int
-    body_bytes: int
-    max_bytes: int
-    tenants: int
+    documents: int = gauge("inkgate_documents", "Documents in flight.")
+    max_documents: int = gauge("inkgate_documents_limit", "Maximum documents in flight.")
+    body_bytes: int = gauge("inkgate_body_bytes", "Size of the request bodies in memory.")
+    max_bytes: int = gauge("inkgate_body_bytes_limit", "Maximum size of the request bodies in memory.")
+    tenants: int = gauge("inkgate_tenants", "API keys or addresses with documents in flight.")
     refused: Mapping[str, int] = field(default_factory=dict)
-    ended: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, int] = counter(
+        "inkgate_documents_ended_total", "Accepted documents by outcome.", "outcome", default_factory=dict
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class Batches:
     """The calls of one model. `sizes`: calls by number of items."""
 
-    model: str
+    model: str = label("model")
     calls: int
-    items: int
-    dropped: int
-    retried: int
-    cost_pixels: int
+    items: int = counter("inkgate_batch_items_total", "Items in calls.")
+    dropped: int = counter("inkgate_batch_dropped_total", "Items whose client left before their call.")
+    retried: int = counter("inkgate_batch_retried_total", "Items retried alone after their call failed.")
+    cost_pixels: int = counter(
+        "inkgate_batch_pixels_total",
+        "Input pixels of a model: content, padding.",
+        "kind",
+        whole=lambda batches: {"content": batches.content_pixels, "padding": batches.padding_pixels},
+    )
     content_pixels: int
-    wait_s: float
-    busy_s: float
-    sizes: Mapping[int, int] = field(default_factory=dict)
+    wait_s: float = counter("inkgate_batch_wait_seconds_total", "Total time that items waited for their call.")
+    busy_s: float = counter("inkgate_batch_busy_seconds_total", "Total duration of calls.")
+    sizes: Mapping[int, int] = histogram(
+        "inkgate_batch_size", "Calls of an embedded model by number of items.", BATCH_ITEMS, default_factory=dict
+    )
+
+    @property
+    def padding_pixels(self) -> int:
+        """Input pixels without content."""
+        return max(self.cost_pixels - self.content_pixels, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class TaskReading:
     """A background task.
 
@@ -178,93 +236,133 @@ class TaskReading:
         next_try_s: time until the restart; None unless it waits.
     """
 
-    name: str
+    name: str = label("task")
     state: str
     needed: bool
     keeps_failing: bool
-    failures: int
+    failures: int = counter(
+        "inkgate_background_failures_total", "Failures of a background task; each is followed by a restart."
+    )
     error: str = ""
     next_try_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class CacheState:
     """`found`: results by source: `run` (read), `kept` (cached), `joined` (shared read). Entries and bytes are None
     for a shared store.
     """
 
-    found: Mapping[str, int]
-    entries: int | None = None
-    bytes: int | None = None
-    max_bytes: int | None = None
+    found: Mapping[str, int] = counter(
+        "inkgate_cache_results_total", "Pages by source: run (read), kept (cached), joined (shared read).", "source"
+    )
+    entries: int | None = gauge(
+        "inkgate_cache_entries", "Results in the cache; none with Redis.", panel=False, default=None
+    )
+    bytes: int | None = gauge("inkgate_cache_bytes", "Size of the cache.", panel=False, default=None)
+    max_bytes: int | None = gauge("inkgate_cache_bytes_limit", "Maximum size of the cache.", panel=False, default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class BreakerReading:
     """`state`: `closed`, `open` or `half_open`."""
 
-    name: str
-    state: str
-    opened: int
+    name: str = label("name")
+    state: str = gauge(
+        "inkgate_breaker_open",
+        "1 while the circuit breaker blocks calls.",
+        value=lambda state: state == "open",
+        also=gauge(
+            "inkgate_breaker_state",
+            "1 for the current state: closed, open, half_open.",
+            "state",
+            value=lambda current: {state: state == current for state in BREAKER_STATES},
+            panel=False,
+        ),
+    )
+    opened: int = counter("inkgate_breaker_opened_total", "Times that the circuit breaker opened.", panel=False)
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class ReplicaReading:
     """A model server.
 
     Attributes:
-        state: `up`, `out` or `leaving`; `why`: the reason when it was last taken out; `taken_out`: how often.
-        in_flight: calls from this service.
+        state: `up`, `out` or `leaving`.
+        why: the reason when it was last taken out.
         running, waiting, kv_usage, preemptions, generation_tokens: as the server reports.
         kv_tokens: capacity of its KV cache.
-        queue_s: recent mean wait in its own queue; render_s: wait of images for their preparation.
-        pressure: highest ratio of a load signal to its target; 1 and more is too high.
         flags: command line flags, if inkgate started it.
     """
 
-    name: str
-    state: str
+    name: str = label("replica")
+    state: str = gauge(
+        "inkgate_replica_up",
+        "1 while inkgate sends calls to the model server.",
+        value=lambda state: state == "up",
+        also=gauge(
+            "inkgate_replica_state",
+            "1 for the current state: up, out or leaving.",
+            "state",
+            value=lambda current: {state: state == current for state in REPLICA_STATES},
+        ),
+    )
     why: str
-    taken_out: int
-    in_flight: int
-    running: int | None = None
-    waiting: int | None = None
-    kv_usage: float | None = None
+    taken_out: int = counter("inkgate_replica_taken_out_total", "Times that inkgate took the server out of service.")
+    in_flight: int = gauge("inkgate_replica_in_flight", "Calls from this service at the model server.")
+    running: int | None = gauge(
+        "inkgate_replica_running", "Running requests, as the model server reports.", default=None
+    )
+    waiting: int | None = gauge(
+        "inkgate_replica_waiting", "Waiting requests, as the model server reports.", default=None
+    )
+    kv_usage: float | None = gauge(
+        "inkgate_replica_kv_usage_ratio", "Used share of the KV cache, 0 to 1.", default=None
+    )
     kv_tokens: int | None = None
-    preemptions: int | None = None
-    generation_tokens: int | None = None
-    queue_s: float | None = None
-    render_s: float | None = None
+    preemptions: int | None = counter(
+        "inkgate_replica_preemptions_total", "Requests preempted because the KV cache was full.", default=None
+    )
+    generation_tokens: int | None = counter(
+        "inkgate_replica_generation_tokens_total", "Generated tokens.", default=None
+    )
+    queue_s: float | None = gauge(
+        "inkgate_replica_queue_seconds", "Mean wait in the server's own queue over the last 15 s or so.", default=None
+    )
+    render_s: float | None = gauge(
+        "inkgate_replica_render_seconds", "Wait of images for their preparation, by Little's law.", default=None
+    )
     inter_token_s: float | None = None
-    pressure: float | None = None
+    pressure: float | None = gauge(
+        "inkgate_replica_pressure",
+        "Highest ratio of a load signal to its target; 1 and more is too high.",
+        default=None,
+    )
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class StoredJobs:
-    """What the database of jobs has: every process that shares it shows the same.
+    """What the database of jobs has, read every few seconds: every process that shares it shows the same."""
 
-    Attributes:
-        by_state: number of jobs.
-        backlog_pages: pages to read; a document that was not opened yet counts as one.
-        backlog_s: time to read them at the current rate; None if no page was saved in the last five minutes.
-        oldest_s: how long the oldest queued job has been due.
-        abandoned: jobs whose worker is gone and that no other has taken over yet.
-        outbox_waiting, outbox_dead: deliveries to make, and those that were given up.
-        outbox_oldest_s: how long the first delivery that is due has been due.
-    """
-
-    by_state: Mapping[str, int]
-    backlog_pages: int
-    backlog_s: float | None
-    oldest_s: float
-    abandoned: int
-    outbox_waiting: int
-    outbox_dead: int
-    outbox_oldest_s: float
+    by_state: Mapping[str, int] = gauge("inkgate_jobs", "Jobs in the database.", "state")
+    backlog_pages: int = gauge(
+        "inkgate_jobs_backlog_pages", "Pages to read; a document that was not opened yet counts as one."
+    )
+    backlog_s: float | None = gauge(
+        "inkgate_jobs_backlog_seconds",
+        "Time to read these pages at the current rate; absent if no page was saved in the last five minutes.",
+    )
+    oldest_s: float = gauge("inkgate_jobs_oldest_queued_seconds", "How long the oldest queued job has been due.")
+    abandoned: int = gauge("inkgate_jobs_abandoned", "Jobs whose worker is gone and that no other has taken over yet.")
+    outbox_waiting: int = gauge("inkgate_outbox_waiting", "Deliveries of results to make.")
+    outbox_dead: int = gauge("inkgate_outbox_dead", "Deliveries that were given up: dead letters.")
+    outbox_oldest_s: float = gauge(
+        "inkgate_outbox_oldest_seconds", "How long the first delivery that is due has been due."
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class JobsDisk:
     """The disk of the database of jobs, or of their uploads. `use`: `database` or `uploads`; `file_system`: its type,
     such as `ext4`, empty if unknown.
@@ -277,146 +375,107 @@ class JobsDisk:
     total_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@reading
 class JobsState:
     """Jobs. All but `stored` is of this process; counters are since its start.
 
     Attributes:
         database: `sqlite` or `postgresql`.
-        up: whether the database responds; None before it was asked.
+        up: whether the database responds; None before the first query.
         stored: None while that is unknown.
         disks: on this machine.
         missing: packages that the settings need and that are not installed, with what needs them.
-        running: jobs that this process runs now.
-        claims: `fresh` (jobs that waited), `abandoned` (jobs whose worker was gone).
-        leases_lost: jobs that were taken over from this process.
-        pages: that it saved, by outcome: `ok`, `failed`.
-        ended: jobs that it ended, by state.
-        deliveries: attempts by sink and outcome: `delivered`, `retried`, `dead`.
-        events: by source and outcome: `added`, `duplicate`, `refused`, `dead`, `ignored`.
         paused: sources that wait until the queue of jobs has room.
     """
 
     database: str
-    up: bool | None = None
-    stored: StoredJobs | None = None
+    up: bool | None = gauge(
+        "inkgate_jobs_store_up",
+        "1 if the database of jobs responds, else 0: its gauges are then absent.",
+        section=DATABASE,
+        default=None,
+    )
+    stored: StoredJobs | None = part(section=DATABASE, default=None)
     disks: tuple[JobsDisk, ...] = ()
     missing: tuple[str, ...] = ()
-    running: int = 0
-    claims: Mapping[str, int] = field(default_factory=dict)
-    leases_lost: int = 0
-    pages: Mapping[str, int] = field(default_factory=dict)
-    ended: Mapping[str, int] = field(default_factory=dict)
-    deliveries: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    events: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    paused: tuple[str, ...] = ()
+    running: int = gauge("inkgate_jobs_running", "Jobs that this process runs.", default=0)
+    claims: Mapping[str, int] = counter(
+        "inkgate_job_claims_total",
+        "Jobs that this process began: fresh (they waited), abandoned (their worker was gone).",
+        "kind",
+        default_factory=dict,
+    )
+    leases_lost: int = counter(
+        "inkgate_job_leases_lost_total", "Jobs that other processes took over from this one.", default=0
+    )
+    pages: Mapping[str, int] = counter(
+        "inkgate_job_pages_total", "Pages of jobs that this process saved: ok, failed.", "outcome", default_factory=dict
+    )
+    ended: Mapping[str, int] = counter(
+        "inkgate_jobs_ended_total", "Jobs that this process ended, by their state then.", "state", default_factory=dict
+    )
+    deliveries: Mapping[str, Mapping[str, int]] = counter(
+        "inkgate_deliveries_total",
+        "Attempts to deliver a result: delivered, retried (failed for now), dead (given up).",
+        "sink",
+        "outcome",
+        default_factory=dict,
+    )
+    events: Mapping[str, Mapping[str, int]] = counter(
+        "inkgate_intake_events_total",
+        "Objects that events name: added, duplicate, refused; and events: dead (unusable), ignored.",
+        "source",
+        "outcome",
+        default_factory=dict,
+    )
+    paused: tuple[str, ...] = gauge(
+        "inkgate_intake_paused",
+        "1 while events wait in the broker until the queue of jobs has room.",
+        "source",
+        whole=lambda jobs: {source: source in jobs.paused for source in jobs.events},
+        default=(),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTotals:
-    """Counters of work.
-
-    Attributes:
-        requests: by `METHOD endpoint status`.
-        pages: by outcome: `ok`, `degraded` or the code of the error.
-        stage_s, stage_count: time in each stage, and number of times.
-        tokens_in, tokens_out: at model servers.
-        runaways: outputs stopped because they repeated themselves; retries: by reason.
-    """
-
-    requests: Mapping[str, int] = field(default_factory=dict)
-    pages: Mapping[str, int] = field(default_factory=dict)
-    stage_s: Mapping[str, float] = field(default_factory=dict)
-    stage_count: Mapping[str, int] = field(default_factory=dict)
-    tokens_in: int = 0
-    tokens_out: int = 0
-    runaways: int = 0
-    retries: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A step of a few seconds; rates are per second. `at`: its end in seconds since the epoch.
-
-    Attributes:
-        span_s: time since the point before.
-        requests: finished ones without probes; errors: those with 5xx except 503; refused: those with 429 or 503.
-        p50_s, p95_s: durations of successful requests with documents; None without any.
-        mean_batch: items per call of the recognizer; None without a call.
-        cache_share: share of the pages from the cache or a shared read.
-        cpu: cores used by all processes of the service.
-        cpu_all: share of the service's cores used by all programs, 0 to 1; cpu_stalled: share of the time in which
-            something on the machine waited for a core. None if unknown.
-        in_flight, limit, waiting: of the queue right before the engine: `calls` if there is one, else `pages`.
-        pages_waiting: of the queue `pages`; pdf_waiting: PDF jobs that wait for a worker.
-        gpu: utilization of the busiest GPU, 0 to 1; gpu_memory: used share of the fullest GPU's memory.
-        kv_usage: of the fullest model server, 0 to 1.
-        loop_lag_s: highest lag of the event loop.
-        swap_in: bytes per second that the machine read back from swap.
-    """
-
-    at: float
-    span_s: float
-    requests: float
-    pages: float
-    errors: float
-    refused: float
-    p50_s: float | None
-    p95_s: float | None
-    documents: int
-    in_flight: int
-    limit: int
-    waiting: int
-    mean_batch: float | None = None
-    cache_share: float | None = None
-    cpu: float | None = None
-    rss_bytes: int = 0
-    gpu: float | None = None
-    gpu_memory: float | None = None
-    kv_usage: float | None = None
-    loop_lag_s: float | None = None
-    tokens_out: float = 0.0
-    pages_waiting: int = 0
-    pdf_waiting: int = 0
-    swap_in: float = 0.0
-    cpu_all: float | None = None
-    cpu_stalled: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
+@reading
 class State:
     """The state of a service.
 
     Attributes:
         at, started_at: seconds since the epoch.
-        ready: whether it can read pages; reasons: why not.
-        degradation_level: steps of degradation taken now; degradation_levels: the names of all, in order.
-        load_servers: how many model servers the arriving work would keep busy; None while unknown.
+        reasons: why it is not ready.
+        ready: whether it can read pages.
+        degradation_levels: the names of all steps of degradation, in order.
         jobs: None if `jobs.enabled` is false.
         settings: those in force, without secrets.
         history: the last quarter of an hour, oldest first.
     """
 
     at: float
-    started_at: float
+    started_at: float = gauge("inkgate_start_time_seconds", "Start time of the service in seconds since 1970.")
     build: Build
-    ready: bool
+    ready: bool = gauge("inkgate_ready", "1 if the service can read pages, else 0; /readyz lists the reasons.")
     reasons: tuple[str, ...]
     admission: AdmissionState
-    queues: tuple[Queue, ...]
+    queues: tuple[Queue, ...] = part(section=QUEUES)
     work: WorkTotals
     processes: tuple[Process, ...]
     machine: Machine | None = None
     pdf: PdfJobs | None = None
-    degradation_level: int = 0
+    degradation_level: int = gauge("inkgate_degradation_step", "Degradation steps in use; 0: none.", default=0)
     degradation_levels: tuple[str, ...] = ()
-    batches: tuple[Batches, ...] = ()
-    cache: CacheState | None = None
-    breakers: tuple[BreakerReading, ...] = ()
-    replicas: tuple[ReplicaReading, ...] = ()
-    load_servers: float | None = None
-    gpus: tuple[Gpu, ...] = ()
+    batches: tuple[Batches, ...] = part(section=QUEUES, default=())
+    cache: CacheState | None = part(section=QUEUES, default=None)
+    breakers: tuple[BreakerReading, ...] = part(section=QUEUES, default=())
+    replicas: tuple[ReplicaReading, ...] = part(section=MODEL_SERVERS, default=())
+    load_servers: float | None = gauge(
+        "inkgate_load_servers",
+        "How many model servers the arriving work would keep busy, refused work included; scale by it.",
+        section=MODEL_SERVERS,
+        default=None,
+    )
+    gpus: tuple[Gpu, ...] = part(section=GPUS, default=())
     background: tuple[TaskReading, ...] = ()
-    jobs: JobsState | None = None
+    jobs: JobsState | None = part(section="Jobs of a process", default=None)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    history: tuple[Point, ...] = ()
+    history: tuple[Point, ...] = part(latest=True, default=())

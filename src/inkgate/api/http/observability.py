@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.api.http.uploads import announced_bytes
 from inkgate.errors import Overloaded, error_class
-from inkgate.telemetry.metrics import NO_WORK
+from inkgate.telemetry.history import NO_WORK
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.tracing import NOT_RECORDING, request_span, trace_id_of
 

@@ -176,7 +176,9 @@ def _with_component(value: object, schemas: Json) -> object:
 
 
 def _describe_fields(schema: Json) -> None:
-    """Move the section `Attributes:` of a dataclass's docstring to the fields that it describes."""
+    """Move the section `Attributes:` of a dataclass's docstring to the fields that it describes. It has priority over
+    the help of a field's metric.
+    """
     text, found, attributes = schema.get("description", "").partition("\n\nAttributes:\n")
     if not found:
         return
@@ -186,7 +188,7 @@ def _describe_fields(schema: Json) -> None:
         names, _, about = " ".join(entry.split()).partition(": ")
         for name in names.replace("`", "").split(", "):
             if name in fields:
-                fields[name].setdefault("description", about[:1].upper() + about[1:])
+                fields[name]["description"] = about[:1].upper() + about[1:]
 
 
 def _request_schemas(models: Sequence[type[BaseModel]]) -> Json:
