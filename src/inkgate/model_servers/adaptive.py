@@ -24,7 +24,7 @@ from inkgate.settings import AdaptiveSettings
 
 
 class LimitState(StrEnum):
-    """What an AdaptiveLimit does; see its diagram."""
+    """Says what an AdaptiveLimit does; see its diagram."""
 
     SLOW_START = "slow_start"
     PROBING = "probing"
@@ -113,7 +113,7 @@ class AdaptiveLimit:
 
     @property
     def most(self) -> int:
-        """As configured. The lower ceiling after a crash of the server is not included."""
+        """The configured maximum. The lower ceiling after a crash of the server is not included."""
         return self._settings.most
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:

@@ -114,7 +114,7 @@ class BalancedUpstream:
 
     Attributes:
         set: its servers.
-        events: what is called when servers stop working and work again.
+        events: functions that are called when servers stop working and work again.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class BalancedUpstream:
         self._models: Sequence[str] = ()
 
     def expect(self, models: Sequence[str]) -> None:
-        """From now on, a server comes up only if it serves one of these models."""
+        """Lets servers come up only if they serve one of these models, from now on."""
         self._models = tuple(models)
         for replica in self.set.replicas:
             replica.models = self._models

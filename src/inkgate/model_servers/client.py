@@ -40,7 +40,7 @@ class ChatClient:
         self._timeouts = timeouts
 
     async def models(self) -> tuple[str, ...]:
-        """As Upstream.models."""
+        """See Upstream."""
         return await self._upstream.models()
 
     @asynccontextmanager

@@ -31,7 +31,7 @@ class ServiceName:
 
     @classmethod
     def of(cls, url: str) -> ServiceName:
-        """From a URL such as `dns+http://vllm:8000/v1`; the port is 80 and the path /v1 if it has none."""
+        """Parses a URL such as `dns+http://vllm:8000/v1`. The port is 80 and the path /v1 if it has none."""
         parts = urlsplit(url.removeprefix(PREFIX))
         return cls(parts.hostname or "", parts.port or 80, parts.path.rstrip("/") or "/v1")
 

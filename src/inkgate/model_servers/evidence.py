@@ -199,7 +199,7 @@ class Elasticity:
 
 
 class ThroughputGain:
-    """Whether higher concurrency gives more throughput: their covariance, as in Uber's Cinnamon.
+    """Finds out whether higher concurrency gives more throughput: by their covariance, as in Uber's Cinnamon.
 
     Measured as an elasticity, which has no unit, over the shortest recent history in which concurrency varied enough
     and whose standard error is small. Growth counts as useless only if the largest plausible gain is too small (a
@@ -288,7 +288,7 @@ class SustainedConcurrency:
         self.reset()
 
     def reset(self) -> None:
-        """After damage: only works that end well from now on count."""
+        """Starts counting again after damage: only works that end well from now on count."""
         self._seen, self._well = 0.0, 0
 
     def at_most(self, works: float) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeDraft:
-    """How vLLM guesses tokens ahead with a draft of the model; the text stays the same.
+    """Describes how vLLM guesses tokens ahead with a draft of the model; the text stays the same.
 
     Attributes:
         method: vLLM's name for it: `dflash`, `mtp`.
@@ -31,7 +31,7 @@ class SpeculativeDraft:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How vLLM is started for the model.
+    """Describes how vLLM is started for the model.
 
     Attributes:
         model: name on the model hub; None if only a folder can be given.

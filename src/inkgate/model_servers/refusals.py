@@ -66,7 +66,7 @@ def denied_error(status: int) -> EngineFailed:
 
 
 def chat_error(status: int, body: bytes, model: str) -> InkgateError:
-    """As `upstream_error`, for a client that wrote the request itself and requested `model`."""
+    """The error as of `upstream_error`, for a client that wrote the request itself and requested `model`."""
     if status != 404:
         return upstream_error(status, body)
     if not _error_of(body):  # an error of the chat protocol is more specific than one of the server's framework

@@ -23,7 +23,7 @@ OnOut = Callable[[Sequence[bytes]], None]
 _CONTENTS = 2
 """A server is at fault once it failed on this many different contents that another server reads."""
 _HASHED_BYTES = 64 * 1024
-"""Of a request without a key. Two that begin alike count as the same content."""
+"""So many bytes of a request without a key are its key: two that begin alike count as the same content."""
 _PAGES = 5
 """A server is at fault once it failed on this many different pages in a row, whatever its probe says."""
 _OTHER_MODEL = "serves another model"
@@ -65,7 +65,7 @@ async def _do_nothing(_: str) -> None:
 
 @dataclass(slots=True)
 class ReplicaEvents:
-    """What is called when servers stop working and work again.
+    """Functions that are called when servers stop working and work again.
 
     Attributes:
         on_stalled: is awaited with the address of a server that stalls.

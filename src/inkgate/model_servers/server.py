@@ -65,7 +65,7 @@ ImageRequest = Callable[[str], dict[str, object]]
 
 @dataclass(slots=True)
 class PageForm:
-    """How pages are requested. `request`: None until the model is known."""
+    """Holds how pages are requested. `request`: None until the model is known."""
 
     request: ImageRequest | None = None
 

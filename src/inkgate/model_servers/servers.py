@@ -66,7 +66,7 @@ class ScheduledCalls:
         self._on_busy = on_busy
         self._observer = observer
         self.arrived = DemandCounts()
-        """Of calls, refused ones included."""
+        """Counts calls, refused ones included."""
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import anyio
 
 MAX_CHARACTERS = 4000
-"""Of a value."""
+"""A longer value is none of the schema's."""
 BLANK_TAIL = 200
 """Blanks at the end of an answer after which it is stopped. A grammar of JSON allows any number between two values; a
 model that was not trained to write JSON may write nothing else."""
@@ -44,7 +44,7 @@ class FieldAnswer:
         return {"type": "json_schema", "json_schema": {"name": "fields", "schema": schema, "strict": True}}
 
     def checked(self, fields: Mapping[str, object]) -> Mapping[str, object]:
-        """What was requested, by the names in the question; a value that is none of the schema's is None."""
+        """Returns the requested values by the names in the question; a value that is none of the schema's is None."""
         return {name: _value(fields[key]) for name in self.names if (key := self._key(name, fields)) is not None}
 
     @staticmethod
@@ -74,7 +74,7 @@ def completed(text: str) -> str | None:
 
 @dataclass(slots=True)
 class SchemaSupport:
-    """Whether a schema is worth sending: not for a while after a server refused one. Used from one event loop."""
+    """Knows whether a schema is worth sending: not for a while after a server refused one. Used from one event loop."""
 
     _refused_until: float = field(default=-1.0)
 

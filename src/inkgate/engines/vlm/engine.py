@@ -34,7 +34,7 @@ _PAUSE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class BlockReaders:
-    """What reading pages block by block needs.
+    """The parts that reading pages block by block needs.
 
     Attributes:
         layout: finds the blocks.
@@ -124,7 +124,7 @@ class Vllm:
             await stop_all(self._pool.managed)
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. An incomplete answer has `error` set, see WholePageReader and ElementReader."""
+        """See Engine. An incomplete answer has `error` set, see WholePageReader and ElementReader."""
         if task.kind not in self._preset.tasks:
             known = ", ".join(self._preset.tasks)
             detail = f"{self.name} does not support {task.kind}; it supports: {known}. {presets_with(task.kind)}"

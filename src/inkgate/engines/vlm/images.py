@@ -23,7 +23,7 @@ MARGIN = 0.002
 
 
 class Tiling(Protocol):
-    """How a model splits an image into tiles."""
+    """Describes how a model splits an image into tiles."""
 
     def tokens(self, size: Size, /) -> int:
         """Tokens of an image of this size."""
@@ -71,7 +71,7 @@ class RatioTiles:
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """How a model's image processor sizes an image (`smart_resize` in transformers) and counts its tokens.
+    """Describes how a model's image processor sizes an image (`smart_resize` in transformers) and counts its tokens.
 
     Attributes:
         patch: side of a patch, in pixels.
@@ -240,7 +240,7 @@ class PageCrop:
 
     @property
     def size(self) -> Size:
-        """In pixels of the whole page."""
+        """The size in pixels of the whole page."""
         height, width = self.rgb.shape[:2]
         return Size(max(1, round(width * self._scale)), max(1, round(height * self._scale)))
 

@@ -70,7 +70,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class TaskPrompt:
-    """How to prompt a model for one task.
+    """Describes how to prompt a model for one task.
 
     Attributes:
         prompt: verbatim; `{fields}` in it is the placeholder for the names of the fields to extract.

@@ -25,7 +25,7 @@ _CHECK_EVERY = 256
 
 @dataclass(frozen=True, slots=True)
 class RepetitionLimits:
-    """How much repetition is accepted as the page's own. A span is in characters.
+    """Says how much repetition is accepted as the page's own. A span is in characters.
 
     Attributes:
         repeats: fewer repetitions are never a loop, whatever their span.

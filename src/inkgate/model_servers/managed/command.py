@@ -63,7 +63,7 @@ def traces_environment(tracing: TracingSettings) -> dict[str, str]:
 
 
 class LaunchedModel(Protocol):
-    """What starting a server needs of a model's preset."""
+    """The part of a model's preset that starting a server needs."""
 
     @property
     def name(self) -> str: ...

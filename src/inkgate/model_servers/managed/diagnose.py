@@ -121,7 +121,7 @@ def _text(line: bytes) -> str:
 
 
 class DeathCause(StrEnum):
-    """Why a model server has ended.
+    """The reason why a model server has ended.
 
     `out_of_memory`: GPU or main memory; `killed`: SIGKILL from another process; `crash`: another signal or an error
     status; `exit`: status 0; `not_ready`, `stalled`: ended by us because it did not become ready in time or stalled.

@@ -232,7 +232,7 @@ class ManagedServer:
         return hopeless
 
     def _reduce_sequences(self, death: Death) -> None:
-        """After running out of memory: permanently reduces the number of concurrent sequences."""
+        """Permanently reduces the number of concurrent sequences if vLLM ran out of memory."""
         if death.cause is not DeathCause.OUT_OF_MEMORY:
             return
         before = self.max_num_seqs

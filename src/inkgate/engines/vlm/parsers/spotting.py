@@ -61,7 +61,7 @@ def _json_lines(output: str, size: Size) -> Iterator[PlacedText]:
 
 
 def _box_and_text(element: object) -> tuple[object, object]:
-    """By the names that HunyuanOCR gives them, or Qwen-VL."""
+    """The keys are the names that HunyuanOCR gives them, or Qwen-VL."""
     if not isinstance(element, dict):
         return None, None
     if "box" in element:
