@@ -1,17 +1,19 @@
 """The server on a real socket: how it starts, drains and stops."""
 
 import signal
+import socket
 
 import anyio
 import httpx
 import pytest
+from anyio.abc import SocketAttribute
 
 from inkgate.caller import Caller
 from inkgate.page import Page
 from inkgate.types import PageResult, Task
 from support.api_client import png, tiff
 from support.fake_engine import FakeEngine
-from support.served_api import served
+from support.served_api import received, served
 
 pytestmark = pytest.mark.anyio
 
@@ -84,6 +86,26 @@ async def test_a_stream_is_finished_too() -> None:
         assert len(lines) == 6
         with anyio.fail_after(60):
             await server.stopped.wait()
+
+
+async def test_a_client_that_reads_slowly_gets_all_of_a_response_that_was_complete_before_the_signal() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        async with served(listener=listener, drain_s=60) as server, await server.connect() as client:
+            raw = client.extra_attributes[SocketAttribute.raw_socket]()
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            await client.send(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            with anyio.fail_after(60):
+                while not any(entry["event"] == "request" for entry in server.api.logs):  # noqa: ASYNC110 - as above
+                    await anyio.sleep(0.01)
+            signal.raise_signal(signal.SIGTERM)
+            with anyio.move_on_after(3):  # longer than what is left after the last response
+                await server.stopped.wait()
+            assert not server.stopped.is_set()
+            head, _, body = (await received(client)).partition(b"\r\n\r\n")
+            assert b"content-length: %d\r\n" % len(body) in head
+            with anyio.fail_after(60):
+                await server.stopped.wait()
 
 
 async def test_what_does_not_end_is_cancelled_when_the_time_is_over() -> None:

@@ -1,16 +1,18 @@
 """Who is let in, and who gives way, when connections are many."""
 
+from asyncio import WriteTransport
+
 import structlog.testing
 
 from inkgate.api.http.connections import Connections, default_connections
 from support.clock import Clock
 
 
-class Connection:
-    gave_way = False
+class Connection(WriteTransport):
+    aborted = False
 
-    def give_way(self) -> None:
-        self.gave_way = True
+    def abort(self) -> None:
+        self.aborted = True
 
 
 def full(most: int) -> tuple[Connections, list[Connection], Clock]:
@@ -26,7 +28,7 @@ def test_the_one_that_has_waited_longest_gives_way() -> None:
     connections.work(first)
     connections.wait(first)  # its request is answered: it has waited for less time than the others
     assert connections.enter(Connection())
-    assert (first.gave_way, second.gave_way, third.gave_way) == (False, True, False)
+    assert (first.aborted, second.aborted, third.aborted) == (False, True, False)
     assert len(connections) == 3
 
 
@@ -38,7 +40,7 @@ def test_none_that_is_being_answered_gives_way() -> None:
     assert not connections.enter(refused)
     connections.leave(inside[0])
     assert connections.enter(refused)
-    assert not any(connection.gave_way for connection in inside)
+    assert not any(connection.aborted for connection in inside)
 
 
 def test_one_that_was_closed_is_neither_counted_nor_asked_to_wait() -> None:
@@ -49,7 +51,7 @@ def test_one_that_was_closed_is_neither_counted_nor_asked_to_wait() -> None:
     assert len(connections) == 1
     assert connections.enter(Connection())
     assert connections.enter(Connection())
-    assert (inside[0].gave_way, inside[1].gave_way) == (False, True)
+    assert (inside[0].aborted, inside[1].aborted) == (False, True)
 
 
 def test_the_log_says_once_in_a_while_that_connections_are_many() -> None:

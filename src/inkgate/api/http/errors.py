@@ -14,6 +14,7 @@ import anyio
 import orjson
 import structlog
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -175,7 +176,7 @@ class Problems:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Watched(receive, send)
+        exchange = _Watched(scope, receive, send)
         try:
             await self._app(scope, exchange.receive, exchange.send)
         except CallerLeft:
@@ -198,21 +199,31 @@ class Problems:
 class _Watched:
     """A request's receive and send, with their progress."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.answer_begun = False
         self.body_ended = False
+        self._body_requested = False
+        self._scope = scope
         self._receive = receive
         self._send = send
 
     async def receive(self) -> Message:
+        self._body_requested = True
         message = await self._receive()
         if message["type"] == "http.disconnect" or not message.get("more_body", False):
             self.body_ended = True
         return message
 
     async def send(self, message: Message) -> None:
+        if not self.answer_begun and not self._body_requested and self._expects_continue():
+            # The next bytes could be the body or the next request.
+            MutableHeaders(scope=message)["Connection"] = "close"
         self.answer_begun = True
         await self._send(message)
+
+    def _expects_continue(self) -> bool:
+        """Whether the client waits for `100 Continue`, which the server sends when the body is requested."""
+        return any(name == b"expect" for name, _ in self._scope["headers"])
 
     async def discard_body(self) -> None:
         """Reads and discards the rest of the body for a while."""

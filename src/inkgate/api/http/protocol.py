@@ -1,12 +1,28 @@
-"""HTTP/1.1 connections: uvicorn's protocol with limits on request heads, waiting and sending, with errors as problem
-documents, and with responses for half-closed clients.
+"""HTTP/1.1 connections: uvicorn's protocol with limits on heads, waiting and sending, and errors as problem documents.
+
+A middleware sees a request only when its head is complete, and has no access to the connection. uvicorn 0.54 itself, as
+tests/integration/test_http_connections.py and the measurements below show:
+
+- takes a head of any size, for any time. httptools joins the pieces of a header's value, at quadratic cost: a header of
+  16 MB blocks the event loop for 1.5 s.
+- has no limit on connections that sacrifices idle ones: `limit_concurrency` refuses requests, so 8,000 connections that
+  send nothing would keep all others out.
+- waits for a client that does not read its response until the client leaves.
+- loses the body of a request that offers an upgrade, as Java's HttpClient sends by default.
+- answers invalid HTTP in plain text and closes at once, so that clients that still send get a reset and no answer.
+- does not cancel the first of two pipelined requests if the client leaves.
+
+h11, uvicorn's other parser, bounds heads and keeps the bodies, but takes 3 times httptools' CPU time for an empty
+request and 7 times for a body of 1 MB, and has the other faults as well.
+
+Of uvicorn's HttpToolsProtocol and RequestResponseCycle, this module uses documented methods of asyncio.Protocol, the
+callbacks of httptools and attributes without an underscore. tests/unit/test_uvicorn_protocol.py lists them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
-import socket
 import struct
 import termios
 from asyncio.events import TimerHandle
@@ -18,7 +34,6 @@ from uuid import uuid4
 import httptools
 import orjson
 import structlog
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -39,15 +54,9 @@ _LINGER_S = 2.0
 _LINGER_BYTES = 1_000_000
 """How many seconds and bytes are read and discarded after a refused head, so that the client can read the response:
 closing a connection with unread data resets it and loses the response."""
-_LEAST_RATE = 1000
+_MIN_RATE = 1000
 """Minimum bytes per second at which a client must read a response; a slower one blocks a slot."""
 _FULL_RETRY_S = 1.0
-_FIRST_LOOK_S = 0.05
-_LOOK_EVERY_S = 1.0
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_TCP_INFO: int | None = getattr(socket, "TCP_INFO", None)
-_TCP_CLOSED = 7
-"""TCP_CLOSE in Linux's net/tcp_states.h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +80,8 @@ def http_protocol(time_limits: TimeLimits, connections: Connections) -> type[asy
 class BoundedHttp(HttpToolsProtocol):
     """One connection.
 
-    *Heads.* httptools joins the pieces of a header's value, at quadratic cost. So received bytes are counted until a
-    head is complete or a body begins. Trailers are parsed and ignored, because access was checked with the head.
-
-    *Sending.* A request is in flight until the system has taken the last byte of its response. If the client reads
-    hardly anything for `send_s`, the connection is closed.
-
-    *Half-closed clients.* A client that has sent its request may close its sending half and wait (`nc -N`). A client
-    that disconnected looks the same, so inkgate sends a `100 Continue`, which a disconnected client's system answers
-    with a reset. That works only before the response begins, with HTTP/1.1, and on Linux, which reports the reset.
-    Otherwise a client that closes its sending half counts as disconnected, and its work is cancelled.
+    Received bytes are counted until a head is complete or a body begins. Trailers are parsed and ignored, because
+    access was checked with the head.
     """
 
     def __init__(
@@ -100,38 +101,29 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._moved_on = False
-        self._too_many_headers = False
-        self._skipped_body = b""
+        self._head_too_large = False
         self._refused = False
         self._lingered = 0
-        self._half_closed = False
-        self._lost = False
         self._unsent = 0
         self._head_timer: TimerHandle | None = None
         self._send_timer: TimerHandle | None = None
-        self._last_timer: TimerHandle | None = None
+        self._linger_timer: TimerHandle | None = None
 
     # -- connections
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        if self._table.enter(self):
+        if self._table.enter(transport):
             self._await_head()
             return
-        most = self._table.most
-        self._refuse(Overloaded("service_full", f"All {most} connections that are allowed are open.", _FULL_RETRY_S))
-
-    def give_way(self) -> None:
-        """See Closable."""
-        self.transport.abort()
+        limit = self._table.max_open
+        self._refuse(Overloaded("service_full", f"All {limit} connections that are allowed are open.", _FULL_RETRY_S))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lost = True
-        self._table.leave(self)
-        for timer in (self._head_timer, self._send_timer, self._last_timer):
+        self._table.leave(self.transport)
+        for timer in (self._head_timer, self._send_timer, self._linger_timer, self.timeout_keep_alive_task):
             if timer is not None:
                 timer.cancel()
-        self._unset_keepalive_if_required()
         # uvicorn marks only the last request; with pipelining, an earlier one may be in progress.
         running = self._running
         if running is not None and not running.response_complete:
@@ -143,91 +135,87 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
-            self._throw_away(len(data))
+            self._discard(len(data))
             return
-        self._unset_keepalive_if_required()
-        rest = memoryview(data)
-        while rest:
-            piece = rest[: MAX_HEAD_BYTES + 1 - self._head_bytes] if self._in_head else rest
-            rest = rest[len(piece) :]
-            error = self._feed(piece)
-            if error is not None:
-                self._refuse(error)
-                return
-        if self._head_bytes and self._in_head and not self._is_busy():
+        self._end_keep_alive()
+        error = self._feed(data)
+        if error is not None:
+            self._refuse(error)
+        elif self._head_bytes and self._in_head and not self._is_busy():
             self._await_head()
 
-    def _feed(self, piece: memoryview) -> InputRejected | None:
-        """Parses `piece`. Returns the error that ends the connection, if any."""
+    def _feed(self, data: bytes) -> InputRejected | None:
+        """Parses `data`. Returns the error that ends the connection, if any."""
         self._moved_on = False
         try:
-            self._parse(piece)
+            self._parse(data)  # whole: parsing the head apart would cost a millisecond for each MB of bodies
         except httptools.HttpParserError:
-            if not self._too_many_headers:
+            if not self._head_too_large:
                 return InputRejected("http_invalid", "The bytes received are not HTTP/1.1.")
-        self._head_bytes = 0 if self._moved_on else self._head_bytes + len(piece)
-        if self._head_bytes <= MAX_HEAD_BYTES and not self._too_many_headers:
+        self._head_bytes = 0 if self._moved_on else self._head_bytes + len(data)
+        if self._head_bytes <= MAX_HEAD_BYTES and not self._head_too_large:
             return None
         size = f"{MAX_HEAD_BYTES // 1024} KB"
         detail = f"The limit is {MAX_HEADERS} headers and {size} in all, including the request line."
         return InputRejected("head_too_large", detail)
 
-    def _parse(self, piece: memoryview) -> None:
-        while piece:
+    def _parse(self, data: bytes) -> None:
+        while data:
             try:
-                self.parser.feed_data(piece)
-            except httptools.HttpParserUpgrade as upgrade:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
                 log.debug("upgrade_ignored")  # and the request is handled as any other
-                if self._skipped_body:
-                    self._parse_body_after_upgrade()
-                piece = piece[upgrade.args[0] :]
+                data = data[offer.args[0] :]
+                if self._offers_upgrade():
+                    head = self._head_without_upgrade()
+                    self.parser = httptools.HttpRequestParser(self)  # the old one ignores all after `Connection: close`
+                    self.parser.feed_data(head)
             else:
                 return
 
-    def _parse_body_after_upgrade(self) -> None:
-        """Start to parse the body of a request with `Upgrade`, as Java's HttpClient sends. httptools takes it for
-        another protocol. A new parser gets a head with the same framing, whose callbacks do nothing, and then the body.
+    def _head_without_upgrade(self) -> bytes:
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        lines = [b"%b %b HTTP/%b\r\n" % (method, self.url, version.encode())]
+        lines += [b"%b: %b\r\n" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"".join([*lines, b"\r\n"])
+
+    def _offers_upgrade(self) -> bool:
+        """Whether the head that was parsed last offers an upgrade. httptools takes all that follows it for another
+        protocol, also a body, so it gets the head a second time, without the offer.
         """
-        head = b"POST / HTTP/1.1\r\n" + self._skipped_body + b"\r\n"
-        self._skipped_body = b""
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.feed_data(head)
-
-    def on_message_begin(self) -> None:
-        if self._in_head:
-            super().on_message_begin()
-
-    def on_url(self, url: bytes) -> None:
-        if self._in_head:
-            super().on_url(url)
+        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
             return
         if len(self.headers) >= MAX_HEADERS:
-            self._too_many_headers = True
+            self._head_too_large = True
             raise ValueError("too many headers")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if not self._in_head:
+        if self._offers_upgrade():
             return
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+            self._head_too_large = True
+            raise ValueError("too long headers")
         if len(self.pipeline) >= _MAX_PIPELINED:
             raise ValueError("too many requests before the first answer")
+        is_first = not self._is_busy()
         super().on_headers_complete()
+        if is_first:
+            self._running = self.cycle
         self._moved_on = True
         self._in_head = False
-        self._table.work(self)
+        self._table.work(self.transport)
         self._end_head_timer()
-        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
-            self._skipped_body = _framing(self.headers)
 
     def on_body(self, body: bytes) -> None:
         self._moved_on = True
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if self._skipped_body:
+        if self._offers_upgrade():
             return
         self._moved_on = True
         self._in_head = True
@@ -260,7 +248,7 @@ class BoundedHttp(HttpToolsProtocol):
         """Responds with `error` and closes. A request in progress is finished first, and is the last."""
         self._refused = True
         self._end_head_timer()
-        self._table.work(self)
+        self._table.work(self.transport)
         running = self._running
         if running is not None and not running.response_complete:
             if running.response_started or running is not self.cycle or not running.more_body:
@@ -277,80 +265,42 @@ class BoundedHttp(HttpToolsProtocol):
         write("request_refused", code=problem.code, status=problem.status, client=client, request_id=problem.request_id)
         self.transport.write(_rendered(problem, self.server_state.default_headers))
         if isinstance(error, Overloaded):
-            self._close_in_time()
+            self._close()
             return
         self.transport.write_eof()
         self.flow.resume_reading()
-        self._last_timer = self.loop.call_later(_LINGER_S, self.transport.abort)
+        self._linger_timer = self.loop.call_later(_LINGER_S, self.transport.abort)
 
-    def _throw_away(self, size: int) -> None:
+    def _discard(self, size: int) -> None:
         self._lingered += size
         if self._lingered > _LINGER_BYTES:
             self.transport.abort()
 
-    def _close_in_time(self) -> None:
-        """Closes when the written bytes are sent or the time limit expires."""
-        self.transport.close()
-        self._last_timer = self.loop.call_later(self._time_limits.send_s, self.transport.abort)
-
     # -- responses
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]  # as uvicorn
-        self._running = cycle
-        super()._start_asgi_task(cycle, partial(self._answer, cycle, app))
-
-    async def _answer(
-        self, cycle: RequestResponseCycle, app: ASGIApp, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """Runs `app`; for it, a response ends only when all bytes are sent."""
-
-        async def send_all(message: Message) -> None:
-            if cycle.waiting_for_100_continue:
-                cycle.keep_alive = False  # the next bytes could be the body or the next request
-            await send(message)
-            if cycle.response_complete:
-                await self._until_sent()
-
-        async def receive_until_sent() -> Message:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                await self._until_sent()
-            return message
-
-        await app(scope, receive_until_sent, send_all)
-
-    async def _until_sent(self) -> None:
-        """Returns when the system has taken all written bytes, or the connection is lost."""
-        if not self._is_unsent():
-            return
-        await asyncio.sleep(0)  # uvloop writes at the end of its loop iteration
-        if self._is_unsent():
-            self.transport.set_write_buffer_limits(high=0)
-            await self.flow.drain()
-            if not self._lost:
-                self.transport.set_write_buffer_limits()
-
-    def _is_unsent(self) -> bool:
-        return not self._lost and self.transport.get_write_buffer_size() > 0
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._send_timer is None:
-            self._time_sending()
+        self._time_sending()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._send_timer is not None:
+        if self._send_timer is not None and not self.transport.is_closing():
             self._send_timer.cancel()
             self._send_timer = None
 
+    def _close(self) -> None:
+        """Closes when the written bytes are sent, or when the client reads them too slowly."""
+        self.transport.close()
+        self._time_sending()
+
     def _time_sending(self) -> None:
-        self._unsent = self._bytes_not_taken()
-        self._send_timer = self.loop.call_later(self._time_limits.send_s, self._cut_off_unless_sent)
+        if self._send_timer is None:
+            self._unsent = self._bytes_not_taken()
+            self._send_timer = self.loop.call_later(self._time_limits.send_s, self._cut_off_unless_sent)
 
     def _cut_off_unless_sent(self) -> None:
         self._send_timer = None
-        if self._unsent - self._bytes_not_taken() >= _LEAST_RATE * self._time_limits.send_s:
+        if self._unsent - self._bytes_not_taken() >= _MIN_RATE * self._time_limits.send_s:
             self._time_sending()
             return
         client = self.client[0] if self.client else None
@@ -367,55 +317,24 @@ class BoundedHttp(HttpToolsProtocol):
         return self.transport.get_write_buffer_size() + int(in_system)
 
     def on_response_complete(self) -> None:
+        following = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
-        if self.transport.is_closing() or self._is_busy():
-            return
-        if self._half_closed:
-            self.transport.close()
-            return
-        self._table.wait(self)
-        if self._head_bytes or not self._in_head:  # the next head has begun, or the rest of a body is not needed
-            self._unset_keepalive_if_required()
-            self._await_head()
+        if self.transport.is_closing():
+            self._time_sending()
+        elif following is not None:
+            self._running = following
+        else:
+            self._table.wait(self.transport)
+            if self._head_bytes or not self._in_head:  # the next head has begun, or the rest of a body is not needed
+                self._end_keep_alive()
+                self._await_head()
 
-    # -- half-closed clients
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
 
-    def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn always closes
-        """Returns whether the connection stays open: see the class."""
-        if self._half_closed:
-            return True
-        running = self._running
-        if running is None or running.response_started or self.cycle.more_body or self._refused:
-            return False
-        if _TCP_INFO is None or running.scope["http_version"] != "1.1":
-            return False
-        self._half_closed = True
-        self._ask(_FIRST_LOOK_S)
-        return True
-
-    def _ask(self, look_after_s: float) -> None:
-        self.transport.write(_CONTINUE)
-        self._last_timer = self.loop.call_later(look_after_s, self._look)
-
-    def _look(self) -> None:
-        if self._was_reset():
-            self.transport.abort()
-        elif self._running is not None and not self._running.response_started:
-            self._ask(_LOOK_EVERY_S)
-
-    def _was_reset(self) -> bool:
-        connection = self.transport.get_extra_info("socket")
-        if connection is None or _TCP_INFO is None:
-            return False
-        return bool(connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] == _TCP_CLOSED)
-
-
-def _framing(headers: list[tuple[bytes, bytes]]) -> bytes:
-    """The header lines that say where the body ends, or nothing if there is no body. llhttp has checked them."""
-    lines = [(name, value) for name, value in headers if name in {b"content-length", b"transfer-encoding"}]
-    if all(name == b"content-length" and int(value) == 0 for name, value in lines):
-        return b""
-    return b"".join(b"%b: %b\r\n" % line for line in lines)
+    def _end_keep_alive(self) -> None:
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
 
 
 def _rendered(problem: Problem, default_headers: list[tuple[bytes, bytes]]) -> bytes:

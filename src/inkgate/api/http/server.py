@@ -117,7 +117,7 @@ class DrainingServer(uvicorn.Server):
             self._manager.stopping(self._drain_s)
             if self._manager.listener is not None:
                 self._leave_connections_to_manager()
-        if not self._drain.in_flight:
+        if not self._drain.in_flight and not self._has_unsent_bytes():
             self.should_exit = True
         elif now >= self._drained_by + _GIVE_UP_S:
             self.config.timeout_graceful_shutdown = 0
@@ -126,6 +126,10 @@ class DrainingServer(uvicorn.Server):
             log.warning("drain_time_over", in_flight=self._drain.in_flight)
             self._drain.give_up()
             self._given_up = True
+
+    def _has_unsent_bytes(self) -> bool:
+        """Whether a client has not taken its response yet. Closing would cut it off after a short while."""
+        return any(connection.transport.get_write_buffer_size() for connection in self.server_state.connections)
 
     def _leave_connections_to_manager(self) -> None:
         """Accepts no more connections: they wait in the manager's socket. Closes those without a request, so that
