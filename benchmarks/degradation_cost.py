@@ -49,8 +49,7 @@ from inkgate.service.readiness import EngineProgress
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import AdmissionSettings, PdfText, Settings
 from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.types import PageResult, Task
@@ -94,7 +93,7 @@ class PageCounter:
 
 def _gateway(reader: Reader, settings: Settings) -> Gateway:
     """A Gateway that admits everything."""
-    pages = Scheduler(FixedLimit(1), TokenRate(), settings.serving.scheduling)
+    pages = WorkQueue(FixedLimit(1), settings.serving.scheduling)
     return Gateway(reader, AdmissionLimiter(1_000_000, AdmissionSettings(max_bytes_mb=1e8), pages), NO_OBSERVER)
 
 
@@ -104,8 +103,8 @@ async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReade
     runtime = runtime_of(settings)
     engine = embedded_engine(settings, page_analysis(settings, runtime), runtime)
     degradation = FixedDegradation(STEPS.index(step), settings)
-    scheduler = Scheduler(FixedLimit(1), TokenRate(), settings.serving.scheduling)
-    queue = EngineQueue(scheduler, degradation, settings.serving.degradation, EngineProgress())
+    work_queue = WorkQueue(FixedLimit(1), settings.serving.scheduling)
+    queue = EngineQueue(work_queue, degradation, settings.serving.degradation, EngineProgress())
     counting = PageCounter(PageReader(engine, Completion(Threads("pages", 1)), queue=queue))
     async with Opener(settings.limits, settings.pdf) as opener:
         await counting.start()

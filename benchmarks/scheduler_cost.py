@@ -1,4 +1,4 @@
-"""Measures the overhead of scheduler and admission per request, with 10, 1,000 and 10,000 others waiting.
+"""Measures the overhead of queue and admission per request, with 10, 1,000 and 10,000 others waiting.
 
     python benchmarks/scheduler_cost.py --json FILE
 
@@ -27,12 +27,10 @@ import uvloop
 from inkgate.caller import Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.limiter import Arrival
 from inkgate.serving.limits import FixedLimit
+from inkgate.serving.order import FairOrder, Work
+from inkgate.serving.permits import Arrival
 from inkgate.serving.queue import WorkQueue
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings, SchedulingSettings
 
 WAITING = (10, 1_000, 10_000)
@@ -56,21 +54,22 @@ def works(count: int) -> list[Work]:
     ]
 
 
-def scheduler_of(max_waiting: int = 20_000) -> Scheduler:
+def queue_of(max_waiting: int = 20_000) -> WorkQueue:
     settings = SchedulingSettings(max_waiting=max_waiting)
-    return Scheduler(FixedLimit(PLACES), TokenRate(), settings)
+    return WorkQueue(FixedLimit(PLACES), settings)
 
 
 def queue_us(waiting: int, turns: int) -> float:
     """One push and one pop in a queue of `waiting`."""
-    queue = WorkQueue(age_s=30.0)
+    queue = FairOrder(age_s=30.0)
     todo = works(waiting + turns)
     for work in todo[:waiting]:
         queue.push(work, 0.0)
     begin = time.process_time()
     for work in todo[waiting:]:
         queue.push(work, 0.0)
-        queue.pop(0.0)
+        if (entry := queue.pop(0.0)) is not None:
+            queue.end(entry)
     return (time.process_time() - begin) / turns * 1e6
 
 
@@ -95,10 +94,10 @@ async def closed_loop_us(clients: int, turns: int, one: Callable[[int], Awaitabl
 
 
 async def slot_us(waiting: int, turns: int) -> float:
-    scheduler, todo = scheduler_of(), works(waiting + PLACES)
+    work_queue, todo = queue_of(), works(waiting + PLACES)
 
     async def one(number: int) -> None:
-        async with scheduler.slot(todo[number]):
+        async with work_queue.turn(todo[number]):
             await anyio.lowlevel.checkpoint()
 
     return await closed_loop_us(waiting + PLACES, turns, one)
@@ -114,20 +113,20 @@ async def semaphore_us(waiting: int, turns: int) -> float:
     return await closed_loop_us(waiting + PLACES, turns, one)
 
 
-async def behind(waiting: int, measure: Callable[[Scheduler], Awaitable[float]]) -> float:
-    """Result of `measure` on a scheduler with this many waiting works."""
-    scheduler = scheduler_of(waiting)
+async def behind(waiting: int, measure: Callable[[WorkQueue], Awaitable[float]]) -> float:
+    """Result of `measure` on a queue with this many waiting works."""
+    work_queue = queue_of(waiting)
 
     async def wait(work: Work) -> None:
-        async with scheduler.slot(work):
+        async with work_queue.turn(work):
             await anyio.sleep_forever()
 
     async with anyio.create_task_group() as tasks:
         for work in works(waiting + PLACES):
             tasks.start_soon(wait, work)
-        while scheduler.waiting < waiting:
+        while work_queue.waiting < waiting:
             await anyio.lowlevel.checkpoint()
-        result = await measure(scheduler)
+        result = await measure(work_queue)
         tasks.cancel_scope.cancel()
     return result
 
@@ -135,11 +134,11 @@ async def behind(waiting: int, measure: Callable[[Scheduler], Awaitable[float]])
 async def refused_us(waiting: int, turns: int) -> float:
     """Time of a refusal by a full queue."""
 
-    async def measure(scheduler: Scheduler) -> float:
+    async def measure(work_queue: WorkQueue) -> float:
         begin = time.process_time()
         for _ in range(turns):
             try:
-                async with scheduler.slot(Work(100)):
+                async with work_queue.turn(Work(100)):
                     raise AssertionError("not full")
             except Overloaded:
                 pass
@@ -151,8 +150,8 @@ async def refused_us(waiting: int, turns: int) -> float:
 async def admit_us(waiting: int, turns: int) -> float:
     """Time to admit and release a document while that many are in flight, including the check of its deadline."""
 
-    async def measure(scheduler: Scheduler) -> float:
-        door = AdmissionLimiter(waiting + 1, AdmissionSettings(max_bytes_mb=1e6), scheduler)
+    async def measure(work_queue: WorkQueue) -> float:
+        door = AdmissionLimiter(waiting + 1, AdmissionSettings(max_bytes_mb=1e6), work_queue)
         for number in range(waiting):
             door.admit(Arrival(f"tenant {number % TENANTS}", body_bytes=100_000))
         arrival = Arrival("another", body_bytes=100_000, deadline=anyio.current_time() + 1e6)

@@ -36,15 +36,15 @@ FAULTS = (
         "a tenant that leaves and comes back gets more than its share",
     ),
     Fault(
-        "serving/scheduler.py",
+        "serving/queue.py",
         "bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s)",
         "bounded_s = min(max(0.0, self._settings.retry_after_s)",
         "Retry-After does not grow with the backlog",
     ),
     Fault(
-        "serving/scheduler.py",
-        "            self._in_flight -= 1\n            outcome",
-        "            self._in_flight -= error is None\n            outcome",
+        "serving/queue.py",
+        "        self._in_flight -= 1\n        over",
+        "        self._in_flight -= outcome is WorkOutcome.OK\n        over",
         "a page that fails keeps its slot at the engine",
     ),
     Fault(
@@ -66,9 +66,9 @@ FAULTS = (
         "one client that leaves cancels a read that others share",
     ),
     Fault(
-        "serving/scheduler.py",
-        "for expired in self._queue.expire(now):",
-        "for expired in self._queue.expire(0.0):",
+        "serving/queue.py",
+        "for expired in self._order.expire(now):",
+        "for expired in self._order.expire(0.0):",
         "pages wait for the engine beyond their deadline",
     ),
     Fault(

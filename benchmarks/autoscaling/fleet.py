@@ -21,10 +21,9 @@ from inkgate.model_servers.servers import model_servers
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.limiter import Arrival
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.permits import Arrival
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import Settings
 
 _CLIENT_CAP = 4096
@@ -72,7 +71,7 @@ class SimulatedEngine:
 
 
 class SimulatedGateway:
-    """Admission, scheduler, load balancer, limits and demand of the product, with its default settings."""
+    """Admission, queue, load balancer, limits and demand of the product, with its default settings."""
 
     def __init__(self) -> None:
         # The servers come as if they were found by name.
@@ -82,7 +81,7 @@ class SimulatedGateway:
         servers = model_servers(settings, (), [_MODEL], lambda _: None)
         self._servers = servers
         self._tasks = [task for task in servers.background if task.name != "discovery"]
-        self._pages = Scheduler(servers.limit_of(vllm.concurrent_pages), TokenRate(), serving.scheduling)
+        self._pages = WorkQueue(servers.limit_of(vllm.concurrent_pages), serving.scheduling)
         in_flight = servers.limit_of(settings.limits.max_in_flight)
         degradation = Degradation(serving.degradation, lambda: self._pages.queue_s)
         self._admission = AdmissionLimiter(lambda: in_flight.value, serving.admission, self._pages, degradation)
@@ -118,7 +117,7 @@ class SimulatedGateway:
     @property
     def backlog_s(self) -> float:
         """`inkgate_backlog_seconds` of the longer queue."""
-        return max(self._pages.backlog_s or 0.0, self._servers.scheduler.backlog_s or 0.0)
+        return max(self._pages.backlog_s or 0.0, self._servers.work_queue.backlog_s or 0.0)
 
     async def read(self, request: Request) -> None:
         """Reads a document of one page, as the gateway does.
@@ -142,7 +141,7 @@ class SimulatedGateway:
         with anyio.CancelScope(deadline=request.deadline) as scope:
             async with (
                 self._admission.admit(arrival),
-                self._pages.slot(Work.for_caller(caller, page.image_tokens)),
+                self._pages.turn(Work.for_caller(caller, page.image_tokens)),
                 self._servers.upstream.send(call) as answer,
             ):
                 async for _ in answer.chunks:

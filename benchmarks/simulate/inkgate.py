@@ -1,4 +1,4 @@
-"""inkgate in front of a simulated server: the product's scheduler, estimates and limits."""
+"""inkgate in front of a simulated server: the product's queue, estimates and limits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.monitor import PressureGauge
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limits import FixedLimit, Limit
-from inkgate.serving.scheduler import Scheduler, Slot
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.queue import Turn, WorkQueue
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 
 _CLIENT_CAP = 4096
@@ -43,7 +42,7 @@ class Inkgate:
         self._deaths = 0
         self._gauge = PressureGauge()
         self._estimates = OutputEstimates()
-        self.scheduler = Scheduler(limit, TokenRate(), scheduling or SchedulingSettings(), random=Random(seed))
+        self.work_queue = WorkQueue(limit, scheduling or SchedulingSettings(), random=Random(seed))
 
     @property
     def limit(self) -> int | None:
@@ -52,12 +51,12 @@ class Inkgate:
     async def run(self) -> None:
         """Reads the server's metrics, like the real gateway."""
         while True:
-            now, in_flight = anyio.current_time(), self.scheduler.in_flight
+            now, in_flight = anyio.current_time(), self.work_queue.in_flight
             reading = self._link.reading(now)
             pressure = self._gauge.read(reading, now, in_flight)
             if pressure is not None and isinstance(self._limit, AdaptiveLimit):
                 self._limit.observe(pressure, in_flight)
-            self.scheduler.wake()
+            self.work_queue.wake()
             await anyio.sleep(self.READ_S)
 
     async def read(self, request: Request) -> None:
@@ -78,7 +77,7 @@ class Inkgate:
             patience_s=request.deadline - request.at,
         )
         work = Work.for_caller(caller, page.image_tokens + most)
-        async with self.scheduler.slot(work) as slot:
+        async with self.work_queue.turn(work) as slot:
             made = _TokenCount(slot, page)
             try:
                 await self._link.server.generate(page, made)
@@ -97,13 +96,13 @@ class Inkgate:
         if self._deaths < self._link.server.deaths:
             self._deaths = self._link.server.deaths
             if isinstance(self._limit, AdaptiveLimit):
-                self._limit.lost(self.scheduler.in_flight)
+                self._limit.lost(self.work_queue.in_flight)
 
 
 class _TokenCount:
     """Counts tokens as they are streamed."""
 
-    def __init__(self, turn: Slot, page: PageWork) -> None:
+    def __init__(self, turn: Turn, page: PageWork) -> None:
         self._turn = turn
         self._page = page
         self.tokens = 0

@@ -1,4 +1,4 @@
-"""Simulates an engine on shared processors behind the real scheduler: concurrency limits on a slow machine.
+"""Simulates an engine on shared processors behind the real queue: concurrency limits on a slow machine.
 
     python -m benchmarks.simulate.processors [--seeds 3]
 
@@ -20,9 +20,8 @@ from benchmarks.simulate import clock
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import SchedulingSettings
 
 Speed = Callable[[float], float]
@@ -113,7 +112,7 @@ def simulate(limit: Callable[[Engine], Limit], speed: Speed, load: Load = Load()
 
 async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, seed: int) -> PageRates:
     engine, chance = Engine(speed), random.Random(seed)
-    scheduler = Scheduler(new_limit(engine), TokenRate(), SchedulingSettings(), random=random.Random(seed))
+    work_queue = WorkQueue(new_limit(engine), SchedulingSettings(), random=random.Random(seed))
     ended = {True: 0, False: 0}
 
     async def ask(number: int) -> None:
@@ -122,7 +121,7 @@ async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, s
         work = Work.for_caller(caller, max(1, round(1000 * work_s * _about_one(chance, 0.3))))
         try:
             with anyio.CancelScope(deadline=caller.deadline) as scope:
-                async with scheduler.slot(work):
+                async with work_queue.turn(work):
                     await engine.read(work_s)
         except (Overloaded, InputRejected):
             return

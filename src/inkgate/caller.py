@@ -49,6 +49,10 @@ class _NoCharge:
         """Does nothing."""
 
 
+NO_CHARGE = _NoCharge()
+"""For work that nobody is charged for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """On whose behalf work is done.
@@ -73,7 +77,7 @@ class Caller:
     patience_s: float = math.inf
     anew: bool = False
     deadline_given: bool = False
-    charge: Charge = field(default=_NoCharge(), compare=False, repr=False)
+    charge: Charge = field(default=NO_CHARGE, compare=False, repr=False)
 
     def timeout_error(self, detail: str) -> InkgateError:
         """The error once the deadline has passed; see `timeout_error`."""

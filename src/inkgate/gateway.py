@@ -26,7 +26,8 @@ from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Pixels
 from inkgate.reader import Reader, Reading, ReadOptions
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.limiter import Arrival, Permit, WorkOutcome, outcome_of
+from inkgate.serving.outcomes import WorkOutcome, outcome_of
+from inkgate.serving.permits import Arrival, Permit
 from inkgate.telemetry.observer import Observer
 from inkgate.types import Document
 

@@ -16,7 +16,7 @@ import pytest
 
 from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from support.api_client import Message, RawCall, png, running_api
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import RECORDED, chat

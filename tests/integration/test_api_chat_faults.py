@@ -7,7 +7,7 @@ import json
 import pytest
 
 from inkgate.model_servers.server import ModelServer
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from support.api_client import RawCall, running_api
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import chat

@@ -11,7 +11,7 @@ import anyio.abc
 import pytest
 
 from inkgate.model_servers.server import ModelServer
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from support.chat_api import PATH
 from support.chat_requests import chat
 from support.served_api import WAIT_S, Served, received, served

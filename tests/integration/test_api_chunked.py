@@ -8,7 +8,7 @@ import anyio
 import orjson
 import pytest
 
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from support.api_client import RawCall, png, running_api
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from inkgate.types import PageResult, Task
 from support.api_client import RawCall, png, running_api, tiff
 from support.chat_api import JSON, PATH, relay

@@ -12,8 +12,7 @@ from inkgate.model_servers.servers import ScheduledCalls
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import SchedulingSettings
 from inkgate.telemetry.metrics import Metrics
 from inkgate.types import Task
@@ -31,15 +30,15 @@ CALL = ModelCall(
 )
 
 
-def scheduler(at_once: int) -> Scheduler:
-    return Scheduler(FixedLimit(at_once), TokenRate(), SchedulingSettings())
+def work_queue(at_once: int) -> WorkQueue:
+    return WorkQueue(FixedLimit(at_once), SchedulingSettings())
 
 
 async def test_a_calls_wait_and_tokens_are_counted() -> None:
     metrics = Metrics()
     with running_stub(Reply(["a "] * 30)) as stub:
         server = ModelServer(stub.url, 5.0, "")
-        calls = ScheduledCalls(server, scheduler(1), OutputEstimates(), lambda: None, metrics)
+        calls = ScheduledCalls(server, work_queue(1), OutputEstimates(), lambda: None, metrics)
 
         async def call() -> None:
             async with calls.send(CALL) as answer:
@@ -58,7 +57,7 @@ async def test_a_calls_wait_and_tokens_are_counted() -> None:
 async def test_a_call_that_is_refused_takes_no_tokens() -> None:
     metrics = Metrics()
     with running_stub(error_reply(400, "no")) as stub:
-        calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), scheduler(1), OutputEstimates(), lambda: None, metrics)
+        calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), work_queue(1), OutputEstimates(), lambda: None, metrics)
         async with calls.send(CALL) as answer:
             assert answer.status == 400
         await calls.close()
@@ -67,7 +66,7 @@ async def test_a_call_that_is_refused_takes_no_tokens() -> None:
 
 async def test_a_pages_wait_and_its_time_at_the_engine_are_counted() -> None:
     metrics = Metrics()
-    pages = page_reader(FakeEngine(), queue=engine_queue(scheduler(1), observer=metrics))
+    pages = page_reader(FakeEngine(), queue=engine_queue(work_queue(1), observer=metrics))
     async with anyio.create_task_group() as tasks:
         for _ in range(2):
             tasks.start_soon(pages.read, ArrayPage(np.zeros((20, 20, 3), np.uint8)), Task(), NO_CALLER)

@@ -17,8 +17,7 @@ from inkgate.model_servers.servers import ScheduledCalls
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import SchedulingSettings
 from support.stub_upstream import Reply, Request, Script, StubUpstream, error_reply, running_stub
 
@@ -39,8 +38,8 @@ class Bench:
     def __init__(self, stub: StubUpstream, at_once: int, settings: SchedulingSettings) -> None:
         self.busy = 0
         self.estimates = OutputEstimates()
-        self.scheduler = Scheduler(FixedLimit(at_once), TokenRate(), settings)
-        self.calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), self.scheduler, self.estimates, self.was_busy)
+        self.work_queue = WorkQueue(FixedLimit(at_once), settings)
+        self.calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), self.work_queue, self.estimates, self.was_busy)
 
     def was_busy(self) -> None:
         self.busy += 1
@@ -65,7 +64,7 @@ async def bench_on(
             yield bench, stub
         finally:
             await bench.calls.close()
-    assert (bench.scheduler.in_flight, bench.scheduler.waiting) == (0, 0)
+    assert (bench.work_queue.in_flight, bench.work_queue.waiting) == (0, 0)
 
 
 async def test_a_cold_server_that_is_asked_for_too_much_finds_to_its_speed() -> None:
@@ -122,10 +121,10 @@ async def test_servers_teach_how_large_prompts_of_a_kind_are() -> None:
             tasks.start_soon(bench.call)
             await anyio.wait_all_tasks_blocked()
             # the stub says 7 tokens where 100 were guessed, and 30 of an answer
-            known = bench.scheduler.backlog_tokens
+            known = bench.work_queue.backlog_tokens
             tasks.start_soon(bench.call, replace(CALL, kind="another kind"))
             await anyio.wait_all_tasks_blocked()
-            assert (37 <= known <= 45, bench.scheduler.backlog_tokens - known) == (True, 500)
+            assert (37 <= known <= 45, bench.work_queue.backlog_tokens - known) == (True, 500)
 
 
 async def test_who_gets_longer_answers_than_estimated_gets_fewer_of_them() -> None:

@@ -1,4 +1,4 @@
-"""The real scheduler and adaptive limit on simulated servers: how they behave, and what they survive.
+"""The real queue and adaptive limit on simulated servers: how they behave, and what they survive.
 
 Servers are a 4090D that is four times slower and has memory for any batch, so that fewer requests have to be
 simulated. Offered is twice what it serves 16 pages at once; the queue is bounded by count and deadlines are far, so

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
 from inkgate.settings import AdmissionSettings
 
 

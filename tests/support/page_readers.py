@@ -17,8 +17,7 @@ from inkgate.service.text_layer import TextLayers
 from inkgate.serving.cache import Cache
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import DegradationSettings, SchedulingSettings
 from inkgate.types import PageResult
 
@@ -46,15 +45,15 @@ def text_layers() -> TextLayers:
 
 
 def engine_queue(
-    scheduler: Scheduler | None = None,
+    work_queue: WorkQueue | None = None,
     degradation: Degradation | None = None,
     **changes: Any,  # noqa: ANN401 - of several types
 ) -> EngineQueue:
     """A queue with room for a thousand pages at once, without degradation. `changes`: attributes of the EngineQueue."""
     settings = changes.pop("settings", DegradationSettings())
-    scheduler = scheduler or Scheduler(FixedLimit(1000), TokenRate(), SchedulingSettings())
+    work_queue = work_queue or WorkQueue(FixedLimit(1000), SchedulingSettings())
     degradation = degradation or Degradation(settings, lambda: 0.0, lambda: 0.0)
-    return EngineQueue(scheduler, degradation, settings, changes.pop("progress", EngineProgress()), **changes)
+    return EngineQueue(work_queue, degradation, settings, changes.pop("progress", EngineProgress()), **changes)
 
 
 def page_reader(engine: Engine, **parts: Any) -> PageReader:  # noqa: ANN401 - of several types

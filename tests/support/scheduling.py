@@ -1,13 +1,12 @@
-"""A scheduler with its dependencies, and a clock set by hand."""
+"""A queue with its dependencies, and a clock set by hand."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 
-from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import WorkOutcome
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import SchedulingSettings
 
 
@@ -21,25 +20,24 @@ class FakeLimit:
 
 
 class SchedulerBench:
-    """A scheduler and its dependencies."""
+    """A queue and its dependencies."""
 
     def __init__(self, places: int = 1, **changes: object) -> None:
         self.now = 1000.0
         self.limit = FakeLimit(places)
-        self.rate = TokenRate(lambda: self.now)
         chosen = SchedulingSettings.model_validate(changes)
-        self.scheduler = Scheduler(self.limit, self.rate, chosen, lambda: self.now, Random(1))
+        self.work_queue = WorkQueue(self.limit, chosen, lambda: self.now, Random(1))
         self.order: list[str] = []
 
     @asynccontextmanager
     async def busy(self, works: int = 1, tokens: int = 100) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             for _ in range(works):
-                await stack.enter_async_context(self.scheduler.slot(Work(tokens, "busy")))
+                await stack.enter_async_context(self.work_queue.turn(Work(tokens, "busy")))
             yield
 
     async def one(self, work: Work) -> None:
-        async with self.scheduler.slot(work):
+        async with self.work_queue.turn(work):
             self.order.append(work.flow)
 
     async def done(self, tokens: int, seconds: float, works: int = 1) -> None:
@@ -47,4 +45,4 @@ class SchedulerBench:
             self.now += seconds
 
     def is_empty(self) -> bool:
-        return (self.scheduler.in_flight, self.scheduler.waiting, self.scheduler.backlog_tokens) == (0, 0, 0)
+        return (self.work_queue.in_flight, self.work_queue.waiting, self.work_queue.backlog_tokens) == (0, 0, 0)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from benchmarks.simulate.clock import VirtualLoop
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.limiter import Arrival, Permit, WorkOutcome
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import WorkOutcome
+from inkgate.serving.permits import Arrival, Permit
 from inkgate.settings import AdmissionSettings
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AimdLimit
+from inkgate.serving.outcomes import WorkOutcome
 
 
 @dataclass

@@ -11,8 +11,8 @@ from inkgate.errors import Overloaded
 from inkgate.page import Page
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation, DegradationLevel
-from inkgate.serving.limiter import Arrival
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.permits import Arrival
 from inkgate.settings import AdmissionSettings, DegradationSettings
 from inkgate.types import PageResult, Task, TaskKind
 from support.fixed_limiter import EmptyBacklog
@@ -174,12 +174,12 @@ async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
 async def test_who_reads_alone_gives_nothing_up_however_slow_the_machine() -> None:
     house = SchedulerBench(places=2)
     await house.done(100, seconds=20.0)
-    degradation = Degradation(SETTINGS, lambda: house.scheduler.queue_s, lambda: house.now)
+    degradation = Degradation(SETTINGS, lambda: house.work_queue.queue_s, lambda: house.now)
     async with anyio.create_task_group() as tasks, house.busy(works=2):
         for _ in range(3):
             tasks.start_soon(house.one, Work(100, "alone", "document", deadline=1e6))
         await anyio.wait_all_tasks_blocked()
-        assert (house.scheduler.backlog_s or 0) > SETTINGS.target_wait_s
+        assert (house.work_queue.backlog_s or 0) > SETTINGS.target_wait_s
         for _ in range(100):
             house.now += 1
             assert degradation.level == 0
@@ -194,12 +194,12 @@ async def test_who_reads_alone_gives_nothing_up_however_slow_the_machine() -> No
 async def test_work_that_nobody_waits_for_is_no_overload() -> None:
     house = SchedulerBench(places=2)
     await house.done(100, seconds=20.0)
-    degradation = Degradation(SETTINGS, lambda: house.scheduler.queue_s, lambda: house.now)
+    degradation = Degradation(SETTINGS, lambda: house.work_queue.queue_s, lambda: house.now)
     async with anyio.create_task_group() as tasks, house.busy(works=2):
         for job in range(8):
             tasks.start_soon(house.one, Work(100, "jobs", f"job {job}"))
         await anyio.wait_all_tasks_blocked()
-        assert (house.scheduler.backlog_s or 0) > SETTINGS.target_wait_s
+        assert (house.work_queue.backlog_s or 0) > SETTINGS.target_wait_s
         for _ in range(100):
             house.now += 1
             assert degradation.level == 0

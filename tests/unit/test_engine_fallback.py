@@ -131,16 +131,16 @@ async def test_a_page_that_the_other_reads_leaves_its_slot_at_the_model_and_wait
     model, own = SchedulerBench(places=1), SchedulerBench(places=1)
     engine = page_reader(
         FixedEngine("inner", fault=EngineFailed("upstream_failed", "It died.")),
-        queue=engine_queue(model.scheduler),
+        queue=engine_queue(model.work_queue),
         embedded=Gated("other"),
-        embedded_queue=engine_queue(own.scheduler),
+        embedded_queue=engine_queue(own.work_queue),
     )
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(engine.read, PAGE, Task(), NO_CALLER)
         await anyio.wait_all_tasks_blocked()
-        assert (model.scheduler.in_flight, model.scheduler.waiting) == (0, 0)
-        assert (own.scheduler.in_flight, own.scheduler.waiting) == (1, 2)
+        assert (model.work_queue.in_flight, model.work_queue.waiting) == (0, 0)
+        assert (own.work_queue.in_flight, own.work_queue.waiting) == (1, 2)
         go.set()
     assert own.is_empty()
 

@@ -32,6 +32,8 @@ def test_those_who_left_are_forgotten() -> None:
         shares.serve(guest, 10)
         shares.leave(guest)
         shares.serve(stays, 10)
+        for served in (guest, stays):
+            shares.end(served, 10, 10)
     assert sum(shares.get(f"{number}") is not None for number in range(1000)) < 10
 
 

@@ -1,4 +1,4 @@
-"""Requests beside a queue of jobs that is always full, with the service's own scheduler, admission and degradation."""
+"""Requests beside a queue of jobs that is always full, with the service's own queue, admission and degradation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from inkgate.caller import Priority
 from inkgate.errors import InkgateError, Overloaded
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.limiter import Arrival
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.permits import Arrival
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import AdmissionSettings, DegradationSettings, JobSettings, LimitSettings, SchedulingSettings
 from support.virtual_time import VIRTUAL_TIME, Backend
 
@@ -43,13 +42,13 @@ class Service:
 
     def __post_init__(self) -> None:
         limits = LimitSettings()
-        self.scheduler = Scheduler(FixedLimit(SLOTS), TokenRate(), SchedulingSettings(), random=self.random)
-        self.degradation = Degradation(DegradationSettings(), lambda: self.scheduler.queue_s)
-        self.limiter = AdmissionLimiter(limits.max_in_flight, AdmissionSettings(), self.scheduler, self.degradation)
+        self.work_queue = WorkQueue(FixedLimit(SLOTS), SchedulingSettings(), random=self.random)
+        self.degradation = Degradation(DegradationSettings(), lambda: self.work_queue.queue_s)
+        self.limiter = AdmissionLimiter(limits.max_in_flight, AdmissionSettings(), self.work_queue, self.degradation)
         self.window = limits.page_window
 
     async def page(self, work: Work, who: str) -> None:
-        async with self.scheduler.slot(work):
+        async with self.work_queue.turn(work):
             await anyio.sleep(PAGE_S * self.random.uniform(0.5, 1.5))
         self.ended[who] += 1
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.evidence import Pressure
-from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
+from inkgate.serving.outcomes import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 

@@ -10,7 +10,7 @@ import pytest
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.evidence import Pressure
 from inkgate.model_servers.monitor import PressureGauge
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 from support.plant import TICK_S, Plant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inkgate.model_servers.adaptive import AdaptiveLimit
 from inkgate.model_servers.monitor import PressureGauge
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 from support.plant import TICK_S, Plant
 

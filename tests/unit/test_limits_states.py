@@ -6,7 +6,7 @@ import pytest
 
 from inkgate.model_servers.adaptive import AdaptiveLimit, LimitState
 from inkgate.model_servers.evidence import Pressure
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 

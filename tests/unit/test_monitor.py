@@ -16,11 +16,10 @@ from inkgate.model_servers.metrics import ServerReading
 from inkgate.model_servers.monitor import PerServerLimit, ServerMonitor
 from inkgate.model_servers.replica import Replica, ReplicaState
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
-from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import WorkOutcome
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 from support.clock import Clock
 from support.virtual_time import VIRTUAL_TIME, Backend
@@ -203,19 +202,19 @@ async def test_with_a_fixed_limit_the_size_of_the_cache_is_still_known() -> None
 
 async def test_what_the_limit_allows_after_a_reading_starts_then() -> None:
     watched = MonitorBench(IDLE)
-    scheduler = Scheduler(FixedLimit(1), TokenRate(), SchedulingSettings())
-    watched.monitor.after_reading.append(scheduler.wake)
+    work_queue = WorkQueue(FixedLimit(1), SchedulingSettings())
+    watched.monitor.after_reading.append(work_queue.wake)
     began = anyio.Event()
 
     async def second() -> None:
-        async with scheduler.slot(Work(100)):
+        async with work_queue.turn(Work(100)):
             began.set()
 
-    async with anyio.create_task_group() as tasks, scheduler.slot(Work(100)):
+    async with anyio.create_task_group() as tasks, work_queue.turn(Work(100)):
         tasks.start_soon(second)
         await anyio.wait_all_tasks_blocked()
-        assert (scheduler.waiting, began.is_set()) == (1, False)
-        scheduler.limit = FixedLimit(2)
+        assert (work_queue.waiting, began.is_set()) == (1, False)
+        work_queue.limit = FixedLimit(2)
         await watched.looks()
         with anyio.fail_after(60):
             await began.wait()

@@ -220,12 +220,12 @@ async def test_suspects_wait_without_a_place_at_the_engine() -> None:
         read.append(index)
 
     house = SchedulerBench(places=2)
-    engine = page_reader(ScriptedEngine(script), queue=engine_queue(house.scheduler), quarantine=quarantine)
+    engine = page_reader(ScriptedEngine(script), queue=engine_queue(house.work_queue), quarantine=quarantine)
     async with anyio.create_task_group() as tasks:
         for index in (0, 1, 2, 7):
             tasks.start_soon(engine.read, KeyedPage(b"%d" % index, index), Task(), NO_CALLER)
             await anyio.wait_all_tasks_blocked()
-        assert (read, house.scheduler.in_flight) == ([7], 1)
+        assert (read, house.work_queue.in_flight) == ([7], 1)
         go.set()
     assert read == [7, 0, 1, 2]
 

@@ -13,8 +13,7 @@ from inkgate.errors import EngineFailed
 from inkgate.page import Page
 from inkgate.service.readiness import BlankPage, EngineProgress, Readiness, blank_page_probe
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import SchedulingSettings
 from inkgate.types import PageResult, Task
 from support.clock import Clock
@@ -59,8 +58,8 @@ class Service:
         self.responded_at = float("-inf")
         self.probes = 0
         progress = EngineProgress(lambda: self.responded_at, self.clock)
-        scheduler = Scheduler(FixedLimit(1), TokenRate(), SchedulingSettings())
-        self.pages = page_reader(engine, queue=engine_queue(scheduler, progress=progress))
+        work_queue = WorkQueue(FixedLimit(1), SchedulingSettings())
+        self.pages = page_reader(engine, queue=engine_queue(work_queue, progress=progress))
         self.probe_engine = FakeEngine()
         self.readiness = Readiness(engine.name, progress, self._probe, lambda: self.faults, STUCK_S, self.clock)
 

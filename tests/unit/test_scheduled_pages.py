@@ -12,7 +12,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
 from inkgate.service.page import PageReader
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
 from inkgate.types import PageResult, Task
 from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
@@ -40,7 +40,7 @@ class SleepingEngine:
 
 
 def scheduled(house: SchedulerBench, engine: SleepingEngine) -> PageReader:
-    return page_reader(engine, queue=engine_queue(house.scheduler, page_time_s=TIME_S))
+    return page_reader(engine, queue=engine_queue(house.work_queue, page_time_s=TIME_S))
 
 
 async def test_a_page_that_hangs_at_the_engine_is_given_up() -> None:
@@ -59,7 +59,7 @@ async def test_the_wait_for_a_slot_does_not_count() -> None:
         results.append(await engine.read(PAGE, Task(), NO_CALLER))
 
     async with anyio.create_task_group() as tasks:
-        async with house.scheduler.slot(Work(1, "busy")):
+        async with house.work_queue.turn(Work(1, "busy")):
             tasks.start_soon(read)
             await anyio.sleep(4 * TIME_S)
         assert not results

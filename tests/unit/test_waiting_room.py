@@ -19,8 +19,9 @@ from inkgate.caller import Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.limiter import Arrival, CallerLeft
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import CallerLeft
+from inkgate.serving.permits import Arrival
 from inkgate.settings import AdmissionSettings, DegradationSettings
 from support.fixed_limiter import EmptyBacklog, FixedLimiter
 from support.virtual_time import VIRTUAL_TIME, Backend

@@ -42,8 +42,7 @@ from inkgate.serving.degradation import Degradation
 from inkgate.serving.gpu_watch import gpu_background, last_read
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
-from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.throughput import TokenRate
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import CacheSettings, PpocrSettings, Provider, Settings, VllmSettings
 from inkgate.settings.extensions import make_extension
 from inkgate.supervision import BackgroundTask, Supervisor
@@ -114,8 +113,8 @@ def build_parts(
 
     breaker = _breaker(chosen) if remote else None
     gpus = last_read(settings)
-    scheduler = Scheduler(limit, TokenRate(), settings.serving.scheduling)
-    degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
+    work_queue = WorkQueue(limit, settings.serving.scheduling)
+    degradation = Degradation(settings.serving.degradation, lambda: work_queue.queue_s)
     progress, probe = _progress(chosen, embedded)
     kept = _kept_pages(settings.cache) if settings.cache.enabled else None
     threads = Threads("text_layer", ppocr.concurrent_pages)
@@ -123,7 +122,7 @@ def build_parts(
     layers = TextLayers(analysis, threads)
     completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
     queue = EngineQueue(
-        scheduler,
+        work_queue,
         degradation,
         settings.serving.degradation,
         progress,
@@ -150,17 +149,17 @@ def build_parts(
         observer=observer,
     )
     name = chosen.engine.name
-    limiter = _admission(settings, chosen, scheduler, degradation)
+    limiter = _admission(settings, chosen, work_queue, degradation)
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
     demand = None
     if chosen.servers is not None:
-        demand = demand_for(chosen.servers, scheduler, limiter, vllm.concurrent_pages)
-        chosen.servers.monitor.after_reading.append(scheduler.wake)
+        demand = demand_for(chosen.servers, work_queue, limiter, vllm.concurrent_pages)
+        chosen.servers.monitor.after_reading.append(work_queue.wake)
     objects = StateObjects(
         build_of((*settings.engine.layers, *reader.steps), chosen.model, runtime.name),
         runtime,
         limiter,
-        scheduler,
+        work_queue,
         degradation,
         batchers,
         kept,
@@ -172,7 +171,7 @@ def build_parts(
         demand,
         later,
         remote and embedded is not None,
-        None if reader.embedded_queue is None else reader.embedded_queue.scheduler,
+        None if reader.embedded_queue is None else reader.embedded_queue.work_queue,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
     tasks = (
@@ -204,8 +203,8 @@ def _beside_a_model(settings: Settings, own: Engine) -> tuple[Engine | None, Eng
 def _embedded_queue(queue: EngineQueue, settings: Settings) -> EngineQueue:
     """The queue of the embedded engine beside a model's: its pages wait for the CPU, and hold no slot at the model."""
     limit = FixedLimit(settings.engine.ppocr.concurrent_pages)
-    scheduler = Scheduler(limit, TokenRate(), settings.serving.scheduling)
-    return replace(queue, scheduler=scheduler, page_time_s=settings.limits.time_s)
+    work_queue = WorkQueue(limit, settings.serving.scheduling)
+    return replace(queue, work_queue=work_queue, page_time_s=settings.limits.time_s)
 
 
 def _breaker(chosen: ChosenEngine) -> Breaker:
@@ -229,7 +228,7 @@ def _listening_first(
 
 
 def _admission(
-    settings: Settings, chosen: ChosenEngine, pages: Scheduler, degradation: Degradation
+    settings: Settings, chosen: ChosenEngine, pages: WorkQueue, degradation: Degradation
 ) -> AdmissionLimiter:
     in_flight = _pages_limit(chosen, settings.limits.max_in_flight)
     return AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, pages, degradation)

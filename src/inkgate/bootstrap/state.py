@@ -30,7 +30,7 @@ from inkgate.serving.cache import Cache, CacheSource, MemoryStore
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation
 from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
 from inkgate.serving.gpu_watch import LastRead
-from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor
@@ -100,7 +100,7 @@ class StateObjects:
     build: Build
     runtime: Runtime
     admission: AdmissionLimiter
-    pages: Scheduler
+    pages: WorkQueue
     degradation: Degradation
     batchers: Batchers
     kept: KeptPages | None = None
@@ -112,10 +112,10 @@ class StateObjects:
     demand: Demand | None = None
     later: StartsLater | None = None
     falls_back: bool = False
-    embedded_pages: Scheduler | None = None
+    embedded_pages: WorkQueue | None = None
 
 
-def demand_counts(servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter) -> DemandCounts:
+def demand_counts(servers: ModelServers, pages: WorkQueue, admission: AdmissionLimiter) -> DemandCounts:
     """What arrived for the model servers since the start of the service."""
     return servers.upstream.arrived.added(
         DemandCounts(
@@ -127,13 +127,13 @@ def demand_counts(servers: ModelServers, pages: Scheduler, admission: AdmissionL
     )
 
 
-def demand_for(servers: ModelServers, pages: Scheduler, admission: AdmissionLimiter, pages_each: int) -> Demand:
+def demand_for(servers: ModelServers, pages: WorkQueue, admission: AdmissionLimiter, pages_each: int) -> Demand:
     """The load of the model servers. `pages_each`: maximum pages at once for each server."""
     slots = UsableSlots(
         servers.slots_each,
         pages_each,
         lambda: pages.in_flight,
-        lambda: servers.scheduler.in_flight,
+        lambda: servers.work_queue.in_flight,
         servers.others_each,
     )
     return Demand(partial(demand_counts, servers, pages, admission), slots)
@@ -262,7 +262,7 @@ class StateReader:
         yield _queue("pages", self._observed.pages)
         servers = self._observed.servers
         if servers is not None:
-            yield _queue("calls", servers.scheduler)
+            yield _queue("calls", servers.work_queue)
 
     def _breakers(self) -> Iterator[Breaker]:
         kept = self._observed.kept
@@ -296,10 +296,10 @@ def _background(supervisor: Supervisor) -> Iterator[TaskReading]:
         yield read_from(TaskReading, task, state=state, keeps_failing=failing, next_try_s=next_try_s)
 
 
-def _queue(name: str, scheduler: Scheduler) -> Queue:
-    waiting = {priority.value: count for priority, count in scheduler.waiting_by_class.items()}
-    limit = scheduler.limit
-    return read_from(Queue, scheduler, name=name, limit=limit.value, most=limit.most, waiting=waiting)
+def _queue(name: str, work_queue: WorkQueue) -> Queue:
+    waiting = {priority.value: count for priority, count in work_queue.waiting_by_class.items()}
+    limit = work_queue.limit
+    return read_from(Queue, work_queue, name=name, limit=limit.value, most=limit.most, waiting=waiting)
 
 
 def _batches(figures: BatchFigures) -> Batches:

@@ -19,7 +19,7 @@ from inkgate.model_servers.evidence import (
     ThroughputGain,
     UsualThroughput,
 )
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 from inkgate.settings import AdaptiveSettings
 
 

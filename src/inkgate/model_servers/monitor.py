@@ -15,8 +15,8 @@ from inkgate.model_servers.balancer import ReplicaSet
 from inkgate.model_servers.evidence import Pressure
 from inkgate.model_servers.metrics import HistogramTotal, ServerReading
 from inkgate.model_servers.replica import Replica, ReplicaState
-from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import Limit
+from inkgate.serving.outcomes import WorkOutcome
 
 log = structlog.get_logger(__name__)
 

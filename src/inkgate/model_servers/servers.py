@@ -23,11 +23,10 @@ from inkgate.model_servers.server import ModelServer, PageForm
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.serving.demand import DemandCounts
 from inkgate.serving.estimates import OutputEstimates
-from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.scheduler import Scheduler, Slot
-from inkgate.serving.throughput import TokenRate
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import WorkOutcome
+from inkgate.serving.queue import Turn, WorkQueue
 from inkgate.settings import Settings, VllmSettings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
@@ -48,19 +47,19 @@ _BUSY = frozenset({429, 503})
 
 
 class ScheduledCalls:
-    """An Upstream around an Upstream: a call waits for a slot of the scheduler and holds it to its end."""
+    """An Upstream around an Upstream: a call waits for its turn, which lasts to its end."""
 
     def __init__(
         self,
         inner: Upstream,
-        scheduler: Scheduler,
+        work_queue: WorkQueue,
         estimates: OutputEstimates,
         on_busy: Callable[[], None],
         observer: Observer = NO_OBSERVER,
     ) -> None:
         """`on_busy` is called if a server reports that it is full. `observer` gets wait times and token counts."""
         self._inner = inner
-        self._scheduler = scheduler
+        self._work_queue = work_queue
         self._estimates = estimates
         self._prompts = OutputEstimates(floor=1, cap=_UNKNOWN)
         self._on_busy = on_busy
@@ -88,12 +87,12 @@ class ScheduledCalls:
         mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
         expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
         work = Work.for_caller(call.caller, max(1, expected.tokens))
-        usual_s = self._scheduler.usual_s(work)
+        usual_s = self._work_queue.usual_s(work)
         page_s = usual_s if call.content else 0.0
         self.arrived = self.arrived.added(DemandCounts(1, usual_s, prompt_mean + mean, page_call_s=page_s))
         with part("call", kind=SpanKind.CLIENT):
             requested_at = perf_counter()
-            async with self._scheduler.slot(work) as slot:
+            async with self._work_queue.turn(work) as slot:
                 self._observer.stage("wait", perf_counter() - requested_at)
                 count = _Count(slot, prompt_mean)
                 try:
@@ -142,7 +141,7 @@ class _Count:
             usage, `usage` is the number of counted tokens once the response is complete.
     """
 
-    def __init__(self, slot: Slot, prompt_tokens: int) -> None:
+    def __init__(self, slot: Turn, prompt_tokens: int) -> None:
         self._events = 0
         self.usage: int | None = None
         self.prompt_usage: int | None = None
@@ -185,7 +184,7 @@ class ModelServers:
 
     upstream: ScheduledCalls
     background: tuple[BackgroundTask, ...]
-    scheduler: Scheduler
+    work_queue: WorkQueue
     monitor: ServerMonitor
     managed: tuple[ManagedServer, ...]
     balanced: BalancedUpstream
@@ -218,7 +217,7 @@ class ModelServers:
         """
         readings = [reading for reading, _ in self.monitor.read.values()]
         there = sum(reading.running for reading in readings)
-        return (there - self.scheduler.in_flight) / len(readings) if readings else 0.0
+        return (there - self.work_queue.in_flight) / len(readings) if readings else 0.0
 
 
 def model_servers(
@@ -247,12 +246,12 @@ def model_servers(
     limit = PerServerLimit(
         adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up, lambda: balanced.set.leaving_calls
     )
-    scheduler = Scheduler(limit, TokenRate(), serving.scheduling)
-    monitor.after_reading.append(scheduler.wake)
+    work_queue = WorkQueue(limit, serving.scheduling)
+    monitor.after_reading.append(work_queue.wake)
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
-    calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, observer)
+    calls = ScheduledCalls(balanced, work_queue, OutputEstimates(), on_busy, observer)
     runs = (*runs, BackgroundTask("server_metrics", monitor.run))
-    return ModelServers(calls, runs, scheduler, monitor, tuple(managed), balanced, limit, pages)
+    return ModelServers(calls, runs, work_queue, monitor, tuple(managed), balanced, limit, pages)
 
 
 def _balanced(

@@ -1,4 +1,4 @@
-"""The pool of worker processes, for PDF rendering and models alike: their number, their calls, and who gets the next.
+"""The pool of worker processes, for PDF rendering and models alike: their number, and their calls.
 
 Workers are owned by slots, which have the crash rules and the restart policy (worker_slot.py).
 """
@@ -17,8 +17,8 @@ from typing import Any, Self
 import anyio
 import structlog
 
-from inkgate.caller import NO_CALLER, Caller
-from inkgate.concurrency import Threads, loop_time, single_error
+from inkgate.caller import NO_CHARGE, Charge
+from inkgate.concurrency import Threads, single_error
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, WorkerProcess
 from inkgate.runtimes.worker_slot import CallLost, WorkerCall, WorkerSlot, WorkerType
@@ -27,54 +27,24 @@ from inkgate.supervision import BackgroundTask, Supervisor
 log = structlog.get_logger(__name__)
 
 
-class CallQueue:
-    """Calls that wait for a worker, in order of arrival. Subclasses have another order."""
-
-    def __init__(self) -> None:
-        self._calls: deque[WorkerCall] = deque()
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def put(self, call: WorkerCall) -> None:
-        self._calls.append(call)
-
-    def put_back(self, call: WorkerCall) -> None:
-        """Makes a call that was taken the first."""
-        self._calls.appendleft(call)
-
-    def take(self) -> WorkerCall | None:
-        """The next call."""
-        return self._calls.popleft() if self._calls else None
-
-    def discard(self, call: WorkerCall) -> None:
-        """Removes a call whose caller has left. Does nothing if it was taken."""
-        with suppress(ValueError):
-            self._calls.remove(call)
-
-    def charge(self, call: WorkerCall, seconds: float) -> None:
-        """Counts the time that a worker was busy with a call that was taken, though its caller may have left."""
-
-
 class ProcessPool:
     """Runs calls in worker processes, each in the free worker that is most ready for it.
 
     While open it owns its processes. Used from one event loop; may be opened again after it was closed. A cancelled
     caller returns at once; the result of its running call is dropped, and its worker serves the next when it is done.
-    Until then its caller is charged for it.
+    Until then it is charged for it. Calls that wait are served as they came: whoever needs another order makes no more
+    calls at once than there are workers (serving/queue.py).
     """
 
-    def __init__(
-        self, worker_type: WorkerType, supervisor: Supervisor | None = None, queue: CallQueue | None = None
-    ) -> None:
-        """`supervisor`: keeps the task of each worker running. `queue`: the order of the calls that wait."""
+    def __init__(self, worker_type: WorkerType, supervisor: Supervisor | None = None) -> None:
+        """`supervisor`: keeps the task of each worker running."""
         self.running = False
         self._type = worker_type
         self._supervisor = supervisor or Supervisor()
         self._slots = [WorkerSlot(worker_type, argument, self) for argument in worker_type.arguments]
-        self._waiting = CallQueue() if queue is None else queue
+        self._waiting: deque[WorkerCall] = deque()
         self._idle: list[WorkerSlot] = []
-        self._busy: dict[WorkerSlot, tuple[WorkerCall, float]] = {}
+        self._busy: dict[WorkerSlot, WorkerCall] = {}
         self._start_error: Exception | None = None
         self._start_ended = anyio.Event()
 
@@ -128,22 +98,22 @@ class ProcessPool:
                 raise self._start_error
             await self._start_ended.wait()
 
-    async def call(self, call: object, memories: Sequence[SharedMemory] = (), caller: Caller = NO_CALLER) -> Any:  # noqa: ANN401
+    async def call(self, call: object, memories: Sequence[SharedMemory] = (), charge: Charge = NO_CHARGE) -> Any:  # noqa: ANN401
         """The result of `call`, any value that can be pickled, and is small. `memories` stay open until this returns.
-        `caller`: on whose behalf; the worker's time is charged to it.
+        `charge`: charged while a worker is at it.
 
         Raises:
             CallLost: the crash rules gave it up, or the pool is closed.
         """
         done = anyio.Event()
-        waiting = WorkerCall(call, memories, caller, done.set)
+        waiting = WorkerCall(call, memories, charge, done.set)
         self._put(waiting)
         try:
             await done.wait()
         finally:
             waiting.abandoned = not waiting.done
-            if waiting.abandoned:
-                self._waiting.discard(waiting)
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
         return waiting.result()
 
     def call_from_thread(self, call: object, memories: Sequence[SharedMemory], wait_s: float) -> Any:  # noqa: ANN401
@@ -154,7 +124,7 @@ class ProcessPool:
         """
         done = Lock()
         done.acquire()
-        waiting = WorkerCall(call, memories, NO_CALLER, done.release)
+        waiting = WorkerCall(call, memories, NO_CHARGE, done.release)
         self._from_thread(self._put, waiting)
         while not done.acquire(timeout=wait_s):
             if not waiting.taken:
@@ -189,7 +159,7 @@ class ProcessPool:
         """See SlotOwner."""
         call.taken = False
         if not call.abandoned:
-            self._waiting.put_back(call)
+            self._waiting.appendleft(call)
             self._dispatch()
 
     def report_start(self, error: Exception | None) -> None:
@@ -214,7 +184,7 @@ class ProcessPool:
         if not self.running:
             call.fail(LossCause.STOPPED)
             return
-        self._waiting.put(call)
+        self._waiting.append(call)
         self._dispatch()
 
     async def _run(self, slot: WorkerSlot, ahead: bool) -> None:
@@ -239,27 +209,26 @@ class ProcessPool:
     def _stop(self) -> None:
         """Fails the calls that wait, and those that follow."""
         self.running = False
-        while (call := self._waiting.take()) is not None:
-            call.fail(LossCause.STOPPED)
+        while self._waiting:
+            self._waiting.popleft().fail(LossCause.STOPPED)
         self.report_start(CallLost(LossCause.STOPPED))
 
     def _dispatch(self) -> None:
         """Gives each waiting call to the idle worker that is most ready for it, while there are both."""
-        while self._idle and (call := self._waiting.take()) is not None:
+        while self._idle and self._waiting:
+            call = self._waiting.popleft()
             if call.abandoned:  # by a thread
                 continue
             slot = max(self._idle, key=lambda slot: slot.readiness(call.memories))
             self._idle.remove(slot)
-            self._busy[slot] = call, loop_time()
-            call.caller.charge.begin_work()
+            self._busy[slot] = call
+            call.charge.begin_work()
             slot.give(call)
 
     def _end_call(self, slot: WorkerSlot) -> None:
         """The slot is free again, or has ended."""
         if slot in self._busy:
-            call, since = self._busy.pop(slot)
-            self._waiting.charge(call, loop_time() - since)
-            call.caller.charge.end_work()
+            self._busy.pop(slot).charge.end_work()
 
 
 async def _watch(process: WorkerProcess, on_end: Callable[[WorkerProcess], None]) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import anyio
 import structlog
 
-from inkgate.caller import Caller
+from inkgate.caller import Charge
 from inkgate.concurrency import Threads, loop_time
 from inkgate.runtimes.processes_wire import Outcome, SharedMemory, StartError
 from inkgate.runtimes.worker_process import END_GRACE_S, LossCause, WorkerDied, WorkerProcess
@@ -84,7 +84,7 @@ class WorkerCall:
     """A call with a waiting caller.
 
     Attributes:
-        caller: on whose behalf.
+        charge: charged while a worker is at it.
         on_done: called once `value` or `error` is set; on the event loop.
         taken: whether a slot has it.
         abandoned: whether its caller has left.
@@ -93,7 +93,7 @@ class WorkerCall:
 
     call: object
     memories: Sequence[SharedMemory]
-    caller: Caller
+    charge: Charge
     on_done: Callable[[], None]
     value: Any = None
     error: Exception | None = None

@@ -38,10 +38,10 @@ from inkgate.service.text_layer import TextLayers
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import Cache, CacheSource
 from inkgate.serving.degradation import Degradation, DegradationLevel
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import WorkOutcome
 from inkgate.serving.quarantine import Quarantine
-from inkgate.serving.scheduler import Scheduler, Slot
-from inkgate.serving.work import Work
+from inkgate.serving.queue import Turn, WorkQueue
 from inkgate.settings import DegradationSettings
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.types import Attempt, PageResult, Task, TaskKind
@@ -68,7 +68,7 @@ class EngineQueue:
             limit.
     """
 
-    scheduler: Scheduler
+    work_queue: WorkQueue
     degradation: Degradation
     settings: DegradationSettings
     progress: EngineProgress
@@ -76,7 +76,7 @@ class EngineQueue:
     page_time_s: float = math.inf
 
     @asynccontextmanager
-    async def turn(self, page: Page, caller: Caller) -> AsyncIterator[Slot]:
+    async def turn(self, page: Page, caller: Caller) -> AsyncIterator[Turn]:
         """The block is at the engine, and charged to the caller.
 
         Raises:
@@ -87,7 +87,7 @@ class EngineQueue:
         self.degradation.check(caller.priority)
         work = Work.for_caller(caller, max(1, page.size.pixels // _PIXELS_PER_TOKEN))
         joined = perf_counter()
-        async with self.scheduler.slot(work) as slot:
+        async with self.work_queue.turn(work) as slot:
             begun = perf_counter()
             self.observer.stage("wait", begun - joined)
             # a deadline is kept by the caller's own scope
@@ -98,7 +98,7 @@ class EngineQueue:
                 raise caller.timeout_error(f"The page was not read within {time_s:g} s at the engine.")
             self.observer.stage("engine", perf_counter() - begun)
 
-    def ended(self, slot: Slot, result: PageResult) -> None:
+    def ended(self, slot: Turn, result: PageResult) -> None:
         """Records what the engine did in its turn."""
         if result.error is not None:
             slot.report(WorkOutcome.FAILED)

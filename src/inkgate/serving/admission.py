@@ -1,4 +1,8 @@
-"""Admission: bounds documents in flight before their bodies are read, and shares the room between tenants."""
+"""Admission: bounds documents in flight before their bodies are read, and shares the room between tenants.
+
+Requests that wait here don't take turns in a WorkQueue: they wait for two amounts at once, documents and bytes, of
+which tenants may hold a share, and which slow uploads may lose again. A turn is one of a number, and is not taken away.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,9 @@ import anyio
 from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.limiter import ANYBODY, Arrival, Permit, WorkOutcome
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import WorkOutcome
+from inkgate.serving.permits import ANYBODY, Arrival, Permit
 from inkgate.settings import AdmissionSettings
 
 _REMEMBERED = 10_000
@@ -30,7 +35,7 @@ _SOONEST_S = 0.05
 
 
 class Backlog(Protocol):
-    """The queue in front of the engine: a Scheduler."""
+    """The queue in front of the engine: a WorkQueue."""
 
     @property
     def waiting(self) -> int: ...

@@ -87,16 +87,16 @@ class FairSharer:
 
     Attributes:
         tag: virtual time at which its next work starts: tokens used, divided by weight.
-        owed: tokens that it used beyond what was counted (negative: fewer); added when it is served next.
+        serving: number of its works that were served and have not ended.
     """
 
-    __slots__ = ("name", "owed", "tag", "weight")
+    __slots__ = ("name", "serving", "tag", "weight")
 
     def __init__(self, name: str, weight: float = 1.0) -> None:
         self.name = name
         self.weight = weight
         self.tag = 0.0
-        self.owed = 0
+        self.serving = 0
 
 
 SharerT = TypeVar("SharerT", bound=FairSharer)
@@ -109,19 +109,28 @@ class FairShares(Generic[SharerT]):
     time v is the least start tag that waits. A sharer that comes (back) starts at max(v, F), so that being away gains
     nothing. Absent sharers are forgotten once v has passed their F.
 
+    With `cost`, weighted fair queueing (Demers, Keshav, Shenker 1989): sharers are ordered by the F of their next work,
+    so that of those that come together the light ones go first. Virtual time grows by tokens / weight of all that wait
+    or are served, as on a machine that serves all of them at once: were it the least start tag, an endless stream of
+    light newcomers would stop it, and nobody else would be served.
+
     Attributes:
         weight: sum over waiting sharers.
     """
 
-    __slots__ = ("_away", "_known", "_latest", "_make", "_v", "_waiting", "weight")
+    __slots__ = ("_active", "_away", "_cost", "_known", "_latest", "_make", "_v", "_waiting", "weight")
 
-    def __init__(self, make: Callable[[str], SharerT]) -> None:
+    def __init__(self, make: Callable[[str], SharerT], cost: Callable[[SharerT], int] | None = None) -> None:
+        """`cost`: tokens of a sharer's next work."""
         self._make = make
+        self._cost = cost
         self._known: dict[str, SharerT] = {}
         self._waiting: LazyHeap[SharerT] = LazyHeap()
         self._away: LazyHeap[SharerT] = LazyHeap()
         self._v = 0.0
         self._latest = 0.0
+        self._active = 0.0
+        """Weight of the sharers that wait or are served."""
         self.weight = 0.0
 
     @property
@@ -133,7 +142,7 @@ class FairShares(Generic[SharerT]):
         return self._known.get(name)
 
     def join(self, name: str) -> SharerT:
-        """Returns the sharer of this name, which waits from now on."""
+        """Returns the sharer of this name, which waits from now on. Call `update` once its work is known."""
         sharer = self._known.get(name)
         if sharer is None:
             sharer = self._known[name] = self._make(name)
@@ -142,25 +151,53 @@ class FairShares(Generic[SharerT]):
             sharer.tag = max(self._v, sharer.tag)
             self._waiting.put(sharer, sharer.tag)
             self.weight += sharer.weight
+            if not sharer.serving:
+                self._active += sharer.weight
         return sharer
 
+    def update(self, sharer: SharerT) -> None:
+        """Orders a waiting sharer anew: its next work is another than before."""
+        if self._cost is not None:
+            self._waiting.put(sharer, self._key(sharer))
+
     def serve(self, sharer: SharerT, tokens: int) -> None:
-        """Counts tokens for a sharer. Call `leave` if it has nothing more waiting."""
-        self._v = max(self._v, self._waiting.first_key())
-        counted = max(1, tokens + sharer.owed)
-        sharer.owed += tokens - counted
-        sharer.tag += counted / sharer.weight
+        """Counts tokens for a sharer. Call `leave` if it has nothing more waiting, else `update`; and `end`, later."""
+        if self._cost is None:
+            self._v = max(self._v, self._waiting.first_key())
+        sharer.serving += 1
+        sharer.tag += max(1, tokens) / sharer.weight
         self._latest = max(self._latest, sharer.tag)
-        self._waiting.put(sharer, sharer.tag)
+        self._waiting.put(sharer, self._key(sharer))
+
+    def end(self, sharer: SharerT, tokens: int, used: int) -> None:
+        """Marks the end of a work that was served with `tokens` and has used others."""
+        if self._cost is not None:
+            self._v += max(1, used) / self._active
+        sharer.serving -= 1
+        sharer.tag += (max(1, used) - max(1, tokens)) / sharer.weight
+        self._latest = max(self._latest, sharer.tag)
+        if sharer in self._waiting:
+            self._waiting.put(sharer, self._key(sharer))
+        elif not sharer.serving:
+            self._rest(sharer)
 
     def leave(self, sharer: SharerT) -> None:
         """Marks a sharer that has nothing more waiting."""
         self._waiting.discard(sharer)
         self.weight -= sharer.weight
+        if not sharer.serving:
+            self._rest(sharer)
+
+    def _key(self, sharer: SharerT) -> float:
+        return sharer.tag if self._cost is None else sharer.tag + self._cost(sharer) / sharer.weight
+
+    def _rest(self, sharer: SharerT) -> None:
+        """It neither waits nor is served."""
         self._away.put(sharer, sharer.tag)
-        if not self._waiting:
+        self._active -= sharer.weight
+        if len(self._away) == len(self._known):
             # The busy period is over: all tags start again.
-            self._v, self.weight = self._latest, 0.0
+            self._v, self.weight, self._active = self._latest, 0.0, 0.0
             self._known.clear()
             self._away = LazyHeap()
             return

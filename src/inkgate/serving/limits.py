@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 
 
 class Limit(Protocol):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from inkgate.concurrency import loop_time
-from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.outcomes import WorkOutcome
 
 _KEPT = 0.95
 """Weight of the past at each new sample: the mean is over about the last twenty."""

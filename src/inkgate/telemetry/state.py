@@ -158,7 +158,7 @@ class PdfJobs:
 
 @reading
 class Queue:
-    """A scheduler's queue: work that waits for an engine, and work in flight.
+    """A queue: work that waits for an engine, and work in flight.
 
     Attributes:
         name: `pages` for the engine as a whole, `calls` for requests to model servers, `embedded` for pages that the

@@ -33,7 +33,7 @@ from inkgate.model_servers.protocol import (
 )
 from inkgate.model_servers.refusals import chat_error
 from inkgate.model_servers.upstream import ModelAnswer, Upstream
-from inkgate.serving.limiter import WorkOutcome, outcome_of
+from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.settings import Settings
 
 log = structlog.get_logger(__name__)

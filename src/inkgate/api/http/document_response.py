@@ -34,7 +34,7 @@ from inkgate.errors import InkgateError, from_page_error
 from inkgate.gateway import Admitted
 from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.reader import Reading, ReadOptions
-from inkgate.serving.limiter import WorkOutcome, outcome_of
+from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.settings import LimitSettings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
 

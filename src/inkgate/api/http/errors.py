@@ -22,7 +22,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.serving.limiter import CallerLeft
+from inkgate.serving.outcomes import CallerLeft
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Send
 
 from inkgate.concurrency import single_error
 from inkgate.gateway import Admitted
-from inkgate.serving.limiter import CallerLeft
+from inkgate.serving.outcomes import CallerLeft
 
 _LAST_BYTES = 64 * 1024
 """Of a response: they go out when its slot is free. Fewer than a server writes without waiting for the client."""

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from inkgate.api.http.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
 from inkgate.concurrency import INLINE_BYTES
 from inkgate.errors import InputRejected
-from inkgate.serving.limiter import CallerLeft
+from inkgate.serving.outcomes import CallerLeft
 from inkgate.settings import LimitSettings
 
 _DIGITS = 15

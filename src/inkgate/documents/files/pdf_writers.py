@@ -9,16 +9,20 @@ from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.documents.files.pdf_wire import WriteCall, WriteOp, WriteReply, decode_reply
 from inkgate.documents.pdf.pool import machine_has_room
-from inkgate.documents.worker_queue import FairCalls
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.runtimes.processes import ProcessPool
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, python_command
 from inkgate.runtimes.worker_slot import CallLost, WorkerType
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.order import Work
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
 
 _MAX_CALLS = 200
+_USUAL_MS = 50
+"""Cost of a call until its worker's time is known."""
 _GROWTH = 1.25
 _PAGE_BYTES, _LEAST_BYTES = 4096, 4 * 2**20
 """Room for what the file grows by beside its text. Memory that is not written is not used."""
@@ -42,7 +46,9 @@ class PdfWriters:
             memory_mb=settings.worker_memory_mb,
             max_calls=_MAX_CALLS,
         )
-        self._processes = ProcessPool(worker_type, supervisor, FairCalls(scheduling))
+        self._processes = ProcessPool(worker_type, supervisor)
+        workers = FixedLimit(len(worker_type.arguments))
+        self._queue = WorkQueue(workers, scheduling or SchedulingSettings(), timed=True)
 
     async def __aenter__(self) -> Self:
         self._threads = Threads("pdf_writers", 2)
@@ -80,7 +86,8 @@ class PdfWriters:
                     memories.append(memory)
                 memories.append(SharedMemory("inkgate-pdf-output", room, kept=False))
             try:
-                reply: WriteReply = await self._processes.call(call, memories, caller)
+                async with self._queue.turn(Work.for_caller(caller, _USUAL_MS)) as turn:
+                    reply: WriteReply = await self._processes.call(call, memories, turn)
             except CallLost as lost:
                 raise _lost_error(lost.cause, self._settings.write_timeout_s) from None
             if reply.error:

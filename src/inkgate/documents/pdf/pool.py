@@ -18,13 +18,15 @@ from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.notes import MAX_FILES, XFA_NOTE, files_note, texts_of
 from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply
-from inkgate.documents.worker_queue import FairCalls
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Pixels
 from inkgate.runtimes.processes import ProcessPool
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, python_command
 from inkgate.runtimes.worker_slot import CallLost, WorkerType
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.order import Work
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
 
@@ -39,7 +41,7 @@ RETRY_AFTER_S = 5.0
 
 
 class PdfPool:
-    """Runs calls on PDF documents in worker processes, page by page, in the order of FairCalls.
+    """Runs calls on PDF documents in worker processes, page by page. A call takes its turn in a WorkQueue.
 
     Workers are started on demand, the first `warm_workers` at once. A worker that crashes, hangs or uses too much
     memory fails only its current page, and is replaced. Scheduling is per page, so a document of a thousand pages does
@@ -71,7 +73,8 @@ class PdfPool:
             max_calls=MAX_CALLS,
             max_growth_mb=MAX_GROWTH_MB,
         )
-        self._processes = ProcessPool(worker_type, supervisor, FairCalls(scheduling))
+        self._processes = ProcessPool(worker_type, supervisor)
+        self._queue = WorkQueue(FixedLimit(settings.workers), scheduling or SchedulingSettings(), timed=True)
 
     async def __aenter__(self) -> Self:
         self.threads = Threads("pdf", self._settings.workers + 2)
@@ -96,7 +99,8 @@ class PdfPool:
     @property
     def jobs(self) -> tuple[int, int, int]:
         """Number of workers, of those with a call, and of waiting calls."""
-        return self._processes.calls
+        workers, busy, waiting = self._processes.calls
+        return workers, busy, waiting + self._queue.waiting
 
     @asynccontextmanager
     async def open(
@@ -134,7 +138,8 @@ class PdfPool:
         memories = (source.memory,) if bitmap is None else (source.memory, bitmap)
         with source.hold():
             try:
-                reply: Reply = await self._processes.call(call, memories, caller)
+                async with self._queue.turn(Work.for_caller(caller, call.usual_ms)) as turn:
+                    reply: Reply = await self._processes.call(call, memories, turn)
             except CallLost as lost:
                 raise _lost_error(call, lost.cause, self._settings.page_timeout_s) from None
         if reply.error:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.caller import Priority
-from inkgate.serving.queue import QueueEntry, WorkQueue
-from inkgate.serving.work import Work
+from inkgate.serving.order import FairOrder, QueueEntry, Work
 
 AGE_S = 30.0
 
@@ -24,11 +23,11 @@ class Clock:
 
 
 class TimedQueue:
-    """A WorkQueue with a clock set by hand."""
+    """A FairOrder with a clock set by hand."""
 
     def __init__(self, clock: Clock, weights: dict[str, float]) -> None:
-        self.inner = WorkQueue(AGE_S, weights)
-        self.remove, self.settle, self.ahead = self.inner.remove, self.inner.settle, self.inner.ahead
+        self.inner = FairOrder(AGE_S, weights)
+        self.remove, self.end, self.ahead = self.inner.remove, self.inner.end, self.inner.ahead
         self._clock = clock
 
     def push(self, work: Work) -> QueueEntry:
@@ -49,6 +48,7 @@ def popped(queue: TimedQueue, count: int = 10_000) -> list[Work]:
     found: list[Work] = []
     while len(found) < count and (entry := queue.pop()) is not None:
         found.append(entry.work)
+        queue.end(entry)
     return found
 
 
@@ -197,7 +197,7 @@ def test_what_was_used_beyond_the_estimate_is_made_up_for() -> None:
         entry = queue.pop()
         assert entry is not None
         served[entry.work.tenant] += 1
-        queue.settle(entry, 30 if entry.work.tenant == "underestimated" else 10)
+        queue.end(entry, 30 if entry.work.tenant == "underestimated" else 10)
     assert abs(3 * served["underestimated"] - served["honest"]) <= 6
 
 

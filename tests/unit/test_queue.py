@@ -8,8 +8,8 @@ from anyio.lowlevel import checkpoint
 
 from inkgate.caller import Priority
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
-from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
+from inkgate.serving.outcomes import WorkOutcome
 from support.scheduling import SchedulerBench
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ async def test_no_more_are_at_the_engine_than_the_limit() -> None:
         for flow in "abc":
             tasks.start_soon(house.one, Work(1, flow=flow))
         await anyio.wait_all_tasks_blocked()
-        assert (house.scheduler.in_flight, house.scheduler.waiting, house.order) == (2, 3, [])
+        assert (house.work_queue.in_flight, house.work_queue.waiting, house.order) == (2, 3, [])
     assert house.order == ["a", "b", "c"]
     assert house.is_empty()
 
@@ -30,8 +30,8 @@ async def test_a_flow_holds_several_slots_at_once() -> None:
     house = SchedulerBench(places=3)
     async with AsyncExitStack() as stack:
         for _ in range(3):
-            await stack.enter_async_context(house.scheduler.slot(Work(10, "t", "document")))
-        assert house.scheduler.in_flight == 3
+            await stack.enter_async_context(house.work_queue.turn(Work(10, "t", "document")))
+        assert house.work_queue.in_flight == 3
 
 
 async def test_who_leaves_while_waiting_is_taken_out() -> None:
@@ -42,7 +42,7 @@ async def test_who_leaves_while_waiting_is_taken_out() -> None:
             scope.cancel()
             await house.one(Work(200, flow="large"))
         await anyio.wait_all_tasks_blocked()
-        assert (house.scheduler.waiting, house.scheduler.backlog_tokens) == (1, 10)
+        assert (house.work_queue.waiting, house.work_queue.backlog_tokens) == (1, 10)
     assert house.order == ["small"]
     assert house.is_empty()
 
@@ -53,7 +53,7 @@ async def test_a_slot_that_comes_as_its_caller_leaves_is_passed_on() -> None:
 
     async def leaves() -> None:
         with scope:
-            async with house.scheduler.slot(Work(10)):
+            async with house.work_queue.turn(Work(10)):
                 await checkpoint()
                 house.order.append("left")
 
@@ -63,7 +63,7 @@ async def test_a_slot_that_comes_as_its_caller_leaves_is_passed_on() -> None:
             await anyio.wait_all_tasks_blocked()
             tasks.start_soon(house.one, Work(10, flow="next"))
             await anyio.wait_all_tasks_blocked()
-        assert house.scheduler.in_flight == 1
+        assert house.work_queue.in_flight == 1
         scope.cancel()
     assert house.order == ["next"]
     assert house.limit.outcomes == [WorkOutcome.OK, WorkOutcome.LEFT, WorkOutcome.OK]
@@ -83,9 +83,9 @@ async def test_what_expires_while_it_waits_is_told() -> None:
         tasks.start_soon(expires)
         await anyio.wait_all_tasks_blocked()
         house.now += 5
-        house.scheduler.wake()
+        house.work_queue.wake()
         await anyio.wait_all_tasks_blocked()
-        assert (refused, house.scheduler.waiting) == (["service_full"], 0)
+        assert (refused, house.work_queue.waiting) == (["service_full"], 0)
     with pytest.raises(EngineFailed, match="service_timeout"):
         await house.one(Work(10, deadline=house.now))
     with pytest.raises(InputRejected, match="deadline_exceeded"):
@@ -118,7 +118,7 @@ async def test_a_full_queue_refuses_at_once(bound: str, value: int) -> None:
         await anyio.wait_all_tasks_blocked()
         with pytest.raises(Overloaded) as refused:
             await house.one(Work(10, flow="c"))
-        assert (refused.value.code, house.scheduler.waiting) == ("service_full", 2)
+        assert (refused.value.code, house.work_queue.waiting) == ("service_full", 2)
     assert sorted(house.order) == ["a", "b"]
 
 
@@ -126,12 +126,14 @@ async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
     house = SchedulerBench()
     for error in (EngineFailed("engine_failed", "x"), InputRejected("pdf_corrupt", "x")):
         with pytest.raises(InkgateError):
-            async with house.scheduler.slot(Work(10)):
+            async with house.work_queue.turn(Work(10)):
                 raise error
     house.now += 1
-    async with house.scheduler.slot(Work(10)) as slot:
+    async with house.work_queue.turn(Work(10)) as slot:
         slot.report(WorkOutcome.FAILED)
-    assert house.rate.per_s is None
+    house.limit.value = 0
+    assert house.work_queue.expected_wait_s(Work(10)) is None, "no rate is known"
+    house.limit.value = 1
     await house.one(Work(10))
     assert house.limit.outcomes == [WorkOutcome.FAILED, WorkOutcome.REJECTED, WorkOutcome.FAILED, WorkOutcome.OK]
 
@@ -140,7 +142,7 @@ async def test_who_uses_more_than_estimated_gets_fewer_slots() -> None:
     house = SchedulerBench()
 
     async def one(work: Work, used: int) -> None:
-        async with house.scheduler.slot(work) as slot:
+        async with house.work_queue.turn(work) as slot:
             house.order.append(work.tenant)
             slot.tokens_used = used
 
@@ -150,7 +152,7 @@ async def test_who_uses_more_than_estimated_gets_fewer_slots() -> None:
             tasks.start_soon(one, Work(10, "sparse"), 10)
         await anyio.wait_all_tasks_blocked()
         house.limit.value = 2
-        house.scheduler.wake()
+        house.work_queue.wake()
     assert 9 <= house.order[:40].count("dense") <= 12
 
 
@@ -160,7 +162,7 @@ async def test_a_limit_that_grew_lets_more_start() -> None:
         tasks.start_soon(house.one, Work(10, flow="a"))
         await anyio.wait_all_tasks_blocked()
         house.limit.value = 2
-        house.scheduler.wake()
+        house.work_queue.wake()
         await anyio.wait_all_tasks_blocked()
         assert house.order == ["a"]
 
@@ -170,8 +172,8 @@ async def test_it_says_who_waits_and_how_long() -> None:
     seen = []
 
     def look() -> None:
-        by_class = house.scheduler.waiting_by_class
-        seen.append((house.scheduler.longest_wait_s, *(by_class[each] for each in Priority)))
+        by_class = house.work_queue.waiting_by_class
+        seen.append((house.work_queue.longest_wait_s, *(by_class[each] for each in Priority)))
 
     async with anyio.create_task_group() as tasks:
         look()
@@ -191,11 +193,11 @@ async def test_it_says_who_waits_and_how_long() -> None:
 async def test_retry_after_grows_with_the_backlog_up_to_its_maximum() -> None:
     bench = SchedulerBench(retry_after_s=2.0, retry_after_most_s=20.0)
     await bench.done(100, seconds=1.0)
-    said = [bench.scheduler.retry_after_s()]
+    said = [bench.work_queue.retry_after_s()]
     async with anyio.create_task_group() as tasks, bench.busy():
         for tokens in (1000, 9000):
             tasks.start_soon(bench.one, Work(tokens))
             await anyio.wait_all_tasks_blocked()
-            said.append(bench.scheduler.retry_after_s())
+            said.append(bench.work_queue.retry_after_s())
     with_jitter = [(least_s, least_s * 1.3) for least_s in (2.0, 10.0, 20.0)]
     assert all(low <= s <= high for s, (low, high) in zip(said, with_jitter, strict=True)), said

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.serving.limiter import CallerLeft, WorkOutcome
+from inkgate.serving.outcomes import CallerLeft, WorkOutcome
 from support.fixed_limiter import FixedLimiter
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inkgate.caller import Priority
 from inkgate.errors import EngineFailed, InkgateError
-from inkgate.serving.work import Work
+from inkgate.serving.order import Work
 from support.scheduling import SchedulerBench
 
 
@@ -24,7 +24,7 @@ class Client:
     async def run(self, house: SchedulerBench) -> None:
         with self.scope:
             try:
-                async with house.scheduler.slot(self.work) as turn:
+                async with house.work_queue.turn(self.work) as turn:
                     await self.finish.wait()
                     turn.tokens_used = 2 * self.work.tokens
                     if self.raises:
@@ -74,7 +74,7 @@ async def play(todo: list[Work | tuple[str, int]]) -> SchedulerBench:
                     if how in {"cancel", "both"}:
                         client.scope.cancel()
         await anyio.wait_all_tasks_blocked()
-        assert house.scheduler.waiting == 0 or house.scheduler.in_flight > 0
+        assert house.work_queue.waiting == 0 or house.work_queue.in_flight > 0
         for client in clients:
             client.finish.set()
     return house

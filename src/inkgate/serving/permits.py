@@ -1,7 +1,4 @@
-"""Requests at admission, and the permits of those that are admitted. admission.py decides.
-
-A permit reports how the work ended. Rejected input, or a client that left, is no sample of how long work takes.
-"""
+"""Requests at admission, and the permits of those that are admitted. admission.py decides."""
 
 from __future__ import annotations
 
@@ -10,39 +7,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
 import anyio
 
 from inkgate.caller import Priority
-from inkgate.errors import InputRejected, Overloaded
-
-
-class WorkOutcome(StrEnum):
-    """How admitted work ended. `LATE`: it timed out at the engine; only the scheduler distinguishes that from LEFT."""
-
-    OK = "ok"
-    REJECTED = "rejected"
-    FAILED = "failed"
-    LEFT = "left"
-    LATE = "late"
-
-
-class CallerLeft(Exception):
-    """The caller has left."""
-
-
-def outcome_of(error: BaseException | None) -> WorkOutcome:
-    """The outcome of work that raised `error` (None: nothing)."""
-    if error is None:
-        return WorkOutcome.OK
-    if isinstance(error, InputRejected):
-        return WorkOutcome.REJECTED
-    if isinstance(error, CallerLeft | anyio.get_cancelled_exc_class()):
-        return WorkOutcome.LEFT
-    return WorkOutcome.FAILED
+from inkgate.errors import Overloaded
+from inkgate.serving.outcomes import BlockCharge, WorkOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,36 +53,19 @@ class PermitIssuer(Protocol):
     def retry_after_s(self) -> float: ...
 
 
-class Permit:
-    """The slot of one document in flight and its body (`caller.Charge`). Leaving the block frees both, once no work
-    goes on that its request has begun.
-
-    The outcome is the one reported, or follows from the exception: none is `ok`, InputRejected is `rejected`,
-    CallerLeft or cancellation is `left`, anything else is `failed`.
-    """
+class Permit(BlockCharge):
+    """The slot of one document in flight and its body. Leaving the block frees both; see BlockCharge."""
 
     def __init__(self, limiter: PermitIssuer, arrival: Arrival, since: float) -> None:
         """`since`: clock time of admission."""
+        super().__init__()
         self.tenant = arrival.tenant
         self.body_bytes = arrival.body_bytes
         self.since = since
         self._limiter = limiter
-        self._reported: WorkOutcome | None = None
         self._receiving: anyio.CancelScope | None = None
         self._ended = False
         self._evicted = False
-        self._works = 0
-        self._left: WorkOutcome | None = None
-
-    def begin_work(self) -> None:
-        """See caller.Charge."""
-        self._works += 1
-
-    def end_work(self) -> None:
-        """See caller.Charge."""
-        self._works -= 1
-        if self._left is not None and not self._works:
-            self._leave(self._left)
 
     def holds(self, body_bytes: int) -> None:
         """Sets the bytes that the request keeps in memory."""
@@ -153,14 +108,10 @@ class Permit:
         if self._receiving is not None:
             self._receiving.cancel()
 
-    def report(self, outcome: WorkOutcome) -> None:
-        """Sets the outcome where no exception does, such as a response whose pages all failed."""
-        self._reported = outcome
-
     def end_document(self) -> None:
         """Ends the document before the block is left, unless work goes on. Its bytes stay charged until then."""
-        if not self._ended and not self._works:
-            self._end(self._reported or WorkOutcome.OK, keeps=self.body_bytes)
+        if not self._ended and not self.works:
+            self._end(self.reported or WorkOutcome.OK, keeps=self.body_bytes)
 
     async def __aenter__(self) -> Self:
         return self
@@ -168,11 +119,9 @@ class Permit:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._left = self._reported or outcome_of(error)
-        if not self._works:
-            self._leave(self._left)
+        self.leave(error)
 
-    def _leave(self, outcome: WorkOutcome) -> None:
+    def _free(self, outcome: WorkOutcome) -> None:
         if not self._ended:
             self._end(outcome)
         elif not self._evicted:
