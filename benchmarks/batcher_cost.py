@@ -3,9 +3,9 @@
     python benchmarks/batcher_cost.py --json FILE
 
 Prints CPU microseconds per item in a closed loop. `threads` runs each batch in a worker thread, as the service does,
-and includes the thread switches; `inline` runs it on the event loop, which leaves the batcher's own cost; `unbatched`
-runs each caller's items in a thread without a batcher. Widths are those of text lines, in twelve buckets. Variants
-alternate in rounds; the table shows medians.
+and includes the thread switches; `inline` runs it on the event loop, which leaves the batcher's own cost; `within` is
+as `inline`, without items of several callers in a call; `unbatched` runs each caller's items in a thread without a
+batcher. Widths are those of text lines, in twelve buckets. Variants alternate in rounds; the table shows medians.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ import anyio
 import anyio.lowlevel
 import uvloop
 
-from inkgate.caller import Priority
 from inkgate.concurrency import Threads
-from inkgate.serving.batcher import Batcher, RunBlocking
+from inkgate.serving.batching import Batcher, Batchers, BatchFigures
 from inkgate.settings import BatchingSettings
 
 P = ParamSpec("P")
@@ -56,9 +55,12 @@ class IdentityModel:
         return item * HEIGHT
 
 
-async def inline(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    await anyio.lowlevel.checkpoint()
-    return function(*args, **kwargs)
+class Inline(Threads):
+    """Threads without threads."""
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        await anyio.lowlevel.checkpoint()
+        return function(*args, **kwargs)
 
 
 async def cost_us(callers: int, each: int, items: int, predict: Callable[[list[int]], Awaitable[list[int]]]) -> float:
@@ -81,19 +83,13 @@ async def cost_us(callers: int, each: int, items: int, predict: Callable[[list[i
     return (time.process_time() - begin) / asked * 1e6
 
 
-async def batched(callers: int, each: int, items: int, run: RunBlocking) -> tuple[float, float]:
+async def batched(
+    callers: int, each: int, items: int, threads: Threads, *, across_pages: bool = True
+) -> tuple[float, float]:
     """Microseconds per item, and the mean batch size."""
-    batcher = Batcher(IdentityModel(), run, BatchingSettings())
-
-    async def predict(wanted: list[int]) -> list[int]:
-        return await batcher.predict(wanted, Priority.NORMAL)
-
-    async with anyio.create_task_group() as background:
-        background.start_soon(batcher.run)
-        await anyio.lowlevel.checkpoint()
-        cost = await cost_us(callers, each, items, predict)
-        background.cancel_scope.cancel()
-    return cost, batcher.figures.mean_batch
+    batchers, figures = Batchers(BatchingSettings(), across_pages=across_pages), BatchFigures()
+    batcher = Batcher(IdentityModel(), figures, threads, batchers)
+    return await cost_us(callers, each, items, batcher.predict), figures.items / figures.calls
 
 
 async def unbatched(callers: int, each: int, items: int) -> tuple[float, float]:
@@ -113,8 +109,11 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=8_000)
     arguments = parser.parse_args()
     measures: dict[str, Callable[[int, int], Awaitable[tuple[float, float]]]] = {
-        "threads": lambda callers, each: batched(callers, each, arguments.items, Threads("benchmark", 1).run),
-        "inline": lambda callers, each: batched(callers, each, arguments.items, inline),
+        "threads": lambda callers, each: batched(callers, each, arguments.items, Threads("benchmark", 1)),
+        "inline": lambda callers, each: batched(callers, each, arguments.items, Inline("benchmark", 1)),
+        "within": lambda callers, each: batched(
+            callers, each, arguments.items, Inline("benchmark", 1), across_pages=False
+        ),
         "unbatched": lambda callers, each: unbatched(callers, each, arguments.items),
     }
     cases = [(name, each, callers) for name in measures for each in ITEMS for callers in CALLERS]

@@ -40,7 +40,7 @@ from inkgate.engines.workers.model import ModelWorkers, model_worker_type
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.layout.arrange import arrange
 from inkgate.runtimes.worker_process import python_command
-from inkgate.serving.batchers import Batchers
+from inkgate.serving.batching import Batchers
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Size, Task
 
@@ -91,7 +91,6 @@ async def started(name: str) -> AsyncIterator[Setup]:
     ppocr = settings.engine.ppocr
     pool, batchers, runtime = pool_of(ppocr), Batchers(ppocr.batching), runtime_of(settings)
     async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
-        background.start_soon(batchers.run)
         if pool:
             background.start_soon(pool.run)
         await anyio.wait_all_tasks_blocked()

@@ -48,10 +48,10 @@ FAULTS = (
         "a page that fails keeps its slot at the engine",
     ),
     Fault(
-        "serving/batch_queue.py",
-        "if self._passed >= PATIENCE and self._arrived:",
-        "if self._passed < 0 and self._arrived:",
-        "work of low priority starves",
+        "serving/batching.py",
+        "if len(batch) > 1 and not (",
+        "if len(batch) > 99 and not (",
+        "a line that the model fails on fails the other lines of its batch",
     ),
     Fault(
         "service/page_cache.py",

@@ -42,6 +42,7 @@ class CountingRuntime:
     def __init__(self, runtime: Runtime) -> None:
         self.name = runtime.name
         self.fell_back = runtime.fell_back
+        self.gpu = runtime.gpu
         self.models: dict[str, Calls] = {}
         self._runtime = runtime
 

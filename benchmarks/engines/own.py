@@ -19,9 +19,7 @@ from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.runtimes.base import ColumnModel, Model, Runtime
 from inkgate.runtimes.onnx import OnnxColumns
-from inkgate.serving.batcher import BatchFigures
-from inkgate.serving.batchers import Batchers
-from inkgate.serving.batching import unbatched
+from inkgate.serving.batching import Batchers, BatchFigures
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Document, Task
 
@@ -30,13 +28,13 @@ from inkgate.types import Document, Task
 class Step:
     """A configuration of the engine.
 
-    `settings`: of engine.ppocr. `batched`: lines of several pages share calls. `whole_softmax`: the recognizer returns
-    its whole output, and NumPy finds the maxima.
+    `settings`: of engine.ppocr. `across_pages`: lines of several pages share calls. `whole_softmax`: the recognizer
+    returns its whole output, and NumPy finds the maxima.
     """
 
     name: str
     settings: dict[str, object] = field(default_factory=dict)
-    batched: bool = True
+    across_pages: bool = False
     whole_softmax: bool = False
 
     def all_settings(self) -> Settings:
@@ -45,11 +43,11 @@ class Step:
 
 DEFAULT = Step("inkgate")
 STEPS = (
-    Step("ONNX Runtime, f32", {"runtime": "onnxruntime"}, batched=False),
-    Step("OpenVINO, f32", {"runtime": "openvino", "precision": "f32"}, batched=False, whole_softmax=True),
-    Step("+ arg-max in the graph", {"runtime": "openvino", "precision": "f32"}, batched=False),
-    Step("+ bf16", {"runtime": "openvino", "precision": "bf16"}, batched=False),
-    Step("+ batching across pages", {"runtime": "openvino", "precision": "bf16"}),
+    Step("ONNX Runtime, f32", {"runtime": "onnxruntime"}),
+    Step("OpenVINO, f32", {"runtime": "openvino", "precision": "f32"}, whole_softmax=True),
+    Step("+ arg-max in the graph", {"runtime": "openvino", "precision": "f32"}),
+    Step("+ bf16", {"runtime": "openvino", "precision": "bf16"}),
+    Step("+ batching across pages", {"runtime": "openvino", "precision": "bf16"}, across_pages=True),
     Step("+ int8, of the recogniser's wide convolutions", {"runtime": "openvino", "precision": "int8"}),
     Step("the same in 1 worker of 2 threads", {"precision": "int8", "workers": 1, "threads": 2}),
     Step("the same in 2 workers of 1 thread", {"precision": "int8", "workers": 2, "threads": 1}),
@@ -72,12 +70,12 @@ def parsed_step(text: str) -> Step:
 
 @dataclass
 class OwnEngine:
-    """A started engine. `figures`: of its recognizer's batcher; None without batching."""
+    """A started engine. `figures`: of its recognizer's batcher."""
 
     engine: Engine
     opener: Opener
     runtime: str
-    figures: BatchFigures | None
+    figures: BatchFigures
 
     async def read(self, entry: Entry) -> Read:
         document = Document(data_of(entry.file), entry.file.name)
@@ -94,17 +92,16 @@ async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Ow
     workers = None if around else pool_of(settings.engine.ppocr)
     if step.whole_softmax:
         runtime = WholeSoftmax(runtime)
-    batchers = Batchers(settings.engine.ppocr.batching)
+    batchers = Batchers(settings.engine.ppocr.batching, across_pages=step.across_pages)
     async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
-        background.start_soon(batchers.run)
         if workers:
             background.start_soon(workers.run)
         await anyio.wait_all_tasks_blocked()
         analysis = page_analysis(settings, runtime)
-        engine = embedded_engine(settings, analysis, workers or runtime, batchers if step.batched else unbatched)
+        engine = embedded_engine(settings, analysis, workers or runtime, batchers)
         await engine.start()
         name = f"{runtime.name}, {settings.engine.ppocr.workers} workers" if workers else runtime.name
-        yield OwnEngine(engine, opener, name, batchers.figures[0] if batchers.figures else None)
+        yield OwnEngine(engine, opener, name, batchers.by_model["recognizer"])
         await engine.stop()
         background.cancel_scope.cancel()
 
@@ -115,6 +112,7 @@ class WholeSoftmax:
     def __init__(self, runtime: Runtime) -> None:
         self.name = f"{runtime.name}, softmax read back"
         self.fell_back = runtime.fell_back
+        self.gpu = runtime.gpu
         self._runtime = runtime
 
     def open(self, path: Path) -> Model:

@@ -15,7 +15,7 @@ from inkgate.bench.accuracy.candidates import Candidate
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.accuracy.peers import Peer, running_peer
 from inkgate.documents.open import Opener
-from inkgate.serving.batcher import BatchFigures
+from inkgate.serving.batching import BatchFigures
 from inkgate.settings import load_settings
 
 CLIENTS = (1, 2, 4, 8, 16)
@@ -105,3 +105,13 @@ def since(before: BatchFigures, now: BatchFigures) -> BatchFigures:
         wait_s=now.wait_s - before.wait_s,
         busy_s=now.busy_s - before.busy_s,
     )
+
+
+def lines_a_call(figures: BatchFigures) -> float:
+    """Mean over the calls."""
+    return figures.items / max(figures.calls, 1)
+
+
+def padding_waste(figures: BatchFigures) -> float:
+    """Fraction of the model's input that was padding, 0 to 1."""
+    return 1 - figures.content / max(figures.cost, 1)

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.engines.bound import Bound, mean_stages
 from benchmarks.engines.closed import Pass, median_rate, median_ratio, page_latencies, quantile
 from benchmarks.engines.own import DEFAULT
-from benchmarks.engines.race import HTTP, Race
+from benchmarks.engines.race import HTTP, Race, lines_a_call, padding_waste
 from benchmarks.engines.sample import pooled_cer
 from benchmarks.engines.steps import TOGETHER, Accuracy, StepResult
 from benchmarks.engines.targets import Target, table
@@ -39,8 +39,8 @@ def race_tables(found: Race, documents: Sequence[Entry]) -> str:
     batches = [
         (
             clients,
-            f"{median(each.mean_batch for each in figures):.1f}",
-            f"{100 * median(each.padding_waste for each in figures):.1f}",
+            f"{median(map(lines_a_call, figures)):.1f}",
+            f"{100 * median(map(padding_waste, figures)):.1f}",
             f"{1000 * median(each.wait_s / max(1, each.items) for each in figures):.0f}",
         )
         for clients, figures in found.figures.items()
@@ -79,7 +79,7 @@ def race_targets(found: Race) -> list[Target]:
         ratio = 100 * median_ratio(http[TOGETHER], own[TOGETHER])
         targets.append(Target("pages/s over HTTP to the engine alone, 8 clients", ratio, " %", least=90, digits=1))
         figures = found.figures[TOGETHER]
-        batch, waste = (median(getattr(each, name) for each in figures) for name in ("mean_batch", "padding_waste"))
+        batch, waste = median(map(lines_a_call, figures)), median(map(padding_waste, figures))
         targets.append(Target("lines in a call of the recogniser, 8 clients", batch, least=4, digits=1))
         targets.append(Target("padding of its input, 8 clients", 100 * waste, " %", most=10, digits=1))
     return targets

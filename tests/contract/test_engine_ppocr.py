@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from inkgate.caller import NO_CALLER, Priority
+from inkgate.caller import NO_CALLER
 from inkgate.coordinates import as_sent
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
@@ -19,7 +18,7 @@ from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.base import Region
 from inkgate.page import RgbArray
 from inkgate.runtimes.choose import open_runtime
-from inkgate.serving.batching import Batching, BatchModel, unbatched
+from inkgate.serving.batching import Batchers
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import BlockType, ReviewReason, Task, TaskKind
 from support.ppocr import ArrayPage, drawn, drawn_cells, faces
@@ -35,29 +34,6 @@ VERTICAL = (
     "「はい」と、そっと答えた。"
 )
 TEXT = ["The quick brown fox", "jumps over 1234 lazy dogs", "and runs away from here"]
-
-
-ItemT = TypeVar("ItemT")
-ResultT = TypeVar("ResultT")
-
-
-class CountedBatching:
-    """A NewBatching that counts the lines of each call, by model."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, list[int]] = {}
-
-    def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
-        return CountedModel(unbatched(model, name), self.lines.setdefault(name, []))
-
-
-class CountedModel(Batching[ItemT, ResultT]):
-    def __init__(self, inner: Batching[ItemT, ResultT], counts: list[int]) -> None:
-        self._inner, self._counts = inner, counts
-
-    async def predict(self, items: Sequence[ItemT], priority: Priority) -> list[ResultT]:
-        self._counts.append(len(items))
-        return await self._inner.predict(items, priority)
 
 
 class OneBlock:
@@ -292,14 +268,14 @@ async def test_regions_are_those_of_the_upright_page(engine: PpOcr) -> None:
     assert result.blocks[0].text.split() == " ".join(TEXT).split()
 
 
-async def counted(settings: PpocrSettings, task: Task) -> tuple[list[int], list[str]]:
-    """Lines of each call of the recognizer for a page of small print, and what was read."""
-    counts = CountedBatching()
-    engine = PpOcr(settings, PageAnalysis(OneBlock()), RUNTIME, counts)
+async def counted(settings: PpocrSettings, task: Task) -> tuple[int, list[str]]:
+    """How many lines the recognizer got for a page of small print, and what was read."""
+    batchers = Batchers(settings.batching)
+    engine = PpOcr(settings, PageAnalysis(OneBlock()), RUNTIME, batchers)
     await engine.start()
     result = await engine.read(ArrayPage(drawn(SMALL_PRINT, (320, 160), 11)), task, NO_CALLER)
     await engine.stop()
-    return counts.lines["recognizer"], [line.text for line in result.lines]
+    return batchers.by_model["recognizer"].items, [line.text for line in result.lines]
 
 
 SMALL_PRINT = ["All prices include VAT of 19 %.", "Goods can be returned within 14 days.", "Keep this receipt, please."]
@@ -310,15 +286,14 @@ async def test_only_doubtful_lines_are_read_twice() -> None:
     once, first = await counted(SETTINGS.model_copy(update={"second_reading_below": 0.0}), plain)
     twice, second = await counted(SETTINGS.model_copy(update={"second_reading_below": 1.0}), plain)
 
-    assert once == [3]
-    assert twice == [3, 3]
+    assert (once, twice) == (3, 6)
     assert sorted(first) == sorted(second) == sorted(SMALL_PRINT)
 
 
 async def test_a_degraded_page_is_read_once() -> None:
     settings = SETTINGS.model_copy(update={"second_reading_below": 1.0})
-    calls, _ = await counted(settings, Task(detect_rotation=False, line_orientation=False, image_scale=0.75))
-    assert len(calls) == 1
+    lines, _ = await counted(settings, Task(detect_rotation=False, line_orientation=False, image_scale=0.75))
+    assert lines == len(SMALL_PRINT)
 
 
 LONE = ["Appendix A", "17", "Exhibit 3", "Notes"]

@@ -40,7 +40,7 @@ def test_lines_read_the_same_as_in_float32() -> None:
     for precision in (Precision.F32, Precision.INT8):
         runtime = open_runtime(RuntimeName.OPENVINO, precision, 1)
         recognizer = TextRecognizer(runtime.open_columns(files.text_recognition()))
-        assert [reading.text for reading in recognizer.predict(crops)] == LINES
+        assert [recognizer.predict([crop])[0].text for crop in crops] == LINES
 
 
 @pytest.mark.anyio

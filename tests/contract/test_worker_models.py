@@ -32,6 +32,9 @@ def items_of(name: str) -> list[Any]:
         return [DetectionInput(page, OPTIONS) for page in pages]
     if name == "page_orientation":
         return pages
+    if name == "recognizer":  # whose batches have one width
+        crops = [drawn_line(text) for text in ("12.50", "47.20", "90.13", "12.51", "12.50")]
+        return [*crops, crops[1][::-1, ::-1], crops[3].copy(order="F")]
     crops = [drawn_line(text) for text in ("Total", "A longer line of text than the others", "7", "12.50", "7")]
     return [*crops, crops[1][::-1, ::-1], np.zeros((1, 1, 3), np.uint8), crops[3].copy(order="F")]
 

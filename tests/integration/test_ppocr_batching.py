@@ -11,17 +11,14 @@ import pytest
 
 from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
-from inkgate.errors import EngineFailed
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.onnx import OnnxRuntime
-from inkgate.serving.batcher import BatchFigures
-from inkgate.serving.batchers import Batchers
-from inkgate.serving.batching import NewBatching, unbatched
-from inkgate.settings import BatchingSettings, PpocrSettings, Precision, RuntimeName
+from inkgate.serving.batching import Batchers, BatchFigures
+from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import PageResult, Task
 from support.ppocr import ArrayPage, drawn
 
@@ -36,8 +33,8 @@ PAGES = [drawn(TEXTS[page % 4] + [f"{page} lines more, " * (page % 3 + 1)] * (pa
 
 
 @asynccontextmanager
-async def started(runtime: Runtime, batching: NewBatching, settings: PpocrSettings = SETTINGS) -> AsyncIterator[PpOcr]:
-    engine = PpOcr(settings, PageAnalysis(CdlaLayout(runtime)), runtime, batching)
+async def started(runtime: Runtime, batchers: Batchers, settings: PpocrSettings = SETTINGS) -> AsyncIterator[PpOcr]:
+    engine = PpOcr(settings, PageAnalysis(CdlaLayout(runtime)), runtime, batchers)
     await engine.start()
     try:
         yield engine
@@ -59,17 +56,13 @@ async def read_at_once(engine: PpOcr, pages: list[RgbArray]) -> list[PageResult]
 
 
 async def read_batched(
-    runtime: Runtime, pages: list[RgbArray], settings: PpocrSettings = SETTINGS
+    runtime: Runtime, pages: list[RgbArray], settings: PpocrSettings = SETTINGS, *, across_pages: bool = True
 ) -> tuple[list[PageResult], BatchFigures]:
     """All pages at the same time, and what the recogniser's batcher did."""
-    batchers = Batchers(settings.batching)
-    async with anyio.create_task_group() as background:
-        background.start_soon(batchers.run)
-        await anyio.wait_all_tasks_blocked()
-        async with started(runtime, batchers, settings) as engine:
-            results = await read_at_once(engine, pages)
-        background.cancel_scope.cancel()
-    return results, batchers.figures[0]
+    batchers = Batchers(settings.batching, across_pages=across_pages)
+    async with started(runtime, batchers, settings) as engine:
+        results = await read_at_once(engine, pages)
+    return results, batchers.by_model["recognizer"]
 
 
 def confidences(page: PageResult) -> list[float]:
@@ -88,7 +81,7 @@ def without_confidences(page: PageResult) -> PageResult:
 async def test_pages_share_calls_and_read_as_they_do_alone() -> None:
     pages = [drawn(texts) for texts in TEXTS]
     runtime = OnnxRuntime(1)
-    async with started(runtime, unbatched) as engine:
+    async with started(runtime, Batchers(SETTINGS.batching)) as engine:
         alone = await read_at_once(engine, pages)
     together, recognizer = await read_batched(runtime, pages)
     assert [page.text for page in together] == [page.text for page in alone]
@@ -105,10 +98,12 @@ def runtime(request: pytest.FixtureRequest) -> Runtime:
 
 async def test_a_page_reads_the_same_to_the_last_bit_alone_and_beside_seven_others(runtime: Runtime) -> None:
     settings = SETTINGS.model_copy(update={"concurrent_pages": len(PAGES)})
-    async with started(runtime, unbatched, settings) as engine:
+    async with started(runtime, Batchers(settings.batching), settings) as engine:
         alone = [(await read_at_once(engine, [page]))[0] for page in PAGES]
     together, recognizer = await read_batched(runtime, PAGES, settings)
     assert recognizer.calls < recognizer.items
+    within, _ = await read_batched(runtime, PAGES, settings, across_pages=False)
+    assert within == alone
     assert len({page.text for page in alone}) == len(PAGES)
     if runtime.name.startswith("openvino"):
         assert together == alone
@@ -117,9 +112,3 @@ async def test_a_page_reads_the_same_to_the_last_bit_alone_and_beside_seven_othe
     # confidence by more than 7e-8.
     assert [without_confidences(page) for page in together] == [without_confidences(page) for page in alone]
     assert [confidences(page) for page in together] == [pytest.approx(confidences(page), abs=1e-6) for page in alone]
-
-
-async def test_an_engine_is_not_started_where_nothing_runs() -> None:
-    runtime = OnnxRuntime(1)
-    with pytest.raises((RuntimeError, EngineFailed)):
-        await PpOcr(SETTINGS, PageAnalysis(CdlaLayout(runtime)), runtime, Batchers(BatchingSettings())).start()

@@ -10,8 +10,8 @@ from typing import ParamSpec, TypeVar
 import anyio
 from anyio.lowlevel import checkpoint
 
-from inkgate.caller import Priority
-from inkgate.serving.batcher import Batcher, RunBlocking
+from inkgate.concurrency import Threads
+from inkgate.serving.batching import Batcher, Batchers, BatchFigures
 from inkgate.settings import BatchingSettings
 from support.clock import Clock
 
@@ -65,28 +65,30 @@ class UpperCase:
         return item.width - item.padding
 
 
-class Gate:
-    """A RunBlocking that holds each call until the test lets it through. A call can be cancelled until it begins."""
+class Gate(Threads):
+    """Threads without threads: holds each call until the test lets it through. A call can be cancelled until it
+    begins.
+    """
 
     def __init__(self) -> None:
         self.open = False
-        self.waiting: list[anyio.Event] = []
+        self.held: list[anyio.Event] = []
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         await checkpoint()
         if not self.open:
             passed = anyio.Event()
-            self.waiting.append(passed)
+            self.held.append(passed)
             with anyio.CancelScope(shield=True):
                 await passed.wait()
         return function(*args, **kwargs)
 
     def let_one(self) -> None:
-        self.waiting.pop(0).set()
+        self.held.pop(0).set()
 
     def let_all(self) -> None:
         self.open = True
-        while self.waiting:
+        while self.held:
             self.let_one()
 
 
@@ -98,52 +100,47 @@ async def run_ready_tasks() -> None:
         await checkpoint()
 
 
-class Bench:
-    """A batcher that runs inside `running`, and the results of its callers."""
+def batcher_of(
+    model: UpperCase,
+    threads: Threads,
+    clock: Callable[[], float],
+    *,
+    across_pages: bool = True,
+    **changes: object,
+) -> Batcher[Item, str]:
+    """`changes`: of the settings."""
+    settings = BatchingSettings.model_validate(changes)
+    return Batcher(model, BatchFigures(), threads, Batchers(settings, across_pages=across_pages, clock=clock))
 
-    def __init__(self, run: RunBlocking | None = None, **changes: object) -> None:
-        """`run`: replaces the gate. `changes`: of the settings."""
+
+class Bench:
+    """A batcher and the results of its callers, which run inside `running`."""
+
+    def __init__(self, threads: Threads | None = None, *, across_pages: bool = True, **changes: object) -> None:
+        """`threads`: replaces the gate. `changes`: of the settings."""
         self.clock = Clock()
         self.model = UpperCase()
         self.gate = Gate()
-        settings = BatchingSettings.model_validate(changes)
-        self.batcher = Batcher(self.model, run or self.gate.run, settings, self.clock)
+        self.batcher = batcher_of(self.model, threads or self.gate, self.clock, across_pages=across_pages, **changes)
         self.answers: dict[str, list[str] | Exception] = {}
         self.order: list[str] = []
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Runs the batcher. At the end all calls are let through, and it is stopped once all are answered."""
-        async with anyio.create_task_group() as background:
-            background.start_soon(self._run)
-            await run_ready_tasks()
-            async with anyio.create_task_group() as self.callers:
-                yield
-                self.gate.let_all()
-            self.stop()
+        """At the end all calls are let through, and all callers are answered."""
+        async with anyio.create_task_group() as self.callers:
+            yield
+            self.gate.let_all()
 
-    def stop(self) -> None:
-        self._running.cancel()
-
-    async def _run(self) -> None:
-        with anyio.CancelScope() as self._running:
-            await self.batcher.run()
-
-    async def ask(
-        self,
-        name: str,
-        wanted: Sequence[Item],
-        priority: Priority = Priority.NORMAL,
-        scope: anyio.CancelScope | None = None,
-    ) -> None:
+    async def ask(self, name: str, wanted: Sequence[Item], scope: anyio.CancelScope | None = None) -> None:
         """Submits `wanted` and waits; stores the result in `answers`. `scope`: of that caller."""
-        self.callers.start_soon(self._wait, name, wanted, priority, scope or anyio.CancelScope())
+        self.callers.start_soon(self._wait, name, wanted, scope or anyio.CancelScope())
         await run_ready_tasks()
 
-    async def _wait(self, name: str, wanted: Sequence[Item], priority: Priority, scope: anyio.CancelScope) -> None:
+    async def _wait(self, name: str, wanted: Sequence[Item], scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                self.answers[name] = await self.batcher.predict(wanted, priority)
+                self.answers[name] = await self.batcher.predict(wanted)
             except Exception as error:  # noqa: BLE001 - the test looks at it
                 self.answers[name] = error
             self.order.append(name)

@@ -11,12 +11,12 @@ import pytest
 from benchmarks.engines.closed import Pass, Read, closed_loop, median_ratio, page_latencies, quantile
 from benchmarks.engines.flops import pairs_of
 from benchmarks.engines.own import parsed_step
-from benchmarks.engines.race import since
+from benchmarks.engines.race import lines_a_call, padding_waste, since
 from benchmarks.engines.sample import pooled_cer, spread
 from benchmarks.engines.targets import Target, target_table
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.runtimes.openvino_graphs import openvino, ops
-from inkgate.serving.batcher import BatchFigures
+from inkgate.serving.batching import BatchFigures
 
 
 def entry(name: str, truth: Path | None = None) -> Entry:
@@ -77,8 +77,8 @@ def test_rounds_are_compared_within_themselves() -> None:
 def test_a_batcher_is_looked_at_over_a_span_of_its_life() -> None:
     before = BatchFigures(calls=2, items=10, cost=100, content=50)
     span = since(before, BatchFigures(calls=4, items=22, cost=300, content=230))
-    assert span.mean_batch == 6
-    assert span.padding_waste == pytest.approx(0.1)
+    assert lines_a_call(span) == 6
+    assert padding_waste(span) == pytest.approx(0.1)
 
 
 def test_a_step_is_named_with_its_settings() -> None:

@@ -32,7 +32,9 @@ def test_the_example_is_what_is_printed() -> None:
     )
     layers = ("cache", "text layer", "scheduler", "progress", "degradation", "ppocr")
     state = replace(
-        state, admission=replace(state.admission, documents=21), build=replace(state.build, pipeline=layers)
+        state,
+        admission=replace(state.admission, documents=21),
+        build=replace(state.build, pipeline=layers, inference_engine="onnxruntime cuda f32"),
     )
     said = text(state, judge(state), "at http://127.0.0.1:7860")
     assert indent(said, "    ", lambda line: bool(line.strip())) in PAGE

@@ -45,7 +45,8 @@ def test_a_batch_that_a_setting_holds_down_is_told_to_raise_it() -> None:
 
 
 def test_small_batches_on_busy_cores_are_only_a_note() -> None:
-    busy = replace(HEALTHY, history=history(waiting=2, cpu=7.5, mean_batch=2.0))
+    on_gpu = replace(HEALTHY.build, inference_engine="onnxruntime cuda f32")
+    busy = replace(HEALTHY, build=on_gpu, history=history(waiting=2, cpu=7.5, mean_batch=2.0))
     assert only(busy).severity is Severity.NOTE
 
 

@@ -163,7 +163,10 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
     ),
     "gpu-idle": (with_history(VLLM, waiting=20, gpu=0.18), Severity.WARNING),
     "batches-small": (
-        changed(with_history(HEALTHY, waiting=20, mean_batch=1.4, cpu=5.0), queues=FULL_PAGES),
+        changed(
+            with_history(built(HEALTHY, inference_engine="onnxruntime cuda f32"), waiting=20, mean_batch=1.4, cpu=5.0),
+            queues=FULL_PAGES,
+        ),
         Severity.WARNING,
     ),
     "engine-busy": (changed(HEALTHY, history=WAITING, queues=FULL_PAGES), Severity.WARNING),
@@ -274,6 +277,7 @@ HARMLESS: dict[str, State] = {
         HEALTHY, history=tuple(point(ago, waiting=50 * (ago > 300), cpu=0.5) for ago in range(895, -1, -5))
     ),
     "small batches and nobody waits": with_history(HEALTHY, mean_batch=1.1),
+    "small batches of single pages on the CPU": with_history(HEALTHY, mean_batch=1.1, cpu=7.8),
     "busy cores and nobody waits": with_history(HEALTHY, cpu=8.0),
     "a breaker opened once, days ago": changed(
         VLLM, started_at=NOW - 9e5, breakers=(BreakerReading("paddleocr-vl", "closed", 5),)

@@ -51,7 +51,8 @@ def test_the_ranges_are_of_the_models_inputs(name: str) -> None:
 
 def test_every_call_of_the_recogniser_is_within_its_range() -> None:
     model, found = ShapeRecorder(), shape_ranges()[files.text_recognition().name]
-    TextRecognizer(model).predict([crop(width) for width in (1, 96, 97, 320, 2000, 4096, 4097, 9000) for _ in range(9)])
+    for width in (1, 96, 97, 320, 2000, 4096, 4097, 9000):
+        TextRecognizer(model).predict([crop(width)] * 9)
     assert all(
         low <= each <= most
         for shape in model.shapes

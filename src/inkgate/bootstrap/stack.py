@@ -35,7 +35,7 @@ from inkgate.service.starting import OnDemand, StartsLater, UpstreamOnceStarted
 from inkgate.service.terms import load_terms
 from inkgate.service.text_layer import TextLayers
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.batchers import Batchers
+from inkgate.serving.batching import Batchers
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation
@@ -95,7 +95,7 @@ def build_parts(
 
     runtime = runtime_of(settings)
     analysis = page_analysis(settings, runtime)
-    batchers = Batchers(ppocr.batching, observer, supervisor)
+    batchers = Batchers(ppocr.batching, across_pages=runtime.gpu, observer=observer)
     workers = pool_of(ppocr, supervisor)
     own = embedded_engine(settings, analysis, workers or runtime, batchers)
     quarantine = Quarantine()
@@ -176,7 +176,6 @@ def build_parts(
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
     tasks = (
         *(() if workers is None else (BackgroundTask("engine_workers", workers.run, needed=True),)),
-        BackgroundTask("batchers", batchers.run, needed=True),
         *chosen.background,
         *gpu_background(settings, gpus, breaker),
         *(() if kept is None else (BackgroundTask("shared_reads", kept.cache.run),)),

@@ -23,8 +23,7 @@ from inkgate.model_servers.servers import ModelServers
 from inkgate.runtimes.base import Runtime
 from inkgate.service.starting import StartsLater
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.batcher import BatchFigures
-from inkgate.serving.batchers import Batchers
+from inkgate.serving.batching import Batchers, BatchFigures
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache, CacheSource, MemoryStore
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation
@@ -245,7 +244,7 @@ class StateReader:
             pdf=PdfJobs(*self._pdf.pdf_jobs),
             degradation_level=seen.degradation.level,
             degradation_levels=tuple(level.value for level in DEGRADATION_LEVELS),
-            batches=tuple(_batches(figures) for figures in seen.batchers.figures),
+            batches=tuple(_batches(figures) for figures in seen.batchers.by_model.values()),
             cache=None if seen.kept is None else _cache(seen.kept),
             breakers=tuple(read_from(BreakerReading, each, state=each.state.value) for each in self._breakers()),
             replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),

@@ -148,19 +148,20 @@ def _use_cores(state: State) -> Advice:
 
 def batches_small(state: State) -> Diagnosis | None:
     """Pages or calls waited for {sustained_s:g} s of the last minute, and a call had under {lines_per_call:g} lines on
-    average; a note if the cores are busy all the same. Also a note if nothing waits and
-    `engine.ppocr.batching.max_batch` allows no more.
+    average, on a GPU or because of a setting; a note if the cores are busy all the same. Also a note if nothing waits
+    and `engine.ppocr.batching.max_batch` allows no more.
     """
     path = "engine.ppocr.batching.max_batch"
     most, points = setting(state, path), loaded(state)
     capped = embedded(state) and isinstance(most, int) and most < LIMITS.lines_per_call
-    size = mean(points, lambda point: point.mean_batch)
-    if size is None or size >= LIMITS.lines_per_call:
+    size, held_down = mean(points, lambda point: point.mean_batch), _batch_setting(state)
+    # On a CPU, a call has lines of one page, so more pages at once would not help.
+    if size is None or size >= LIMITS.lines_per_call or (held_down is None and on_cores(state)):
         advice = Advice("Allow larger batches.", path, 16, most)
         limit = under(path, most, LIMITS.lines_per_call) if capped else None
         title = "The settings limit the engine to few lines per call."
         return Diagnosis((limit,), (advice,), Severity.NOTE, title=title) if limit else None
-    held_down, share = _batch_setting(state), cpu_share(state, points)
+    share = cpu_share(state, points)
     evidence = (under("lines per call", size, LIMITS.lines_per_call), Evidence("cores in use", share, "share"))
     busy = held_down is None and (share or 0.0) >= LIMITS.cores_busy_share
     advice = held_down or _more_pages(state)

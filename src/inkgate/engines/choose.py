@@ -32,7 +32,7 @@ from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.providers import ProviderRequest
-from inkgate.serving.batching import NewBatching, unbatched
+from inkgate.serving.batching import Batchers
 from inkgate.settings import EngineSettings, Settings, TransformersSettings, VllmSettings
 from inkgate.settings.extensions import is_extension, make_extension
 from inkgate.supervision import BackgroundTask
@@ -89,10 +89,10 @@ def runtime_of(settings: Settings) -> Runtime:
 
 
 def embedded_engine(
-    settings: Settings, analysis: PageAnalysis, models: Runtime | ModelWorkers, batching: NewBatching = unbatched
+    settings: Settings, analysis: PageAnalysis, models: Runtime | ModelWorkers, batchers: Batchers | None = None
 ) -> PpOcr:
-    """The embedded engine, which needs no configuration."""
-    return PpOcr(settings.engine.ppocr, analysis, models, batching)
+    """The embedded engine, which needs no configuration. `batchers`: see PpOcr."""
+    return PpOcr(settings.engine.ppocr, analysis, models, batchers)
 
 
 def page_layout(settings: Settings, runtime: Runtime) -> Layout:

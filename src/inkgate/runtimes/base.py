@@ -64,6 +64,11 @@ class Runtime(Protocol):
         ...
 
     @property
+    def gpu(self) -> bool:
+        """Whether its models run on a GPU."""
+        ...
+
+    @property
     def fell_back(self) -> str:
         """Why the models do not run on the GPU; empty if they do, or if there is none to use."""
         ...

@@ -52,6 +52,7 @@ class OnnxRuntime:
         self._cache = wanted.cache if wanted and self._on.provider is Provider.TENSORRT else None
         self._sessions: WeakKeyDictionary[onnxruntime.InferenceSession, str] = WeakKeyDictionary()
         self.name = f"onnxruntime {self._on.name}"
+        self.gpu = self._on.provider is not Provider.CPU
 
     def open(self, path: Path) -> OnnxModel:
         """Raises EngineFailed("provider_unavailable") if a GPU is configured but can't be used for this model."""

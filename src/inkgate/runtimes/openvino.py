@@ -35,6 +35,8 @@ def _core() -> openvino.Core:
 class OpenVinoRuntime:
     """A Runtime. One model uses all its threads for one call (OpenVINO's LATENCY mode)."""
 
+    gpu = False
+
     def __init__(self, threads: int, precision: str = "auto", cache: Path | None = None) -> None:
         """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU has
         instructions for it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled

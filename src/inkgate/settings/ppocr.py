@@ -48,7 +48,9 @@ class BatchingSettings(Branch):
     max_pixels: PositiveInt = Field(
         400_000, description="Maximum pixels of one call. A larger line gets a call of its own."
     )
-    max_wait_ms: float = Field(0.0, ge=0, description="How long a batch that is not full waits for more lines.")
+    max_wait_ms: float = Field(
+        0.0, ge=0, description="How long a batch that is not full waits for lines of other pages, on a GPU."
+    )
     max_waiting: PositiveInt = Field(50_000, description="Maximum text lines in the queue. More get 503.")
     parallel: PositiveInt = Field(1, description="Concurrent calls of one model.")
 

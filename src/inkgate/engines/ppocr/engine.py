@@ -10,7 +10,7 @@ from typing import TypeVar
 import anyio
 import numpy as np
 
-from inkgate.caller import Caller, Priority
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import brief, orientation, second_reading, stamps
@@ -37,7 +37,7 @@ from inkgate.layout.ink_clusters import clusters_outside
 from inkgate.layout.stamps import StampArea, find_stamps
 from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
-from inkgate.serving.batching import NewBatching, unbatched
+from inkgate.serving.batching import Batchers
 from inkgate.settings import PpocrSettings
 from inkgate.types import Block, Box, Line, PageResult, ReviewNote, ReviewReason, Size, Task, TaskKind
 
@@ -60,7 +60,7 @@ class _RotatedImage:
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """Reads one page with the options of one task. `priority`: of its lines in batches."""
+    """Reads one page with the options of one task."""
 
     models: BatchedModels
     analysis: PageAnalysis
@@ -68,7 +68,6 @@ class PageRead:
     detections: Threads
     settings: PpocrSettings
     task: Task
-    priority: Priority
     stages: StageTimes = field(default_factory=StageTimes)
 
     async def read(self, page: Page) -> PageResult:
@@ -166,7 +165,7 @@ class PageRead:
             return orientation.is_upright(await self._read(asked), await self._read(turned))
 
     async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
-        return await self.models.recognizer.predict([item.pixels for item in found], self.priority)
+        return await self.models.recognizer.predict([item.pixels for item in found])
 
     async def _recognize(
         self, view: _RotatedImage, scale: float
@@ -199,7 +198,7 @@ class PageRead:
         if doubtful:
             clean = await self.threads.run(stamps.without_ink, rgb, areas)
             crops = await self.threads.run(stamps.crops_of, clean, [read[at][0].quad for at in doubtful])
-            again = await self.models.recognizer.predict(crops, self.priority)
+            again = await self.models.recognizer.predict(crops)
             second_reading.replace_worse(read, doubtful, again)
         return areas
 
@@ -209,7 +208,7 @@ class PageRead:
         with self.stages.of("stamps"):
             for area in areas:
                 parts = await self.threads.run(stamps.parts_of, rgb, area)
-                read = await self.models.recognizer.predict(parts.images, self.priority)
+                read = await self.models.recognizer.predict(parts.images)
                 blocks.append(stamps.block_of(parts, read, scale))
         return blocks
 
@@ -242,7 +241,7 @@ class PageRead:
 
     async def _upside_down(self, read: Sequence[tuple[LineCrop, RecognizedText]], at: Sequence[int]) -> list[float]:
         """The line classifier's probability that each of the lines `at` is upside down."""
-        return await self.models.line_orientation.predict([read[index][0].pixels for index in at], self.priority)
+        return await self.models.line_orientation.predict([read[index][0].pixels for index in at])
 
     async def _turned(
         self, rgb: RgbArray, read: Sequence[tuple[LineCrop, RecognizedText]], at: Sequence[int]
@@ -258,7 +257,7 @@ class PageRead:
         if not doubtful:
             return
         crops = await self.threads.run(second_reading.tight_crops, rgb, [read[at][0].quad for at in doubtful])
-        again = await self.models.recognizer.predict(crops, self.priority)
+        again = await self.models.recognizer.predict(crops)
         second_reading.replace_worse(read, doubtful, again)
 
     async def _read_columns(self, read: list[tuple[LineCrop, RecognizedText]], least: float) -> None:
@@ -268,7 +267,7 @@ class PageRead:
         for grain in second_reading.GRAINS:
             columns = [at for at in columns if second_reading.gaps_of(*read[at])]
             crops = [second_reading.faint(read[at][0].pixels, grain) for at in columns]
-            again = await self.models.recognizer.predict(crops, self.priority) if crops else []
+            again = await self.models.recognizer.predict(crops) if crops else []
             for index, second in zip(columns, again, strict=True):
                 item, first = read[index]
                 read[index] = item, second_reading.with_gaps_filled(item, first, second)
@@ -305,16 +304,16 @@ class PpOcr:
         settings: PpocrSettings,
         analysis: PageAnalysis,
         models: Runtime | ModelWorkers,
-        batching: NewBatching = unbatched,
+        batchers: Batchers | None = None,
     ) -> None:
-        """`models`: run in this process or in workers. `batching`: for
-        the models that read lines.
+        """`models`: run in this process or in workers. `batchers`: for the models that read lines; None: of the
+        settings, within each page.
         """
         self._settings = settings
         self._load = (
             partial(models_of, models) if isinstance(models, ModelWorkers) else partial(PpocrModels.load, models)
         )
-        self._batching = batching
+        self._batchers = batchers or Batchers(settings.batching)
         self._analysis = analysis
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
@@ -338,14 +337,14 @@ class PpOcr:
         self._models = BatchedModels(
             models.detector,
             models.page_orientation,
-            self._batching(models.recognizer, "recognizer"),
-            self._batching(models.line_orientation, "line_orientation"),
+            self._batchers(models.recognizer, "recognizer"),
+            self._batchers(models.line_orientation, "line_orientation"),
         )
 
     async def stop(self) -> None:
         self._models = None
 
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:  # noqa: ARG002 - the queue looks at it
         """As Engine.read. `timings_ms` has: render, orient, detect, recognize, ink, layout, tables, ruling, arrange."""
         if task.kind not in KINDS:
             from inkgate.engines.vlm.presets import presets_with  # only for the message
@@ -354,9 +353,7 @@ class PpOcr:
             raise InputRejected("task_unsupported", detail)
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
-        reading = PageRead(
-            self._models, self._analysis, self._threads, self._detections, self._settings, task, caller.priority
-        )
+        reading = PageRead(self._models, self._analysis, self._threads, self._detections, self._settings, task)
         async with self._pages:
             try:
                 return await reading.read(page)

@@ -14,7 +14,7 @@ from inkgate.page import RgbArray
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.providers import ShapeRange
-from inkgate.serving.batching import Batching, BatchModel
+from inkgate.serving.batching import Batcher, BatchModel
 
 MOST_LINES: Final = 8
 """Maximum lines per call of the recognition model: see `call_sizes`."""
@@ -56,9 +56,9 @@ class PpocrModels:
 
 @dataclass(frozen=True, slots=True)
 class BatchedModels:
-    """The models for reading pages: lines of all pages that are read at the same time share batches."""
+    """The models for reading pages. Their lines are read in batches."""
 
     detector: BatchModel[DetectionInput, TextBoxes]
     page_orientation: BatchModel[RgbArray, Rotation]
-    recognizer: Batching[RgbArray, RecognizedText]
-    line_orientation: Batching[RgbArray, float]
+    recognizer: Batcher[RgbArray, RecognizedText]
+    line_orientation: Batcher[RgbArray, float]

@@ -115,8 +115,8 @@ class RecognizedText:
 class TextRecognizer:
     """Reads line crops: a BatchModel from RGB (h, w, 3) uint8 to RecognizedText. Blocking; safe from many threads.
 
-    A crop is padded to a width that depends only on the crop, and only crops of one width share a call: the text does
-    not depend on which lines are batched together.
+    A crop is padded to a width that depends only on the crop, and all crops of a batch have the same: the text does not
+    depend on which lines are batched together.
     """
 
     def __init__(self, model: ColumnModel) -> None:
@@ -124,10 +124,14 @@ class TextRecognizer:
         self._alphabet = np.array(["", *model.metadata["character"].splitlines(), " "])
 
     def predict(self, items: Sequence[RgbArray]) -> list[RecognizedText]:
-        """The text of each crop. Crops longer than 85:1 are read in pieces."""
-        pieces = [pieces_of(item) for item in items]
-        readings = iter(self._readings([piece for parts in pieces for piece in parts]))
-        return [join_pieces([next(readings) for _ in parts], [part.shape[1] for part in parts]) for parts in pieces]
+        """The text of each crop; all have the same padded width. Crops longer than 85:1 are read in pieces."""
+        if not items:
+            return []
+        width = padded_width(items[0])
+        if width > _MOST_WIDTH:
+            return [self._in_pieces(item) for item in items]
+        calls = calls_of(len(items), max(_BATCH_WIDTH // width, 1))
+        return [reading for call in calls for reading in self._read(items[call], width)]
 
     @staticmethod
     def shape_of(item: RgbArray) -> Hashable:
@@ -142,17 +146,10 @@ class TextRecognizer:
     def content(item: RgbArray) -> int:
         return _scaled_width(item) * READING_HEIGHT
 
-    def _readings(self, items: Sequence[RgbArray]) -> list[RecognizedText]:
-        groups: dict[int, list[int]] = {}
-        for index, item in enumerate(items):
-            groups.setdefault(padded_width(item), []).append(index)
-        readings: dict[int, RecognizedText] = {}
-        for width, indexes in groups.items():
-            for call in calls_of(len(indexes), max(_BATCH_WIDTH // width, 1)):
-                part = indexes[call]
-                read = self._read([items[index] for index in part], width)
-                readings.update(zip(part, read, strict=True))
-        return [readings[index] for index in range(len(items))]
+    def _in_pieces(self, item: RgbArray) -> RecognizedText:
+        pieces = pieces_of(item)
+        readings = [reading for piece in pieces for reading in self._read([piece], padded_width(piece))]
+        return join_pieces(readings, [piece.shape[1] for piece in pieces])
 
     def _read(self, crops: Sequence[RgbArray], width: int) -> list[RecognizedText]:
         tensor = np.zeros((len(crops), 3, READING_HEIGHT, width), np.float32)
