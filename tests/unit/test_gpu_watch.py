@@ -1,8 +1,8 @@
-"""When a GPU's own trouble stops calls, and when they begin again."""
+"""When a GPU's own trouble stops calls, when they begin again, and which readings are kept."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Self
 
@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from inkgate.serving.breaker import Breaker, BreakerState
-from inkgate.serving.gpu_watch import GpuWatch, LastRead, gpu_watch, last_read
+from inkgate.serving.gpu_watch import GpuWatch, gpu_watch
 from inkgate.settings import EngineSettings, GpuMonitoring, GpuSettings, ServingSettings, Settings, VllmSettings
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable
 from inkgate.telemetry.state import Gpu
@@ -48,11 +48,11 @@ class WatchBench:
     """A breaker and the watch over one GPU, which is read every two seconds."""
 
     def __init__(
-        self, breaker: Breaker, clock: Clock, settings: GpuSettings | None = None, *, ours: bool = True
+        self, breaker: Breaker, clock: Clock, settings: GpuSettings | None = None, *, own_engine: bool = True
     ) -> None:
         self._clock = clock
         self._breaker = breaker
-        self._watch = GpuWatch(no_reader, breaker, settings or GpuSettings(), ours=ours, clock=clock)
+        self._watch = GpuWatch(no_reader, settings or GpuSettings(), breaker, own_engine=own_engine, clock=clock)
 
     async def after(self, *readings: Gpu | GpuUnavailable) -> BreakerState:
         """The breaker's state after these readings."""
@@ -108,7 +108,7 @@ async def test_memory_that_stays_full_stops_calls_once(watched: WatchBench, brea
 
 
 async def test_memory_that_others_fill_is_theirs(breaker: Breaker, clock: Clock) -> None:
-    assert await WatchBench(breaker, clock, ours=False).after(FULL) is BreakerState.CLOSED
+    assert await WatchBench(breaker, clock, own_engine=False).after(FULL) is BreakerState.CLOSED
 
 
 async def test_only_the_gpus_that_were_named_count(breaker: Breaker, clock: Clock) -> None:
@@ -133,8 +133,12 @@ async def test_a_reader_that_fails_costs_one_line_and_what_was_known(watched: Wa
 
 async def test_without_a_reader_it_says_so_and_ends(breaker: Breaker) -> None:
     with capture_logs() as lines:
-        await GpuWatch(no_reader, breaker, GpuSettings(), ours=True).run()
-    assert [(line["event"], line["log_level"]) for line in lines] == [("gpus_not_watched", "info")]
+        await GpuWatch(no_reader, GpuSettings(), breaker).run()
+        await GpuWatch(no_reader, GpuSettings()).run()
+    assert [(line["event"], line["log_level"]) for line in lines] == [
+        ("gpus_not_watched", "info"),
+        ("gpus_not_watched", "debug"),
+    ]
 
 
 class OpenableGpu(RecordedGpu):
@@ -152,14 +156,25 @@ class OpenableGpu(RecordedGpu):
 
 async def test_it_reads_until_it_is_cancelled_and_lets_go_then(breaker: Breaker) -> None:
     reader = OpenableGpu((HOT,))
+    watch = GpuWatch(lambda: reader, GpuSettings(), breaker)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(GpuWatch(lambda: reader, breaker, GpuSettings(), ours=True).run)
+            tasks.start_soon(watch.run)
             while not breaker.opened:
                 await anyio.lowlevel.checkpoint()
-            was_open = reader.open
+            during = reader.open, watch.readings
             tasks.cancel_scope.cancel()
-    assert (was_open, reader.open) == (True, False)
+    assert during == (True, (HOT,))
+    assert (reader.open, watch.readings) == (False, ())
+
+
+async def test_the_last_reading_of_the_chosen_gpus_is_kept_without_a_breaker_too() -> None:
+    watch = GpuWatch(no_reader, GpuSettings(gpus=(1,)))
+    two, seen = (WELL, replace(HOT, index=1)), [watch.readings]
+    for reader in (RecordedGpu(two), RecordedGpu(LOST)):
+        await watch.look(reader)
+        seen.append(watch.readings)
+    assert seen == [(), two[1:], ()]
 
 
 @pytest.mark.parametrize(
@@ -174,9 +189,12 @@ async def test_gpus_of_this_machine_are_watched_for_servers_on_it(
     breaker: Breaker, urls: tuple[str, ...], watches: int
 ) -> None:
     settings = Settings(engine=EngineSettings(name="vllm", vllm=VllmSettings(urls=urls)))
-    assert len(gpu_watch(settings, LastRead(lambda: nullcontext(RecordedGpu(()))), breaker)) == watches
+    watch = gpu_watch(settings, breaker)
+    assert watch is not None
+    await watch.look(RecordedGpu((HOT,)))
+    assert (breaker.opened, watch.readings) == (watches, (HOT,))
 
 
 def test_gpus_are_left_alone_where_the_settings_say_so() -> None:
-    assert last_read(Settings()) is not None
-    assert last_read(Settings(serving=ServingSettings(gpu=GpuSettings(enabled=GpuMonitoring.NEVER)))) is None
+    assert gpu_watch(Settings(), None) is not None
+    assert gpu_watch(Settings(serving=ServingSettings(gpu=GpuSettings(enabled=GpuMonitoring.NEVER))), None) is None

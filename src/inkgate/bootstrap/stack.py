@@ -39,7 +39,7 @@ from inkgate.serving.batching import Batchers
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.gpu_watch import gpu_background, last_read
+from inkgate.serving.gpu_watch import gpu_watch
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.queue import WorkQueue
@@ -112,7 +112,7 @@ def build_parts(
     chosen, upstream, later = _listening_first(chosen, vllm) if listens_first else (chosen, chosen.upstream, None)
 
     breaker = _breaker(chosen) if remote else None
-    gpus = last_read(settings)
+    gpus = gpu_watch(settings, breaker)
     work_queue = WorkQueue(limit, settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: work_queue.queue_s)
     progress, probe = _progress(chosen, embedded)
@@ -177,7 +177,7 @@ def build_parts(
     tasks = (
         *(() if workers is None else (BackgroundTask("engine_workers", workers.run, needed=True),)),
         *chosen.background,
-        *gpu_background(settings, gpus, breaker),
+        *(() if gpus is None else (BackgroundTask("gpu_watch", gpus.run),)),
         *(() if kept is None else (BackgroundTask("shared_reads", kept.cache.run),)),
         BackgroundTask("readiness", readiness.run),
         *(() if demand is None else (BackgroundTask("demand", demand.run),)),

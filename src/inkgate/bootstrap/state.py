@@ -28,7 +28,7 @@ from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache, CacheSource, MemoryStore
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation
 from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
-from inkgate.serving.gpu_watch import LastRead
+from inkgate.serving.gpu_watch import GpuWatch
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
@@ -106,7 +106,7 @@ class StateObjects:
     breaker: Breaker | None = None
     workers: ModelWorkers | None = None
     servers: ModelServers | None = None
-    gpus: LastRead | None = None
+    gpus: GpuWatch | None = None
     supervisor: Supervisor | None = None
     demand: Demand | None = None
     later: StartsLater | None = None
