@@ -64,7 +64,7 @@ def test_progress_is_recognised() -> None:
         ("INFO [backends.py:1] Dynamo bytecode transform time: 4.1 s", StartProgress("compile")),
         (
             "INFO [kv_cache_utils.py:1] GPU KV cache size: 1,234,567 tokens, Maximum",
-            StartProgress("kv_cache", None, 1234567),
+            StartProgress("kv_cache"),
         ),
         ("INFO:     Application startup complete.", StartProgress("listening")),
         ("INFO:     Waiting for application startup.", None),

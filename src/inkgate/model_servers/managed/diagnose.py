@@ -23,7 +23,6 @@ _STAGES = (
     (re.compile(r"Loading \S+ checkpoint shards[^:]*:\s*(\d+)%"), "weights"),
     (re.compile(r"Capturing CUDA graphs?[^:]*:\s*(\d+)%"), "graphs"),
 )
-_KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
 _OUT_OF_MEMORY = re.compile(
     r"OutOfMemoryError|(?:CUDA|HIP|XPU) out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation"
     r"|CUBLAS_STATUS_ALLOC_FAILED|No available memory for the cache blocks"
@@ -82,18 +81,17 @@ class StartProgress:
     Attributes:
         stage: `download`, `weights`, `compile`, `graphs`, `kv_cache` or `listening`, mostly in this order.
         percent: of the stage, 0 to 100; None if vLLM does not report it.
-        kv_tokens: capacity of the KV cache in tokens, with the stage `kv_cache`.
     """
 
     stage: str
     percent: int | None = None
-    kv_tokens: int | None = None
 
 
 _MOMENTS = (
     (re.compile(r"Starting to load model"), StartProgress("weights", 0)),
     (re.compile(r"(?:Loading weights|Model loading) took"), StartProgress("weights", 100)),
     (re.compile(r"Dynamo bytecode transform time|Compiling a graph for|torch\.compile took"), StartProgress("compile")),
+    (re.compile(r"KV cache size: [\d,]+ tokens"), StartProgress("kv_cache")),
     (re.compile(r"Graph capturing finished"), StartProgress("graphs", 100)),
     (re.compile(r"Application startup complete"), StartProgress("listening")),
 )
@@ -105,9 +103,6 @@ def progress_of(line: str) -> StartProgress | None:
         found = pattern.search(line)
         if found is not None:
             return StartProgress(stage, min(100, int(found[1])))
-    found = _KV_CACHE.search(line)
-    if found is not None:
-        return StartProgress("kv_cache", None, int(found[1].replace(",", "")))
     return next((progress for pattern, progress in _MOMENTS if pattern.search(line)), None)
 
 

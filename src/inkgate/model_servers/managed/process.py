@@ -182,14 +182,12 @@ class ServerRun:
     Attributes:
         pid: of vLLM's first process, once it is known.
         ready_at: time of its first successful response, on anyio's clock.
-        kv_tokens: capacity of its KV cache, once it has reported it.
         lines: its last ones.
     """
 
     def __init__(self, command: ServerCommand, max_num_seqs: int, stop_s: float, oom_kills: OomKills) -> None:
         """`stop_s`: from SIGTERM to SIGKILL."""
         self.ready_at: float | None = None
-        self.kv_tokens: int | None = None
         self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._command = command
         self._arguments = command.arguments(max_num_seqs)
@@ -281,11 +279,9 @@ class ServerRun:
 
     def _note(self, progress: StartProgress) -> None:
         """Logs the progress of loading, once per tenth of a stage."""
-        self.kv_tokens = progress.kv_tokens or self.kv_tokens
         step = (progress.stage, None if progress.percent is None else progress.percent // 10)
         if self.ready_at is not None or step == self._logged:
             return
         self._logged = step
-        details = {"percent": progress.percent, "kv_tokens": progress.kv_tokens}
-        known = {name: value for name, value in details.items() if value is not None}
+        known = {} if progress.percent is None else {"percent": progress.percent}
         self._log.info("model_server_loading", stage=progress.stage, **known)

@@ -54,7 +54,6 @@ class ManagedServer:
         restarts: number of restarts.
         deaths: number of deaths by cause.
         max_num_seqs: sequences at once; reduced after running out of memory.
-        kv_tokens: capacity of its KV cache in tokens, as last reported; None before.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class ManagedServer:
         self.restarts = 0
         self.deaths: Counter[DeathCause] = Counter()
         self.max_num_seqs = command.launch.max_num_seqs
-        self.kv_tokens: int | None = None
         self._command = command
         self._settings = settings
         self._api_key = api_key
@@ -187,8 +185,7 @@ class ManagedServer:
     def _ready(self) -> None:
         self.state = ManagedState.READY
         self._served = True
-        self.kv_tokens = self._life.kv_tokens if self._life is not None else None
-        self._log.info("model_server_ready", max_num_seqs=self.max_num_seqs, kv_tokens=self.kv_tokens, pid=self.pid)
+        self._log.info("model_server_ready", max_num_seqs=self.max_num_seqs, pid=self.pid)
         self._settled.set()
 
     def _record(self, death: Death) -> None:
