@@ -65,14 +65,15 @@ class AdaptiveLimit:
         PROBING     L <- L + 0.2 sqrt(L)
         HOLDING     on entry T <- L, and L <- its value before the growth that brought no tokens; then L stays
         SATURATED   on entry T <- L; L <- 0.8 L + 0.2 L clamp(1/u, 0.5, 1)
-        DOWN        on entry L <- L/2 and T <- 0.75 of the works in the server; that is the maximum from then on, and
+        DOWN        on entry L <- L/2 and T <- 0.75 of the requests in the server; that is the maximum from then on, and
                     rises by 2 % a minute: memory for activations runs out without warning, and each attempt to find
                     its limit costs a server
 
-    L does not grow while less than half of it is in use, or while works time out at a saturated engine.
+    L does not grow while less than half of it is in use, or while requests time out at a saturated engine.
 
-    Between steps, at most once a service time: on damage (a preemption, `damaged`, more than a tenth of works failed)
-    L <- 0.9 L; if more than a fifth of the works, a share p, time out at a saturated engine, L <- (1 - p/2) L.
+    Between steps, at most once a service time: on damage (a preemption, `damaged`, more than a tenth of requests
+    failed) L <- 0.9 L; if more than a fifth of the requests, a share p, time out at a saturated engine,
+    L <- (1 - p/2) L.
 
     Waits, slow tokens and timeouts don't lower L below the concurrency that the engine is known to sustain
     (SustainedConcurrency), and waits and slow tokens don't prevent growth up to there: on a shared machine they rise
@@ -137,12 +138,12 @@ class AdaptiveLimit:
             self._recover(at)
 
     def damaged(self) -> None:
-        """Lowers the limit after work was lost to overload: a preemption, a 503, a timeout, or out of memory."""
+        """Lowers the limit after requests were lost to overload: a preemption, a 503, a timeout, or out of memory."""
         self._cut(_DAMAGE)
         self._sustained.reset()
 
     def lost(self, in_flight: int) -> None:
-        """Lowers the limit after the server died with `in_flight` works in it.
+        """Lowers the limit after the server died with `in_flight` requests in it.
 
         Does nothing if these are less than half of the limit, or of what it has run before: then the load was not the
         cause, but content, or somebody stopped the server.
@@ -157,7 +158,7 @@ class AdaptiveLimit:
         self._set(self._limit / 2, now)
 
     def observe(self, reading: Pressure, in_flight: int) -> None:
-        """Adapts to a reading; `in_flight`: works at the engine when it was requested."""
+        """Adapts to a reading; `in_flight`: requests at the engine when the reading was requested."""
         now = self._clock()
         if now - reading.at > self._settings.stale_s or reading.at <= self._read_at:
             return
@@ -187,7 +188,7 @@ class AdaptiveLimit:
         return StepMeans(*(fmean(each) for each in zip(*self._window, strict=True)))
 
     def _step(self, now: float) -> None:
-        means, sustained = self._means(), self._sustained.works
+        means, sustained = self._means(), self._sustained.requests
         used = means.in_flight >= _USED * self._limit
         self._usual.observe(means.tokens_per_s, loaded=used and self._few_late)
         pressure = means.memory if self._limit <= sustained else means.pressure
@@ -221,7 +222,7 @@ class AdaptiveLimit:
         return self._limit + (_FAST_GROWTH * self._limit if far else _SMOOTHING * math.sqrt(self._limit))
 
     def _timed_out(self) -> None:
-        """A work timed out at the engine: the limit may be too high."""
+        """A request timed out at the engine: the limit may be too high."""
         if not self._window or self._shares.late <= _MANY_LATE:
             return
         means = self._means()
@@ -275,8 +276,8 @@ _MIN_GRADIENT = 0.5
 _USED = 1 / 2
 """Share of the limit that must be in use; with less, the limit is not what decides (Gradient2)."""
 _FAST_GROWTH = 1 / 4
-"""TCP doubles, but here the next step comes before the works that this one let in have ended. With 1 and with 1/10, the
-simulator served 7 and 5 % fewer pages in the 50 s after a step in load from 1 to 11 pages a second."""
+"""TCP doubles, but here the next step comes before the requests that this one let in have ended. With 1 and with 1/10,
+the simulator served 7 and 5 % fewer pages in the 50 s after a step in load from 1 to 11 pages a second."""
 _FAR = 0.7
 """Share of the threshold below which growth is fast: the factor by which CUBIC lowers a window (RFC 9438). From 0.5
 to 0.9, goodput in the simulator differed by 2 % at most."""
@@ -286,12 +287,12 @@ _HOLD_STEPS = 30
 _DAMAGE = 0.9
 """Factor of a cut (AIMDLimit in concurrency-limits)."""
 _SAFE = 0.75
-"""After a crash: maximum as a share of the works that were in the server. With 1/2 and with 0.9, the simulator served 8
-and 10 % fewer pages in time at twice the capacity; with 0.9, its server died half as often again."""
+"""After a crash: maximum as a share of the requests that were in the server. With 1/2 and with 0.9, the simulator
+served 8 and 10 % fewer pages in time at twice the capacity; with 0.9, its server died half as often again."""
 _RISE_A_MINUTE = 1.02
 """Growth of the ceiling after a crash: it doubles in 35 minutes. With 10 % a minute, the simulator's server died 5
 times in 15 minutes instead of 3."""
 _MANY_FAILED = 0.1
-"""Share of failed works from which on failures are damage: three failures in a row are enough."""
+"""Share of failed requests from which on failures are damage: three failures in a row are enough."""
 _MANY_LATE = 0.2
-"""Share of works that time out from which on the limit is lowered. It grows only below half of that."""
+"""Share of requests that time out from which on the limit is lowered. It grows only below half of that."""

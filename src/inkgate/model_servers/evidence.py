@@ -1,8 +1,8 @@
-"""What readings and the ends of works show about an engine's capacity. AdaptiveLimit (adaptive.py) decides by it.
+"""What readings and the ends of requests show about an engine's capacity. AdaptiveLimit (adaptive.py) decides by it.
 
-Pressure is the load of a model server between two readings. Each other class answers one question: how long a work
-takes (ServiceTime), how many works fail or time out (OutcomeShares), whether the engine is saturated
-(UsualThroughput), whether growth brought throughput (ThroughputGain), and how many works the engine runs at once
+Pressure is the load of a model server between two readings. Each other class answers one question: how long a request
+takes (ServiceTime), how many requests fail or time out (OutcomeShares), whether the engine is saturated
+(UsualThroughput), whether growth brought throughput (ThroughputGain), and how many requests the engine runs at once
 without harm (SustainedConcurrency). Used from one event loop.
 """
 
@@ -96,7 +96,7 @@ class Pressure:
         return _ratio(self.kv_usage, TARGETS.kv_usage)
 
     def running_of(self, in_flight: int) -> int:
-        """How many of inkgate's `in_flight` works the engine runs, if it treats other clients' requests alike."""
+        """How many of inkgate's `in_flight` requests the engine runs, if it treats other clients' requests alike."""
         there = self.running + self.waiting
         return min(self.running, in_flight, round(in_flight * self.running / there)) if there else 0
 
@@ -110,36 +110,36 @@ def _ratio(value: float | None, target: float | None) -> float:
 
 
 class ServiceTime:
-    """Decaying mean time of a work at the engine, by Little's law (1961): concurrent works * time / finished works.
+    """Decaying mean time of a request at the engine, by Little's law (1961): concurrent ones * time / finished ones.
 
-    Idle time does not count. Rejected and cancelled works are no samples.
+    Idle time does not count. Rejected and cancelled requests are no samples.
 
     Attributes:
-        mean_s: the mean; `_ASSUMED_S` before any work has ended.
+        mean_s: the mean; `_ASSUMED_S` before any request has ended.
     """
 
     def __init__(self) -> None:
         self.mean_s = _ASSUMED_S
-        self._work_s = 0.0
+        self._request_s = 0.0
         self._ends = 0.0
         self._ended_since = 0
 
     def ended(self) -> None:
-        """Counts a work that ended."""
+        """Counts a request that ended."""
         self._ended_since += 1
 
     def passed(self, in_flight: float, span_s: float) -> None:
-        """Adds `span_s` seconds with `in_flight` works at the engine."""
+        """Adds `span_s` seconds with `in_flight` requests at the engine."""
         decay = 0.5 ** (span_s / _SERVICE_HALF_LIFE_S)
-        self._work_s = self._work_s * decay + in_flight * span_s
+        self._request_s = self._request_s * decay + in_flight * span_s
         self._ends = self._ends * decay + self._ended_since
         self._ended_since = 0
-        if self._ends >= 1 and self._work_s:
-            self.mean_s = self._work_s / self._ends
+        if self._ends >= 1 and self._request_s:
+            self.mean_s = self._request_s / self._ends
 
 
 class OutcomeShares:
-    """Shares of works that failed and that timed out at the engine, as exponentially weighted means.
+    """Shares of requests that failed and that timed out at the engine, as exponentially weighted means.
 
     Attributes:
         failed, late: the shares, 0 to 1.
@@ -149,17 +149,17 @@ class OutcomeShares:
         self.failed = self.late = 0.0
 
     def ended(self, outcome: WorkOutcome) -> None:
-        """Counts a work that ended."""
-        self.failed += ((outcome is WorkOutcome.FAILED) - self.failed) / _WORKS
-        self.late += ((outcome is WorkOutcome.LATE) - self.late) / _WORKS
+        """Counts a request that ended."""
+        self.failed += ((outcome is WorkOutcome.FAILED) - self.failed) / _REQUESTS
+        self.late += ((outcome is WorkOutcome.LATE) - self.late) / _REQUESTS
 
 
 class UsualThroughput:
     """The throughput that an engine has under load; with about as much, it counts as saturated.
 
-    A saturated engine divides its time among all concurrent work: with half as many, each finishes in half the time at
-    the same throughput. An engine that is not saturated runs each as fast as it can: work is late there because it is
-    large or its deadline is short.
+    A saturated engine divides its time among all concurrent requests: with half as many, each finishes in half the time
+    at the same throughput. An engine that is not saturated runs each as fast as it can: a request is late there because
+    it is large or its deadline is short.
     """
 
     def __init__(self) -> None:
@@ -250,65 +250,65 @@ def _elasticity(samples: Sequence[GainSample]) -> Elasticity | None:
 
 
 class SustainedConcurrency:
-    """The highest number of works that an engine ran at once while as many ended well. It is taken from the engine's
+    """The highest number of requests that an engine ran at once while as many ended well. It is taken from the engine's
     count of running requests, so that it can't exceed the maximum batch size (vLLM: max-num-seqs).
 
     Attributes:
-        works: that number; 0 while unknown.
+        requests: that number; 0 while unknown.
     """
 
-    def __init__(self, works: float = 0.0) -> None:
-        """`works`: initial value."""
-        self._configured = self.works = float(works)
+    def __init__(self, requests: float = 0.0) -> None:
+        """`requests`: initial value."""
+        self._configured = self.requests = float(requests)
         self._seen = 0.0
         self._well = 0
         self._running: deque[float] = deque(maxlen=_FEWER)
         self._confirmed_at = -math.inf
 
     def observe(self, reading: Pressure, in_flight: int, limit: float) -> None:
-        """Takes a reading; `in_flight`: works at the engine then.
+        """Takes a reading; `in_flight`: requests at the engine then.
 
         If requests wait in an engine with free memory, it runs as many as it can. If that is fewer than known, it was
         restarted with a lower maximum, or has other clients now.
         """
         running = min(reading.running_of(in_flight), limit)
-        if reading.waiting and in_flight >= self.works and reading.memory < 1:
+        if reading.waiting and in_flight >= self.requests and reading.memory < 1:
             self._running.append(running)
             if len(self._running) == _FEWER:
-                self.works = min(self.works, max(self._running))
+                self.requests = min(self.requests, max(self._running))
         self._seen = max(self._seen, running)
 
     def ended_well(self, now: float) -> None:
-        """Counts a work that ended well while hardly any are late."""
+        """Counts a request that ended well while hardly any are late."""
         self._well += 1
         if self._well < self._seen or not self._seen:
             return
-        if self._seen >= self.works:
-            self.works, self._confirmed_at = self._seen, now
+        if self._seen >= self.requests:
+            self.requests, self._confirmed_at = self._seen, now
         self.reset()
 
     def reset(self) -> None:
-        """Starts counting again after damage: only works that end well from now on count."""
+        """Starts counting again after damage: only requests that end well from now on count."""
         self._seen, self._well = 0.0, 0
 
-    def at_most(self, works: float) -> None:
-        """Lowers the value: more than `works` brought no throughput, or crashed the engine."""
-        self.works = min(self.works, works)
+    def at_most(self, requests: float) -> None:
+        """Lowers the value: more than `requests` brought no throughput, or crashed the engine."""
+        self.requests = min(self.requests, requests)
         self.reset()
 
     def recent(self, now: float) -> float:
-        """`works` if as many ended well recently, else at most the initial value: if all have timed out since then,
+        """`requests` if as many ended well recently, else at most the initial value: if all have timed out since then,
         fewer may finish in time.
         """
-        return self.works if now - self._confirmed_at <= _REMEMBERED_S else min(self.works, self._configured)
+        return self.requests if now - self._confirmed_at <= _REMEMBERED_S else min(self.requests, self._configured)
 
 
 _ASSUMED_S = 5.0
-"""Before any work has ended: a page of 500 tokens at 100 tokens a second."""
+"""Before any request has ended: a page of 500 tokens at 100 tokens a second."""
 _SERVICE_HALF_LIFE_S = 60.0
 """Several times the longest pages, so that the mean does not follow single ones."""
-_WORKS = 20
-"""Works over which shares are averaged: one failure or timeout weighs 5 %."""
+_REQUESTS = 20
+"""Requests over which shares are averaged: one failure or timeout weighs 5 %."""
 _SATURATED = 0.8
 """Share of the usual throughput from which on an engine counts as saturated: the usual one is near the highest of noisy
 readings."""
@@ -329,4 +329,4 @@ _ERRORS = 2.0
 _FEWER = 15
 """Readings in a row in which the engine ran fewer than known, after which the known value is lowered."""
 _REMEMBERED_S = 60.0
-"""How long the value holds against timeouts, since as many works last ended well."""
+"""How long the value holds against timeouts, since as many requests last ended well."""
