@@ -9,14 +9,14 @@ from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.reader import Reader, ReadOptions
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.telemetry.observer import NoObserver, SafeObserver
+from inkgate.telemetry.observer import Observer, SafeObserver
 from inkgate.types import Document, PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
 from support.images import corners, encoded
 
 
-class BrokenObserver(NoObserver):
+class BrokenObserver(Observer):
     """Raises on every event of pages and stages."""
 
     def stage(self, stage: str, seconds: float) -> None:
@@ -41,7 +41,7 @@ async def test_a_document_is_read_while_every_measure_fails() -> None:
 
 def test_failures_of_telemetry_are_logged_once_a_minute() -> None:
     clock = Clock()
-    observer = SafeObserver(BrokenObserver(), clock)
+    observer = SafeObserver(BrokenObserver(), clock=clock)
     with capture_logs() as lines:
         for _ in range(3):
             observer.stage("open", 1.0)
@@ -49,3 +49,18 @@ def test_failures_of_telemetry_are_logged_once_a_minute() -> None:
         observer.stage("open", 1.0)
         observer.upload(1)
     assert [(line["event"], line["failures"]) for line in lines] == [("telemetry_failed", 1), ("telemetry_failed", 4)]
+
+
+def test_an_observer_gets_the_events_that_fail_for_another() -> None:
+    seen: list[str] = []
+
+    class Recorder(Observer):
+        """Records stages."""
+
+        def stage(self, stage: str, seconds: float) -> None:
+            seen.append(stage)
+
+    observer = SafeObserver(BrokenObserver(), Recorder())
+    with capture_logs():
+        observer.stage("open", 1.0)
+    assert (seen, observer.failures) == (["open"], 1)

@@ -240,10 +240,10 @@ def _pages_limit(chosen: ChosenEngine, each: int) -> Limit:
 
 def _observer(settings: Settings, metrics: Metrics) -> Observer:
     """Metrics, traces, both, or NO_OBSERVER, by the settings."""
-    observer: Observer = metrics if settings.metrics.enabled else NO_OBSERVER
+    observers: list[Observer] = [metrics] if settings.metrics.enabled else []
     if settings.tracing.endpoint:
-        observer = TracingObserver(observer)
-    return observer if observer is NO_OBSERVER else SafeObserver(observer)
+        observers.append(TracingObserver())
+    return SafeObserver(*observers) if observers else NO_OBSERVER
 
 
 def _progress(chosen: ChosenEngine, embedded: Engine | None) -> tuple[EngineProgress, Probe]:

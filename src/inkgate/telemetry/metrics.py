@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from inkgate.errors import CODES, EngineFailed, error_class
 from inkgate.telemetry.family import Family, Kind
 from inkgate.telemetry.history import WorkTotals
-from inkgate.telemetry.observer import retries_of, runaways_of
+from inkgate.telemetry.observer import Observer, retries_of, runaways_of
 from inkgate.telemetry.tracing import sampled_trace_id
 from inkgate.types import PageResult, Task
 
@@ -110,7 +110,7 @@ class Rates:
         }
 
 
-class Metrics(Collector):
+class Metrics(Observer, Collector):
     """An Observer that counts events, and a Collector of the counts. Use it from one event loop."""
 
     def __init__(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import ParamSpec, Protocol
+from typing import ParamSpec
 
 import structlog
 from opentelemetry.trace import get_current_span
@@ -23,109 +23,84 @@ _LOG_EVERY_S = 60.0
 _BLOCK = re.compile(r"block \d+")
 
 
-class Observer(Protocol):
-    """Receives events after they happen. Methods are cheap, never raise, and run on the event loop. Times are in
-    seconds.
+class Observer:
+    """Receives events after they happen, and does nothing with them: subclasses override the methods of the events that
+    they use. Methods are cheap, never raise, and run on the event loop. Times are in seconds.
     """
 
     def serves(self, endpoint: str) -> None:
         """The service accepts documents at this endpoint."""
-        ...
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
         """A response ended. `endpoint` is the route, not the path; it and `method` are from closed sets."""
-        ...
 
     def refused(self, code: str, tenant_class: str) -> None:
         """A request was refused because of load. `tenant_class`: `key` or `anonymous`."""
-        ...
 
     def upload(self, byte_count: int) -> None:
         """A request body arrived."""
-        ...
 
     def stage(self, stage: str, seconds: float) -> None:
         """A stage ended: see metrics.STAGES."""
-        ...
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
         """A page has its result, `seconds` after its submission."""
-        ...
 
     def tokens(self, prompt: int, answer: int) -> None:
         """A model server used `prompt` tokens and generated `answer` tokens."""
-        ...
 
 
-class NoObserver:
-    """An Observer that does nothing."""
-
-    def serves(self, endpoint: str) -> None:
-        """See Observer."""
-
-    def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """See Observer."""
-
-    def refused(self, code: str, tenant_class: str) -> None:
-        """See Observer."""
-
-    def upload(self, byte_count: int) -> None:
-        """See Observer."""
-
-    def stage(self, stage: str, seconds: float) -> None:
-        """See Observer."""
-
-    def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """See Observer."""
-
-    def tokens(self, prompt: int, answer: int) -> None:
-        """See Observer."""
+NO_OBSERVER = Observer()
 
 
-NO_OBSERVER: Observer = NoObserver()
-
-
-class SafeObserver:
-    """Wraps an Observer that may raise, so that its errors don't affect pages.
+class SafeObserver(Observer):
+    """Reports events to observers that may raise, so that their errors don't affect pages, nor each other.
 
     Attributes:
         failures: errors so far. One is logged per minute.
     """
 
-    def __init__(self, inner: Observer, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, *observers: Observer, clock: Callable[[], float] = monotonic) -> None:
         """`clock` in seconds."""
         self.failures = 0
-        self._inner = inner
+        self._observers = observers
         self._clock = clock
         self._log_at = float("-inf")
 
     def serves(self, endpoint: str) -> None:
         """See Observer."""
-        self._call(self._inner.serves, endpoint)
+        for observer in self._observers:
+            self._call(observer.serves, endpoint)
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
         """See Observer."""
-        self._call(self._inner.request, method, endpoint, status, seconds)
+        for observer in self._observers:
+            self._call(observer.request, method, endpoint, status, seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
         """See Observer."""
-        self._call(self._inner.refused, code, tenant_class)
+        for observer in self._observers:
+            self._call(observer.refused, code, tenant_class)
 
     def upload(self, byte_count: int) -> None:
         """See Observer."""
-        self._call(self._inner.upload, byte_count)
+        for observer in self._observers:
+            self._call(observer.upload, byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
         """See Observer."""
-        self._call(self._inner.stage, stage, seconds)
+        for observer in self._observers:
+            self._call(observer.stage, stage, seconds)
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
         """See Observer."""
-        self._call(self._inner.page, result, task, seconds)
+        for observer in self._observers:
+            self._call(observer.page, result, task, seconds)
 
     def tokens(self, prompt: int, answer: int) -> None:
         """See Observer."""
-        self._call(self._inner.tokens, prompt, answer)
+        for observer in self._observers:
+            self._call(observer.tokens, prompt, answer)
 
     def _call(self, method: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -139,19 +114,11 @@ class SafeObserver:
                     log.exception("telemetry_failed", failures=self.failures)
 
 
-class TracingObserver:
-    """An Observer in front of another: stages become children of the current span, other events its attributes."""
+class TracingObserver(Observer):
+    """Makes stages children of the current span, and other events its attributes."""
 
-    def __init__(self, inner: Observer) -> None:
-        self._inner = inner
-
-    def serves(self, endpoint: str) -> None:
-        """See Observer."""
-        self._inner.serves(endpoint)
-
-    def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
+    def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:  # noqa: ARG002 - the port's
         """See Observer. The current span is the request's."""
-        self._inner.request(method, endpoint, status, seconds)
         span = get_current_span()
         if span.is_recording():
             span.update_name(f"{method} {endpoint}")
@@ -161,24 +128,20 @@ class TracingObserver:
             if status >= 500:
                 fail(span, str(status))
 
-    def refused(self, code: str, tenant_class: str) -> None:
+    def refused(self, code: str, tenant_class: str) -> None:  # noqa: ARG002 - the port's
         """See Observer."""
-        self._inner.refused(code, tenant_class)
         get_current_span().add_event("refused", {"error.type": code})
 
     def upload(self, byte_count: int) -> None:
         """See Observer."""
-        self._inner.upload(byte_count)
         get_current_span().set_attribute("inkgate.upload.bytes", byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
         """See Observer."""
-        self._inner.stage(stage, seconds)
         finished_part(stage, seconds)
 
-    def page(self, result: PageResult, task: Task, seconds: float) -> None:
+    def page(self, result: PageResult, task: Task, seconds: float) -> None:  # noqa: ARG002 - the port's
         """See Observer. The current span is the page's."""
-        self._inner.page(result, task, seconds)
         span = get_current_span()
         if not span.is_recording():
             return
@@ -198,7 +161,6 @@ class TracingObserver:
 
     def tokens(self, prompt: int, answer: int) -> None:
         """See Observer. The current span is the call's."""
-        self._inner.tokens(prompt, answer)
         span = get_current_span()
         span.set_attribute("gen_ai.usage.input_tokens", prompt)
         span.set_attribute("gen_ai.usage.output_tokens", answer)
