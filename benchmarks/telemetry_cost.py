@@ -152,7 +152,7 @@ async def serve_both(stub: int) -> None:
         async def by_port(scope: Scope, receive: Receive, send: Send) -> None:
             await apps[scope["server"][1]](scope, receive, send)
 
-        collectors = (on.metrics, StateCollector(on.observatory.state))
+        collectors = (on.metrics, StateCollector(on.observatory.measured))
         keep_for_good()
         async with metrics_server.serve_metrics(measured.metrics, collectors) as url:
             print(json.dumps({"ports": ports, "metrics_url": url}), flush=True)

@@ -31,7 +31,7 @@ async def test_all_that_is_exposed_is_in_the_catalogue_and_all_of_that_is_expose
         async with admission as admitted, admitted.read(Document(png()), ReadOptions()) as reading:
             await reading.all()
         service.observer.request("POST", "/ocr", 200, 0.5)
-        registry = registry_of((service.metrics, StateCollector(service.observatory.state)))
+        registry = registry_of((service.metrics, StateCollector(service.observatory.measured)))
         exposed = {family.name: family for family in registry.collect() if not family.name.startswith(OF_THE_LIBRARY)}
     known = {family.name.removesuffix("_total"): family for family in CATALOG.values()}
     assert exposed.keys() == known.keys()

@@ -127,3 +127,10 @@ def test_each_value_has_a_reader() -> None:
     }
     # These two are for people who read /state.
     assert unread == {("TaskReading", "next_try_s"), ("WorkTotals", "tokens_in")}
+
+
+def test_what_is_not_read_for_metrics_has_none() -> None:
+    """Of these, StateReader.measured leaves out the values."""
+    measured = {kind for kind, _, declaration in values() if declaration.families}
+    assert measured.isdisjoint({"WorkTotals", "Machine"})
+    assert measured >= {"State", "Queue", "Point"}

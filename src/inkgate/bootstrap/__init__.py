@@ -134,7 +134,7 @@ async def work(
     with tracer_of(settings.tracing), single_error():
         async with running(settings) as service:
             jobs = running_jobs(settings, _job_surroundings(service), service.supervisor, work=True)
-            collectors = (service.metrics, StateCollector(service.observatory.state))
+            collectors = (service.metrics, StateCollector(service.observatory.measured))
             keep_for_good()
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
                 async with (
@@ -180,7 +180,7 @@ async def serve(
             application = app.create_app(service, settings, page=page, tracer=tracer)
             service.readiness.ask()
             keep_for_good()
-            collectors = (service.metrics, StateCollector(service.observatory.state))
+            collectors = (service.metrics, StateCollector(service.observatory.measured))
             async with (
                 metrics_server.serve_metrics(settings.metrics, collectors, settings.server.port, service.supervisor),
                 service.supervisor.running([BackgroundTask("watchdog", manager.run_watchdog)]),

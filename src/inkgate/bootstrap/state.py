@@ -34,7 +34,7 @@ from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.family import read_from
-from inkgate.telemetry.history import History, WorkDone
+from inkgate.telemetry.history import History, WorkDone, WorkTotals
 from inkgate.telemetry.metrics import ModelName
 from inkgate.telemetry.processes import Processes, ProcessSlot, machine
 from inkgate.telemetry.state import (
@@ -202,7 +202,7 @@ class StateReader:
         self._why_not: list[Callable[[], Iterable[str]]] = []
         self._jobs: Callable[[], JobsState | None] = lambda: None
         self._processes = Processes(self._places)
-        self._history = History(self._without_history, work.take_durations)
+        self._history = History(self._read, work.take_durations)
 
     def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
         """Adds a source of reasons why the service is not ready; empty while it is."""
@@ -224,10 +224,16 @@ class StateReader:
 
     def state(self, *, history: bool = True) -> State:
         """The current State."""
-        state = self._without_history()
+        state = self._read()
         return replace(state, history=self._history.points) if history else state
 
-    def _without_history(self) -> State:
+    def measured(self) -> State:
+        """The current State for /metrics: without what no metric of the State is made of, which is half of the work
+        of reading one. The counters of work are metrics of their own.
+        """
+        return replace(self._read(whole=False), history=self._history.points[-1:])
+
+    def _read(self, *, whole: bool = True) -> State:
         seen = self._observed
         reasons = tuple(reason for ask in self._why_not for reason in ask())
         return State(
@@ -238,9 +244,9 @@ class StateReader:
             reasons=reasons,
             admission=_admission(seen.admission),
             queues=tuple(self._queues()),
-            work=self._work.work(),
+            work=self._work.work() if whole else WorkTotals(),
             processes=self._processes.read(),
-            machine=machine(),
+            machine=machine() if whole else None,
             pdf=PdfJobs(*self._pdf.pdf_jobs),
             degradation_level=seen.degradation.level,
             degradation_levels=tuple(level.value for level in DEGRADATION_LEVELS),
