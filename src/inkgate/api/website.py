@@ -12,11 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import inkgate
 from inkgate.api.http.auth import GUIDE
@@ -92,27 +91,6 @@ def add_guide(app: FastAPI) -> None:
 def guide_url(settings: Settings) -> str:
     """The base of links to the documentation, with a slash at the end: `docs.url`, else this service's own."""
     return f"{(settings.docs.url or settings.server.root_path + GUIDE).rstrip('/')}/"
-
-
-class LinkHelp:
-    """Adds a `Link` with rel="help" to each error response: the error's code in the documentation of errors."""
-
-    def __init__(self, app: ASGIApp, base: str) -> None:
-        self._app = app
-        self._page = f"{base}reference/errors/"
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_link(message: Message) -> None:
-            code = scope["state"].get("code")
-            if message["type"] == "http.response.start" and message["status"] >= 400 and code:
-                MutableHeaders(scope=message).append("Link", f'<{self._page}#{code}>; rel="help"')
-            await send(message)
-
-        await self._app(scope, receive, send_with_link)
 
 
 router = APIRouter(include_in_schema=False)

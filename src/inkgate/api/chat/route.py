@@ -7,7 +7,6 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.api.chat.fields import MOST_ANSWERS
 from inkgate.api.chat.relay import ChatResponse
@@ -108,18 +107,3 @@ async def complete(request: Request) -> Response:
             "server, such as `--engine paddleocr-vl`.",
         )
     return ChatResponse(context, upstream)
-
-
-class AnswerChat:
-    """Handles chat completions before the router, which would add a sixth to the gateway's time per request. The router
-    still describes them in OpenAPI and handles everything else.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = self._app
-        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
-            answer = await complete(Request(scope, receive))
-        await answer(scope, receive, send)

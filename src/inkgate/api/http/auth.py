@@ -7,7 +7,6 @@ import hmac
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.errors import InputRejected
 
@@ -66,18 +65,3 @@ def key_of(headers: Headers) -> str | None:
 def is_public(path: str) -> bool:
     """Whether this path needs no key."""
     return path in PUBLIC or path == GUIDE or path.startswith((f"{DOCS_FILES}/", f"{GUIDE}/"))
-
-
-class Authenticate:
-    """Refuses requests without a valid key before their body is read; notes the caller."""
-
-    def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
-        self._app = app
-        self._keys = keys
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not is_public(scope["path"]):
-            client = scope.get("client")
-            address = client[0] if client else "unknown"
-            scope["state"]["caller"] = self._keys.caller(key_of(Headers(scope=scope)), address)
-        await self._app(scope, receive, send)

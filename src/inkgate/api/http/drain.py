@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.errors import Overloaded
 
 ALWAYS_ANSWERED = frozenset({"/health", "/livez", "/readyz", "/state"})
+"""Paths that are answered while draining, and don't count as requests in flight."""
 
 
 class Drain:
@@ -56,18 +56,3 @@ class Drain:
                 self._in_flight.discard(scope)
         if scope.cancelled_caught:
             raise Overloaded("draining", "This instance stopped before the response was ready.", self._retry_after_s)
-
-
-class RefuseWhenDraining:
-    """Counts requests in flight, and refuses new ones while draining, except for probes and `/state`."""
-
-    def __init__(self, app: ASGIApp, drain: Drain) -> None:
-        self._app = app
-        self._drain = drain
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in ALWAYS_ANSWERED:
-            await self._app(scope, receive, send)
-            return
-        async with self._drain.count():
-            await self._app(scope, receive, send)

@@ -166,17 +166,21 @@ class ErrorResponses:
 
 
 class Problems:
-    """Responds to every exception. Exceptions after the response has begun are only logged."""
+    """Responds to every exception, and links each error response to the documentation of its code. Exceptions after the
+    response has begun are only logged.
+    """
 
-    def __init__(self, app: ASGIApp, responses: ErrorResponses) -> None:
+    def __init__(self, app: ASGIApp, responses: ErrorResponses, guide_url: str) -> None:
+        """`guide_url`: of the documentation, with a slash at the end."""
         self._app = app
         self._responses = responses
+        self._codes_url = f"{guide_url}reference/errors/"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Watched(scope, receive, send)
+        exchange = _Exchange(scope, receive, send, self._codes_url)
         try:
             await self._app(scope, exchange.receive, exchange.send)
         except CallerLeft:
@@ -196,14 +200,15 @@ class Problems:
         await _answer(problem, self._responses.response(problem, scope["path"]), scope, exchange)
 
 
-class _Watched:
+class _Exchange:
     """A request's receive and send, with their progress."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, codes_url: str) -> None:
         self.answer_begun = False
         self.body_ended = False
         self._body_requested = False
         self._scope = scope
+        self._codes_url = codes_url
         self._receive = receive
         self._send = send
 
@@ -215,11 +220,18 @@ class _Watched:
         return message
 
     async def send(self, message: Message) -> None:
-        if not self.answer_begun and not self._body_requested and self._expects_continue():
+        if not self.answer_begun:
+            self._add_headers(message)
+            self.answer_begun = True
+        await self._send(message)
+
+    def _add_headers(self, message: Message) -> None:
+        code = self._scope["state"].get("code")
+        if message["status"] >= 400 and code:
+            MutableHeaders(scope=message).append("Link", f'<{self._codes_url}#{code}>; rel="help"')
+        if not self._body_requested and self._expects_continue():
             # The next bytes could be the body or the next request.
             MutableHeaders(scope=message)["Connection"] = "close"
-        self.answer_begun = True
-        await self._send(message)
 
     def _expects_continue(self) -> bool:
         """Whether the client waits for `100 Continue`, which the server sends when the body is requested."""
@@ -237,7 +249,7 @@ def _has_body(scope: Scope) -> bool:
     return any(value != b"0" for value in lengths)
 
 
-async def _answer(problem: Problem, response: Response, scope: Scope, exchange: _Watched) -> None:
+async def _answer(problem: Problem, response: Response, scope: Scope, exchange: _Exchange) -> None:
     if exchange.body_ended or not _has_body(scope):
         await response(scope, exchange.receive, exchange.send)
         return

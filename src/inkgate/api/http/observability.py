@@ -1,9 +1,10 @@
-"""Request IDs, trace context, access log and request metrics: the middleware that observes requests."""
+"""Request IDs, trace context, access log and request metrics."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from uuid import uuid4
 
@@ -22,53 +23,9 @@ from inkgate.telemetry.tracing import NOT_RECORDING, request_span, trace_id_of
 REQUEST_ID_HEADER = "X-Request-ID"
 _ACCEPTED = re.compile(r"[!-~]{1,128}")
 """Printable ASCII without spaces, which is safe in headers and log lines."""
-_MOST_STATE = 512
-"""Maximum characters of `tracestate`, as many as the recommendation asks for. Versions of OpenTelemetry without a limit
-take seconds to parse 60 KB of spaces."""
-
-
-class RequestId:
-    """Keeps an `X-Request-ID` of 1 to 128 printable characters, and generates one otherwise."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        sent = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
-        request_id = sent if _ACCEPTED.fullmatch(sent) else uuid4().hex
-        scope.setdefault("state", {})["request_id"] = request_id
-
-        async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
-            await send(message)
-
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
-            await self._app(scope, receive, send_with_id)
-
-
-class Trace:
-    """Takes `traceparent` and `tracestate`, and records the request with `tracer`. Runs inside RequestId."""
-
-    def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
-        self._app = app
-        self._tracer = tracer
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        tracer = NOT_RECORDING if scope.get("path") in NO_WORK else self._tracer
-        with request_span(tracer, _trace_headers(scope)) as span:
-            if span is None:
-                await self._app(scope, receive, send)
-                return
-            span.set_attribute("inkgate.request_id", str(scope.get("state", {}).get("request_id", "")))
-            with structlog.contextvars.bound_contextvars(trace_id=trace_id_of(span)):
-                await self._app(scope, receive, send)
+_MAX_STATE = 512
+"""Maximum characters of `tracestate`, as many as the W3C's recommendation requires. Versions of OpenTelemetry without a
+limit take seconds to parse 60 KB of spaces."""
 
 
 def _trace_headers(scope: Scope) -> dict[str, str]:
@@ -77,7 +34,7 @@ def _trace_headers(scope: Scope) -> dict[str, str]:
     if len(parents) != 1:
         return {}
     state = b",".join(value for name, value in scope["headers"] if name == b"tracestate")
-    if len(state) > _MOST_STATE:
+    if len(state) > _MAX_STATE:
         state = b""
     return {"traceparent": parents[0].decode("latin-1"), "tracestate": state.decode("latin-1")}
 
@@ -96,52 +53,80 @@ def _nothing(_: Scope, __: int, ___: float) -> None:
 
 def _length(scope: Scope) -> int | None:
     """The body's announced length; None if there is none or it is impossible."""
-    said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-    return announced_bytes(said.decode("latin-1"))
+    text = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    return announced_bytes(text.decode("latin-1"))
 
 
-class AccessLog:
-    """Logs each request when its response has ended. Probes and `/state` are logged at the debug level."""
+class Observe:
+    """Gives each request an ID and a span, and logs it when its response has ended.
 
-    def __init__(self, app: ASGIApp, ended: Callable[[Scope, int, float], None] = _nothing) -> None:
+    A client's `X-Request-ID` of 1 to 128 printable characters is used; otherwise one is generated. The span continues
+    the trace of `traceparent` and `tracestate`. Probes and `/state` have no span, and are logged at the debug level.
+    """
+
+    def __init__(self, app: ASGIApp, tracer: Tracer, ended: Callable[[Scope, int, float], None] = _nothing) -> None:
         """`ended`: called for each request with the scope, the status, and the duration in seconds."""
         self._app = app
+        self._tracer = tracer
         self._ended = ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        id_sent = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
+        request_id = id_sent if _ACCEPTED.fullmatch(id_sent) else uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        with structlog.contextvars.bound_contextvars(request_id=request_id), self._traced(scope, request_id):
+            await self._run(scope, receive, send, request_id)
+
+    @contextmanager
+    def _traced(self, scope: Scope, request_id: str) -> Iterator[None]:
+        tracer = NOT_RECORDING if scope["path"] in NO_WORK else self._tracer
+        with request_span(tracer, _trace_headers(scope)) as span:
+            if span is None:
+                yield
+                return
+            span.set_attribute("inkgate.request_id", request_id)
+            with structlog.contextvars.bound_contextvars(trace_id=trace_id_of(span)):
+                yield
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         begun = perf_counter()
         status = CLIENT_LEFT
-        sent = 0
+        sent_bytes = 0
 
-        async def count(message: Message) -> None:
-            nonlocal status, sent
+        async def send_with_id(message: Message) -> None:
+            nonlocal status, sent_bytes
             if message["type"] == "http.response.start":
                 status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
             else:
-                sent += len(message.get("body", b""))
+                sent_bytes += len(message.get("body", b""))
             await send(message)
 
         try:
-            await self._app(scope, receive, count)
+            await self._app(scope, receive, send_with_id)
         finally:
             seconds = perf_counter() - begun
             self._ended(scope, status, seconds)
-            client = scope.get("client")
-            write = log.debug if scope["path"] in NO_WORK else log.info
-            write(
-                "request",
-                method=scope["method"],
-                path=scope["path"],
-                status=status,
-                duration_ms=round(1000 * seconds, 1),
-                received_bytes=_length(scope),
-                bytes=sent,
-                client=client[0] if client else None,
-                **{key: value for key, value in scope.get("state", {}).items() if key in _NOTED},
-            )
+            _log_request(scope, status, seconds, sent_bytes)
+
+
+def _log_request(scope: Scope, status: int, seconds: float, sent_bytes: int) -> None:
+    client = scope.get("client")
+    write = log.debug if scope["path"] in NO_WORK else log.info
+    write(
+        "request",
+        method=scope["method"],
+        path=scope["path"],
+        status=status,
+        duration_ms=round(1000 * seconds, 1),
+        received_bytes=_length(scope),
+        bytes=sent_bytes,
+        client=client[0] if client else None,
+        **{key: value for key, value in scope.get("state", {}).items() if key in _NOTED},
+    )
 
 
 OTHER = "other"
@@ -150,7 +135,7 @@ _NAMED_KEY = "key:"
 
 
 class Measure:
-    """Reports finished requests to an Observer; used as `ended` of AccessLog."""
+    """Reports finished requests to an Observer; used as `ended` of Observe."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer

@@ -5,6 +5,14 @@ browser sends requests for any web page that its user visits, also to services o
 read the responses, but its uploads cost processing time. With DNS rebinding (an attacker's name that resolves to
 127.0.0.1) it can read them too, because page and service then have the same origin for the browser. The Host header
 reveals this, as it has the attacker's name. An API key protects from both, because foreign pages don't know it.
+
+Libraries' middleware would weaken what is promised here, except for CORS:
+
+- uvicorn's ProxyHeadersMiddleware (0.54) takes any text in X-Forwarded-For for an address, so that behind a proxy that
+  passes it on a client could choose the address that it is counted and logged by. It ignores X-Forwarded-Host, lists in
+  X-Forwarded-Proto, proxies that connect to an IPv6 socket by IPv4, and networks with host bits.
+- Starlette's TrustedHostMiddleware (1.10) does not allow IP addresses, names with a final dot, probes by any name or
+  requests without a Host header, and answers in plain text.
 """
 
 from __future__ import annotations
@@ -114,22 +122,15 @@ def _last(headers: Headers, name: str) -> str:
     return ",".join(headers.getlist(name)).rpartition(",")[2].strip()
 
 
-class UnderRoot:
-    """Innermost: gives the routes the service's address as the client sees it, for the URLs that they return."""
-
-    def __init__(self, app: ASGIApp, root_path: str) -> None:
-        self._app = app
-        self._root = root_path
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            host = forwarded_host(scope)
-            if host is not None:
-                scope = {**scope, "headers": list(scope["headers"])}
-                MutableHeaders(scope=scope)["host"] = host
-            if self._root:
-                scope = {**scope, "root_path": self._root, "path": self._root + scope["path"]}
-        await self._app(scope, receive, send)
+def as_client_sees(scope: Scope, root_path: str) -> Scope:
+    """The scope with the service's host and path as the client sees them, for the URLs that routes return."""
+    host = forwarded_host(scope)
+    if host is not None:
+        scope = {**scope, "headers": list(scope["headers"])}
+        MutableHeaders(scope=scope)["host"] = host
+    if root_path:
+        scope = {**scope, "root_path": root_path, "path": root_path + scope["path"]}
+    return scope
 
 
 PROBES = frozenset({"/livez", "/readyz", "/health"})
@@ -200,19 +201,6 @@ class Origins:
         if authority.removesuffix(default) == own.removesuffix(default):
             return True
         return _bare(_without_port(authority)) in self._listed
-
-
-class CheckOrigin:
-    """Applies Origins to each request before its body is read."""
-
-    def __init__(self, app: ASGIApp, origins: Origins) -> None:
-        self._app = app
-        self._origins = origins
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            self._origins.check(scope)
-        await self._app(scope, receive, send)
 
 
 def _without_port(authority: str) -> str:

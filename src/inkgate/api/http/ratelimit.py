@@ -14,7 +14,6 @@ from limits.aio.storage.redis.redispy import RedispyBridge
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from limits.errors import StorageError
 from limits.storage import storage_from_string
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.errors import Overloaded
 from inkgate.serving.breaker import Breaker, BreakerSettings
@@ -122,16 +121,3 @@ def _redis_options(url: str) -> dict[str, Any]:
     from inkgate.storage.redis import connections  # requires inkgate[redis]
 
     return {"implementation": "redispy", "connection_pool": connections(url.replace("redis+unix", "unix", 1))}
-
-
-class LimitRate:
-    """Refuses callers over their rate before their body is read."""
-
-    def __init__(self, app: ASGIApp, limiter: RateLimiter) -> None:
-        self._app = app
-        self._limiter = limiter
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (caller := scope["state"].get("caller")):
-            await self._limiter.count(caller)
-        await self._app(scope, receive, send)
