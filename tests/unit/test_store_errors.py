@@ -6,7 +6,7 @@ import errno
 
 from obstore.exceptions import GenericError, PermissionDeniedError, UnauthenticatedError
 
-from inkgate.storage.store_errors import DISK_FULL, reason_of
+from inkgate.storage.objects import DISK_FULL, reason_of
 
 URL = "https://account.example/scans/a.pdf?sig=s3cret"
 

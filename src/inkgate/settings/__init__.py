@@ -21,9 +21,22 @@ from pydantic_settings import (
 )
 
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
-from inkgate.settings.engine import EngineSettings, LayoutSettings, TransformersSettings
+from inkgate.settings.engine import (
+    BatchingSettings,
+    CudnnSearch,
+    EngineSettings,
+    LayoutSettings,
+    ManagedSettings,
+    OnnxRuntimeSettings,
+    PpocrSettings,
+    Precision,
+    Provider,
+    ReadingMode,
+    RuntimeName,
+    TransformersSettings,
+    VllmSettings,
+)
 from inkgate.settings.environment import EnvironmentSource, SettingFileError
-from inkgate.settings.fields import FieldsSettings, TermsSettings, TextModelSettings
 from inkgate.settings.jobs import (
     BrokerSettings,
     ExtensionSinkSettings,
@@ -38,15 +51,6 @@ from inkgate.settings.jobs import (
     WebhookSinkSettings,
     check_joined,
 )
-from inkgate.settings.ppocr import (
-    BatchingSettings,
-    CudnnSearch,
-    OnnxRuntimeSettings,
-    PpocrSettings,
-    Precision,
-    Provider,
-    RuntimeName,
-)
 from inkgate.settings.service import (
     USUAL_METRICS_PORT,
     AdaptiveSettings,
@@ -56,6 +60,7 @@ from inkgate.settings.service import (
     DegradationSettings,
     DocsSettings,
     FetchSettings,
+    FieldsSettings,
     GpuMonitoring,
     GpuSettings,
     LimitSettings,
@@ -68,10 +73,11 @@ from inkgate.settings.service import (
     SchedulingSettings,
     ServerSettings,
     ServingSettings,
+    TermsSettings,
+    TextModelSettings,
     TracingSettings,
     UiSettings,
 )
-from inkgate.settings.vllm import ManagedSettings, ReadingMode, VllmSettings
 
 __all__ = [
     "USUAL_METRICS_PORT",

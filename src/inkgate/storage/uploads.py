@@ -9,8 +9,7 @@ import structlog
 
 from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.storage.objects import Objects
-from inkgate.storage.store_errors import DISK_FULL
+from inkgate.storage.objects import DISK_FULL, Objects
 
 log = structlog.get_logger(__name__)
 
