@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
@@ -51,6 +51,11 @@ EXACT_VERSION: Literal[3] = 3
 """Incremented when `load_page` can't read what an earlier `dump_page` wrote."""
 SCHEMA_VERSION: Literal[1] = 1
 """Incremented if readers of published JSON must change: a key is renamed or removed, or its meaning changes."""
+
+MAX_COORDINATE = 1_000_000
+"""In pixels. Larger pages and places are refused in published JSON."""
+MAX_PLACES = 50_000
+"""Places of all tables of a page in published JSON: those of an A4 page in the smallest print are fewer."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -362,6 +367,18 @@ class _PublishedPage(PageResult):
 
     coordinates: Coordinates = Coordinates.UPRIGHT
 
+    def __post_init__(self) -> None:
+        """Raises ValueError if the page could not be on paper: what writes it counts on that."""
+        if not (0 <= self.width <= MAX_COORDINATE and 0 <= self.height <= MAX_COORDINATE):
+            raise ValueError("the size of the page is out of bounds")
+        if not all(-MAX_COORDINATE <= value <= MAX_COORDINATE for value in _all_coordinates(self)):
+            raise ValueError("a coordinate is out of bounds")
+        tables = [block.table for block in self.blocks or () if block.table is not None]
+        for table in tables:
+            _check_grid(table)
+        if sum(table.rows * table.columns for table in tables) > MAX_PLACES:
+            raise ValueError("the tables of the page have more cells than a page can hold")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PublishedDocument(DocumentResult):
@@ -375,6 +392,34 @@ _STORED_PAGE: TypeAdapter[_StoredPage] = TypeAdapter(_StoredPage)
 _PUBLISHED_PAGE: TypeAdapter[_PublishedPage] = TypeAdapter(_PublishedPage)
 _PUBLISHED_DOCUMENT: TypeAdapter[_PublishedDocument] = TypeAdapter(_PublishedDocument)
 _PAGE_FIELDS = tuple(field.name for field in fields(PageResult))
+
+
+def _check_grid(table: Table) -> None:
+    """Raises ValueError if a cell is not within the table, or if cells lie on each other."""
+    places = 0
+    for cell in table.cells:
+        last = (cell.row + cell.row_span, cell.column + cell.column_span)
+        spans = cell.row_span >= 1 and cell.column_span >= 1
+        if not spans or cell.row < 0 or cell.column < 0 or last[0] > table.rows or last[1] > table.columns:
+            raise ValueError(f"the table has a cell outside its {table.rows} x {table.columns} places")
+        places += cell.row_span * cell.column_span
+    if table.rows < 1 or table.columns < 1 or places > table.rows * table.columns:
+        raise ValueError("the table has more cells than places")
+
+
+def _all_coordinates(page: PageResult) -> Iterator[float]:
+    for line in page.lines:
+        for quad in (line.quad, *(word.quad for word in line.words)):
+            for point in quad:
+                yield from point
+    for block in page.blocks or ():
+        yield from block.box
+        for cell in () if block.table is None else block.table.cells:
+            yield from cell.box or ()
+        for point in () if block.barcode is None else block.barcode.quad:
+            yield from point
+    for box in (*(part.box for part in page.left_out), *(note.box for note in page.review_notes)):
+        yield from box or ()
 
 
 def _upright(published: _PublishedPage) -> PageResult:

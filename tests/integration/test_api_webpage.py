@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 
+import anyio
 import pytest
 from PIL import Image
 from starlette.responses import PlainTextResponse
@@ -125,3 +126,18 @@ async def test_the_icon_is_there_for_everybody() -> None:
         icon = await api.client.get("/favicon.ico", headers={"authorization": ""})
         assert (icon.status_code, icon.headers["content-type"]) == (200, "image/x-icon")
         assert Image.open(io.BytesIO(icon.content)).size == (32, 32)
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "json", "hocr", "alto", "csv", "docx", "xlsx"])
+async def test_a_table_with_a_cell_of_no_width_is_refused(format_: str) -> None:
+    """Written as Word, it would never end."""
+    cell = {"row": 0, "column": 0, "text": "x", "column_span": 0}
+    table = {"rows": 1, "columns": 2, "cells": [cell]}
+    block = {"type": "table", "box": [0, 0, 9, 9], "lines": [], "text": "x", "markdown": "x", "table": table}
+    page = {"index": 0, "width": 100, "height": 100, "text": "x", "markdown": "x", "lines": [], "blocks": [block]}
+    facts = {"name": "x", "mime_type": "image/png", "byte_count": 1, "page_count": 1, "engine": "e", "notes": []}
+    async with running_api() as api:
+        document = {"schema_version": 1, **facts, "pages": [page]}
+        with anyio.fail_after(20):
+            answer = await api.client.post(f"/ui/api/convert?format={format_}", json=document)
+        assert (answer.status_code, answer.json()["code"]) == (422, "options_invalid")

@@ -193,3 +193,40 @@ def test_keys_of_later_versions_are_ignored_and_another_schema_is_refused() -> N
     assert parse_document(orjson.dumps(later)) == parse_document(orjson.dumps(document))
     with pytest.raises(ValueError, match="schema_version"):
         parse_document(orjson.dumps({**document, "schema_version": SCHEMA_VERSION + 1}))
+
+
+CELL = {"row": 0, "column": 0, "text": "x"}
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ({"rows": 1, "columns": 2, "cells": [{**CELL, "column_span": 0}]}, "outside its 1 x 2 places"),
+        ({"rows": 1, "columns": 2, "cells": [{**CELL, "row_span": -1}]}, "outside its"),
+        ({"rows": 1, "columns": 2, "cells": [{**CELL, "column_span": 10**9}]}, "outside its"),
+        ({"rows": 1, "columns": 2, "cells": [{**CELL, "row": -1}]}, "outside its"),
+        ({"rows": 1, "columns": 2, "cells": [CELL, CELL, CELL]}, "more cells than places"),
+        ({"rows": 0, "columns": 0, "cells": []}, "more cells than places"),
+        ({"rows": 10**6, "columns": 10**3, "cells": [CELL]}, "than a page can hold"),
+    ],
+)
+def test_a_table_that_no_page_could_hold_is_refused(table: dict[str, object], reason: str) -> None:
+    block = {"type": "table", "box": [0, 0, 9, 9], "lines": [], "text": "x", "markdown": "x", "table": table}
+    with pytest.raises(ValueError, match=reason):
+        parse_page(orjson.dumps({"index": 0, "width": 100, "height": 100, "blocks": [block]}))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"width": -1},
+        {"height": 10**9},
+        {"lines": [{"text": "x", "quad": [[0, 0], [9, 0], [9, 1e300], [0, 9]], "confidence": 1}]},
+        {"left_out": [{"text": "x", "reason": "invisible", "lines": [], "box": [0, 0, -1e7, 1]}]},
+    ],
+)
+def test_a_page_whose_coordinates_lie_outside_every_page_is_refused(changed: dict[str, object]) -> None:
+    page = {"index": 0, "width": 100, "height": 100}
+    assert parse_page(orjson.dumps(page)).width == 100
+    with pytest.raises(ValueError, match="out of bounds"):
+        parse_page(orjson.dumps({**page, **changed}))
