@@ -15,7 +15,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
-from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.analysis import PageAnalysis
@@ -59,7 +59,7 @@ def built(name: str) -> Iterator[Engine]:
         preset = find_preset("paddleocr-vl")
         tasks = {kind: preset.tasks[kind] for kind in (TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT)}
         with running_stub(read_by_stub) as stub:
-            yield Vllm(
+            yield VlmEngine(
                 replace(preset, tasks=tasks, elements=None, classes={}), VllmSettings(), ModelServer(stub.url, 5)
             )
     elif name == "cached":

@@ -13,7 +13,7 @@ from inkgate.codec import dump_page, load_page, page_to_dict
 from inkgate.diagram import Diagram, DiagramCheck, DiagramRepair
 from inkgate.documents.files import word
 from inkgate.documents.formats import Format, render
-from inkgate.engines.vlm.engine import BlockReaders, Vllm
+from inkgate.engines.vlm.engine import BlockReaders, VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Region
@@ -71,7 +71,7 @@ class ChartEngine(FakeEngine):
 async def read(said: Reply | str, preset: str = "hunyuanocr", kind: TaskKind = TaskKind.CHART) -> PageResult:
     with running_stub(said if isinstance(said, Reply) else Reply(words_as_tokens(said))) as stub:
         server = ModelServer(stub.url, 2)
-        engine = Vllm(find_preset(preset), VllmSettings(start_s=0.001), server)
+        engine = VlmEngine(find_preset(preset), VllmSettings(start_s=0.001), server)
         await engine.start()
         try:
             return await engine.read(PAGE, Task(kind), NO_CALLER)
@@ -143,7 +143,7 @@ async def test_charts_that_the_layout_finds_are_drawn_too() -> None:
         return Reply(words_as_tokens(SAID if prompt_of(request) == "Chart Recognition:" else "Ink flows."))
 
     with running_stub(answer) as stub:
-        engine = Vllm(
+        engine = VlmEngine(
             find_preset("paddleocr-vl"),
             VllmSettings(start_s=0.001),
             ModelServer(stub.url, 2),

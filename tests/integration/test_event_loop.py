@@ -16,7 +16,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.codec import estimated_bytes, page_to_dict
 from inkgate.concurrency import INLINE_BYTES, single_error
 from inkgate.engines.base import started
-from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page
@@ -171,7 +171,7 @@ async def test_an_image_for_a_model_server_is_encoded_hashed_and_put_into_its_re
 ) -> None:
     noise = np.random.default_rng(1).integers(0, 256, (600, 600, 3), np.uint8)
     with running_stub(Reply(["Hel", "lo"])) as stub:
-        engine = Vllm(find_preset("paddleocr-vl"), VllmSettings(start_s=0.001), ModelServer(stub.url, 5))
+        engine = VlmEngine(find_preset("paddleocr-vl"), VllmSettings(start_s=0.001), ModelServer(stub.url, 5))
         async with started(engine):
             read = await engine.read(ArrayPage(noise), Task(), NO_CALLER)
     assert read.text == "Hello"

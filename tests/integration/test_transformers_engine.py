@@ -17,7 +17,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.chat import GenerativeModel
 from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings
-from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.model_servers.upstream import ModelCall
@@ -39,7 +39,7 @@ async def engine_of(
 ) -> AsyncIterator[TransformersEngine]:
     server = InProcessUpstream(PRESET.served_names[0], lambda: model)
     asking = call_settings(settings or TransformersSettings(), VllmSettings())
-    engine = TransformersEngine(server, Vllm(PRESET, asking, server))
+    engine = TransformersEngine(server, VlmEngine(PRESET, asking, server))
     async with anyio.create_task_group() as group:
         group.start_soon(server.run)
         await engine.start()

@@ -12,7 +12,7 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
-from inkgate.engines.vlm.engine import BlockReaders, Vllm
+from inkgate.engines.vlm.engine import BlockReaders, VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Region
@@ -109,10 +109,10 @@ def answered(**otherwise: Reply) -> Callable[[Request], Reply]:
 @asynccontextmanager
 async def engine_on(
     stub: StubUpstream, layout: FixedLayout, settings: VllmSettings | None = None, embedded: Engine | None = None
-) -> AsyncIterator[Vllm]:
+) -> AsyncIterator[VlmEngine]:
     settings = settings or VllmSettings(start_s=0.001)
     server = ModelServer(stub.url, settings.connect_s, "")
-    engine = Vllm(find_preset("paddleocr-vl"), settings, server, BlockReaders(layout, embedded))
+    engine = VlmEngine(find_preset("paddleocr-vl"), settings, server, BlockReaders(layout, embedded))
     await engine.start()
     try:
         yield engine
@@ -218,7 +218,7 @@ async def test_every_call_says_on_whose_behalf_and_which_page_it_is_for(kinds: S
     with running_stub(answered() if kinds else Reply(["Hello"])) as stub:
         server = RecordingServer(stub.url)
         blocks = BlockReaders(FixedLayout(kinds), None)
-        engine = Vllm(find_preset("paddleocr-vl"), VllmSettings(start_s=0.001), server, blocks)
+        engine = VlmEngine(find_preset("paddleocr-vl"), VllmSettings(start_s=0.001), server, blocks)
         await engine.start()
         await engine.read(page, PARSE, caller)
         await engine.stop()

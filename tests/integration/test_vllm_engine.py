@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from inkgate.bootstrap import build_parts
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.model_servers.server import ModelServer
@@ -43,10 +43,10 @@ LOOP = Reply(["Invoice number 20417.\n", "And so it goes. "], endless=True)
 
 
 @asynccontextmanager
-async def engine_on(stub: StubUpstream, settings: VllmSettings | None = None) -> AsyncIterator[Vllm]:
+async def engine_on(stub: StubUpstream, settings: VllmSettings | None = None) -> AsyncIterator[VlmEngine]:
     settings = settings or VllmSettings(start_s=0.001)
     server = ModelServer(stub.url, settings.connect_s, settings.api_key.get_secret_value())
-    engine = Vllm(find_preset("paddleocr-vl"), settings, server)
+    engine = VlmEngine(find_preset("paddleocr-vl"), settings, server)
     try:
         await engine.start()
         yield engine
@@ -303,7 +303,7 @@ async def test_a_server_that_does_not_come_fails_the_start() -> None:
 
 
 async def test_what_was_not_started_or_is_stopped_says_so() -> None:
-    engine = Vllm(find_preset("hunyuanocr"), VllmSettings(), ModelServer("http://127.0.0.1:9/v1", 1))
+    engine = VlmEngine(find_preset("hunyuanocr"), VllmSettings(), ModelServer("http://127.0.0.1:9/v1", 1))
     await engine.stop()
     with pytest.raises(EngineFailed, match="engine_unavailable"):
         await engine.read(PAGE, Task(), NO_CALLER)
@@ -358,7 +358,7 @@ async def test_fields_are_asked_for_by_name_and_given_by_name() -> None:
     task = Task(TaskKind.EXTRACT, fields=("total", "date"))
     with running_stub(script) as stub:
         server = ModelServer(stub.url, 5.0, "")
-        engine = Vllm(find_preset("hunyuanocr"), VllmSettings(start_s=0.001), server)
+        engine = VlmEngine(find_preset("hunyuanocr"), VllmSettings(start_s=0.001), server)
         await engine.start()
         result = await engine.read(PAGE, task, NO_CALLER)
         with pytest.raises(InputRejected, match="name at least one field"):

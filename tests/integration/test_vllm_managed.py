@@ -11,7 +11,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.engines.vlm.engine import ServerPool, Vllm
+from inkgate.engines.vlm.engine import ServerPool, VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed
 from inkgate.model_servers.managed.diagnose import DeathCause
@@ -231,7 +231,9 @@ async def test_a_killed_guardian_takes_the_server_along(fake: FakeVllm) -> None:
 async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) -> None:
     async with managed_server(fake) as server:
         vllm = VllmSettings(model="another")
-        engine = Vllm(find_preset("paddleocr-vl"), vllm, ModelServer(server.url, 5), pool=ServerPool(managed=(server,)))
+        engine = VlmEngine(
+            find_preset("paddleocr-vl"), vllm, ModelServer(server.url, 5), pool=ServerPool(managed=(server,))
+        )
         with pytest.raises(EngineFailed, match="model_unknown"):
             await engine.start()
         assert server.state is ManagedState.STOPPED

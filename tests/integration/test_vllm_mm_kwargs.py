@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vlm.engine import Vllm
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.upstream import ModelCall
@@ -64,7 +64,7 @@ async def sent(server: ModelServer, request: dict[str, object]) -> tuple[int, st
 
 async def test_pages_are_read_by_a_server_that_takes_none_and_it_is_asked_once() -> None:
     with running_stub(StrictServerScript(), (MODEL,)) as stub:
-        engine = Vllm(find_preset("paddleocr-vl"), VllmSettings(jpeg_quality=0), ModelServer(stub.url, 5))
+        engine = VlmEngine(find_preset("paddleocr-vl"), VllmSettings(jpeg_quality=0), ModelServer(stub.url, 5))
         await engine.start()
         line = np.full((28, 448, 3), 255, np.uint8)
         line[10:18, 20:400] = 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vlm.engine import BlockReaders, Vllm
+from inkgate.engines.vlm.engine import BlockReaders, VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Region
@@ -43,8 +43,8 @@ class OneBlock:
 
 
 @asynccontextmanager
-async def engine_on(stub: StubUpstream, name: str, settings: VllmSettings) -> AsyncIterator[Vllm]:
-    engine = Vllm(find_preset(name), settings, ModelServer(stub.url, 10), BlockReaders(OneBlock(), None))
+async def engine_on(stub: StubUpstream, name: str, settings: VllmSettings) -> AsyncIterator[VlmEngine]:
+    engine = VlmEngine(find_preset(name), settings, ModelServer(stub.url, 10), BlockReaders(OneBlock(), None))
     await engine.start()
     try:
         yield engine

@@ -12,7 +12,7 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.models import shape_ranges
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings, weights_of
-from inkgate.engines.vlm.engine import BlockReaders, ServerPool, Vllm
+from inkgate.engines.vlm.engine import BlockReaders, ServerPool, VlmEngine
 from inkgate.engines.vlm.preset import Preset
 from inkgate.engines.vlm.presets import find_preset, preset_names
 from inkgate.engines.workers.model import ModelWorkers
@@ -159,7 +159,7 @@ def _transformers(engine: EngineSettings, preset: Preset, blocks: BlockReaders) 
     """The engine for a model in this process. Raises as `choose_engine`."""
     own = engine.transformers
     model = InProcessUpstream(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
-    inner = Vllm(preset, call_settings(own, engine.vllm), model, blocks)
+    inner = VlmEngine(preset, call_settings(own, engine.vllm), model, blocks)
     background = (BackgroundTask("transformers", model.run, needed=True),)
     return ChosenEngine(TransformersEngine(model, inner), background=background, model=loaded_model(preset, own))
 
@@ -178,7 +178,7 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
         servers.pages.request = request
 
     pool = ServerPool(lambda: pages.value, found, managed)
-    engine = Vllm(preset, vllm, servers.upstream, blocks, pool)
+    engine = VlmEngine(preset, vllm, servers.upstream, blocks, pool)
     background = servers.background
     if managed:
         names = ("managed_vllm", *(f"managed_vllm_{number}" for number in range(2, len(managed) + 1)))

@@ -1,4 +1,4 @@
-"""The production engine: a vision-language model on a vLLM server."""
+"""Reads pages with a vision-language model behind an Upstream: on vLLM, or in this process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ServerPool:
     managed: Sequence[ManagedServer] = ()
 
 
-class Vllm:
+class VlmEngine:
     """An Engine. At most `settings.concurrent_pages` pages for each server are at the servers; others wait without
     pixels in memory.
     """
