@@ -49,8 +49,8 @@ FAULTS = (
     ),
     Fault(
         "serving/batching.py",
-        "if len(batch) > 1 and not (",
-        "if len(batch) > 99 and not (",
+        "alone = len(batch) > 1 and not (",
+        "alone = len(batch) > 99 and not (",
         "a line that the model fails on fails the other lines of its batch",
     ),
     Fault(
