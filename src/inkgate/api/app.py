@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from inkgate import __version__
 from inkgate.api import (
     docling,
-    docling_convert,
     document_intelligence,
     events,
     extract,
@@ -27,11 +26,9 @@ from inkgate.api import (
     health,
     layout_parsing,
     mineru,
-    mineru_parse,
     mistral,
     models,
     ocr,
-    webpage,
     website,
 )
 from inkgate.api.chat import route as chat
@@ -85,13 +82,10 @@ ROUTES = (
     files,
     extract,
     docling,
-    docling_convert,
     mineru,
-    mineru_parse,
     document_intelligence,
     models,
     health,
-    webpage,
     website,
 )
 """The router searches them in this order: the most used come first, and `mistral_batch` has paths that `files` would

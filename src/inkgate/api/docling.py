@@ -1,11 +1,15 @@
-"""The asynchronous API of docling-serve: submit, poll, get the result. Tasks are jobs of `/v1/jobs`.
+"""docling-serve's API. A document is read within its request, as by `/ocr`, or by a task: submit, poll, get the result.
+Tasks are jobs of `/v1/jobs`. Open WebUI's engine *Docling* calls the first.
 
-Differences: one document a task; the result has `md_content` and `text_content`, whatever `to_formats` says; options of
-docling's models are accepted and ignored. Errors are problem documents, whose `detail` is a string, as docling's.
+Differences: one document a request; the result has `md_content` and `text_content`, whatever `to_formats` says; options
+of docling's models are accepted and ignored; no zip (`target`). Errors are problem documents, whose `detail` is a
+string, as docling's.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from time import perf_counter
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
@@ -15,18 +19,24 @@ from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
 from inkgate.api.http.decoding import decode_base64
+from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
+from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
-from inkgate.api.http.options import Flag, StopAtFirst, parse
-from inkgate.api.http.sources import document
-from inkgate.api.http.uploads import clean_name
+from inkgate.api.http.options import Flag, Native, StopAtFirst, parse
+from inkgate.api.http.sources import DEFAULT_NAME, document
+from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import PagewiseMarkdown, PagewiseText, ResultReader
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
+from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.markdown import page_markdown
+from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
+from inkgate.reader import ReadOptions
 from inkgate.settings import PdfText
-from inkgate.types import Task, TaskKind
+from inkgate.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
 
 _STATUSES = {
     JobState.QUEUED: "pending",
@@ -202,7 +212,7 @@ async def _task(call: JobCall, job: Job) -> Response:
 router = APIRouter(prefix="/v1", tags=["docling"], responses=PROBLEM_RESPONSES)
 
 TaskId = Annotated[str, Path(pattern="^[A-Za-z0-9_-]{1,64}$")]
-CONVERT_FILE: dict[str, Any] = {
+_FILE: dict[str, Any] = {
     "required": True,
     "content": {
         "multipart/form-data": {
@@ -218,7 +228,7 @@ CONVERT_FILE: dict[str, Any] = {
         }
     },
 }
-CONVERT_SOURCE: dict[str, Any] = {
+_SOURCE: dict[str, Any] = {
     "required": True,
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/DoclingRequest"}}},
 }
@@ -231,7 +241,7 @@ _REFUSED = problems(400, 403, 404, 408, 413, 415, 422, 501)
     summary="docling-serve: add a file",
     response_model=DoclingTask,
     responses=_REFUSED,
-    openapi_extra={"requestBody": CONVERT_FILE},
+    openapi_extra={"requestBody": _FILE},
 )
 async def convert_file(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
@@ -245,7 +255,7 @@ async def convert_file(request: Request) -> Response:
     summary="docling-serve: add a source",
     response_model=DoclingTask,
     responses=_REFUSED,
-    openapi_extra={"requestBody": CONVERT_SOURCE},
+    openapi_extra={"requestBody": _SOURCE},
 )
 async def convert_source(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
@@ -295,19 +305,123 @@ async def result(request: Request, task_id: TaskId) -> Response:
             found.md_content = await reader.text(job, PagewiseMarkdown(several=job.saved > 1))
             found.text_content = await reader.text(job, PagewiseText())
     pages = f"{job.failed} pages could not be read." if job.failed else ""
-    partial = "partial_success" if job.state is JobState.PARTIAL else "success"
+    status = "partial_success" if job.state is JobState.PARTIAL else "success"
     answer = DoclingResult(
         document=found,
-        status="failure" if error else partial,
-        errors=docling_errors(error.detail if error else pages),
+        status="failure" if error else status,
+        errors=_errors(error.detail if error else pages),
         processing_time=round((job.ended or 0.0) - (job.started or job.ended or 0.0), 3),
         timings={},
     )
     return json_response(answer.model_dump())
 
 
-def docling_errors(message: str) -> list[dict[str, str]]:
+def _errors(message: str) -> list[dict[str, str]]:
     """The errors of a result; none if `message` is empty."""
     if not message:
         return []
     return [{"component_type": "document_backend", "module_name": "inkgate", "error_message": message}]
+
+
+# -- within the request
+
+
+class DoclingFile:
+    """A form with a part `files`, and the options as fields."""
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        part = received.body.files.get("files")
+        if part is None:
+            raise InputRejected("file_missing", "The form has no part `files` with a filename.")
+        options = parse(DoclingOptions, {**received.body.fields, **received.body.repeated})
+        return _read_request(options, document(part.data, part.filename))
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+class DoclingSources:
+    """JSON with one source: a URL, or a file as base64."""
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        request = parse(DoclingRequest, received.body.fields)
+        options, source = request.options or DoclingOptions(), request.source()
+        name = clean_name(source.filename or "") or DEFAULT_NAME
+        if source.url is not None:
+            return _read_request(options, await received.context.sources.from_url(source.url, received.caller, name))
+        if source.base64_string is None:
+            raise InputRejected("file_missing", "The source has neither `url` nor `base64_string`.")
+        text = source.base64_string
+        data = await received.context.bodies.run(len(text), decode_base64, text)
+        return _read_request(options, document(data, name))
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:
+    wanted = options.job_options()
+    how = ReadOptions(wanted.task, select(wanted.pages or None, first=1), wanted.pdf_text)
+    answer = partial(_answer, found.name, options.md_page_break_placeholder, perf_counter())
+    return ReadRequest(found, how, Native.FORM, answer)
+
+
+def _answer(name: str, page_break: str, begun: float, result: DocumentResult) -> dict[str, Any]:
+    failed = sum(page.error is not None for page in result.pages)
+    return DoclingResult(
+        document=DoclingDocument(
+            filename=name,
+            md_content=_markdown(result, page_break),
+            text_content=render(result, Format.TEXT).decode(),
+        ),
+        status="success" if result.status is DocumentStatus.COMPLETE else "partial_success",
+        errors=_errors(f"{failed} pages could not be read." if failed else ""),
+        processing_time=round(perf_counter() - begun, 3),
+        timings={},
+    ).model_dump()
+
+
+def _markdown(result: DocumentResult, page_break: str) -> str:
+    """The Markdown, with `page_break` between pages if it isn't empty. A blank page has its break too, so that clients
+    can count pages.
+    """
+    if not page_break:
+        return render(result, Format.MARKDOWN).decode()
+    return f"\n\n{page_break}\n\n".join(page_markdown(page) for page in result.pages)
+
+
+_REFUSED_NOW = problems(400, 403, 404, 408, 413, 415, 422, 502, 504)
+
+
+@router.post(
+    "/convert/file",
+    operation_id="docling_file_now",
+    summary="docling-serve: convert a file",
+    response_model=DoclingResult,
+    responses=_REFUSED_NOW,
+    openapi_extra={"requestBody": _FILE},
+)
+async def convert_file_now(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    return DocumentResponse(context_of(request), _form_of_file)
+
+
+@router.post(
+    "/convert/source",
+    operation_id="docling_source_now",
+    summary="docling-serve: convert a source",
+    response_model=DoclingResult,
+    responses=_REFUSED_NOW,
+    openapi_extra={"requestBody": _SOURCE},
+)
+async def convert_source_now(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    return DocumentResponse(context_of(request), _form_of_sources)
+
+
+def _form_of_file(_: UploadedBody) -> Form:
+    return DoclingFile()
+
+
+def _form_of_sources(_: UploadedBody) -> Form:
+    return DoclingSources()

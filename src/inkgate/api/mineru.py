@@ -1,7 +1,9 @@
-"""MinerU's tasks: `POST /tasks`, `GET /tasks/{id}`, `GET /tasks/{id}/result`. Tasks are jobs of `/v1/jobs`.
+"""MinerU's API. A document is read by a task (`POST /tasks`, `GET /tasks/{id}`, `GET /tasks/{id}/result`), a job of
+`/v1/jobs`, or within its request (`POST /file_parse`), as by `/ocr`. Open WebUI's engine *MinerU* in its local mode and
+plugins of Dify call the latter.
 
-Differences: one document a task; results have Markdown only (`md_content`, or the file in a ZIP archive); other
-options are accepted and ignored. Errors are problem documents, whose `detail` is a string, as MinerU's.
+Differences: one document a request; results have Markdown only (`md_content`, or of a task the file in a ZIP archive);
+other options are accepted and ignored. Errors are problem documents, whose `detail` is a string, as MinerU's.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import io
 import zipfile
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -20,20 +23,26 @@ from starlette.responses import Response
 
 from inkgate import __version__
 from inkgate.api.http.context import context_of
+from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
+from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
-from inkgate.api.http.options import Flag, parse
+from inkgate.api.http.options import Flag, Native, parse
 from inkgate.api.http.sources import document
+from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import PagewiseMarkdown, ResultReader
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.block_image import BlockImage
+from inkgate.documents.formats import Format, render
+from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
-from inkgate.layout.image_links import IMAGE_FOLDER
+from inkgate.layout.image_links import IMAGE_FOLDER, images_on
+from inkgate.reader import ReadOptions
 from inkgate.settings import PdfText
-from inkgate.types import Task, TaskKind
+from inkgate.types import DocumentResult, Task, TaskKind
 
 _STATUSES = {
     JobState.QUEUED: "pending",
@@ -125,7 +134,7 @@ async def _task(call: JobCall, job: Job, *, as_zip: bool, status: int = 200, mes
         task_id=task_id,
         status=_STATUSES[job.state],
         backend="inkgate",
-        file_names=[stem(job.name)],
+        file_names=[_stem(job.name)],
         created_at=rfc3339(job.created),
         started_at=None if job.started is None else rfc3339(job.started),
         completed_at=None if job.ended is None else rfc3339(job.ended),
@@ -138,43 +147,38 @@ async def _task(call: JobCall, job: Job, *, as_zip: bool, status: int = 200, mes
     return json_response(task.model_dump(), status)
 
 
-def stem(name: str) -> str:
+def _stem(name: str) -> str:
     """The name of a file without its suffix, by which results are named."""
     return PurePosixPath(name).stem or "document"
 
 
-router = APIRouter(prefix="/tasks", tags=["mineru"], responses=PROBLEM_RESPONSES)
+router = APIRouter(tags=["mineru"], responses=PROBLEM_RESPONSES)
 
 TaskId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}(\.zip)?$")]
-_FORM: dict[str, Any] = {
-    "required": True,
-    "content": {
-        "multipart/form-data": {
-            "schema": {
-                "type": "object",
-                "required": ["files"],
-                "properties": {
-                    "files": file_schema(),
-                    "parse_method": {"type": "string", "enum": ["auto", "txt", "ocr"]},
-                    "start_page_id": {"type": "integer", "minimum": 0},
-                    "end_page_id": {"type": "integer", "minimum": 0},
-                    "response_format_zip": {"type": "string", "enum": ["true", "false"]},
-                    "return_images": {"type": "string", "enum": ["true", "false"]},
-                },
-            }
-        }
-    },
-}
+_FLAG = {"type": "string", "enum": ["true", "false"]}
+
+
+def _form(**options: object) -> dict[str, Any]:
+    properties = {
+        "files": file_schema(),
+        "parse_method": {"type": "string", "enum": ["auto", "txt", "ocr"]},
+        "start_page_id": {"type": "integer", "minimum": 0},
+        "end_page_id": {"type": "integer", "minimum": 0},
+        **options,
+        "return_images": _FLAG,
+    }
+    schema = {"type": "object", "required": ["files"], "properties": properties}
+    return {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
 
 
 @router.post(
-    "",
+    "/tasks",
     operation_id="mineru_create_task",
     summary="MinerU: add a file",
     response_class=Response,
     responses={202: {"model": MineruTask, "description": "Added."}, **problems(400, 408, 413, 415, 422, 501)},
     status_code=202,
-    openapi_extra={"requestBody": _FORM},
+    openapi_extra={"requestBody": _form(response_format_zip=_FLAG)},
 )
 async def create(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
@@ -191,7 +195,7 @@ async def create(request: Request) -> Response:
 
 
 @router.get(
-    "/{task_id}",
+    "/tasks/{task_id}",
     operation_id="mineru_get_task",
     summary="MinerU: get a task",
     response_model=MineruTask,
@@ -204,7 +208,7 @@ async def get(request: Request, task_id: TaskId) -> Response:
 
 
 @router.get(
-    "/{task_id}/result",
+    "/tasks/{task_id}/result",
     operation_id="mineru_get_result",
     summary="MinerU: get the result of a task",
     response_class=Response,
@@ -232,11 +236,11 @@ async def result(request: Request, task_id: TaskId) -> Response:
         async with call.watches.whole if job.options.task.images else nullcontext():
             markdown = await ResultReader(call.jobs, threads).text(job, pages)
             if as_zip:
-                archive = await threads.run(_archive, stem(job.name), markdown, pages.images)
+                archive = await threads.run(_archive, _stem(job.name), markdown, pages.images)
                 return Response(archive, media_type="application/zip")
     images = {image.name: image.data_url for image in pages.images} if job.options.task.images else None
     found = MineruMarkdown(md_content=markdown, images=images)
-    answer = MineruResult(backend="inkgate", version=__version__, results={stem(job.name): found})
+    answer = MineruResult(backend="inkgate", version=__version__, results={_stem(job.name): found})
     return json_response(answer.model_dump(exclude_none=True))
 
 
@@ -249,3 +253,47 @@ def _archive(stem: str, markdown: str, images: Sequence[BlockImage]) -> bytes:
         for image in images:
             archive.writestr(f"{name}/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
     return file.getvalue()
+
+
+# -- within the request
+
+
+class MineruFile:
+    """A form with a part `files`, and the options as fields."""
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        part = received.body.files.get("files")
+        if part is None:
+            raise InputRejected("file_missing", "The form has no part `files` with a filename.")
+        options = parse(MineruOptions, received.body.fields)
+        if options.response_format_zip:
+            raise InputRejected("feature_unavailable", "`response_format_zip` works with `/tasks` only.")
+        found, wanted = document(part.data, part.filename), options.job_options()
+        how = ReadOptions(wanted.task, select(wanted.pages or None, first=1), wanted.pdf_text)
+        return ReadRequest(found, how, Native.FORM, partial(_response_of, _stem(found.name), options.return_images))
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+def _response_of(name: str, with_images: bool, result: DocumentResult) -> dict[str, Any]:
+    images = {image.name: image.data_url for page in result.pages for image in images_on(page)}
+    found = MineruMarkdown(md_content=render(result, Format.MARKDOWN).decode(), images=images if with_images else None)
+    return MineruResult(backend="inkgate", version=__version__, results={name: found}).model_dump(exclude_none=True)
+
+
+@router.post(
+    "/file_parse",
+    operation_id="mineru_parse_file",
+    summary="MinerU: parse a file",
+    response_model=MineruResult,
+    responses=problems(400, 408, 413, 415, 422, 501, 502, 504),
+    openapi_extra={"requestBody": _form()},
+)
+async def file_parse(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    return DocumentResponse(context_of(request), _file)
+
+
+def _file(_: UploadedBody) -> Form:
+    return MineruFile()

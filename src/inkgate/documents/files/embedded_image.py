@@ -1,4 +1,7 @@
-"""Images as they are embedded in a PDF: JPEG and most PNG data unchanged, other images without loss. Pure, blocking."""
+"""Images as they are embedded in a PDF: JPEG and most PNG data unchanged, other images without loss. Pure, blocking.
+
+Files are parsed here because Pillow gives a PNG's pixels, not its compressed rows, and not a JPEG's coding.
+"""
 
 from __future__ import annotations
 

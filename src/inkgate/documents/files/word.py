@@ -173,7 +173,7 @@ def _add_picture(document: WordDocument, image: BlockImage, width: float) -> Non
     try:
         width = min(max(width, _NARROWEST_INCHES), _WIDEST_INCHES, _HIGHEST_INCHES * image.width / image.height)
         paragraph.add_run().add_picture(io.BytesIO(image.data), width=Inches(width))
-    except Exception as error:  # noqa: BLE001 - of one image, which a client may have sent (api/webpage.py)
+    except Exception as error:  # noqa: BLE001 - of one image, which a client may have sent (api/website.py)
         log.info("image_not_written", error=type(error).__name__)
 
 
