@@ -3,14 +3,14 @@
 import sys
 from pathlib import Path
 
-MOST_LINES = 500
+MAX_LINES = 500
 ROOT = Path(__file__).parent.parent
 
 
 def too_long(root: Path) -> list[str]:
-    """One message for each Python module under `root` with more than MOST_LINES lines."""
+    """One message for each Python module under `root` with more than MAX_LINES lines."""
     sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sorted(root.rglob("*.py"))}
-    return [f"{path}: {size} lines, at most {MOST_LINES}" for path, size in sizes.items() if size > MOST_LINES]
+    return [f"{path}: {size} lines, at most {MAX_LINES}" for path, size in sizes.items() if size > MAX_LINES]
 
 
 if __name__ == "__main__":

@@ -241,8 +241,8 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     settings = load_settings(None, engine=own, cache={"redis_url": f"redis://:{SECRET}@localhost"})
     parts = build_parts(settings)
     observatory = StateReader(parts.state_objects, settings, parts.metrics, Pdf(), lambda: 1000.0)
-    observatory.ask_also(parts.readiness.known_reasons)
-    observatory.ask_also(lambda: ["it is Sunday"])
+    observatory.add_reasons(parts.readiness.known_reasons)
+    observatory.add_reasons(lambda: ["it is Sunday"])
     assert parts.state_objects.breaker is not None
     parts.state_objects.breaker.trip("a GPU is too hot")
     state = observatory.state()

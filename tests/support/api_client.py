@@ -107,7 +107,7 @@ async def running_api(
             reader = Reader(opener, engine, settings.limits, observer=observer)
             gateway = Gateway(reader, limiter, observer)
             service = FakeService(settings, gateway, engine, upstream, readiness, observer, field_finder(settings))
-            service.observatory.ask_also(readiness.known_reasons)
+            service.observatory.add_reasons(readiness.known_reasons)
             async with _with_jobs(service, wanted="jobs" in flags) as service:
                 app = create_app(service, settings, fetcher, page)
                 transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))

@@ -24,5 +24,5 @@ class FakeObservatory:
     def fallback_reasons(self) -> list[str]:
         return []
 
-    def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
+    def add_reasons(self, reasons: Callable[[], Sequence[str]]) -> None:
         self._reasons.append(reasons)

@@ -43,4 +43,4 @@ def test_what_is_long_past_takes_no_memory() -> None:
     for _ in range(10_000):
         rates.add("/ocr")
         clock.now += 1
-    assert rates.seconds_kept <= 2 * QPS_SPAN_S
+    assert rates.stored_seconds <= 2 * QPS_SPAN_S

@@ -149,7 +149,7 @@ def create_app(
         exception_handlers={HTTPException: _ERRORS.http_error, RequestValidationError: _ERRORS.validation_error},
         lifespan=_lifespan(rate_limiter),
     )
-    service.observatory.ask_also(drain.reasons)
+    service.observatory.add_reasons(drain.reasons)
     app.state.context = Context(
         service=service,
         settings=settings,

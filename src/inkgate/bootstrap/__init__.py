@@ -76,7 +76,7 @@ async def running(
     memory = MemoryReturn()
     opener = Opener(settings.limits, settings.pdf, parts.supervisor, settings.serving.scheduling)
     observatory = StateReader(parts.state_objects, settings, parts.metrics, opener)
-    observatory.ask_also(parts.readiness.known_reasons)
+    observatory.add_reasons(parts.readiness.known_reasons)
     own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
     with single_error():
         async with fields.running(), opener, parts.supervisor.running((*own, *parts.background)), started(parts.engine):
@@ -122,7 +122,7 @@ async def work(
     settings: Settings, on_ready: Callable[[], None] | None = None, manager: ServiceManager = NO_MANAGER
 ) -> None:
     """Runs jobs without HTTP, beside other processes that share their store, until a signal ends it; the jobs that it
-    runs then go back to the queue, with the pages that were read. `manager`: is told of start and stop.
+    runs then go back to the queue, with the pages that were read. `manager` is notified of start and stop.
 
     Raises:
         TracingUnavailable: tracing is configured, but its packages are not installed.
@@ -155,7 +155,7 @@ async def serve(
     settings: Settings, on_ready: Callable[[str], None] | None = None, manager: ServiceManager = NO_MANAGER
 ) -> None:
     """Serves HTTP until a signal ends it. `on_ready` is called with the URL once requests are accepted.
-    `manager`: is told of start and stop; its socket, if it has one, is used instead of the settings' address.
+    `manager` is notified of start and stop; its socket, if it has one, is used instead of the settings' address.
 
     The service listens only after the engine has started, so that every connection can be served. It waits for a model
     server only `engine.vllm.listen_after_s`.

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import anyio
 
-from inkgate.bootstrap.state import KeptPages, StateObjects, build_of, demand_for, faults
+from inkgate.bootstrap.state import PageCache, StateObjects, build_of, demand_for, faults
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import (
@@ -116,9 +116,9 @@ def build_parts(
     work_queue = WorkQueue(limit, settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: work_queue.queue_s)
     progress, probe = _progress(chosen, embedded)
-    kept = _kept_pages(settings.cache) if settings.cache.enabled else None
+    cached = _page_cache(settings.cache) if settings.cache.enabled else None
     threads = Threads("text_layer", ppocr.concurrent_pages)
-    cache = None if kept is None else kept.cache
+    cache = None if cached is None else cached.results
     layers = TextLayers(analysis, threads)
     completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
     queue = EngineQueue(
@@ -162,7 +162,7 @@ def build_parts(
         work_queue,
         degradation,
         batchers,
-        kept,
+        cached,
         breaker,
         workers,
         chosen.servers,
@@ -178,7 +178,7 @@ def build_parts(
         *(() if workers is None else (BackgroundTask("engine_workers", workers.run, needed=True),)),
         *chosen.background,
         *(() if gpus is None else (BackgroundTask("gpu_watch", gpus.run),)),
-        *(() if kept is None else (BackgroundTask("shared_reads", kept.cache.run),)),
+        *(() if cached is None else (BackgroundTask("shared_reads", cached.results.run),)),
         BackgroundTask("readiness", readiness.run),
         *(() if demand is None else (BackgroundTask("demand", demand.run),)),
     )
@@ -274,18 +274,18 @@ def _embedded_limit(most: int) -> tuple[Limit, tuple[BackgroundTask, ...]]:
 _LOOK_EVERY_S = 1.0
 
 
-def _kept_pages(settings: CacheSettings) -> KeptPages:
+def _page_cache(settings: CacheSettings) -> PageCache:
     """The cache, in memory or in Redis."""
     url = settings.redis_url.get_secret_value()
     if not url:
         memory = MemoryStore(int(settings.max_mb * 1_000_000))
-        return KeptPages(page_cache(memory, settings.ttl_s), memory)
+        return PageCache(page_cache(memory, settings.ttl_s), memory)
     # Imported here: the Redis client is an extra.
     from inkgate.storage.redis import RedisStore
 
     breaker = Breaker("redis", SPARING)
     store = BreakingStore(RedisStore(url, secret=settings.secret.get_secret_value()), breaker)
-    return KeptPages(page_cache(store, settings.ttl_s), breaker=breaker)
+    return PageCache(page_cache(store, settings.ttl_s), breaker=breaker)
 
 
 def _revision(settings: Settings) -> str:
@@ -296,26 +296,26 @@ def _revision(settings: Settings) -> str:
 
 
 def with_workers(settings: Settings, cores: int | None = None) -> Settings:
-    """The settings with workers and their concurrency filled in for this many cores. Higher configured values are kept.
+    """The settings with workers and their concurrency filled in for this many cores. Higher configured values stay.
 
     A worker runs one call at a time. To keep all busy, each model may have one call for each worker, and there are two
     pages for each worker: one is preprocessed or postprocessed while a model runs on the other.
 
     With a GPU there are no workers by default: each would hold its own context and tensors on it.
     """
-    asked = settings.engine.ppocr
+    ppocr = settings.engine.ppocr
     cores = cores or len(usable_cpus())
-    gpu = asked.onnxruntime.provider in (Provider.CUDA, Provider.TENSORRT)
-    workers = worker_count(asked.workers, 1 if gpu else cores)
+    gpu = ppocr.onnxruntime.provider in (Provider.CUDA, Provider.TENSORRT)
+    workers = worker_count(ppocr.workers, 1 if gpu else cores)
     if not workers:
-        return _changed(settings, asked.model_copy(update={"workers": 0}))
+        return _changed(settings, ppocr.model_copy(update={"workers": 0}))
     chosen = {
         "workers": workers,
-        "threads": asked.threads or max(cores // workers, 1),
-        "concurrent_pages": max(asked.concurrent_pages, 2 * workers),
-        "batching": asked.batching.model_copy(update={"parallel": max(asked.batching.parallel, workers)}),
+        "threads": ppocr.threads or max(cores // workers, 1),
+        "concurrent_pages": max(ppocr.concurrent_pages, 2 * workers),
+        "batching": ppocr.batching.model_copy(update={"parallel": max(ppocr.batching.parallel, workers)}),
     }
-    return _changed(settings, asked.model_copy(update=chosen))
+    return _changed(settings, ppocr.model_copy(update=chosen))
 
 
 def pool_of(ppocr: PpocrSettings, supervisor: Supervisor | None = None) -> ModelWorkers | None:

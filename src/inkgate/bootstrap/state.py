@@ -72,14 +72,14 @@ def build_of(pipeline: tuple[str, ...], model: ModelName, runtime: str) -> Build
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPages:
+class PageCache:
     """The cache of page results.
 
     Attributes:
         store: None for a remote store, which has `breaker` before it.
     """
 
-    cache: Cache[PageResult]
+    results: Cache[PageResult]
     store: MemoryStore | None = None
     breaker: Breaker | None = None
 
@@ -102,7 +102,7 @@ class StateObjects:
     pages: WorkQueue
     degradation: Degradation
     batchers: Batchers
-    kept: KeptPages | None = None
+    cache: PageCache | None = None
     breaker: Breaker | None = None
     workers: ModelWorkers | None = None
     servers: ModelServers | None = None
@@ -138,25 +138,25 @@ def demand_for(servers: ModelServers, pages: WorkQueue, admission: AdmissionLimi
     return Demand(partial(demand_counts, servers, pages, admission), slots)
 
 
-def faults(seen: StateObjects) -> list[str]:
+def faults(parts: StateObjects) -> list[str]:
     """Known reasons why no page can be read, without a probe of the engine."""
-    found = [] if seen.falls_back else _model_faults(seen)
-    if seen.workers is not None and seen.build.engine == PpOcr.name and not seen.workers.pids:
+    found = [] if parts.falls_back else _model_faults(parts)
+    if parts.workers is not None and parts.build.engine == PpOcr.name and not parts.workers.pids:
         found.append("engine: none of its workers is ready")
-    return found + ([] if seen.supervisor is None else seen.supervisor.complaints(needed=True))
+    return found + ([] if parts.supervisor is None else parts.supervisor.complaints(needed=True))
 
 
-def _model_faults(seen: StateObjects) -> list[str]:
+def _model_faults(parts: StateObjects) -> list[str]:
     """Why the model reads no pages. A half-open breaker needs pages to close: the service must be ready for them,
     unless the embedded engine reads the others.
     """
     found = []
-    states = {BreakerState.OPEN, BreakerState.HALF_OPEN} if seen.falls_back else {BreakerState.OPEN}
-    if seen.breaker is not None and seen.breaker.state in states:
-        found.append(f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}")
-    if seen.later is not None and not seen.later.is_started:
-        found.append(f"engine: {seen.later.name} is waiting for its model server")
-    elif seen.servers is not None and not seen.servers.monitor.up:
+    states = {BreakerState.OPEN, BreakerState.HALF_OPEN} if parts.falls_back else {BreakerState.OPEN}
+    if parts.breaker is not None and parts.breaker.state in states:
+        found.append(f"engine: calls to {parts.breaker.name} are stopped: {parts.breaker.why}")
+    if parts.later is not None and not parts.later.is_started:
+        found.append(f"engine: {parts.later.name} is waiting for its model server")
+    elif parts.servers is not None and not parts.servers.monitor.up:
         found.append("engine: no model server takes calls")
     return found
 
@@ -190,10 +190,10 @@ class StateReader:
     """
 
     def __init__(
-        self, observed: StateObjects, settings: Settings, work: WorkDone, pdf: PdfWork, clock: Callable[[], float] = now
+        self, parts: StateObjects, settings: Settings, work: WorkDone, pdf: PdfWork, clock: Callable[[], float] = now
     ) -> None:
         """`clock`: seconds since the epoch."""
-        self._observed = observed
+        self._parts = parts
         self._settings = shown_settings(settings)
         self._work = work
         self._pdf = pdf
@@ -201,18 +201,18 @@ class StateReader:
         self._started_at = clock()
         self._why_not: list[Callable[[], Iterable[str]]] = []
         self._jobs: Callable[[], JobsState | None] = lambda: None
-        self._processes = Processes(self._places)
+        self._processes = Processes(self._slots)
         self._history = History(self._read, work.take_durations)
 
-    def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
+    def add_reasons(self, reasons: Callable[[], Sequence[str]]) -> None:
         """Adds a source of reasons why the service is not ready; empty while it is."""
         self._why_not.append(reasons)
 
     def fallback_reasons(self) -> list[str]:
         """Why the embedded engine reads the model's pages; empty while it does not."""
-        if not self._observed.falls_back:
+        if not self._parts.falls_back:
             return []
-        return [f"{reason}; {PpOcr.name} reads its pages" for reason in _model_faults(self._observed)]
+        return [f"{reason}; {PpOcr.name} reads its pages" for reason in _model_faults(self._parts)]
 
     def watch_jobs(self, jobs: Callable[[], JobsState]) -> None:
         """Adds the state of jobs."""
@@ -234,55 +234,55 @@ class StateReader:
         return replace(self._read(whole=False), history=self._history.points[-1:])
 
     def _read(self, *, whole: bool = True) -> State:
-        seen = self._observed
+        parts = self._parts
         reasons = tuple(reason for ask in self._why_not for reason in ask())
         return State(
             at=self._clock(),
             started_at=self._started_at,
-            build=replace(seen.build, fell_back=seen.runtime.fell_back),
+            build=replace(parts.build, fell_back=parts.runtime.fell_back),
             ready=not reasons,
             reasons=reasons,
-            admission=_admission(seen.admission),
+            admission=_admission(parts.admission),
             queues=tuple(self._queues()),
             work=self._work.work() if whole else WorkTotals(),
             processes=self._processes.read(),
             machine=machine() if whole else None,
             pdf=PdfJobs(*self._pdf.pdf_jobs),
-            degradation_level=seen.degradation.level,
+            degradation_level=parts.degradation.level,
             degradation_levels=tuple(level.value for level in DEGRADATION_LEVELS),
-            batches=tuple(_batches(figures) for figures in seen.batchers.by_model.values()),
-            cache=None if seen.kept is None else _cache(seen.kept),
+            batches=tuple(_batches(figures) for figures in parts.batchers.by_model.values()),
+            cache=None if parts.cache is None else _cache(parts.cache),
             breakers=tuple(read_from(BreakerReading, each, state=each.state.value) for each in self._breakers()),
-            replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),
-            load_servers=None if seen.demand is None else seen.demand.servers,
-            background=() if seen.supervisor is None else tuple(_background(seen.supervisor)),
-            gpus=() if seen.gpus is None else seen.gpus.readings,
+            replicas=() if parts.servers is None else tuple(_replicas(parts.servers)),
+            load_servers=None if parts.demand is None else parts.demand.servers,
+            background=() if parts.supervisor is None else tuple(_background(parts.supervisor)),
+            gpus=() if parts.gpus is None else parts.gpus.readings,
             jobs=self._jobs(),
             settings=self._settings,
         )
 
     def _queues(self) -> Iterator[Queue]:
-        if self._observed.embedded_pages is not None:
-            yield _queue("embedded", self._observed.embedded_pages)
-        yield _queue("pages", self._observed.pages)
-        servers = self._observed.servers
+        if self._parts.embedded_pages is not None:
+            yield _queue("embedded", self._parts.embedded_pages)
+        yield _queue("pages", self._parts.pages)
+        servers = self._parts.servers
         if servers is not None:
             yield _queue("calls", servers.work_queue)
 
     def _breakers(self) -> Iterator[Breaker]:
-        kept = self._observed.kept
-        for breaker in (self._observed.breaker, None if kept is None else kept.breaker):
+        cache = self._parts.cache
+        for breaker in (self._parts.breaker, None if cache is None else cache.breaker):
             if breaker is not None:
                 yield breaker
 
-    def _places(self) -> Iterator[ProcessSlot]:
-        seen = self._observed
+    def _slots(self) -> Iterator[ProcessSlot]:
+        parts = self._parts
         for pid, started in self._pdf.worker_lives:
             yield ProcessSlot("pdf", pid, started)
-        for pid, started in () if seen.workers is None else seen.workers.lives:
+        for pid, started in () if parts.workers is None else parts.workers.lives:
             if started:
                 yield ProcessSlot("engine", pid, started)
-        for managed in () if seen.servers is None else seen.servers.managed:
+        for managed in () if parts.servers is None else parts.servers.managed:
             there = managed.pid if managed.state in _VLLM_THERE else None
             yield ProcessSlot("vllm", there or 0, managed.restarts + 1, with_children=True)
 
@@ -312,10 +312,10 @@ def _batches(figures: BatchFigures) -> Batches:
     return read_from(Batches, figures, **pixels, sizes=dict(figures.sizes))
 
 
-def _cache(kept: KeptPages) -> CacheState:
-    store = kept.store
+def _cache(cache: PageCache) -> CacheState:
+    store = cache.store
     return CacheState(
-        {source.value: kept.cache.found[source] for source in CacheSource},
+        {source.value: cache.results.found[source] for source in CacheSource},
         entries=None if store is None else len(store),
         bytes=None if store is None else store.bytes,
         max_bytes=None if store is None else store.max_bytes,

@@ -64,15 +64,15 @@ def judge(state: State, rules: Mapping[str, Rule] = RULES) -> tuple[Finding, ...
         for condition in CONDITIONS
         if condition.name in rules and (diagnosis := rules[condition.name](state)) is not None
     ]
-    kept: list[Finding] = []
+    findings: list[Finding] = []
     advised: set[str] = set()
     for each in sorted(found, key=lambda each: _SEVERITIES.index(each.severity)):
         settings = {advice.setting for advice in each.advice}
         if settings and "" not in settings and settings <= advised:
             continue
         advised |= settings - {""}
-        kept.append(each)
-    return tuple(kept)
+        findings.append(each)
+    return tuple(findings)
 
 
 def finding(name: str, diagnosis: Diagnosis) -> Finding:

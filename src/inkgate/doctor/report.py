@@ -25,8 +25,8 @@ def text(state: State, findings: Sequence[Finding], where: str, *, running: bool
     """
     up = f", up for {duration(uptime_s(state))}" if running else ""
     parts = [f"inkgate {state.build.version} {where}{up}"]
-    for name, said in _facts(state, running=running):
-        parts += _lines(f"   {name:8}", said)
+    for name, text in _facts(state, running=running):
+        parts += _lines(f"   {name:8}", text)
     if not findings:
         parts += ["", HEALTHY if running else SOUND]
     for number, finding in enumerate(findings, 1):

@@ -103,13 +103,13 @@ def cores_short(state: State) -> Diagnosis | None:
     busy = total >= LIMITS.cores_busy_share or stalled_share(points) >= LIMITS.cores_stalled_share
     if total - own < LIMITS.cores_others_share or not busy:
         return None
-    seen = (
+    shares = (
         under("cores used by the service", own, LIMITS.cores_own_share, "share"),
         Evidence("cores used by all programs", total, "share"),
         Evidence("time in which something waited for a core", stalled_share(points), "share"),
         Evidence("pages waiting", mean_waiting(points)),
     )
-    return Diagnosis(seen, title="Pages wait while other programs use the cores.")
+    return Diagnosis(shares, title="Pages wait while other programs use the cores.")
 
 
 def _reduced_limit(state: State) -> tuple[Point, ...]:

@@ -106,13 +106,13 @@ def vllm_flags(state: State) -> Diagnosis | None:
     launch = None if embedded(state) else _launch(preset)
     if launch is None:
         return None
-    wanted = parsed(replace(launch, newer_flags=()).arguments())  # an older vLLM runs without the newer ones
-    asked = {f"--{name.replace('_', '-')}": setting(state, f"{_MANAGED}.{name}") for name in _SET_BY_US}
-    wanted |= {flag: f"{value:g}" for flag, value in asked.items() if value}
+    expected = parsed(replace(launch, newer_flags=()).arguments())  # an older vLLM runs without the newer ones
+    configured = {f"--{name.replace('_', '-')}": setting(state, f"{_MANAGED}.{name}") for name in _SET_BY_US}
+    expected |= {flag: f"{value:g}" for flag, value in configured.items() if value}
     advice = Advice("Keep the flags of the preset: the model was tested with them.", _EXTRA, "[]")
     for replica in state.replicas:
         running = parsed(replica.flags)
-        changed = _differences({name: running.get(name, "missing") for name in wanted}, wanted)
+        changed = _differences({name: running.get(name, "missing") for name in expected}, expected)
         if replica.flags and changed:
             if [each.what for each in changed] == ["--max-num-seqs"]:  # lowered after vLLM ran out of memory
                 text = "Give vLLM more GPU memory, or set what it can hold."
@@ -152,22 +152,22 @@ def _launch(preset: str) -> Launch | None:
         return None
 
 
-def _differences(given: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[Evidence, ...]:
+def _differences(flags: Mapping[str, str], expected: Mapping[str, str]) -> tuple[Evidence, ...]:
     return tuple(
-        Evidence(name, value, against=f"the preset has {wanted[name]}")
-        for name, value in given.items()
-        if name in wanted and value != wanted[name]
+        Evidence(name, value, against=f"the preset has {expected[name]}")
+        for name, value in flags.items()
+        if name in expected and value != expected[name]
     )
 
 
 def _with_flag(flags: Sequence[str], name: str, value: str) -> str:
     """The flags as a TOML list, with this flag instead of any of its name."""
-    kept = [
+    others = [
         word
         for place, word in enumerate(flags)
         if word.partition("=")[0] != name and not (place and flags[place - 1] == name)
     ]
-    return json.dumps([*kept, name, value])
+    return json.dumps([*others, name, value])
 
 
 def _inter_token_s(replica: ReplicaReading) -> float:

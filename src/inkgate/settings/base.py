@@ -12,10 +12,10 @@ Url = Annotated[str, Field(pattern="^https?://")]
 ServerUrl = Annotated[str, Field(pattern=r"^(https?|dns\+http)://")]
 """`dns+http`: a server at each address of the host."""
 
-MOST = {"_s": 365 * 24 * 3600.0, "_ms": 3_600_000.0, "_mb": 100_000_000.0, "_bytes": 1e14}
+MAX_BY_SUFFIX = {"_s": 365 * 24 * 3600.0, "_ms": 3_600_000.0, "_mb": 100_000_000.0, "_bytes": 1e14}
 """Maximum values by the suffix of a setting's name: a year, an hour, 100 TB. Larger ones are mistakes, and some would
 overflow later."""
-MOST_OTHERWISE = 1_000_000_000.0
+MAX_OTHERWISE = 1_000_000_000.0
 
 
 class Branch(BaseModel):
@@ -29,7 +29,7 @@ class Branch(BaseModel):
         """Raises ValueError for an implausibly large number."""
         if isinstance(value, int | float):
             name = info.field_name or ""
-            most = next((most for end, most in MOST.items() if name.endswith(end)), MOST_OTHERWISE)
-            if abs(value) > most:
-                raise ValueError(f"the maximum is {most:,.0f}")
+            largest = next((value for end, value in MAX_BY_SUFFIX.items() if name.endswith(end)), MAX_OTHERWISE)
+            if abs(value) > largest:
+                raise ValueError(f"the maximum is {largest:,.0f}")
         return value

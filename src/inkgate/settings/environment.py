@@ -17,7 +17,7 @@ from pydantic_settings import EnvSettingsSource
 PREFIX = "inkgate_"
 FILE_SUFFIX = "_file"
 CREDENTIAL_PREFIX = "inkgate."
-_MOST_CHARACTERS = 1_000_000
+_MAX_CHARACTERS = 1_000_000
 
 
 class SettingFileError(ValueError):
@@ -74,11 +74,11 @@ def _annotation(root: type[BaseModel], name: str) -> object:
 def _value(root: type[BaseModel], name: str, path: Path) -> str:
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(_MOST_CHARACTERS + 1)
+            text = file.read(_MAX_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise SettingFileError(f"{path}, which should hold {name.upper()}, can't be read: {reason}.") from error
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > _MAX_CHARACTERS:
         raise SettingFileError(f"{path}, which should hold {name.upper()}, is too large.")
     text = text.strip()
     kind = _annotation(root, name)

@@ -38,7 +38,7 @@ def _folder_url(value: str) -> str:
 
 
 def _store_folder_url(value: str) -> str:
-    """As _folder_url, of a place that can be written."""
+    """Checks, as _folder_url does, the URL of a folder that can be written."""
     if value.startswith("http"):
         raise ValueError("files can't be written to web servers; write s3://bucket/folder/, gs://, az:// or file:///")
     return _folder_url(value)
@@ -145,7 +145,7 @@ class StorageSettings(Branch):
 
 
 class PipelineSettings(Branch):
-    """What is done with objects of which an event tells: the keys of a table `pipelines.NAME`."""
+    """What is done with the objects in an event: the keys of a table `pipelines.NAME`."""
 
     sources: tuple[FolderUrl, ...] = Field((), description="Places of its objects. The longest prefix decides.")
     task: Literal["text", "parse", "extract"] = Field("parse", description="What to read.")
@@ -167,16 +167,16 @@ class PipelineSettings(Branch):
     def _has_fields(self) -> PipelineSettings:
         if (self.task == "extract") != bool(self.fields):
             raise ValueError("`fields` are needed for `task = 'extract'`, and only for it")
-        wanted = sum([bool(self.extract_type), bool(self.extract_schema), bool(self.extract_fields)])
-        if wanted > 1:
+        requested = sum([bool(self.extract_type), bool(self.extract_schema), bool(self.extract_fields)])
+        if requested > 1:
             raise ValueError("give only one of `extract_type`, `extract_schema` and `extract_fields`")
-        if wanted and self.task == "extract":
+        if requested and self.task == "extract":
             raise ValueError("`extract_type` and its like need `task = 'parse'`")
         return self
 
 
 class BrokerSettings(Branch):
-    """A message broker's topic that tells of objects: the keys of a table `intake.NAME`."""
+    """A message broker's topic with events about objects: the keys of a table `intake.NAME`."""
 
     kind: Literal["kafka", "rabbit", "nats", "redis"] = Field(description="Kind of broker.")
     address: SecretStr = Field(description="Such as `localhost:9092`, or `amqp://user:password@host/`.")

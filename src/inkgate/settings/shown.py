@@ -41,7 +41,7 @@ def shown_flags(flags: Iterable[str]) -> list[str]:
 
 
 def without_password(text: str) -> str:
-    """`text`, with user, password and query of addresses in it masked."""
+    """Masks user, password and query of the addresses in `text`."""
     return _QUERY.sub(rf"\1{MASK}", _USER.sub(rf"\1{MASK}@", text))
 
 

@@ -189,7 +189,7 @@ class Fetcher:
         raise UrlUnreachable(f"The URL redirects more than {self._settings.max_redirects} times.")
 
     def _allowed(self, target: httpx.URL, check: Check | None) -> httpx.URL:
-        """`target`, if it may be fetched."""
+        """Returns `target` if it may be fetched."""
         if check is not None:
             check(str(target))
             return target

@@ -76,7 +76,7 @@ class ObjectUrl:
 
     @property
     def path(self) -> Path:
-        """Of a local file."""
+        """The path of a local file."""
         return Path("/", self.key)
 
 
@@ -124,8 +124,8 @@ def bare_etag(etag: str) -> str:
 
 def quoted_etag(etag: str) -> str:
     """The tag as If-Match has it. Characters that a header can't have are left out: such a tag matches nothing."""
-    kept = re.sub(r"[^!#-~]", "", bare_etag(etag))
-    return f'"{kept}"'
+    valid = re.sub(r"[^!#-~]", "", bare_etag(etag))
+    return f'"{valid}"'
 
 
 class Objects:

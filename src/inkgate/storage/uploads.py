@@ -1,4 +1,4 @@
-"""Uploads of jobs, kept by the SHA-256 of their bytes in a local folder or a bucket."""
+"""Uploads of jobs, stored by the SHA-256 of their bytes in a local folder or a bucket."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ log = structlog.get_logger(__name__)
 
 _RETRY_S = 30.0
 _NO_LIMIT = 1 << 62
-"""What was kept was not too large."""
+"""Uploads are limited when they are stored."""
 _HASH_THREADS = 2
 
 
 class Uploads:
-    """Keeps uploads as `ab/abcdef...` in a folder. Equal uploads are kept once. Used from one event loop."""
+    """Stores uploads as `ab/abcdef...` in a folder. Equal uploads are stored once. Used from one event loop."""
 
     def __init__(self, objects: Objects, folder_url: str) -> None:
         self._objects = objects
@@ -28,11 +28,11 @@ class Uploads:
         self._threads = Threads("upload_hashes", _HASH_THREADS)
 
     async def put(self, data: bytes) -> str:
-        """Keeps `data` and returns its SHA-256 in hex. Data that is there already is written again, so that its age is
-        that of its last upload.
+        """Stores `data` and returns its SHA-256 in hex. Data that is already stored is written again, so that its age
+        is that of its last upload.
 
         Raises:
-            Overloaded: "storage_full" or "jobs_unavailable": it can't be kept. Nothing of it is.
+            Overloaded: "storage_full" or "jobs_unavailable": it can't be stored. Nothing of it is.
         """
         digest = await self._threads.run(_digest, data)
         try:
@@ -46,7 +46,7 @@ class Uploads:
         """The upload with this SHA-256.
 
         Raises:
-            InputRejected: "source_missing": it is not kept, or is not what was uploaded any more.
+            InputRejected: "source_missing": it is not stored, or was damaged.
             EngineFailed: "source_unreachable".
         """
         try:

@@ -128,14 +128,14 @@ power brake explains counts as thermal, too: older drivers give no further reaso
 
 
 def _throttled(reasons: int) -> tuple[str, ...]:
-    """See Gpu."""
+    """Why the driver reduces the clocks, by these bits: see Gpu."""
     thermal = bool(reasons & _THERMAL) or reasons & (_SLOWDOWN | _POWER_BRAKE) == _SLOWDOWN
     power = bool(reasons & (_POWER_CAP | _POWER_BRAKE))
     return tuple(name for name, there in (("thermal", thermal), ("power", power)) if there)
 
 
 def _text(name: str | bytes | None) -> str:
-    """nvidia-ml-py gave bytes up to version 11."""
+    """The name as text: nvidia-ml-py returned bytes up to version 11."""
     return name.decode(errors="replace") if isinstance(name, bytes) else name or ""
 
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 STEP_S = 5.0
 NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
 """Endpoints without work. Their times say nothing about latency, and they would flood logs and traces."""
-_KEPT_S = 900.0
+_RETENTION_S = 900.0
 _TICK_S = 0.25
 """Interval for measuring the event loop's lag."""
 _RECOGNIZER = "recognizer"
@@ -201,12 +201,12 @@ class History:
         durations: Callable[[], Sequence[float]],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """`state`: the current one. `durations`: see WorkDone.take_durations. `clock` in seconds."""
+        """`state` returns the current State; `durations` is WorkDone.take_durations; `clock` returns seconds."""
         self.lag_s: float | None = None
         self._state = state
         self._durations = durations
         self._clock = clock
-        self._points: deque[Point] = deque(maxlen=round(_KEPT_S / STEP_S))
+        self._points: deque[Point] = deque(maxlen=round(_RETENTION_S / STEP_S))
         self._last: tuple[float, State] | None = None
 
     @property

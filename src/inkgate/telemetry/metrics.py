@@ -63,7 +63,7 @@ _STAGE_OF = {
 }
 """The stage for each time in `PageResult.timings_ms`. `first_token` and `generate` are part of `engine`, which is
 measured around the engine."""
-_KEPT_DURATIONS = 20_000
+_MAX_DURATIONS = 20_000
 QPS_SPAN_S = 10
 _STATUSES = frozenset({*HTTPStatus, 499})
 _CREATED = "_created"
@@ -89,8 +89,8 @@ class Rates:
         self._counts: dict[str, dict[int, int]] = {}
 
     @property
-    def seconds_kept(self) -> int:
-        """Seconds with counts, of all names together."""
+    def stored_seconds(self) -> int:
+        """The number of seconds for which counts are stored, of all names together."""
         return sum(len(counts) for counts in self._counts.values())
 
     def add(self, name: str, count: int = 1) -> None:
@@ -116,12 +116,12 @@ class Metrics(Observer, Collector):
     def __init__(
         self, clock: Callable[[], float] = monotonic, trace_id: Callable[[], str | None] = sampled_trace_id
     ) -> None:
-        """`clock`: in seconds; `trace_id`: of the current trace."""
+        """`clock` returns seconds; `trace_id` returns the ID of the current trace, if there is one."""
         self._engine = OTHER
         self._models: Mapping[str, ModelName] = {}
         self._trace_id = trace_id
         self._rates = Rates(clock)
-        self._durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
+        self._durations: deque[float] = deque(maxlen=_MAX_DURATIONS)
         self._events = _Events()
 
     def reads_with(self, engine: str, models: Mapping[str, ModelName]) -> None:
@@ -331,7 +331,7 @@ class _Events:
 
 
 def _in_memory(make: Callable[P, T]) -> Callable[P, T]:
-    """`make`, whose series count in memory even if PROMETHEUS_MULTIPROC_DIR is set for others, such as the program that
+    """Returns `make`, whose series count in memory even if PROMETHEUS_MULTIPROC_DIR is set, as by a program that
     imports inkgate. prometheus-client then counts in files there, which outlive the process and have no exemplars.
     """
 

@@ -52,9 +52,6 @@ class _ProcessUsage:
     cpu_s: float
 
 
-_NOTHING = _ProcessUsage(0, 0.0)
-
-
 def machine() -> Machine | None:
     """The machine's memory and CPU time; None if unreadable. In a container too, it describes the whole machine.
     Takes a millisecond, or a few with hundreds of cores.
@@ -81,13 +78,13 @@ def tree_bytes(pid: int) -> int:
 
     Blocking: some milliseconds for each hundred processes of the machine.
     """
-    held = 0
+    total_bytes = 0
     with suppress(psutil.Error):
         root = psutil.Process(pid)
         for process in (root, *root.children(recursive=True)):
             with suppress(psutil.Error):  # it has ended meanwhile
-                held += process.memory_info().rss
-    return held
+                total_bytes += process.memory_info().rss
+    return total_bytes
 
 
 class Processes:
@@ -96,14 +93,14 @@ class Processes:
     stays. Not thread-safe.
     """
 
-    def __init__(self, places: Callable[[], Iterable[ProcessSlot]], clock: Callable[[], float] = monotonic) -> None:
-        """`places`: the current slots, without this process. `clock` in seconds."""
-        self._places = places
+    def __init__(self, slots: Callable[[], Iterable[ProcessSlot]], clock: Callable[[], float] = monotonic) -> None:
+        """`slots` returns the current slots, without this process; `clock` returns seconds."""
+        self._slots = slots
         self._clock = clock
         self._known: dict[int, psutil.Process] = {}
         self._families: dict[int, tuple[float, tuple[int, ...]]] = {}
         self._last: dict[int, tuple[str, _ProcessUsage]] = {}
-        self._gone: dict[str, float] = {}
+        self._ended_cpu_s: dict[str, float] = {}
         self._readings: tuple[Process, ...] = ()
         self._read_at = float("-inf")
 
@@ -111,47 +108,45 @@ class Processes:
         """All processes, this one first. At most half a second old."""
         now = self._clock()
         if now - self._read_at >= _FRESH_S:
-            places = [ProcessSlot("gateway", os.getpid()), *self._places()]
-            places += [ProcessSlot(place.kind, pid) for place in tuple(places) for pid in self._children(place, now)]
-            self._forget({place.pid for place in places})
-            read = [(place, self._usage(place.pid)) for place in places]
-            self._count_gone(read)
-            self._readings = tuple(self._shown(read))
+            slots = [ProcessSlot("gateway", os.getpid()), *self._slots()]
+            slots += [ProcessSlot(slot.kind, pid) for slot in tuple(slots) for pid in self._children(slot, now)]
+            self._forget({slot.pid for slot in slots})
+            read = [(slot, self._usage(slot.pid)) for slot in slots]
+            self._count_ended(read)
+            self._readings = tuple(self._processes(read))
             self._read_at = now
         return self._readings
 
-    def _children(self, place: ProcessSlot, now: float) -> tuple[int, ...]:
-        if not place.with_children or not place.pid:
+    def _children(self, slot: ProcessSlot, now: float) -> tuple[int, ...]:
+        if not slot.with_children or not slot.pid:
             return ()
-        known = self._families.get(place.pid)
+        known = self._families.get(slot.pid)
         if known is None or now - known[0] >= _FAMILY_S:
             try:
-                pids = tuple(child.pid for child in psutil.Process(place.pid).children(recursive=True))
+                pids = tuple(child.pid for child in psutil.Process(slot.pid).children(recursive=True))
             except psutil.Error:
                 pids = ()
             except OSError:  # no file can be opened now
                 return () if known is None else known[1]
-            known = self._families[place.pid] = (now, pids)
+            known = self._families[slot.pid] = (now, pids)
         return known[1]
 
-    def _count_gone(self, read: Sequence[tuple[ProcessSlot, _ProcessUsage | None]]) -> None:
-        there = {place.pid: (place.kind, taken) for place, taken in read if taken is not None}
-        for kind, taken in (self._last[pid] for pid in self._last.keys() - there.keys()):
-            self._gone[kind] = self._gone.get(kind, 0.0) + taken.cpu_s
-        self._last = there
+    def _count_ended(self, read: Sequence[tuple[ProcessSlot, _ProcessUsage | None]]) -> None:
+        running = {slot.pid: (slot.kind, usage) for slot, usage in read if usage is not None}
+        for kind, usage in (self._last[pid] for pid in self._last.keys() - running.keys()):
+            self._ended_cpu_s[kind] = self._ended_cpu_s.get(kind, 0.0) + usage.cpu_s
+        self._last = running
 
-    def _shown(self, read: Sequence[tuple[ProcessSlot, _ProcessUsage | None]]) -> Iterator[Process]:
-        gone = dict(self._gone)
-        for place, found in read:
-            taken = found or _NOTHING
-            yield Process(
-                place.kind, place.pid, taken.rss_bytes, taken.cpu_s + gone.pop(place.kind, 0.0), place.started
-            )
-        for kind, cpu_s in gone.items():
+    def _processes(self, read: Sequence[tuple[ProcessSlot, _ProcessUsage | None]]) -> Iterator[Process]:
+        ended_cpu_s = dict(self._ended_cpu_s)
+        for slot, usage in read:
+            rss_bytes, cpu_s = (0, 0.0) if usage is None else (usage.rss_bytes, usage.cpu_s)
+            yield Process(slot.kind, slot.pid, rss_bytes, cpu_s + ended_cpu_s.pop(slot.kind, 0.0), slot.started)
+        for kind, cpu_s in ended_cpu_s.items():
             yield Process(kind, 0, 0, cpu_s)
 
     def _usage(self, pid: int) -> _ProcessUsage | None:
-        """None if there is no such process."""
+        """The usage of a process; None if there is no such process."""
         if not pid:
             return None
         try:
@@ -167,10 +162,10 @@ class Processes:
             known = self._last.get(pid)
             return None if known is None else known[1]
 
-    def _forget(self, there: set[int]) -> None:
-        """Forgets processes that ended."""
-        self._known = {pid: process for pid, process in self._known.items() if pid in there}
-        self._families = {pid: family for pid, family in self._families.items() if pid in there}
+    def _forget(self, running: set[int]) -> None:
+        """Forgets all other processes: they ended."""
+        self._known = {pid: process for pid, process in self._known.items() if pid in running}
+        self._families = {pid: family for pid, family in self._families.items() if pid in running}
 
 
 def used_s(times: Any) -> float:  # noqa: ANN401 - psutil names a class for each system
@@ -182,8 +177,8 @@ def used_s(times: Any) -> float:  # noqa: ANN401 - psutil names a class for each
 def quota(cgroup: Path = CGROUP) -> float | None:
     """The container's CPU quota in cores; None without one (cgroup v2, `cpu.max`)."""
     try:
-        most, period = (cgroup / "cpu.max").read_text(encoding="ascii").split()
-        return int(most) / int(period)
+        limit, period = (cgroup / "cpu.max").read_text(encoding="ascii").split()
+        return int(limit) / int(period)
     except (OSError, ValueError):  # there is no quota ("max"), or no such file
         return None
 
@@ -226,7 +221,7 @@ class Processors:
         cgroup: Path = CGROUP,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`times`: of each core; `usable`: the numbers of our cores; `clock`: in seconds."""
+        """`times` returns the times of each core, `usable` the numbers of our cores, `clock` seconds."""
         self.busy = 0.0
         self._times = times
         self._usable = usable

@@ -249,8 +249,8 @@ class TaskReading:
 
 @reading
 class CacheState:
-    """`found`: results by source: `run` (read), `kept` (cached), `joined` (shared read). Entries and bytes are None
-    for a shared store.
+    """The cache of page results. `found`: results by source: `run` (read), `kept` (cached), `joined` (shared read).
+    Entries and bytes are None for a shared store.
     """
 
     found: Mapping[str, int] = counter(
@@ -265,7 +265,7 @@ class CacheState:
 
 @reading
 class BreakerReading:
-    """`state`: `closed`, `open` or `half_open`."""
+    """A circuit breaker. `state`: `closed`, `open` or `half_open`."""
 
     name: str = label("name")
     state: str = gauge(

@@ -39,7 +39,7 @@ class StateSource(Protocol):
         """Why the embedded engine reads the model's pages; empty while it does not."""
         ...
 
-    def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
+    def add_reasons(self, reasons: Callable[[], Sequence[str]]) -> None:
         """Adds a check to readiness: `reasons` returns why the service is not ready, empty if it is."""
         ...
 
