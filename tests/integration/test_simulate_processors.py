@@ -47,9 +47,9 @@ def test_too_many_places_read_nearly_as_many_in_time_as_the_best_number(speed: S
 
 
 @pytest.mark.parametrize(("speed", "deadline_s"), [(third, 5.0), (fast, 1.0)])
-def test_as_many_places_as_set_would_read_hardly_anything(speed: Speed, deadline_s: float) -> None:
+def test_as_many_places_as_set_would_read_half_at_most(speed: Speed, deadline_s: float) -> None:
     load = Load(deadline_s=deadline_s)
-    assert _fixed(16, speed, load) < 0.4 * _learned(16, speed, load)
+    assert _fixed(16, speed, load) < 0.5 * _learned(16, speed, load)
 
 
 def test_where_all_is_well_it_stays_at_what_is_set() -> None:

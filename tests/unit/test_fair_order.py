@@ -211,15 +211,29 @@ def test_ahead_is_what_goes_first() -> None:
     assert queue.ahead(Work(10, "greedy", priority=Priority.INTERACTIVE)) == 0
 
 
-def test_a_small_work_waits_for_the_larger_ones_that_came_before() -> None:
+def test_a_small_work_does_not_wait_for_the_larger_ones_that_came_before() -> None:
     queue = queue_of()
     for number in range(10):
         queue.push(Work(100, f"{number % 2}", f"{number}"))
-    assert queue.ahead(Work(1, "0", "new")) == 1000
-    document = queue_of()
-    for _ in range(200):
-        document.push(Work(10, "library", "long"))
-    assert document.ahead(Work(1, "library", "page")) == 10
+    small = Work(1, "0", "new")
+    assert queue.ahead(small) == 11
+    assert queue.ahead(Work(100, "0", "new")) == 1000
+    queue.push(small)
+    assert popped(queue, 1) == [small]
+
+
+@pytest.mark.parametrize("deadline", [1e6, math.inf])
+def test_a_long_document_gets_its_share_of_an_endless_stream_of_short_ones(deadline: float) -> None:
+    queue = queue_of()
+    for _ in range(100):
+        queue.push(Work(10, "library", "long", Priority.BATCH, deadline))
+    served: Counter[str] = Counter()
+    for number in range(200):
+        while len(queue.inner) < 103 - served["long"]:
+            queue.push(Work(10, "library", f"{number} {len(queue.inner)}", Priority.BATCH, deadline))
+        (work,) = popped(queue, 1)
+        served["long" if work.flow == "long" else "short"] += 1
+    assert served["long"] > 0.2 * 200, "a quarter, beside three others at any time"
 
 
 def test_expired_work_is_taken_out_in_order() -> None:

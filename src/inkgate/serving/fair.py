@@ -94,32 +94,32 @@ class FairSharer:
         self.tag = 0.0
         self.serving = 0
 
+    @property
+    def next_tokens(self) -> int:
+        """Of its next work."""
+        return 0
+
 
 SharerT = TypeVar("SharerT", bound=FairSharer)
 
 
 class FairShares(Generic[SharerT]):
-    """Start-time fair queueing (Goyal, Vin, Cheng 1996), by tokens.
+    """Weighted fair queueing (Demers, Keshav, Shenker 1989), by tokens.
 
-    Waiting sharers are ordered by start tag S; serving one moves it to its finish tag F = S + tokens / weight. Virtual
-    time v is the least start tag that waits. A sharer that comes (back) starts at max(v, F), so that being away gains
-    nothing. Absent sharers are forgotten once v has passed their F.
-
-    With `cost`, weighted fair queueing (Demers, Keshav, Shenker 1989): sharers are ordered by the F of their next work,
-    so that of those that come together the light ones go first. Virtual time grows by tokens / weight of all that wait
-    or are served, as on a machine that serves all of them at once: were it the least start tag, an endless stream of
-    light newcomers would stop it, and nobody else would be served.
+    A work starts at its sharer's tag S and finishes at F = S + tokens / weight. The least F goes first: of works that
+    come together, the lightest. A sharer that comes (back) starts at max(v, F), so that being away gains nothing.
+    Virtual time v grows by tokens / weight of all that wait or are served, as on a machine that serves all of them at
+    once. Were it the least S that waits, as in start-time fair queueing, an endless stream of newcomers would stop it,
+    and nobody else would be served. Absent sharers are forgotten once v has passed their F.
 
     Attributes:
         weight: sum over waiting sharers.
     """
 
-    __slots__ = ("_active", "_away", "_cost", "_known", "_latest", "_make", "_v", "_waiting", "weight")
+    __slots__ = ("_active", "_away", "_known", "_latest", "_make", "_v", "_waiting", "weight")
 
-    def __init__(self, make: Callable[[str], SharerT], cost: Callable[[SharerT], int] | None = None) -> None:
-        """`cost`: tokens of a sharer's next work."""
+    def __init__(self, make: Callable[[str], SharerT]) -> None:
         self._make = make
-        self._cost = cost
         self._known: dict[str, SharerT] = {}
         self._waiting: LazyHeap[SharerT] = LazyHeap()
         self._away: LazyHeap[SharerT] = LazyHeap()
@@ -153,13 +153,10 @@ class FairShares(Generic[SharerT]):
 
     def update(self, sharer: SharerT) -> None:
         """Orders a waiting sharer anew: its next work is another than before."""
-        if self._cost is not None:
-            self._waiting.put(sharer, self._key(sharer))
+        self._waiting.put(sharer, self._key(sharer))
 
     def serve(self, sharer: SharerT, tokens: int) -> None:
         """Counts tokens for a sharer. Call `leave` if it has nothing more waiting, else `update`; and `end`, later."""
-        if self._cost is None:
-            self._v = max(self._v, self._waiting.first_key())
         sharer.serving += 1
         sharer.tag += max(1, tokens) / sharer.weight
         self._latest = max(self._latest, sharer.tag)
@@ -167,8 +164,7 @@ class FairShares(Generic[SharerT]):
 
     def end(self, sharer: SharerT, tokens: int, used: int) -> None:
         """Marks the end of a work that was served with `tokens` and has used others."""
-        if self._cost is not None:
-            self._v += max(1, used) / self._active
+        self._v += max(1, used) / self._active
         sharer.serving -= 1
         sharer.tag += (max(1, used) - max(1, tokens)) / sharer.weight
         self._latest = max(self._latest, sharer.tag)
@@ -185,7 +181,7 @@ class FairShares(Generic[SharerT]):
             self._rest(sharer)
 
     def _key(self, sharer: SharerT) -> float:
-        return sharer.tag if self._cost is None else sharer.tag + self._cost(sharer) / sharer.weight
+        return sharer.tag + sharer.next_tokens / sharer.weight
 
     def _rest(self, sharer: SharerT) -> None:
         """It neither waits nor is served."""

@@ -101,7 +101,7 @@ class _Flow(FairSharer):
 
     @property
     def next_tokens(self) -> int:
-        """Of its next entry."""
+        """See FairSharer."""
         entry = self.entries.first()
         return 0 if entry is None else entry.work.tokens
 
@@ -109,15 +109,14 @@ class _Flow(FairSharer):
 class _Tenant(FairSharer):
     __slots__ = ("flows", "tokens")
 
-    def __init__(self, name: str, weight: float, *, light_first: bool) -> None:
+    def __init__(self, name: str, weight: float) -> None:
         super().__init__(name, weight)
-        cost = (lambda flow: flow.next_tokens) if light_first else None
-        self.flows: FairShares[_Flow] = FairShares(_Flow, cost)
+        self.flows: FairShares[_Flow] = FairShares(_Flow)
         self.tokens = 0
 
     @property
     def next_tokens(self) -> int:
-        """Of its next entry."""
+        """See FairSharer."""
         flow = self.flows.waiting.first()
         return 0 if flow is None else flow.next_tokens
 
@@ -130,13 +129,10 @@ class _Class:
 
     __slots__ = ("due", "share", "tenants", "tokens", "works")
 
-    def __init__(self, weights: Mapping[str, float], share: float, *, light_first: bool) -> None:
+    def __init__(self, weights: Mapping[str, float], share: float) -> None:
         self.share = share
         self.due = 0.0
-        cost = (lambda tenant: tenant.next_tokens) if light_first else None
-        self.tenants: FairShares[_Tenant] = FairShares(
-            lambda name: _Tenant(name, weights.get(name, 1.0), light_first=light_first), cost
-        )
+        self.tenants: FairShares[_Tenant] = FairShares(lambda name: _Tenant(name, weights.get(name, 1.0)))
         self.tokens = 0
         self.works = 0
 
@@ -154,20 +150,19 @@ class FairOrder:
     Higher classes go first, except for the share of tokens of lower classes (`_SHARES`). Work moves up one class for
     each `age_s` that it waits, unless it has no deadline: nobody waits for it, such as for a job's, and its class's
     share is enough. In a class, tenants share tokens by weight; in a tenant, flows share equally (a
-    document is one flow). In a flow, the earliest deadline goes first, then first in, first out.
+    document is one flow); of works that come together, the lightest goes first (FairShares). In a flow, the earliest
+    deadline goes first, then first in, first out.
 
     Attributes:
         tokens: sum over all waiting work.
     """
 
-    def __init__(self, age_s: float, weights: Mapping[str, float] = NO_WEIGHTS, *, light_first: bool = False) -> None:
-        """`weights`: by tenant, above 0; 1 for others. `light_first`: of flows and of tenants that are equally far, the
-        one whose next work is the lightest goes first; `ahead` does not consider that.
-        """
+    def __init__(self, age_s: float, weights: Mapping[str, float] = NO_WEIGHTS) -> None:
+        """`weights`: by tenant, above 0; 1 for others."""
         self.tokens = 0
         self._age_s = age_s
         self._weights = weights
-        self._classes = [_Class(weights, _SHARES[priority], light_first=light_first) for priority in Priority]
+        self._classes = [_Class(weights, _SHARES[priority]) for priority in Priority]
         self._deadlines: LazyHeap[QueueEntry] = LazyHeap()
         self._ageing: LazyHeap[QueueEntry] = LazyHeap()
         self._waiting = 0
@@ -240,20 +235,19 @@ class FairOrder:
         """Tokens that would go before `work` if it arrived now and nothing arrived later.
 
         The sum of: higher classes, as far as this class's share allows; the shares of lower classes; other tenants,
-        each with at most the tokens that its own tenant uses first, and other flows of its tenant likewise, each with
-        at least one work. Ageing during the wait is not considered.
+        each with at most the tokens that its own tenant uses until then, and other flows of its tenant likewise. Ageing
+        during the wait is not considered.
         """
         rank = work.priority.rank
         group = self._classes[rank]
         above = sum(higher.tokens for higher in self._classes[:rank])
         tenant = group.tenants.get(work.tenant)
         weight = self._weights.get(work.tenant, 1.0)
-        one = max(work.tokens, round(group.tokens / group.works)) if group.works else work.tokens
         if tenant is None or not tenant.tokens:
             within, weights = 0, group.tenants.weight + weight
         else:
-            within, weights = _ahead_in_tenant(tenant, work.flow, one), group.tenants.weight
-        fair = (within + one) * weights / weight - one
+            within, weights = _ahead_in_tenant(tenant, work), group.tenants.weight
+        fair = (within + work.tokens) * weights / weight - work.tokens
         own = min(group.tokens, round(fair))
         if above:
             one_above = above / sum(higher.works for higher in self._classes[:rank])
@@ -336,9 +330,9 @@ class FairOrder:
         self._ageing.discard(entry)
 
 
-def _ahead_in_tenant(tenant: _Tenant, name: str, one: int) -> int:
-    flow = tenant.flows.get(name)
+def _ahead_in_tenant(tenant: _Tenant, work: Work) -> int:
+    flow = tenant.flows.get(work.flow)
     waiting = len(tenant.flows.waiting)
     if flow is None or not flow.tokens:
-        return min(tenant.tokens, waiting * one)
-    return min(tenant.tokens, waiting * flow.tokens + (waiting - 1) * one)
+        return min(tenant.tokens, waiting * work.tokens)
+    return min(tenant.tokens, waiting * flow.tokens + (waiting - 1) * work.tokens)

@@ -109,7 +109,7 @@ class WorkQueue:
         self._random = random or SystemRandom()
         self._timed = timed
         self._throughput = Throughput(TokenRate(clock))
-        self._order = FairOrder(settings.age_s, settings.weights, light_first=timed)
+        self._order = FairOrder(settings.age_s, settings.weights)
         self._turns: dict[QueueEntry, Turn] = {}
         self._patient_tokens = 0
         """Of waiting work without a deadline."""
