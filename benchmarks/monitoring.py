@@ -262,7 +262,7 @@ def main() -> int:
     faults = show("dashboards", panels) + show("alerts", alerts)
     if chosen.json:
         found = {"panels": [asdict(each) for each in panels], "alerts": [asdict(each) for each in alerts]}
-        result = {"answers": answers, "scrapes": scrapes, "told": firing, **found}
+        result = {"answers": answers, "scrapes": scrapes, "firing": firing, **found}
         chosen.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
     return 1 if faults else 0
 

@@ -168,11 +168,11 @@ def both_before(stub: int, folder: Path) -> Iterator[ServicePair]:
     log = folder / "services.log"
     with running([sys.executable, "-m", "benchmarks.telemetry_cost", "--serve", str(stub)], log, {}) as process:
         until = time.monotonic() + START_S
-        while not (said := [line for line in log.read_text().splitlines() if line.startswith('{"ports"')]):
+        while not (ready := [line for line in log.read_text().splitlines() if line.startswith('{"ports"')]):
             if process.poll() is not None or time.monotonic() > until:
                 raise SystemExit(f"the services did not start:\n{log.read_text()[-3000:]}")
             time.sleep(0.3)
-        where = json.loads(said[0])
+        where = json.loads(ready[0])
         on, off = (Service(port) for port in where["ports"])
         yield ServicePair(process.pid, on, off, where["metrics_url"])
 

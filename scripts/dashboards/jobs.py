@@ -145,7 +145,7 @@ def _joined() -> list[AnyPanel]:
     return [
         lines(
             "Events",
-            "Objects of which events told, per second. dead: events that can't be used.",
+            "Objects named by events, per second. dead: events that can't be used.",
             "short",
             (
                 f"sum by (source, outcome) (rate(inkgate_intake_events_total{{{HERE}}}[{WINDOW}]))",

@@ -43,7 +43,7 @@ def problems(family: Family) -> list[str]:
         "buckets in order": list(family.buckets) == sorted(set(family.buckets)),
         "section": bool(family.section),
     }
-    return [f"{family.name}: {rule}" for rule, kept in rules.items() if not kept]
+    return [f"{family.name}: {rule}" for rule, holds in rules.items() if not holds]
 
 
 def test_families_are_as_prometheus_wants_them() -> None:

@@ -48,7 +48,7 @@ def problems(panel: dict[str, Any]) -> list[str]:
         "unit": bool(panel["fieldConfig"]["defaults"]["unit"]),
         "queries": letters and letters == sorted(set(letters)),
     }
-    return [rule for rule, kept in rules.items() if not kept]
+    return [rule for rule, holds in rules.items() if not holds]
 
 
 def test_panels_say_what_they_show_and_in_which_unit() -> None:
@@ -59,12 +59,12 @@ def test_panels_say_what_they_show_and_in_which_unit() -> None:
 
 
 def test_instance_engine_and_model_can_be_chosen() -> None:
-    wanted = ["datasource", "instance", "engine", "model"]
+    names = ["datasource", "instance", "engine", "model"]
     for path in DASHBOARDS:
         board = json.loads(path.read_text(encoding="utf-8"))
-        assert [variable["name"] for variable in board["templating"]["list"]] == wanted, path.stem
+        assert [variable["name"] for variable in board["templating"]["list"]] == names, path.stem
         used = " ".join(query.expr for query in panel_queries() if query.where.startswith(path.stem))
-        assert [name for name in wanted[1:] if f"${name}" not in used] == [], path.stem
+        assert [name for name in names[1:] if f"${name}" not in used] == [], path.stem
 
 
 def test_what_people_look_for_is_there() -> None:

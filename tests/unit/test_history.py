@@ -37,8 +37,14 @@ def test_errors_and_refusals_are_told_apart() -> None:
 
 
 def test_what_the_service_is_asked_of_itself_is_no_request() -> None:
-    asked = {"GET /readyz 503": 9, "GET /livez 200": 9, "GET /health 200": 9, "GET /state 200": 9, "GET / 200": 4}
-    found = point(IDLE, replace(IDLE, work=WorkTotals(requests=asked)), 2.0, (), None)
+    requests_of_probes = {
+        "GET /readyz 503": 9,
+        "GET /livez 200": 9,
+        "GET /health 200": 9,
+        "GET /state 200": 9,
+        "GET / 200": 4,
+    }
+    found = point(IDLE, replace(IDLE, work=WorkTotals(requests=requests_of_probes)), 2.0, (), None)
     assert (found.requests, found.refused) == (2.0, 0.0)
 
 

@@ -66,7 +66,7 @@ def problems(alert: dict[str, Any]) -> list[str]:
         "description": len(texts.get("description", "")) > 40,
         "runbook_url": texts.get("runbook_url") in {f"{GUIDE}#{anchor}" for anchor in sections()},
     }
-    return [f"{alert['alert']}: {rule}" for rule, kept in rules.items() if not kept]
+    return [f"{alert['alert']}: {rule}" for rule, holds in rules.items() if not holds]
 
 
 def test_each_alert_says_how_bad_what_why_and_where_to_read_on() -> None:
@@ -111,9 +111,9 @@ def titles_in(words: str) -> list[str]:
 
 
 def test_rules_ask_for_metrics_that_the_service_has() -> None:
-    asked = {name for group in rule_groups() for rule in group["rules"] for name in metrics_in(rule["expr"])}
-    assert asked - set(CATALOG) == set()
-    assert len(asked) > 25
+    queried = {name for group in rule_groups() for rule in group["rules"] for name in metrics_in(rule["expr"])}
+    assert queried - set(CATALOG) == set()
+    assert len(queried) > 25
 
 
 def test_rules_use_recorded_series_that_are_recorded() -> None:

@@ -98,10 +98,10 @@ def test_the_time_of_those_that_are_gone_is_counted_on() -> None:
 
 
 def test_a_reading_is_good_for_half_a_second() -> None:
-    clock, asked = Clock(), list[int]()
+    clock, calls = Clock(), list[int]()
 
     def places() -> list[ProcessSlot]:
-        asked.append(1)
+        calls.append(1)
         return []
 
     processes = Processes(places, clock)
@@ -110,7 +110,7 @@ def test_a_reading_is_good_for_half_a_second() -> None:
     assert processes.read() is first
     clock.goes_on(0.2)
     processes.read()
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_a_tree_is_a_process_with_what_it_started_and_nothing_once_it_is_gone() -> None:

@@ -34,8 +34,8 @@ from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.family import read_from
-from inkgate.telemetry.history import History, WorkDone, WorkTotals
-from inkgate.telemetry.metrics import ModelName
+from inkgate.telemetry.history import History, WorkTotals
+from inkgate.telemetry.metrics import Metrics, ModelName
 from inkgate.telemetry.processes import Processes, ProcessSlot, machine
 from inkgate.telemetry.state import (
     AdmissionState,
@@ -190,7 +190,7 @@ class StateReader:
     """
 
     def __init__(
-        self, parts: StateObjects, settings: Settings, work: WorkDone, pdf: PdfWork, clock: Callable[[], float] = now
+        self, parts: StateObjects, settings: Settings, work: Metrics, pdf: PdfWork, clock: Callable[[], float] = now
     ) -> None:
         """`clock`: seconds since the epoch."""
         self._parts = parts

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import anyio
 
@@ -176,24 +176,8 @@ class WorkTotals:
     retries: Mapping[str, int] = field(default_factory=dict)
 
 
-class WorkDone(Protocol):
-    """The counters of work: Metrics."""
-
-    def work(self) -> WorkTotals:
-        """All counts since the start."""
-        ...
-
-    def take_durations(self) -> Sequence[float]:
-        """Durations in seconds of the requests that succeeded since the last call."""
-        ...
-
-
 class History:
-    """The points of the last quarter of an hour, while `run` runs. For one event loop.
-
-    Attributes:
-        lag_s: the highest lag of the event loop in the last step; None before the first.
-    """
+    """The points of the last quarter of an hour, while `run` runs. For one event loop."""
 
     def __init__(
         self,
@@ -201,8 +185,7 @@ class History:
         durations: Callable[[], Sequence[float]],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """`state` returns the current State; `durations` is WorkDone.take_durations; `clock` returns seconds."""
-        self.lag_s: float | None = None
+        """`state` returns the current State; `durations` is Metrics.take_durations; `clock` returns seconds."""
         self._state = state
         self._durations = durations
         self._clock = clock
@@ -223,7 +206,6 @@ class History:
     def add(self, lag_s: float | None) -> None:
         """Ends a step with this event loop lag. The first call only begins the next step."""
         now, state, durations = self._clock(), self._state(), self._durations()
-        self.lag_s = lag_s
         if self._last is not None and now > self._last[0]:
             self._points.append(point(self._last[1], state, now - self._last[0], durations, lag_s))
         self._last = (now, state)
