@@ -26,7 +26,7 @@ from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
 from inkgate.serving.outcomes import WorkOutcome
-from inkgate.serving.queue import Turn, WorkQueue
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import Settings, VllmSettings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
@@ -40,7 +40,7 @@ _PROMPT = re.compile(rb'"prompt_tokens":\s*(\d{1,9})')
 _STOPPED = re.compile(rb'"finish_reason":\s*"stop"')
 _TAIL = 1024
 """Size in bytes of a response's end that contains its usage and finish reason."""
-_AS_SAID = 100
+_PERCENT = 100
 """Prompt estimates are in percent of the tokens that the call states."""
 _UNKNOWN = 10_000
 _BUSY = frozenset({429, 503})
@@ -92,24 +92,25 @@ class ScheduledCalls:
         self.arrived = self.arrived.added(DemandCounts(1, usual_s, prompt_mean + mean, page_call_s=page_s))
         with part("call", kind=SpanKind.CLIENT):
             requested_at = perf_counter()
-            async with self._work_queue.turn(work) as slot:
+            async with self._work_queue.turn(work) as turn:
                 self._observer.stage("wait", perf_counter() - requested_at)
-                count = _Count(slot, prompt_mean)
+                count = _Count()
                 try:
                     async with self._inner.send(expected) as answer:
                         if answer.status in _BUSY:
                             self._on_busy()
                         if answer.status != 200:
-                            slot.report(WorkOutcome.REJECTED if answer.status < 500 else WorkOutcome.FAILED)
+                            turn.report(WorkOutcome.REJECTED if answer.status < 500 else WorkOutcome.FAILED)
                             yield answer
                             return
                         async with aclosing(count.counted(answer.chunks)) as chunks:
                             yield ModelAnswer(answer.status, answer.headers, chunks)
                 except EngineFailed as error:
                     if error.blame is Blame.PAGE:  # the fault of this request alone, not a sign of overload
-                        slot.report(WorkOutcome.REJECTED)
+                        turn.report(WorkOutcome.REJECTED)
                     raise
                 finally:
+                    turn.tokens_used = count.used(prompt_mean)
                     self._learn(call, count)
 
     def _prompt(self, call: ModelCall) -> tuple[int, int]:
@@ -121,16 +122,16 @@ class ScheduledCalls:
         mean, most = self._prompts.estimates(call.kind, _UNKNOWN)
         if most == _UNKNOWN:
             return call.prompt_tokens, call.prompt_tokens
-        return call.prompt_tokens * mean // _AS_SAID, -(-call.prompt_tokens * most // _AS_SAID)
+        return call.prompt_tokens * mean // _PERCENT, -(-call.prompt_tokens * most // _PERCENT)
 
     def _learn(self, call: ModelCall, count: _Count) -> None:
-        self._observer.tokens(count.prompt_usage or 0, count.tokens if count.usage is None else count.usage)
+        self._observer.tokens(count.prompt_usage or 0, count.tokens)
         if count.usage is not None:
             self._estimates.finished(call.kind, count.usage)
         elif count.tokens:
             self._estimates.unfinished(call.kind, count.tokens)
         if count.prompt_usage is not None and call.prompt_tokens:
-            self._prompts.finished(call.kind, round(count.prompt_usage * _AS_SAID / call.prompt_tokens))
+            self._prompts.finished(call.kind, round(count.prompt_usage * _PERCENT / call.prompt_tokens))
 
 
 class _Count:
@@ -141,24 +142,25 @@ class _Count:
             usage, `usage` is the number of counted tokens once the response is complete.
     """
 
-    def __init__(self, slot: Turn, prompt_tokens: int) -> None:
+    def __init__(self) -> None:
         self._events = 0
         self.usage: int | None = None
         self.prompt_usage: int | None = None
-        self._slot = slot
-        self._prompt_tokens = prompt_tokens
         self._tail = b""
 
     @property
     def tokens(self) -> int:
-        """Tokens counted so far."""
-        return max(0, self._events - _EMPTY)
+        """Tokens of the response so far: the server's number, if it is known."""
+        return max(0, self._events - _EMPTY) if self.usage is None else self.usage
+
+    def used(self, prompt_tokens: int) -> int | None:
+        """Tokens in all, with `prompt_tokens` while the server's number is unknown; None if nothing has arrived."""
+        return (self.prompt_usage or prompt_tokens) + self.tokens if self._tail else None
 
     async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """Passes the chunks on unchanged."""
         async for chunk in chunks:
             self._events += chunk.count(_EVENT)
-            self._slot.tokens_used = self._prompt_tokens + self.tokens
             self._tail = (self._tail + chunk)[-_TAIL:] if len(chunk) < _TAIL else chunk[-_TAIL:]
             yield chunk
         prompt, completion = _PROMPT.findall(self._tail), _COMPLETION.findall(self._tail)
@@ -166,7 +168,6 @@ class _Count:
             self.prompt_usage = int(prompt[-1])
         if completion:
             self.usage = int(completion[-1])
-            self._slot.tokens_used = (self.prompt_usage or self._prompt_tokens) + self.usage
         elif _STOPPED.search(self._tail):
             self.usage = self.tokens
 
