@@ -37,7 +37,7 @@ class Upstream:
 
 async def test_those_who_come_while_a_server_hangs_wait_for_one_answer_together() -> None:
     upstream = Upstream()
-    served = ServedModels(upstream, patience_s=0.05)
+    served = ServedModels(upstream, timeout_s=0.05)
     codes: list[str] = []
 
     async def ask() -> None:

@@ -88,7 +88,7 @@ class DoclingOptions(BaseModel):
         """How the job reads.
 
         Raises:
-            InputRejected: no format is asked for that inkgate makes, or the pages are invalid.
+            InputRejected: no format is requested that inkgate makes, or the pages are invalid.
         """
         if self.to_formats and not _SHOWN.intersection(self.to_formats):
             raise InputRejected("options_invalid", "to_formats: must have `md` or `text`.")
@@ -178,8 +178,8 @@ async def _from_form(received: ReceivedJob) -> JobDraft:
 
 
 async def _from_json(received: ReceivedJob) -> JobDraft:
-    asked = parse(DoclingRequest, received.body.fields)
-    options, source = asked.options or DoclingOptions(), asked.source()
+    requested = parse(DoclingRequest, received.body.fields)
+    options, source = requested.options or DoclingOptions(), requested.source()
     if source.url is not None:
         place, data, name = await received.from_url(source.url, source.filename or "document")
         return _draft(received, options, place, data, name)
@@ -360,8 +360,8 @@ class DoclingSources:
 
 
 def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:
-    wanted = options.job_options()
-    how = ReadOptions(wanted.task, select(wanted.pages or None, first=1), wanted.pdf_text)
+    requested = options.job_options()
+    how = ReadOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
     answer = partial(_answer, found.name, options.md_page_break_placeholder, perf_counter())
     return ReadRequest(found, how, Native.FORM, answer)
 

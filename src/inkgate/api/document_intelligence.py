@@ -170,11 +170,11 @@ async def _draft(received: ReceivedJob, kind: TaskKind, options: AnalyzeOptions)
     if (raw := received.body.raw) is not None:
         data: bytes | None = checked(document(raw.data, raw.filename or name)).data
     else:
-        asked = parse(AnalyzeRequest, received.body.fields)
-        if asked.url_source is not None:
-            source, data, name = await received.from_url(asked.url_source, name)
-        elif asked.base64_source is not None:
-            text = asked.base64_source
+        requested = parse(AnalyzeRequest, received.body.fields)
+        if requested.url_source is not None:
+            source, data, name = await received.from_url(requested.url_source, name)
+        elif requested.base64_source is not None:
+            text = requested.base64_source
             data = checked(document(await received.context.bodies.run(len(text), decode_base64, text), name)).data
         else:
             raise InputRejected("file_missing", "The request has neither `base64Source` nor `urlSource`.")
@@ -295,7 +295,7 @@ def _answered(found: AnalyzeOperation, model: str, collected: AnalyzedPages, mar
     },
 )
 async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Response:  # noqa: ARG001 - in the path
-    """The document with its text inside, also if `output=pdf` was not asked for."""
+    """The document with its text inside, also if `output=pdf` was not requested."""
     call = job_call(request)
     job = await call.job(result_id.removesuffix(_MARKDOWN))
     if (error := error_of(job)) is not None:

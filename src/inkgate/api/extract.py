@@ -47,7 +47,7 @@ class ExtractOptions(OcrOptions):
     ] = None
 
     def request(self, *, verify: bool) -> FieldRequest:
-        """What is asked for. Raises InputRejected."""
+        """What is requested. Raises InputRejected."""
         if verify and self.data is None:
             raise InputRejected("options_invalid", "`data` must be an object with the values to verify.")
         data = self.data if verify else None
@@ -72,12 +72,12 @@ class ExtractForm:
         if options.coordinates is Coordinates.SENT:
             raise InputRejected("options_invalid", "`coordinates`: fields have boxes of the upright page only.")
         finder = received.context.service.fields
-        wanted = await finder.wanted(options.request(verify=self.verify))
+        requested = await finder.wanted(options.request(verify=self.verify))
 
         async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
-            return partial(document_fields_to_dict, await finder.find(result, wanted, caller))
+            return partial(document_fields_to_dict, await finder.find(result, requested, caller))
 
-        read = finder.read_options(wanted, options.read_options(Task()))
+        read = finder.read_options(requested, options.read_options(Task()))
         return ReadRequest(await _document(received), read, Native.FORM, about_document, find=find)
 
     def problem(self, problem: Problem) -> Response:

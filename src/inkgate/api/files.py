@@ -130,7 +130,7 @@ async def signed_url(
     request: Request,
     file_id: FileId,
     expiry: Annotated[
-        int, Query(ge=1, le=168, description="Hours until it expires, at most as long as the file is kept.")
+        int, Query(ge=1, le=168, description="Hours until it expires, at most as long as the file is stored.")
     ] = 24,
 ) -> SignedUrl:
     """A URL for `document_url` of `/v1/ocr`. Reading it needs no network."""

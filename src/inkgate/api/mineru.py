@@ -104,7 +104,7 @@ class MineruMarkdown(BaseModel):
     """What was read of a file."""
 
     md_content: str
-    images: dict[str, str] | None = Field(default=None, description="`data:` URLs by name, if they were asked for.")
+    images: dict[str, str] | None = Field(default=None, description="`data:` URLs by name, if they were requested.")
 
 
 class MineruResult(BaseModel):
@@ -268,8 +268,8 @@ class MineruFile:
         options = parse(MineruOptions, received.body.fields)
         if options.response_format_zip:
             raise InputRejected("feature_unavailable", "`response_format_zip` works with `/tasks` only.")
-        found, wanted = document(part.data, part.filename), options.job_options()
-        how = ReadOptions(wanted.task, select(wanted.pages or None, first=1), wanted.pdf_text)
+        found, requested = document(part.data, part.filename), options.job_options()
+        how = ReadOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
         return ReadRequest(found, how, Native.FORM, partial(_response_of, _stem(found.name), options.return_images))
 
     def problem(self, problem: Problem) -> Response:

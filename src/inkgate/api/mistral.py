@@ -56,9 +56,9 @@ class Mistral:
             options.refuse_what_is_missing(await _names(received))
             found = await _get(parse(MistralRequest, received.body.fields).document, received)
         task = Task(kind=TaskKind.PARSE, images=options.images)
-        asked = ReadOptions(task=task, pages=select(options.pages, first=0))
+        requested = ReadOptions(task=task, pages=select(options.pages, first=0))
         answer = MistralAnswer(options)
-        request = ReadRequest(found, asked, shape, answer.document, answer.page)
+        request = ReadRequest(found, requested, shape, answer.document, answer.page)
         if options.annotation_schema() or options.figure_schema():
             return await _annotated(request, answer, received)
         return request
@@ -78,7 +78,7 @@ class Mistral:
 
 
 async def _annotated(request: ReadRequest, answer: MistralAnswer, received: ReceivedRequest) -> ReadRequest:
-    """The request, with fields in `document_annotation` and what a model says of figures in `image_annotation`.
+    """The request, with fields in `document_annotation` and a model's description of figures in `image_annotation`.
 
     Raises:
         InputRejected: a schema can't be used (that of figures not with arrays alone), or the response has another form
@@ -95,21 +95,21 @@ async def _annotated(request: ReadRequest, answer: MistralAnswer, received: Rece
     if of_figures is not None and of_figures.schema is not None and not of_figures.schema.questions:
         raise InputRejected("feature_unavailable", "`bbox_annotation_format`: the schema has only arrays.")
     annotator = FigureAnnotator(service.gateway.reader, limits.page_window, limits.time_s)
-    private = any(wanted.private for wanted in (of_document, of_figures) if wanted is not None)
+    private = any(fields.private for fields in (of_document, of_figures) if fields is not None)
 
     async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
         shown = answer
         if of_figures is not None and of_figures.schema is not None:
             figures = [figure.image for page in result.pages for figure in figures_of(page, options) if figure.image]
-            said = await annotator.annotate(figures, of_figures.schema, caller, private=private)
-            shown = replace(answer, annotations=said)
+            annotations = await annotator.annotate(figures, of_figures.schema, caller, private=private)
+            shown = replace(answer, annotations=annotations)
         if of_document is None:
             return shown.document
         extraction = await finder.find(result, of_document, caller)
         return partial(shown.annotated, extraction_to_dict(extraction)["data"])
 
-    asked = request.options if of_document is None else finder.read_options(of_document, request.options)
-    return replace(request, options=replace(asked, private=private), find=find)
+    requested = request.options if of_document is None else finder.read_options(of_document, request.options)
+    return replace(request, options=replace(requested, private=private), find=find)
 
 
 async def _names(received: ReceivedRequest) -> tuple[str, ...]:

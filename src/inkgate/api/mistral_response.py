@@ -81,7 +81,7 @@ class MistralOptions(BaseModel):
 
         Raises:
             InputRejected: "feature_unavailable" for annotations by a prompt, and of figures by an engine that can't be
-                asked; "engine_unknown" for an unknown model.
+                requested; "engine_unknown" for an unknown model.
         """
         if self.document_annotation_prompt is not None:
             why = "`document_annotation_prompt` is not supported: fields are found by the schema's names and titles."
@@ -106,15 +106,17 @@ class MistralOptions(BaseModel):
         return _schema("bbox_annotation_format", self.bbox_annotation_format)
 
 
-def _schema(option: str, wanted: object) -> str:
-    """A JSON Schema as text; empty if no annotation is asked for.
+def _schema(option: str, requested: object) -> str:
+    """A JSON Schema as text; empty if no annotation is requested.
 
     Raises:
-        InputRejected: "options_invalid": `wanted` is of another type than `json_schema`, or has no schema.
+        InputRejected: "options_invalid": `requested` is of another type than `json_schema`, or has no schema.
     """
-    if wanted is None or (isinstance(wanted, dict) and wanted.get("type") == "text"):
+    if requested is None or (isinstance(requested, dict) and requested.get("type") == "text"):
         return ""
-    named = wanted.get("json_schema") if isinstance(wanted, dict) and wanted.get("type") == "json_schema" else None
+    named = (
+        requested.get("json_schema") if isinstance(requested, dict) and requested.get("type") == "json_schema" else None
+    )
     schema = named.get("schema") if isinstance(named, dict) else None
     if not isinstance(schema, dict):
         why = f"{option}: it must have the type `json_schema`, and `json_schema` with a `schema`."
@@ -194,11 +196,11 @@ class MistralAnswer:
 
 
 def figures_of(page: PageResult, options: MistralOptions) -> list[Block]:
-    """The figures of a page that are wanted: `image_min_size` of width and height, at most `image_limit`."""
-    least = options.image_min_size or 0
+    """The requested figures of a page: `image_min_size` of width and height, at most `image_limit`."""
+    min_size = options.image_min_size or 0
     figures = [block for block in page.blocks or () if block.type is BlockType.FIGURE]
-    wanted = (block for block in figures if min(block.box[2] - block.box[0], block.box[3] - block.box[1]) >= least)
-    return list(wanted)[: options.image_limit]
+    large = (block for block in figures if min(block.box[2] - block.box[0], block.box[3] - block.box[1]) >= min_size)
+    return list(large)[: options.image_limit]
 
 
 class _Page:
@@ -273,7 +275,7 @@ class _Page:
         ]
 
     def _image_id(self, block: Block) -> str:
-        """The figure's ID; empty for a block that is none, or not wanted."""
+        """The figure's ID; empty for a block that is none, or not requested."""
         number = self._numbers.get(id(block), -1)
         drawing = block.image is not None and block.image.mime_type == "image/png"
         return f"img-{number}.{'png' if drawing else 'jpeg'}" if number >= 0 else ""

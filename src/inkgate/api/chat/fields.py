@@ -20,7 +20,7 @@ from inkgate.errors import InputRejected
 MM_KWARGS = "mm_processor_kwargs"
 UUID = "uuid"
 _PIXELS = ("min_pixels", "max_pixels")
-MOST_ANSWERS = 16
+MAX_ANSWERS = 16
 """Completions of one request. Each is a separate sequence in the model server's batch."""
 _ANSWER_TOKENS = 1024
 """Tokens charged for a completion without a length limit."""
@@ -83,7 +83,7 @@ RULES: Mapping[str, Rule] = {
     "media_io_kwargs": _dropped("it chooses how images and videos are decoded, and how many frames"),
     "priority": _dropped("it puts one client's requests before all others"),
     "request_id": _dropped("a model server may confuse two requests with the same ID"),
-    "session_id": _dropped("it names state that is kept between requests"),
+    "session_id": _dropped("it names state that is stored between requests"),
     "kv_transfer_params": _dropped("it names hosts and KV cache blocks, including those of other clients"),
     "ec_transfer_params": _dropped("it names hosts and encoder cache entries, including those of other clients"),
     "logits_processors": _dropped("it names code to run"),
@@ -177,9 +177,9 @@ def changes_to(fields: Mapping[str, Any], limits: ImageLimits) -> Changes:
         for name, rule in RULES.items()
         if rule.treatment is Treatment.DROPPED and name != UUID and fields.get(name)
     }
-    asked = fields.get(MM_KWARGS)
-    bounded = bounded_pixels(asked, limits)
-    if asked and bounded != asked:
+    requested = fields.get(MM_KWARGS)
+    bounded = bounded_pixels(requested, limits)
+    if requested and bounded != requested:
         changed[MM_KWARGS] = bounded or None
     return Changes(changed, any(True for _ in parts_with_uuid(fields.get("messages"))))
 
@@ -215,8 +215,8 @@ def prompt_characters(fields: Mapping[str, Any]) -> int:
 def _answers(fields: Mapping[str, Any]) -> int:
     """How many completions the model server generates: the larger of `n` and `best_of`."""
     answers = max(1, _first_number(fields, "n", otherwise=1), _first_number(fields, "best_of", otherwise=1))
-    if answers > MOST_ANSWERS:
-        detail = f"`n` or `best_of` asks for {answers} completions; at most {MOST_ANSWERS} are allowed."
+    if answers > MAX_ANSWERS:
+        detail = f"`n` or `best_of` asks for {answers} completions; at most {MAX_ANSWERS} are allowed."
         raise InputRejected("request_malformed", detail)
     return answers
 

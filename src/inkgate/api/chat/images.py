@@ -19,9 +19,9 @@ from inkgate.errors import InputRejected
 from inkgate.settings import EngineSettings
 from inkgate.types import Size
 
-_MOST_TOKENS = 4096
+_MAX_TOKENS = 4096
 """Models scale images down to a limit; no OCR model uses more for one page."""
-UNKNOWN_MODEL = ImageLimits(patch=14, merge=2, min_pixels=28 * 28, max_pixels=_MOST_TOKENS * 28 * 28)
+UNKNOWN_MODEL = ImageLimits(patch=14, merge=2, min_pixels=28 * 28, max_pixels=_MAX_TOKENS * 28 * 28)
 _MEASURED = 16
 """Maximum number of images that are measured, on the event loop; the others count as the largest."""
 _BEGINNING = 65_536 * 4 // 3 // 4 * 4
@@ -48,11 +48,11 @@ def image_tokens(urls: Sequence[bytes | memoryview], limits: ImageLimits, sent: 
     An image of unknown size counts as the largest that the model accepts.
     """
     # Without a limit in the request, the server's own applies, which may be above the preset's.
-    own = _MOST_TOKENS * limits.factor**2 if limits.sent else limits.max_pixels
-    most = max(sent.get("max_pixels", own), limits.factor**2)
-    least = min(sent.get("min_pixels", limits.min_pixels), most)
-    taken = replace(limits, min_pixels=max(1, least), max_pixels=most)
-    largest = max(1, most // limits.factor**2)
+    own = _MAX_TOKENS * limits.factor**2 if limits.sent else limits.max_pixels
+    max_pixels = max(sent.get("max_pixels", own), limits.factor**2)
+    min_pixels = min(sent.get("min_pixels", limits.min_pixels), max_pixels)
+    taken = replace(limits, min_pixels=max(1, min_pixels), max_pixels=max_pixels)
+    largest = max(1, max_pixels // limits.factor**2)
     return sum(_tokens(url, taken, largest) for url in urls[:_MEASURED]) + largest * len(urls[_MEASURED:])
 
 

@@ -70,24 +70,24 @@ class ChatResponse(Response):
             with admitted.receiving() as charge:
                 body = await uploads.receive_json(request, context.settings.limits, charge)
             admitted.received(len(body))
-            asked = await self._parsed(body)
-            del body  # `asked` has it, and gives it up when it is renamed
-            noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
+            requested = await self._parsed(body)
+            del body  # `requested` has it, and gives it up when it is renamed
+            noted |= {"model": requested.model[:_SHOWN], "stream": requested.stream}
             async with cancelled_when_left(early.receive):
-                if asked.remote:
-                    asked = await self._inlined(asked, head.caller.tenant)
-                    admitted.holds(len(asked.body))
-                if asked.changes.ignored:
-                    asked = await context.bodies.run(len(asked.body), apply_changes, asked)
-                asked = await self._known(asked)
-                relay = _Relay(context.settings, admitted, ending(admitted, send), noted, asked.changes.ignored)
-                await relay.answer(self._upstream, asked)
+                if requested.remote:
+                    requested = await self._inlined(requested, head.caller.tenant)
+                    admitted.holds(len(requested.body))
+                if requested.changes.ignored:
+                    requested = await context.bodies.run(len(requested.body), apply_changes, requested)
+                requested = await self._known(requested)
+                relay = _Relay(context.settings, admitted, ending(admitted, send), noted, requested.changes.ignored)
+                await relay.answer(self._upstream, requested)
 
-    async def _inlined(self, asked: ChatRequest, tenant: str) -> ChatRequest:
+    async def _inlined(self, requested: ChatRequest, tenant: str) -> ChatRequest:
         """The request with the files at its URLs inlined."""
         context = self._context
-        most = int(context.settings.limits.max_body_mb * 1_000_000)
-        body = await with_media_inlined(asked.body, context.sources, tenant, context.bodies, most)
+        max_bytes = int(context.settings.limits.max_body_mb * 1_000_000)
+        body = await with_media_inlined(requested.body, context.sources, tenant, context.bodies, max_bytes)
         return await self._parsed(body)
 
     async def _parsed(self, body: bytes) -> ChatRequest:
@@ -97,18 +97,18 @@ class ChatResponse(Response):
             return parse_chat(body, limits)
         return await self._context.bodies.run(len(body), parse_chat, body, limits)
 
-    async def _known(self, asked: ChatRequest) -> ChatRequest:
+    async def _known(self, requested: ChatRequest) -> ChatRequest:
         """The request, with the engine's name replaced by the model server's name for the model."""
         engine, vllm = self._context.settings.engine, self._context.settings.engine.vllm
-        if asked.model not in {self._context.service.engine.name, engine.name, vllm.preset} - {"", "vllm"}:
-            return asked
+        if requested.model not in {self._context.service.engine.name, engine.name, vllm.preset} - {"", "vllm"}:
+            return requested
         served = await self._context.served.names()
-        if asked.model in served:
-            return asked
-        wanted = vllm.model or (served[0] if len(served) == 1 else "")
-        if not wanted:
-            return asked
-        return replace(asked, body=rename_model(asked.body, asked.model, wanted))
+        if requested.model in served:
+            return requested
+        model = vllm.model or (served[0] if len(served) == 1 else "")
+        if not model:
+            return requested
+        return replace(requested, body=rename_model(requested.body, requested.model, model))
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class _Relay:
     ignored: tuple[str, ...] = ()
     begun: bool = False
 
-    async def answer(self, upstream: Upstream, asked: ChatRequest) -> None:
+    async def answer(self, upstream: Upstream, requested: ChatRequest) -> None:
         """Sends the model server's response.
 
         Raises:
@@ -130,7 +130,7 @@ class _Relay:
         """
         try:
             with self.admitted.own_limits():
-                await self._in_time(upstream, asked)
+                await self._in_time(upstream, requested)
         except Exception as error:  # The response has begun, so only its last event can report the error.
             if not self.begun:
                 raise
@@ -141,21 +141,21 @@ class _Relay:
             self.noted["code"] = error.code
             await self._last_event(error)
 
-    async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
+    async def _in_time(self, upstream: Upstream, requested: ChatRequest) -> None:
         """As `answer`, with time limits for the whole response, the first token, and each pause between tokens."""
         vllm = self.settings.engine.vllm
-        first_token_s = vllm.first_token_s if asked.stream else math.inf
+        first_token_s = vllm.first_token_s if requested.stream else math.inf
         due = TokenDeadline(ServerTimeouts(first_token_s, vllm.progress_s))
         whole: tuple[list[tuple[bytes, bytes]], bytes] | None = None
         with self.admitted.caller.in_time("The model server did not finish within the time limit."):
             with due.scope() as scope:
-                async with self.admitted.send(upstream, asked.call(due.sent)) as answer:
+                async with self.admitted.send(upstream, requested.call(due.sent)) as answer:
                     self.noted["upstream_status"] = answer.status
                     check_is_chat(answer)
                     if answer.status < 400 and is_stream(answer):
                         await self._stream(answer, due)
                     else:
-                        whole = await self._whole(answer, asked.model)
+                        whole = await self._whole(answer, requested.model)
             if scope.cancelled_caught:
                 raise due.stalled_error()
         # A slow client must not keep the model server's request open, and gets the whole of a response that is ready.
@@ -196,9 +196,9 @@ class _Relay:
         self.admitted.report(WorkOutcome.REJECTED)
         self.noted["code"] = error.code
         problem = replace(self._problem(error), status=answer.status)
-        told = orjson.dumps(openai_error(problem))
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
-        await self._send_whole(answer.status, headers, told)
+        body = orjson.dumps(openai_error(problem))
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await self._send_whole(answer.status, headers, body)
 
     async def _stream(self, answer: ModelAnswer, due: TokenDeadline) -> None:
         """Sends events as they arrive. The time limits exclude the client's reading time."""
@@ -249,8 +249,8 @@ def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, by
 
     Fields that were removed for its server are listed together with those `ignored` here.
     """
-    kept = {name: answer.headers[name] for name in ("content-type", "retry-after") if name in answer.headers}
+    headers = {name: answer.headers[name] for name in ("content-type", "retry-after") if name in answer.headers}
     names = [*ignored, *answer.headers.get(IGNORED_HEADER, "").split(", ")]
     if named := ", ".join(dict.fromkeys(filter(None, names))):
-        kept[IGNORED_HEADER] = named
-    return [(name.encode(), value.encode("latin-1")) for name, value in kept.items()]
+        headers[IGNORED_HEADER] = named
+    return [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]

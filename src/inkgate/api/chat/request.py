@@ -195,9 +195,9 @@ def parse_chat(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
     )
 
 
-def apply_changes(asked: ChatRequest) -> ChatRequest:
+def apply_changes(requested: ChatRequest) -> ChatRequest:
     """The request as it is forwarded: the same values serialized again, except for its `changes`. Blocking."""
-    return replace(asked, body=orjson.dumps(asked.changes.apply(_parsed(asked.body))))
+    return replace(requested, body=orjson.dumps(requested.changes.apply(_parsed(requested.body))))
 
 
 def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
@@ -206,7 +206,7 @@ def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
     Parsing 1 MB of base64 takes 0.2 ms and holds the interpreter's lock, so a thread would not help. Finding its end
     takes a tenth of that.
     """
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     cut: list[memoryview] = []
     done = 0
     start = body.find(_DATA_URL)
@@ -218,11 +218,11 @@ def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
         # A quote that opens a string follows one of these; within a string it follows a backslash.
         opens = body[start - 1 : start] in _BEFORE_A_STRING
         if opens and end - inside > _LARGE and body[end - 1] != _BACKSLASH:
-            kept.append(body[done:inside])
+            pieces.append(body[done:inside])
             cut.append(memoryview(body)[inside:end])
             done = inside = end
         start = body.find(_DATA_URL, inside)
-    return (b"".join((*kept, body[done:])) if cut else body), cut
+    return (b"".join((*pieces, body[done:])) if cut else body), cut
 
 
 def rename_model(body: bytes, old: str, new: str) -> bytes:

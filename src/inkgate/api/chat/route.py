@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from inkgate.api.chat.fields import MOST_ANSWERS
+from inkgate.api.chat.fields import MAX_ANSWERS
 from inkgate.api.chat.relay import ChatResponse
 from inkgate.api.http.context import context_of
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, openai_problems
@@ -48,7 +48,7 @@ _REQUEST: Json = {
                     "messages": {"type": "array", "items": {"type": "object"}},
                     "stream": {"type": "boolean"},
                     "max_completion_tokens": {"type": "integer", "minimum": 1},
-                    "n": {"type": "integer", "minimum": 1, "maximum": MOST_ANSWERS},
+                    "n": {"type": "integer", "minimum": 1, "maximum": MAX_ANSWERS},
                 },
             },
             "examples": {"page": {"summary": "An image, then the prompt", "value": _EXAMPLE}},

@@ -140,12 +140,12 @@ class DocumentResponse(Response):
                 accept = request.headers.get("accept")
                 received = ReceivedRequest(context, body, request.query_params, accept, head.caller.tenant)
                 async with cancelled_when_left(receive):
-                    asked = await form.parse(received)
+                    requested = await form.parse(received)
                     # Frees the body before reading: as base64, it is a third larger than the file.
                     del body, received
-                    admitted.received(len(asked.document.data))
-                    answer = await self._answer(asked, admitted, request_id_of(request), send_all, pages)
-                    del asked
+                    admitted.received(len(requested.document.data))
+                    answer = await self._answer(requested, admitted, request_id_of(request), send_all, pages)
+                    del requested
                 if answer is not None:
                     admitted.answered(len(answer.body))
                     await answer(scope, receive, send_all)
@@ -160,28 +160,30 @@ class DocumentResponse(Response):
         await answer(scope, receive, send)
 
     async def _answer(
-        self, asked: ReadRequest, admitted: Admitted, request_id: str, send: Send, pages: list[PageResult]
+        self, requested: ReadRequest, admitted: Admitted, request_id: str, send: Send, pages: list[PageResult]
     ) -> Response | None:
         """The response to send; None if it was streamed. Adds the pages that it shows to `pages`."""
-        async with admitted.read(asked.document, asked.options) as reading:
-            if asked.shape is Native.NDJSON:
-                lines = PageLines(asked, self._context.threads)
+        async with admitted.read(requested.document, requested.options) as reading:
+            if requested.shape is Native.NDJSON:
+                lines = PageLines(requested, self._context.threads)
                 await stream_pages(reading, lines, admitted, request_id, send)
                 return None
             result = await reading.all()
         pages += result.pages
         if reading.failure is not None:
             raise reading.failure
-        if asked.find is not None:
+        if requested.find is not None:
             with admitted.own_limits():
-                asked = replace(asked, show=await asked.find(result, admitted.caller), find=None)
-        if isinstance(asked.shape, FileFormat):
-            order = FileOrder(asked.document, result, asked.shape, asked.options.password)
-            content, media_type = await admitted.file(order), asked.shape.media_type
+                requested = replace(requested, show=await requested.find(result, admitted.caller), find=None)
+        if isinstance(requested.shape, FileFormat):
+            order = FileOrder(requested.document, result, requested.shape, requested.options.password)
+            content, media_type = await admitted.file(order), requested.shape.media_type
         else:
             begun = perf_counter()
             charge = admitted.caller.charge
-            content, media_type = await self._context.threads.run_for(charge, _rendered, asked, asked.shape, result)
+            content, media_type = await self._context.threads.run_for(
+                charge, _rendered, requested, requested.shape, result
+            )
             self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
 
@@ -192,20 +194,20 @@ def _free(pages: list[PageResult]) -> None:
         pages.pop()
 
 
-def _rendered(asked: ReadRequest, shape: Native | Format, result: DocumentResult) -> tuple[bytes, str]:
-    result = marked_document(result) if asked.marks else result
+def _rendered(requested: ReadRequest, shape: Native | Format, result: DocumentResult) -> tuple[bytes, str]:
+    result = marked_document(result) if requested.marks else result
     if isinstance(shape, Native):
-        return orjson.dumps(asked.show(result)), "application/json"
+        return orjson.dumps(requested.show(result)), "application/json"
     if shape is Format.MARKDOWN:
         result = with_all_images_embedded(result)
-    return render(result, shape, asked.coordinates), shape.media_type
+    return render(result, shape, requested.coordinates), shape.media_type
 
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
     """Makes lines of a stream."""
 
-    asked: ReadRequest
+    requested: ReadRequest
     threads: Threads
 
     async def of(self, page: PageResult) -> bytes:
@@ -213,7 +215,7 @@ class PageLines:
         return await self.threads.run_large(estimated_bytes(page), self._line, page)
 
     def _line(self, page: PageResult) -> bytes:
-        return _json_line(self.asked.line(page))
+        return _json_line(self.requested.line(page))
 
 
 async def stream_pages(reading: Reading, lines: PageLines, admitted: Admitted, request_id: str, send: Send) -> None:

@@ -84,15 +84,15 @@ class EarlyBodies:
         reserved: bytes in use.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_bytes: int) -> None:
         self.reserved = 0
-        self._most = most
+        self._max_bytes = max_bytes
         self._waiting: dict[anyio.Event, int] = {}
 
     async def reserve(self, size: int) -> int:
         """Waits for memory. Returns the reserved bytes; give them back with `release`."""
-        size = min(size, self._most)
-        if self.reserved + size <= self._most:
+        size = min(size, self._max_bytes)
+        if self.reserved + size <= self._max_bytes:
             self.reserved += size
             return size
         reserved = anyio.Event()
@@ -108,9 +108,9 @@ class EarlyBodies:
     def release(self, size: int) -> None:
         """Gives bytes back. Waiting bodies that fit get them, in order of arrival."""
         self.reserved -= size
-        for reserved, wanted in tuple(self._waiting.items()):
-            if self.reserved + wanted <= self._most:
-                self.reserved += wanted
+        for reserved, waiting_size in tuple(self._waiting.items()):
+            if self.reserved + waiting_size <= self._max_bytes:
+                self.reserved += waiting_size
                 del self._waiting[reserved]
                 reserved.set()
 
@@ -123,13 +123,13 @@ class EarlyBody:
         self._bodies = bodies
         self._receive = receive
         self._size = size
-        self._room: int | None = None
-        self._kept: deque[Message] = deque()
-        self._kept_bytes = 0
+        self._reserved: int | None = None
+        self._buffered: deque[Message] = deque()
+        self._buffered_bytes = 0
 
     async def receive(self) -> Message:
         """The buffered part, then the rest; as in ASGI."""
-        return self._kept.popleft() if self._kept else await self._receive()
+        return self._buffered.popleft() if self._buffered else await self._receive()
 
     @asynccontextmanager
     async def receive_early(self) -> AsyncIterator[None]:
@@ -142,16 +142,16 @@ class EarlyBody:
             async with cancelled_when_left(self._receive_early):
                 yield
         finally:
-            if self._room is not None:
-                self._bodies.release(self._room)
-                self._room = None
+            if self._reserved is not None:
+                self._bodies.release(self._reserved)
+                self._reserved = None
 
     async def _receive_early(self) -> Message:
-        if self._room is None:
-            self._room = await self._bodies.reserve(self._size)
-        if self._kept_bytes > self._room:  # only reached by a body without a length, or a too large one
+        if self._reserved is None:
+            self._reserved = await self._bodies.reserve(self._size)
+        if self._buffered_bytes > self._reserved:  # only reached by a body without a length, or a too large one
             await anyio.sleep_forever()
         message = await self._receive()
-        self._kept.append(message)
-        self._kept_bytes += len(message.get("body", b""))
+        self._buffered.append(message)
+        self._buffered_bytes += len(message.get("body", b""))
         return message

@@ -121,11 +121,11 @@ def _ranges(accept: str) -> list[tuple[str, float]]:
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-MOST_FIELDS = 100
+MAX_FIELDS = 100
 LONGEST_PASSWORD = 500
 BODY_ONLY = frozenset({"password", "extract"})
 """Options that the query may not have: proxies log URLs."""
-LONGEST_FIELD = 200
+MAX_FIELD_LENGTH = 200
 """In characters. The names become part of the prompt."""
 
 
@@ -232,12 +232,12 @@ class OcrOptions(BaseModel):
         return TaskKind.PARSE if self.blocks or self.images(shape) else needed
 
     def images(self, shape: Shape) -> bool:
-        """Whether figures are wanted as images, and `shape` shows them."""
+        """Whether figures are requested as images, and `shape` shows them."""
         return "images" in self._included and (isinstance(shape, Native) or shape in WITH_IMAGES)
 
     @property
     def invisible(self) -> bool:
-        """Whether the text that a PDF does not show is wanted."""
+        """Whether the text that a PDF does not show is requested."""
         return "invisible" in self._included
 
     @property
@@ -250,9 +250,9 @@ class OcrOptions(BaseModel):
         Raises:
             InputRejected: "options_invalid": too many names, or one is too long.
         """
-        given = self.fields.split(",", MOST_FIELDS) if isinstance(self.fields, str) else self.fields or []
-        if len(given) > MOST_FIELDS or any(len(name) > LONGEST_FIELD for name in given):
-            detail = f"`fields` may have up to {MOST_FIELDS} names of up to {LONGEST_FIELD} characters."
+        given = self.fields.split(",", MAX_FIELDS) if isinstance(self.fields, str) else self.fields or []
+        if len(given) > MAX_FIELDS or any(len(name) > MAX_FIELD_LENGTH for name in given):
+            detail = f"`fields` may have up to {MAX_FIELDS} names of up to {MAX_FIELD_LENGTH} characters."
             raise InputRejected("options_invalid", detail)
         return tuple(name for name in (" ".join(name.split()) for name in given) if name)
 

@@ -55,19 +55,19 @@ class TrustedProxies:
     def visitor(self, peer: str, forwarded_for: Iterable[str]) -> str:
         """The nearest address that is not a trusted proxy's. Addresses beyond it may be forged."""
         nearest = peer
-        for said in reversed([part for value in forwarded_for for part in value.split(",")]):
+        for text in reversed([part for value in forwarded_for for part in value.split(",")]):
             if nearest not in self:
                 break
-            address = _address(said.strip())
+            address = _address(text.strip())
             if address is None:
                 break
             nearest = str(address)
         return nearest
 
 
-def _address(said: str) -> IPv4Address | IPv6Address | None:
+def _address(text: str) -> IPv4Address | IPv6Address | None:
     """Parses the address of `1.2.3.4`, `1.2.3.4:5`, `::1`, `[::1]` or `[::1]:5`."""
-    host = said[1:].partition("]")[0] if said.startswith("[") else said
+    host = text[1:].partition("]")[0] if text.startswith("[") else text
     if host.count(":") == 1:
         host = host.partition(":")[0]
     try:
@@ -95,13 +95,13 @@ class BehindProxies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            self._believe(scope)
+            self._apply_forwarded(scope)
             if self._root and scope["path"].startswith(f"{self._root}/"):
                 scope["path"] = scope["path"].removeprefix(self._root)
                 scope["raw_path"] = scope.get("raw_path", b"").removeprefix(self._root.encode())
         await self._app(scope, receive, send)
 
-    def _believe(self, scope: Scope) -> None:
+    def _apply_forwarded(self, scope: Scope) -> None:
         client = scope.get("client")
         if client is None or client[0] not in self._trusted:
             scope["headers"] = [pair for pair in scope["headers"] if pair[0].decode("latin-1") not in _FORWARDED]
@@ -230,7 +230,7 @@ _HEADERS = (
 )
 """Request headers of browser clients of this service, OpenAI and Mistral."""
 _OF_CLIENT = re.compile("x-stainless-[a-z-]{1,60}")
-_ASKED = "access-control-request-headers"
+_REQUESTED = "access-control-request-headers"
 _ALLOWED = "Access-Control-Allow-Headers"
 
 
@@ -251,13 +251,13 @@ class Cors(CORSMiddleware):
 
     def preflight_response(self, request_headers: Headers) -> Response:
         """Also allows the headers of OpenAI's clients, whose names differ by version."""
-        asked = [name.strip().lower() for name in request_headers.get(_ASKED, "").split(",")]
-        of_client = [name for name in asked if _OF_CLIENT.fullmatch(name)]
+        requested = [name.strip().lower() for name in request_headers.get(_REQUESTED, "").split(",")]
+        of_client = [name for name in requested if _OF_CLIENT.fullmatch(name)]
         if not of_client:
             return super().preflight_response(request_headers)
-        others = ", ".join(name for name in asked if name not in of_client)
-        kept = {name: value for name, value in request_headers.items() if name != _ASKED}
-        answer = super().preflight_response(Headers(kept | ({_ASKED: others} if others else {})))
-        allowed = answer.headers[_ALLOWED]
-        answer.headers[_ALLOWED] = ", ".join([allowed, *of_client])
-        return answer
+        others = ", ".join(name for name in requested if name not in of_client)
+        headers = {name: value for name, value in request_headers.items() if name != _REQUESTED}
+        response = super().preflight_response(Headers(headers | ({_REQUESTED: others} if others else {})))
+        allowed = response.headers[_ALLOWED]
+        response.headers[_ALLOWED] = ", ".join([allowed, *of_client])
+        return response

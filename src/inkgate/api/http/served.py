@@ -12,7 +12,7 @@ from inkgate.model_servers.upstream import Upstream
 _FRESH_S = 10.0
 _FAILED_S = 2.0
 """How long a failure is cached; requests get it at once."""
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 
 
 class ServedModels:
@@ -26,18 +26,18 @@ class ServedModels:
         upstream: Upstream | None,
         fresh_s: float = _FRESH_S,
         now: Callable[[], float] = anyio.current_time,
-        patience_s: float = _PATIENCE_S,
+        timeout_s: float = _TIMEOUT_S,
     ) -> None:
-        """`patience_s`: time limit of a server's response."""
+        """`timeout_s`: time limit of a server's response."""
         self._upstream = upstream
         self._fresh_s = fresh_s
         self._now = now
-        self._patience_s = patience_s
-        self._asked_at = float("-inf")
+        self._timeout_s = timeout_s
+        self._requested_at = float("-inf")
         self._names: tuple[str, ...] = ()
         self._failure: InkgateError | None = None
         self._good_until = float("-inf")
-        self._asking = anyio.Lock()
+        self._requesting = anyio.Lock()
 
     async def names(self) -> tuple[str, ...]:
         """The names of the models.
@@ -47,26 +47,26 @@ class ServedModels:
         """
         if self._upstream is None:
             return ()
-        async with self._asking:
+        async with self._requesting:
             if self._now() >= self._good_until:
-                await self._ask(self._upstream)
+                await self._request(self._upstream)
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         return self._names
 
-    async def _ask(self, upstream: Upstream) -> None:
-        """Asks within the remaining time of a cancelled earlier request."""
-        if self._now() - self._asked_at >= self._patience_s:
-            self._asked_at = self._now()
+    async def _request(self, upstream: Upstream) -> None:
+        """Requests the names within the remaining time of a cancelled earlier request."""
+        if self._now() - self._requested_at >= self._timeout_s:
+            self._requested_at = self._now()
         failure: InkgateError | None = None
         try:
-            with anyio.move_on_after(self._asked_at + self._patience_s - self._now()) as scope:
+            with anyio.move_on_after(self._requested_at + self._timeout_s - self._now()) as scope:
                 self._names = await upstream.models()
             if scope.cancelled_caught:
                 failure = EngineFailed("upstream_stalled", "The model server did not list its models in time.")
         except InkgateError as error:
             failure = error
-        self._failure, self._asked_at = failure, float("-inf")
+        self._failure, self._requested_at = failure, float("-inf")
         self._good_until = self._now() + (self._fresh_s if failure is None else _FAILED_S)
 
     async def known(self) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ async def serve(
     address.
 
     `on_ready`: called with the URL, with the real port, once requests are accepted.
-    `manager`: is told of start and stop.
+    `manager`: is notified of start and stop.
 
     The first signal drains: requests in flight have `server.drain_s` seconds. The second stops at once.
 

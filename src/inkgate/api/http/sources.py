@@ -1,4 +1,4 @@
-"""Sources of a document's bytes: base64 in the body, a data: URL, the network, or an uploaded file, which is kept in
+"""Sources of a document's bytes: base64 in the body, a data: URL, the network, or an uploaded file, which is stored in
 memory for a limited time.
 """
 
@@ -24,7 +24,7 @@ from inkgate.storage.fetch import Fetcher
 from inkgate.types import Document
 
 KEPT_S = 3600.0
-"""How long a file is kept: enough for upload and reading."""
+"""How long a file is stored: enough for upload and reading."""
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 MAX_FILES = 20_000
 FILE_BYTES = 800

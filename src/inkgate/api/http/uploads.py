@@ -243,9 +243,9 @@ async def receive_json(request: Request, limits: LimitSettings, charge: ChargeBy
     return await _gather(request, limits, charge)
 
 
-async def receive_bytes(request: Request, limits: LimitSettings, most: int, charge: ChargeBytes) -> bytes:
+async def receive_bytes(request: Request, limits: LimitSettings, max_bytes: int, charge: ChargeBytes) -> bytes:
     """The whole raw body of `request`, of any type, with at most `most` bytes. Raises as `receive`."""
-    smaller = limits.model_copy(update={"max_body_mb": min(limits.max_body_mb, most / 1_000_000)})
+    smaller = limits.model_copy(update={"max_body_mb": min(limits.max_body_mb, max_bytes / 1_000_000)})
     _kind(request, smaller)
     return await _gather(request, smaller, charge)
 
@@ -271,7 +271,7 @@ async def _take(request: Request, limits: LimitSettings, charge: ChargeBytes, ta
     """Passes the body to `take` as it arrives. Raises InputRejected if it grows too large, stalls, or takes longer than
     a whole document may take (it holds an admission slot all that time).
     """
-    most = int(limits.max_body_mb * 1_000_000)
+    max_bytes = int(limits.max_body_mb * 1_000_000)
     last_moment = anyio.current_time() + limits.time_s
     size = 0
     more = True
@@ -285,7 +285,7 @@ async def _take(request: Request, limits: LimitSettings, charge: ChargeBytes, ta
             chunk: bytes = message.get("body", b"")
             more = message.get("more_body", False)
             size += len(chunk)
-            if size > most:
+            if size > max_bytes:
                 raise _too_large(limits)
             if chunk:
                 charge(size)

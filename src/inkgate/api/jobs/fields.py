@@ -24,8 +24,8 @@ from inkgate.jobs.reviewing import CorrectionRequest, JobReviews
 
 Json = dict[str, Any]
 
-MOST_BYTES = 256_000
-MOST_VALUES = 1000
+MAX_BYTES = 256_000
+MAX_VALUES = 1000
 _ETAG = re.compile(r'(?:W/)?"(\d{1,9})"')
 
 router = APIRouter(prefix=JOBS_PATH, tags=["jobs"], responses=PROBLEM_RESPONSES)
@@ -39,7 +39,7 @@ class CorrectionBody(BaseModel):
 
     fields: Annotated[
         dict[str, Any],
-        Field(max_length=MOST_VALUES, description="Values by JSON Pointer into `data`; null: the document has none."),
+        Field(max_length=MAX_VALUES, description="Values by JSON Pointer into `data`; null: the document has none."),
     ] = {}
     by: Annotated[
         Annotated[StrictStr, Field(max_length=200, pattern=r"^[^\x00]*$")] | None,
@@ -123,13 +123,13 @@ async def correct(
     version = _version(if_match)
     job = await call.job(job_id)
     head = parse_head(request, context.settings)
-    async with context.service.gateway.admit(head.caller, min(head.body_bytes, MOST_BYTES)) as admitted:
+    async with context.service.gateway.admit(head.caller, min(head.body_bytes, MAX_BYTES)) as admitted:
         with admitted.receiving() as charge:
-            raw = await receive_bytes(request, context.settings.limits, MOST_BYTES, charge)
+            raw = await receive_bytes(request, context.settings.limits, MAX_BYTES, charge)
         body = await context.bodies.run(len(raw), parse_json, raw)
-    asked = parse(CorrectionBody, body if isinstance(body, dict) else {"fields": body})
+    requested = parse(CorrectionBody, body if isinstance(body, dict) else {"fields": body})
     reviews = JobReviews(call.jobs.store, context.service.fields.types, context.threads)
-    change = CorrectionRequest(asked.fields, asked.by or "", asked.reviewed, version)
+    change = CorrectionRequest(requested.fields, requested.by or "", requested.reviewed, version)
     await reviews.correct(job, change, call.jobs.store.clock())
     return await _shown(call, await call.job(job_id))
 

@@ -56,8 +56,8 @@ class ExtractRequest(BaseModel):
     json_schema: Annotated[StrictStr | dict[str, Any] | None, Field(alias="schema", repr=False)] = None
     fields: StrictStr | Annotated[list[StrictStr], StopAtFirst()] | None = None
 
-    def wanted(self) -> JobFields:
-        """Raises InputRejected."""
+    def job_fields(self) -> JobFields:
+        """The fields as a job stores them. Raises InputRejected."""
         names = OcrOptions(fields=self.fields).field_names()
         schema = self.json_schema
         if isinstance(schema, dict):
@@ -103,7 +103,7 @@ class JobRequest(OcrOptions):
     ] = None
     webhook: Annotated[
         Annotated[StrictStr, Field(max_length=LONGEST_URL)] | None,
-        Field(repr=False, description="URL that is told of the job's end."),
+        Field(repr=False, description="URL that is notified of the job's end."),
     ] = None
     timeout_s: Annotated[
         Annotated[float, Field(gt=0, le=_LONGEST_S)] | None,
@@ -196,45 +196,45 @@ def names_priority(request: Request) -> bool:
 
 async def parse_job(received: ReceivedJob) -> JobDraft:
     """The job that a request for `/v1/jobs` describes. Raises InputRejected."""
-    asked = parse(JobRequest, received.body.fields, received.query)
-    if asked.webhook:
-        check_webhook(asked.webhook, received.settings.webhooks)
-    name = clean_name(encodable(asked.name or "")) or _DEFAULT_NAME
-    source, data, name = await _source(asked, received, name)
+    requested = parse(JobRequest, received.body.fields, received.query)
+    if requested.webhook:
+        check_webhook(requested.webhook, received.settings.webhooks)
+    name = clean_name(encodable(requested.name or "")) or _DEFAULT_NAME
+    source, data, name = await _source(requested, received, name)
     job = NewJob(
         tenant=received.tenant,
         source=source,
         name=name,
-        options=options_of(asked),
-        priority=received.priority(asked.priority),
-        pipeline=_pipeline(asked.pipeline, received),
-        webhook=asked.webhook or "",
-        deadline=_deadline(asked),
+        options=options_of(requested),
+        priority=received.priority(requested.priority),
+        pipeline=_pipeline(requested.pipeline, received),
+        webhook=requested.webhook or "",
+        deadline=_deadline(requested),
         key=received.key,
-        fields=await _fields(asked, received),
+        fields=await _fields(requested, received),
     )
     return JobDraft(job, data)
 
 
-async def _fields(asked: JobRequest, received: ReceivedJob) -> JobFields | None:
+async def _fields(requested: JobRequest, received: ReceivedJob) -> JobFields | None:
     """The fields to find, checked. Raises InputRejected."""
-    if asked.extract is None:
+    if requested.extract is None:
         return None
-    if asked.task not in (None, TaskKind.TEXT, TaskKind.PARSE):
+    if requested.task not in (None, TaskKind.TEXT, TaskKind.PARSE):
         raise InputRejected("options_invalid", "task: with `extract`, it must be `parse` or missing.")
-    wanted = asked.extract.wanted()
-    await received.context.service.fields.wanted(field_request_of(wanted))
-    return wanted
+    fields = requested.extract.job_fields()
+    await received.context.service.fields.wanted(field_request_of(fields))
+    return fields
 
 
-async def _source(asked: JobRequest, received: ReceivedJob, name: str) -> tuple[JobSource, bytes | None, str]:
+async def _source(requested: JobRequest, received: ReceivedJob, name: str) -> tuple[JobSource, bytes | None, str]:
     if received.body.is_form:
         part = received.body.files.get("file")
         if part is None:
             raise InputRejected("file_missing", "The form has no part `file` with a filename.")
         sniff(part.data)
         return JobSource(), part.data, name if name != _DEFAULT_NAME else part.filename or name
-    source = asked.source
+    source = requested.source
     if source is None or (source.url is None) == (source.file_id is None):
         raise InputRejected("file_missing", "The JSON needs `source` with either `url` or `file_id`.")
     if source.file_id is not None:
@@ -246,20 +246,20 @@ async def _source(asked: JobRequest, received: ReceivedJob, name: str) -> tuple[
     return place, data, name
 
 
-def options_of(asked: OcrOptions) -> JobOptions:
+def options_of(requested: OcrOptions) -> JobOptions:
     """How the job reads. `format` chooses the task that the format needs."""
-    shape = choose(asked.format, None)
+    shape = choose(requested.format, None)
     task = Task(
-        kind=asked.task_kind(shape),
-        fields=asked.field_names(),
-        language=asked.language or None,
-        images=asked.images(Native.FORM),  # the result is shown in any format later
-        invisible=asked.invisible,
+        kind=requested.task_kind(shape),
+        fields=requested.field_names(),
+        language=requested.language or None,
+        images=requested.images(Native.FORM),  # the result is shown in any format later
+        invisible=requested.invisible,
     )
-    password = asked.password or ""
+    password = requested.password or ""
     if "\0" in password:  # PostgreSQL can't store it, and no PDF has it
         raise InputRejected("options_invalid", "password: it has a NUL character.")
-    return JobOptions(task, pages_text(asked.selection()), asked.pdf_text, password)
+    return JobOptions(task, pages_text(requested.selection()), requested.pdf_text, password)
 
 
 def pages_text(selection: PageSelection | None) -> str:
@@ -281,18 +281,18 @@ def _pipeline(name: str | None, received: ReceivedJob) -> str:
     return name
 
 
-def _deadline(asked: JobRequest) -> float | None:
+def _deadline(requested: JobRequest) -> float | None:
     now = datetime.now(UTC).timestamp()
-    if asked.timeout_s is not None and asked.deadline is not None:
+    if requested.timeout_s is not None and requested.deadline is not None:
         raise InputRejected("options_invalid", "Give `timeout_s` or `deadline`, not both.")
-    if asked.deadline is not None and asked.deadline.timestamp() <= now:
+    if requested.deadline is not None and requested.deadline.timestamp() <= now:
         raise InputRejected("options_invalid", "deadline: it has passed.")
-    if asked.timeout_s is not None:
-        return now + asked.timeout_s
-    if asked.deadline is None:
+    if requested.timeout_s is not None:
+        return now + requested.timeout_s
+    if requested.deadline is None:
         return None
     # Also because a zone can move a time into the year 10000, which no response can show.
-    if (deadline := asked.deadline.timestamp()) > now + _LONGEST_S:
+    if (deadline := requested.deadline.timestamp()) > now + _LONGEST_S:
         raise InputRejected("options_invalid", "deadline: it is more than a year away.")
     return deadline
 

@@ -229,8 +229,8 @@ class ResultReader:
             InputRejected: "job_expired", before the first piece.
             EngineFailed: pages were removed meanwhile, by a retry or a removal: what was sent isn't the document.
         """
-        most = FINISHED_PAGES if renderer.is_document else BATCH_PAGES
-        pages = await self._pages(job, -1, most)
+        max_pages = FINISHED_PAGES if renderer.is_document else BATCH_PAGES
+        pages = await self._pages(job, -1, max_pages)
         if job.saved and not pages:
             raise expired_error()
         yield await self.threads.run(renderer.begin)
@@ -242,15 +242,15 @@ class ResultReader:
                 pages = await self.threads.run(finished_pages, pages)
             for i in range(0, len(pages), BATCH_PAGES):
                 yield await self.threads.run(_joined, renderer.page, pages[i : i + BATCH_PAGES])
-            pages = await self._pages(job, last, most)
+            pages = await self._pages(job, last, max_pages)
         if found != job.saved:
             raise EngineFailed("internal", "The job changed while its result was sent.")
         yield await self.threads.run(renderer.end)
 
-    async def _pages(self, job: Job, after: int, most: int) -> Sequence[PageResult]:
+    async def _pages(self, job: Job, after: int, max_pages: int) -> Sequence[PageResult]:
         """Up to `most` pages after the one with this index."""
         found: list[PageResult] = []
-        while len(found) < most:
+        while len(found) < max_pages:
             more = await self.jobs.store.pages(job.id, found[-1].index if found else after, BATCH_PAGES)
             found += more
             if not more:
@@ -286,8 +286,8 @@ class JobResult(Response):
         self._form = form
         self._context = context_of(call.request)
         self._reader = ResultReader(call.jobs, self._context.threads)
-        if job.saved > (most := self._context.settings.limits.max_pages) and self._renderer("") is None:
-            detail = f"Documents of more than {most} pages are sent as text, markdown, json or ndjson."
+        if job.saved > (max_pages := self._context.settings.limits.max_pages) and self._renderer("") is None:
+            detail = f"Documents of more than {max_pages} pages are sent as text, markdown, json or ndjson."
             raise InputRejected("not_acceptable", detail)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

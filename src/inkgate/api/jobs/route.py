@@ -36,7 +36,7 @@ Json = dict[str, Any]
 
 REPLAYED_HEADER = "Idempotent-Replayed"
 LONGEST_WAIT_S = 60.0
-_MOST_LISTED = 1000
+_MAX_LISTED = 1000
 
 router = APIRouter(prefix=JOBS_PATH, tags=["jobs"], responses=PROBLEM_RESPONSES)
 
@@ -131,7 +131,7 @@ async def list_jobs(
         "newest"
     ),
     after: Annotated[str, Query(pattern="^[A-Za-z0-9_-]{0,64}$", description="`next` of the response before.")] = "",
-    limit: Annotated[int, Query(ge=1, le=_MOST_LISTED)] = 100,
+    limit: Annotated[int, Query(ge=1, le=_MAX_LISTED)] = 100,
 ) -> Response:
     """The caller's jobs, latest first."""
     call = job_call(request)

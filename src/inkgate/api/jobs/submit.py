@@ -63,7 +63,7 @@ async def submit(
 ) -> Submitted:
     """Receives the body of the call's request and adds the job that `parse` finds in it.
 
-    The body is in memory until its document is kept, so the request is admitted as one for reading is.
+    The body is in memory until its document is stored, so the request is admitted as one for reading is.
 
     Raises:
         Overloaded: there is no room for the body or for the job.
@@ -77,7 +77,7 @@ async def submit(
             body = await receive_body(request, context.settings.limits, context.bodies, charge)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
         draft = await parse(received)
-        # Frees the body before the upload is kept: as base64, it is a third larger than the file.
+        # Frees the body before the upload is stored: as base64, it is a third larger than the file.
         del body, received
         if draft.data is not None:
             admitted.received(len(draft.data))

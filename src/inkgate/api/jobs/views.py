@@ -72,7 +72,7 @@ class JobAnswer(BaseModel):
     priority: Literal["interactive", "normal", "batch"]
     pipeline: str | None
     review: Literal["waiting", "complete", "needs_review", "reviewed"] | None = Field(
-        description="Of the fields; null for a job without `extract`, and once they are no longer kept."
+        description="Of the fields; null for a job without `extract`, and once they are no longer stored."
     )
     source: JobSourceAnswer
     error: JobErrorAnswer | None
@@ -144,7 +144,7 @@ def error_of(job: Job) -> InkgateError | None:
 
 
 def expired_error() -> InkgateError:
-    """The error of a job whose pages are no longer kept."""
+    """The error of a job whose pages are no longer stored."""
     return InputRejected("job_expired", "The result is no longer kept.")
 
 

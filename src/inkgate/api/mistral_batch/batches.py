@@ -169,7 +169,7 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
                         show = partial(answer.annotated, fields["data"])
                     body = await threads.run(show, result)
                     del result
-            except InkgateError as failure:  # such as one that is no longer kept
+            except InkgateError as failure:  # such as one that is no longer stored
                 error = failure
         yield await threads.run(_output_line, form, job, body, error)
 

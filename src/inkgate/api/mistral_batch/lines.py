@@ -50,7 +50,7 @@ class MistralBatchRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BatchHead:
-    """What belongs to the whole batch; kept with its first line. `lines`: how many, so that a request with the same
+    """What belongs to the whole batch; stored with its first line. `lines`: how many, so that a request with the same
     idempotency key and other lines is not taken for the same.
     """
 
@@ -62,7 +62,7 @@ class BatchHead:
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """What is kept with the job of a line, in `JobOptions.form`."""
+    """What is stored with the job of a line, in `JobOptions.form`."""
 
     batch: str
     line: int
@@ -76,7 +76,7 @@ _FORM_START = '{"batch":'
 
 
 def line_form(job: Job) -> LineForm | None:
-    """What is kept with the job of a line; None for other jobs."""
+    """What is stored with the job of a line; None for other jobs."""
     return _LINE_FORM.validate_json(job.options.form) if job.options.form.startswith(_FORM_START) else None
 
 
@@ -88,13 +88,13 @@ def counted(first: NewJob, lines: int) -> NewJob:
     return replace(first, options=replace(first.options, form=_LINE_FORM.dump_json(form).decode()))
 
 
-async def lines_of(asked: MistralBatchRequest, received: ReceivedJob) -> AsyncIterator[BatchLine]:
+async def lines_of(requested: MistralBatchRequest, received: ReceivedJob) -> AsyncIterator[BatchLine]:
     """The lines of a batch, one at a time, as each may hold a document."""
     count = 0
-    for line in asked.requests or ():
+    for line in requested.requests or ():
         count += 1
         yield line
-    for file_id in asked.input_files or ():
+    for file_id in requested.input_files or ():
         data = received.context.files.get(file_id, received.tenant).data
         start = 0
         while start < len(data):
@@ -113,9 +113,9 @@ async def lines_of(asked: MistralBatchRequest, received: ReceivedJob) -> AsyncIt
 
 
 async def job_of(
-    jobs: JobService, received: ReceivedJob, asked: MistralBatchRequest, form: LineForm, line: BatchLine
+    jobs: JobService, received: ReceivedJob, requested: MistralBatchRequest, form: LineForm, line: BatchLine
 ) -> NewJob:
-    """The job of a line; its upload is kept. Raises InputRejected, with the number of the line."""
+    """The job of a line; its upload is stored. Raises InputRejected, with the number of the line."""
     context = received.context
     try:
         options = parse(MistralOptions, line.body)
@@ -127,7 +127,11 @@ async def job_of(
         if schema:
             await context.service.fields.wanted(FieldRequest(schema=schema))
         shown = options.model_dump(exclude_none=True, exclude={"model", "document_annotation_format"})
-        head = BatchHead(tuple(asked.input_files or ()), asked.metadata, asked.model) if form.line == 0 else None
+        head = (
+            BatchHead(tuple(requested.input_files or ()), requested.metadata, requested.model)
+            if form.line == 0
+            else None
+        )
         form = replace(form, custom_id=line.custom_id, options=shown, head=head)
         name = clean_name(encodable(source.document_name or "")) or "document"
         place, data, name = await _source(source, received, name)
@@ -141,7 +145,7 @@ async def job_of(
                 form=_LINE_FORM.dump_json(form).decode(),
             ),
             priority=received.priority(),
-            deadline=datetime.now(UTC).timestamp() + asked.timeout_hours * _HOUR_S,
+            deadline=datetime.now(UTC).timestamp() + requested.timeout_hours * _HOUR_S,
             key=f"batch {form.line} {received.key}" if received.key else "",
             fields=JobFields(schema=schema) if schema else None,
         )

@@ -38,9 +38,9 @@ from inkgate.concurrency import single_error
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, NewJob
 
-_MOST_LISTED = 5000
+_MAX_LISTED = 5000
 _CANCELS_AT_ONCE = 32
-_MOST_INLINE = 100
+_MAX_INLINE = 100
 
 router = APIRouter(tags=["batch"], responses=PROBLEM_RESPONSES)
 _PATH = "/v1/batch/jobs"
@@ -67,11 +67,11 @@ async def create(request: Request) -> Response:
         with admitted.receiving() as charge:
             body = await uploads.receive(request, context.settings.limits, context.bodies, charge)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
-        asked = parse(MistralBatchRequest, body.fields)
+        requested = parse(MistralBatchRequest, body.fields)
         token = hashlib.sha256(key.encode()).hexdigest()[:TOKEN_DIGITS] if key else secrets.token_hex(10)
         jobs: list[NewJob] = []
-        async for line in lines_of(asked, received):
-            jobs.append(await job_of(call.jobs, received, asked, LineForm(token, len(jobs), None, {}), line))
+        async for line in lines_of(requested, received):
+            jobs.append(await job_of(call.jobs, received, requested, LineForm(token, len(jobs), None, {}), line))
         if not jobs:
             raise InputRejected("file_missing", "The batch has no lines.")
         jobs[0] = counted(jobs[0], len(jobs))
@@ -97,7 +97,7 @@ async def list_batches(
     """Batches among the caller's latest jobs."""
     call = job_call(request)
     jobs: list[Job] = []
-    while len(jobs) < _MOST_LISTED:
+    while len(jobs) < _MAX_LISTED:
         more = await call.jobs.store.list(call.tenant, after=jobs[-1].id if jobs else "", limit=AT_ONCE)
         jobs += more
         if len(more) < AT_ONCE:
@@ -127,7 +127,7 @@ async def get(
     call = job_call(request)
     batch = await batch_of(call, batch_id)
     shown = batch.view()
-    if inline and batch.ended and len(batch.lines) <= _MOST_INLINE:
+    if inline and batch.ended and len(batch.lines) <= _MAX_INLINE:
         pieces = [piece async for piece in output_lines(call, batch, errors=None)]
         return await context_of(request).threads.run(_with_outputs, shown, pieces)
     return json_response(shown.model_dump())
