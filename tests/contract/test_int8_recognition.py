@@ -17,8 +17,7 @@ from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
-from inkgate.runtimes.choose import is_calibrated, open_runtime
-from inkgate.runtimes.int8 import cpu_flags, int8_pays
+from inkgate.runtimes.choose import cpu_flags, int8_pays, is_calibrated, open_runtime
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import Task
 from support.ppocr import ArrayPage, drawn_line

@@ -8,8 +8,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 from inkgate.runtimes.base import FloatArray
-from inkgate.runtimes.openvino_graphs import openvino, with_columns
-from inkgate.runtimes.openvino_heads import TwoHeads, classes_first, split
+from inkgate.runtimes.openvino import TwoHeads
+from inkgate.runtimes.openvino_graphs import classes_first, openvino, split_last_product, with_columns
 
 CHARACTERS = ["a", "天", "b", "地", "c"]
 FIRST = np.array([0, 1, 3, 5, 6], np.int32)
@@ -97,7 +97,7 @@ def test_the_two_halves_of_a_model_say_what_the_whole_says() -> None:
     def read() -> openvino.Model:
         return openvino.Core().read_model(path)
 
-    first, second = split(read(), FIRST)
+    first, second = split_last_product(read(), FIRST)
     whole = [np.asarray(value) for value in opened(with_columns(read()))(lines).values()]
     few = [np.asarray(value) for value in opened(first)(lines).values()]
     numbers = lines @ weights + bias

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from inkgate.runtimes import models as files
-from inkgate.runtimes.int8 import Calibration, calibration_of, cpu_flags, int8_pays
+from inkgate.runtimes.choose import cpu_flags, int8_pays
+from inkgate.runtimes.models import Calibration, calibration_of
 
 ZEN_5 = (
     "fpu vme de pse tsc msr sse4_2 fma avx f16c avx2 avx512f avx512dq avx512bw avx512vl avx_vnni avx512_bf16 "

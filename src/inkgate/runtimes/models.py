@@ -1,7 +1,11 @@
-"""Paths of the model files: in the rapidocr wheel, and those that this package ships (see weights/NOTICE.md)."""
+"""The model files: in the rapidocr wheel, and those that this package ships (see weights/NOTICE.md)."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,3 +60,31 @@ def table_structure() -> Path:
 def lone_glyphs() -> Path:
     """Two layers from 402 features of a character's shape to 193 characters: see engines/ppocr/glyphs.py."""
     return _WEIGHTS / "lone_glyphs.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Which convolutions of a model run in int8, as determined by scripts/quantize.py.
+
+    Attributes:
+        sha256: of the calibrated model file.
+        ranges: by the name of a convolution, the minimum and maximum of its input that int8 represents.
+    """
+
+    sha256: str
+    ranges: Mapping[str, tuple[float, float]]
+
+    def fits(self, model: Path) -> bool:
+        """Whether it is for this very file: another version may have the same names but other ranges."""
+        return hashlib.sha256(model.read_bytes()).hexdigest() == self.sha256
+
+
+def calibration_of(model: Path) -> Calibration | None:
+    """The calibration for a model file, by the file's name. None: the model does not use int8. It may be for another
+    version of the file: see Calibration.fits.
+    """
+    path = int8_calibration(model)
+    if not path.exists():
+        return None
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return Calibration(stored["sha256"], {name: (low, high) for name, (low, high) in stored["ranges"].items()})

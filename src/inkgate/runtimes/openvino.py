@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inkgate.runtimes.base import ColumnModel, Columns, FloatArray
+from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, IntArray, Model
 from inkgate.runtimes.compiled import alone
-from inkgate.runtimes.int8 import calibration_of
-from inkgate.runtimes.openvino_graphs import openvino, with_columns, with_int8, with_upsampling_last
-from inkgate.runtimes.openvino_heads import TwoHeads, classes_first, split
+from inkgate.runtimes.models import calibration_of
+from inkgate.runtimes.openvino_graphs import (
+    classes_first,
+    openvino,
+    split_last_product,
+    with_columns,
+    with_int8,
+    with_upsampling_last,
+)
 
 _DEVICE = "CPU"
 _CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
 """Kernel cache size per kind of layer and model: OpenVINO makes kernels for each input shape and keeps 5,000 of a kind
 by default. This many suffice for about twenty-five page sizes, and a hundred numbers and widths of lines, without
 recompiling, and bound memory for any input: docs/contributing/benchmarks.md."""
+_SURE = 0.9
+"""Minimum probability, among the first classes, at which the result is final."""
+_MIN_LOGIT = 12.0
+"""Minimum of its logit, too: half of the columns of Han characters have less."""
+_ROWS = (16, 32, 64)
+"""Numbers of columns per call of the second product; beyond, multiples of the last: few, because each is another
+shape."""
+
+_Mask = NDArray[np.bool_]
 
 
 @cache
@@ -74,7 +91,7 @@ class OpenVinoRuntime:
         if not self._int8 or calibration_of(path) is None:
             return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model)), metadata))
         classes = classes_first(metadata["character"].splitlines())
-        first, second = (OpenVinoModel(self._of_lines(part), metadata) for part in split(model, classes))
+        first, second = (OpenVinoModel(self._of_lines(part), metadata) for part in split_last_product(model, classes))
         return TwoHeads(first, second, classes)
 
     def _of_lines(self, model: openvino.Model) -> openvino.CompiledModel:
@@ -136,6 +153,48 @@ class OpenVinoColumns:
         """See ColumnModel."""
         best, probability, last = self._model.run(tensor)
         return Columns(best.astype(np.int32), probability, last)
+
+
+class TwoHeads:
+    """A ColumnModel that computes its last product for few classes first, and for all of them only if needed.
+
+    The last product, to 18,710 classes, and the softmax over them take three tenths of the int8 recognition model's
+    time; 15,908 of the classes are Han characters. So each column is first computed for all other classes. If the
+    result is uncertain, the column is computed for all classes. If it is then a Han character, so are all columns of
+    its line, because in a line of Han characters some columns are always uncertain. Measured on the model that is
+    calibrated for int8, and used only for it: docs/contributing/benchmarks.md.
+    """
+
+    def __init__(self, first: Model, second: Model, classes: IntArray) -> None:
+        """`first` and `second`: from `split_last_product`; `classes`: the classes computed first."""
+        self.metadata = first.metadata
+        self._first, self._second, self._classes = first, second, classes
+        self._is_first = np.zeros(int(classes.max()) + 1, np.bool_)
+        self._is_first[classes] = True
+
+    def run(self, tensor: FloatArray) -> Columns:
+        """See ColumnModel. A line's result does not depend on the other lines."""
+        best, probability, last, most, features = self._first.run(tensor)
+        found = Columns(self._classes[best.astype(np.int32)], probability.copy(), last.copy())
+        unsure: _Mask = (probability < _SURE) | (most < _MIN_LOGIT)
+        self._compute_all(found, features, unsure)
+        with_han = ~self._is_first[found.best].all(axis=1, keepdims=True)
+        self._compute_all(found, features, with_han & ~unsure)
+        return found
+
+    def _compute_all(self, found: Columns, features: FloatArray, where: _Mask) -> None:
+        """Computes these columns for all classes, and stores the results."""
+        columns = features[where]
+        if not len(columns):
+            return
+        rows = np.zeros((1, _rows(len(columns)), columns.shape[1]), np.float32)
+        rows[0, : len(columns)] = columns
+        best, probability, last = (output[0, : len(columns)] for output in self._second.run(rows))
+        found.best[where], found.probability[where], found.last[where] = best, probability, last
+
+
+def _rows(columns: int) -> int:
+    return next((rows for rows in _ROWS if columns <= rows), math.ceil(columns / _ROWS[-1]) * _ROWS[-1])
 
 
 def _metadata(model: openvino.Model) -> dict[str, str]:

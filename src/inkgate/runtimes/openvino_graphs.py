@@ -6,7 +6,7 @@ All modules import OpenVINO from here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,23 @@ sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # 
 import openvino  # noqa: E402 - see above
 from openvino import opset13 as ops  # noqa: E402 - see above
 
-from inkgate.runtimes.base import FloatArray  # noqa: E402 - see above
+from inkgate.runtimes.base import FloatArray, IntArray  # noqa: E402 - see above
 
-__all__ = ("columns_of", "groups_of", "openvino", "ops", "with_columns", "with_int8", "with_upsampling_last")
+__all__ = (
+    "classes_first",
+    "columns_of",
+    "groups_of",
+    "openvino",
+    "ops",
+    "split_last_product",
+    "with_columns",
+    "with_int8",
+    "with_upsampling_last",
+)
 
 _TRANSPOSED = "ConvolutionBackpropData"
 """OpenVINO's name for a transposed convolution."""
+_HAN = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 
 
 def with_int8(model: openvino.Model, ranges: Mapping[str, tuple[float, float]]) -> openvino.Model:
@@ -149,3 +160,54 @@ def _of_pixels(source: openvino.Output, weights: FloatArray, bias: FloatArray) -
     constant = ops.constant(np.ascontiguousarray(weights, np.float32))
     product = ops.convolution(source, constant, [1, 1], [0, 0], [0, 0], [1, 1])
     return ops.add(product, ops.constant(np.asarray(bias, np.float32).reshape(1, -1, 1, 1)))
+
+
+def classes_first(characters: Sequence[str]) -> IntArray:
+    """The classes computed first: all except Han characters. Class 0 is the blank, then come the characters, and the
+    last is the space.
+    """
+    others = [place for place, character in enumerate(characters, start=1) if not _han(character)]
+    return np.array([0, *others, len(characters) + 1], np.int32)
+
+
+def split_last_product(model: openvino.Model, classes: IntArray) -> tuple[openvino.Model, openvino.Model]:
+    """Two models from one that ends in a product, a bias and a softmax (N, T, all classes).
+
+    The first has the outputs of `Columns` among `classes` only, `best` being an index into them, and two more: (N, T)
+    the largest logit, and (N, T, F) the features before the product. The second maps (1, M, F) features to `Columns`
+    among all classes.
+    """
+    bias, product = _last_product(model)
+    features, weights = product.input_value(0), product.input_value(1).get_node().data
+    constants = [each for each in (bias.input_value(0), bias.input_value(1)) if each.get_node() is not product]
+    of_bias = next(each.get_node().data for each in constants if each.get_node().get_type_name() == "Constant")
+    of_bias = of_bias.reshape(-1)
+    few = _product(features, weights[:, classes], of_bias[classes])
+    numbers = few.output(0)
+    most = ops.reduce_max(numbers, ops.constant(np.array([2], np.int32)))
+    outputs = (*columns_of(ops.softmax(numbers, 2).output(0)), most.output(0), features)
+    results = [ops.result(output) for output in outputs]
+    # Named explicitly: OpenVINO's generated name depends on what the process made before, so the cache would miss.
+    given = ops.parameter([1, -1, weights.shape[0]], np.float32, name="features")
+    every = ops.softmax(_product(given.output(0), weights, of_bias).output(0), 2)
+    of_all = [ops.result(output) for output in columns_of(every.output(0))]
+    return openvino.Model(results, model.get_parameters()), openvino.Model(of_all, [given])
+
+
+def _last_product(model: openvino.Model) -> tuple[openvino.Node, openvino.Node]:
+    """The bias of the last product, and that product."""
+    node = model.get_results()[0].input_value(0).get_node()
+    passed = []
+    while node.get_type_name() != "MatMul":
+        passed.append(node)
+        node = node.input_value(0).get_node()
+    return next(each for each in passed if each.get_type_name() == "Add"), node
+
+
+def _product(source: openvino.Output, weights: FloatArray, bias: FloatArray) -> openvino.Node:
+    product = ops.matmul(source, ops.constant(np.ascontiguousarray(weights)), transpose_a=False, transpose_b=False)
+    return ops.add(product, ops.constant(np.asarray(bias, np.float32).reshape(1, 1, -1)))
+
+
+def _han(character: str) -> bool:
+    return any(first <= ord(character[0]) <= last for first, last in _HAN) if character else False

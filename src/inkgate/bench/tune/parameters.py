@@ -18,7 +18,7 @@ from inkgate.engines.vlm.preset import Preset
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.errors import InputRejected
-from inkgate.runtimes.int8 import cpu_flags, int8_pays
+from inkgate.runtimes.choose import cpu_flags, int8_pays
 from inkgate.settings import Settings as Tree
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
 

@@ -19,8 +19,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from inkgate.engines.ppocr.accents import ACCENTS
 from inkgate.engines.ppocr.han import SIMPLIFIED, TRADITIONAL
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.base import FloatArray
@@ -57,6 +57,37 @@ _NUMBER = re.compile(r"[-+($€£]*\d+(?:[.,:/]\d+)+(?:[eE][-+]?\d+)?[-%)]*")
 _AMOUNT = re.compile(r"\D{0,4}\d[\d,.' ]*([.,])\d\d\D{0,2}")
 _CENTS = re.compile(r"[.,:]\d\d$")
 _GAP = re.compile(r"\d{1,4} \d\d")
+_ACCENTS: Final = {
+    "ca": frozenset("àçèéíïòóúü"),
+    "cs": frozenset("áčďéěíňóřšťúůýž"),
+    "cy": frozenset("âêîôûŵŷáéíóúàèìòùäëïöü"),
+    "da": frozenset("åéó"),
+    "de": frozenset("äöüéàâ"),
+    "es": frozenset("áéíñóúü"),
+    "et": frozenset("äõöüšž"),
+    "fi": frozenset("äöåšž"),
+    "fr": frozenset("àâçéèêëîïôùûüÿ"),
+    "ga": frozenset("áéíóú"),
+    "hr": frozenset("čćšž"),
+    "hu": frozenset("áéíóöőúüű"),
+    "is": frozenset("áéíóúýö"),
+    "it": frozenset("àèéìíîòóùú"),
+    "lt": frozenset("ąčęėįšųūž"),
+    "lv": frozenset("āčēģīķļņšūž"),
+    "nl": frozenset("áàâäçéèêëíïîóòôöúûü"),
+    "no": frozenset("åéèêóòôâ"),
+    "pl": frozenset("ąćęńóśźż"),
+    "pt": frozenset("áâãàçéêíóôõúü"),
+    "ro": frozenset("ăâîșțşţ"),
+    "sk": frozenset("áäčďéíĺľňóôŕšťúýž"),
+    "sl": frozenset("čšž"),
+    "sq": frozenset("çë"),
+    "sv": frozenset("åäöéàü"),
+    "tr": frozenset("çğıöşüâîû"),
+}
+"""Letters with accents of languages in Latin script, as their standard spelling has them, by language (ISO 639-1); with
+those of words that the language has taken over from its neighbours. Vietnamese is not among them: a page with its
+letters is left as it was read. `ı` counts, though it has no base letter by Unicode."""
 _BEFORE_L = frozenset("aeioul")
 """Letters after which a word may well end in l."""
 _OF_LOWER = {"0": "o", "1": "l"}
@@ -166,7 +197,7 @@ def _own_accents(readings: Sequence[RecognizedText]) -> frozenset[str] | None:
             certain.update(character.lower() for character, sure in pairs if sure >= _CERTAIN and _base(character))
     if not certain:
         return frozenset() if letters >= _LEAST_LETTERS else None
-    explained = {alphabet: sum(certain[letter] for letter in alphabet) for alphabet in ACCENTS.values()}
+    explained = {alphabet: sum(certain[letter] for letter in alphabet) for alphabet in _ACCENTS.values()}
     most = max(explained.values())
     if most < _EXPLAINED * certain.total():
         return None
