@@ -24,7 +24,7 @@ from support.scripted_engine import KeyedPage, ScriptedEngine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
-SOON = BreakerSettings(window_s=60.0, least=5, open_s=0.05, open_most_s=0.2)
+SOON = BreakerSettings(window_s=60.0, min_calls=5, open_s=0.05, max_open_s=0.2)
 """As a service has it, but tried again at once."""
 WAIT_S = 60.0
 

@@ -198,7 +198,7 @@ async def test_every_notice_arrives_after_all_faults_and_each_id_has_one_effect(
 
     clock = Clock()
     outbox = MemoryOutbox(clock)
-    settings = RelaySettings(poll_s=0.01, breaker=BreakerSettings(least=10_000))
+    settings = RelaySettings(poll_s=0.01, breaker=BreakerSettings(min_calls=10_000))
     async with running_receiver(script) as receiver, sending(timeout_s=0.2) as sink, anyio.create_task_group() as group:
         relay: Relay = Relay(outbox, {"webhook": sink}, _no_document, settings)
         for n in range(45):

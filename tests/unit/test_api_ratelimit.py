@@ -48,11 +48,11 @@ async def test_a_storage_that_is_frozen_is_waited_for_by_few_requests_and_asked_
     limiter = RateLimiter(parse("1/minute"), storage, clock=lambda: now)
     for _ in range(50):
         await limiter.count("me")
-    assert storage.asked == FORGOING.least
+    assert storage.asked == FORGOING.min_calls
     now += FORGOING.open_s
     storage.frozen = False
     await limiter.count("me")
-    assert storage.asked == FORGOING.least + 1
+    assert storage.asked == FORGOING.min_calls + 1
     with pytest.raises(Overloaded, match="rate_limited"):
         await limiter.count("me")
 

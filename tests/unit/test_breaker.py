@@ -15,7 +15,7 @@ from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 pytestmark = pytest.mark.anyio
 
 SETTINGS = BreakerSettings(
-    window_s=10.0, least=4, failed_rate=0.5, target_s=2.0, slow_rate=0.5, open_s=5.0, open_most_s=30.0, good=2
+    window_s=10.0, min_calls=4, failed_rate=0.5, target_s=2.0, slow_rate=0.5, open_s=5.0, max_open_s=30.0, good=2
 )
 FAILURE = EngineFailed("upstream_failed", "It failed.")
 
@@ -52,7 +52,7 @@ async def call(breaker: Breaker, error: Exception | None = None) -> None:
 
 
 async def opened(breaker: Breaker) -> None:
-    for _ in range(SETTINGS.least):
+    for _ in range(SETTINGS.min_calls):
         await call(breaker, FAILURE)
 
 
@@ -180,11 +180,11 @@ async def test_each_probe_that_fails_doubles_the_time_up_to_a_cap(breaker: Break
 async def test_a_probe_that_fails_does_not_hide_why_it_opened_first(breaker: Breaker, clock: Clock) -> None:
     await opened(breaker)
     for _ in range(3):
-        clock.now += SETTINGS.open_most_s
+        clock.now += SETTINGS.max_open_s
         await call(breaker, FAILURE)
         assert breaker.why == "4 of 4 calls failed; then a probe failed"
         assert breaker.why in (await refusal(breaker)).detail
-    clock.now += SETTINGS.open_most_s
+    clock.now += SETTINGS.max_open_s
     async with breaker.guard():
         clock.now += 2.5
     assert breaker.why == "4 of 4 calls failed; then a probe was slow"
@@ -239,8 +239,8 @@ async def test_it_always_recovers_once_calls_go_well(events: list[tuple[str, flo
                 await call(breaker, FAILURE if event == "bad" else None)
         except Overloaded as error:
             retry_after_s.append(error.retry_after_s)
-    assert all(0 < seconds <= SETTINGS.open_most_s for seconds in retry_after_s)
-    clock.now += SETTINGS.open_most_s
+    assert all(0 < seconds <= SETTINGS.max_open_s for seconds in retry_after_s)
+    clock.now += SETTINGS.max_open_s
     for _ in range(SETTINGS.good):
         await call(breaker)
     assert state(breaker) is BreakerState.CLOSED

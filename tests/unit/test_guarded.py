@@ -19,7 +19,7 @@ from support.scripted_engine import KeyedPage, ScriptedEngine
 
 pytestmark = pytest.mark.anyio
 
-SETTINGS = BreakerSettings(window_s=30.0, least=4, open_s=5.0, good=2)
+SETTINGS = BreakerSettings(window_s=30.0, min_calls=4, open_s=5.0, good=2)
 
 
 class Bench:

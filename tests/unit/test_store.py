@@ -133,7 +133,7 @@ async def test_a_store_that_works_is_asked(spared: StoreBench) -> None:
 
 async def test_a_store_that_hangs_costs_a_few_short_waits_and_then_nothing(spared: StoreBench) -> None:
     spared.slow.hangs = True
-    waits = SPARING.least - 1  # and the put before them
+    waits = SPARING.min_calls - 1  # and the put before them
     assert await spared.looked_up(20) == [TimeoutError] * waits + [None] * (20 - waits)
     assert spared.slow.lookups == waits
 
@@ -141,7 +141,7 @@ async def test_a_store_that_hangs_costs_a_few_short_waits_and_then_nothing(spare
 async def test_a_store_that_is_slow_is_left_alone(spared: StoreBench) -> None:
     spared.slow.spent_s = 0.03
     await spared.looked_up(20)
-    assert spared.slow.lookups <= SPARING.least
+    assert spared.slow.lookups <= SPARING.min_calls
     assert spared.breaker.state is BreakerState.OPEN
 
 

@@ -33,11 +33,11 @@ class BreakerSettings:
 
     Attributes:
         window_s: calls of the last `window_s` count.
-        least: minimum number of calls in the window.
+        min_calls: minimum number of calls in the window.
         failed_rate: share of failed calls from which it opens.
         target_s: a call that takes longer is slow; None: no call is slow.
         slow_rate: share of slow calls from which it opens.
-        open_s, open_most_s: how long it stays open at first and at most; doubled each time it reopens.
+        open_s, max_open_s: how long it stays open at first and at most; doubled each time it reopens.
         probes: concurrent calls while half-open.
         good: this many successful probes in a row close it.
         unread: this many different pages in a row that the engine failed on open it, whatever their errors say. Pages
@@ -46,12 +46,12 @@ class BreakerSettings:
     """
 
     window_s: float = 30.0
-    least: int = 10
+    min_calls: int = 10
     failed_rate: float = 0.5
     target_s: float | None = None
     slow_rate: float = 0.8
     open_s: float = 5.0
-    open_most_s: float = 120.0
+    max_open_s: float = 120.0
     probes: int = 1
     good: int = 2
     unread: int = 5
@@ -60,10 +60,10 @@ class BreakerSettings:
 class Breaker:
     """Closed, it lets calls pass and counts how they end. It opens when, of the last `window_s`,
 
-        calls >= least  and  (failed / calls >= failed_rate  or  slow / calls >= slow_rate),
+        calls >= min_calls  and  (failed / calls >= failed_rate  or  slow / calls >= slow_rate),
 
     or when the last `unread` different pages failed, or when it is tripped. It stays open for
-    min(open_most_s, open_s * 2^n), where n is how often it opened without having been closed for `window_s` since, or
+    min(max_open_s, open_s * 2^n), where n is how often it opened without having been closed for `window_s` since, or
     until `recovered`. Then it is half-open: a failed or slow probe opens it again.
 
     Calls that began before the last change of state are ignored. Used from one event loop.
@@ -85,10 +85,10 @@ class Breaker:
         self._counts = _Window(self._settings.window_s)
         self._half_open_at: float | None = None
         self._closed_at = float("-inf")
-        self._in_vain = 0
+        self._reopened = 0
         self._era = 0
         self._probing = 0
-        self._good = 0
+        self._successes = 0
         self._unread: dict[bytes, float] = {}
         self._running: dict[_Call, None] = {}
         self._tripped = False
@@ -166,7 +166,7 @@ class Breaker:
 
     @property
     def _open_s(self) -> float:
-        return min(self._settings.open_most_s, self._settings.open_s * 2.0 ** min(self._in_vain, 60))
+        return min(self._settings.max_open_s, self._settings.open_s * 2.0 ** min(self._reopened, 60))
 
     def _ended(self, *, failed: bool, slow: bool, unread: bytes | None) -> None:
         """`unread`: the page that the engine failed on, empty if it has no key; None if it failed on none."""
@@ -175,8 +175,8 @@ class Breaker:
                 only_slow = slow and not failed and unread is None
                 self._open(self._cause, "; then a probe was slow" if only_slow else "; then a probe failed")
             else:
-                self._good += 1
-                if self._good >= self._settings.good:
+                self._successes += 1
+                if self._successes >= self._settings.good:
                     self._close()
             return
         now = self._clock()
@@ -190,7 +190,7 @@ class Breaker:
             >= self._settings.unread
         ):
             self._open(f"the last {len(self._unread)} pages could not be read")
-        elif calls >= self._settings.least:
+        elif calls >= self._settings.min_calls:
             if failures >= self._settings.failed_rate * calls and failures:
                 self._open(f"{failures} of {calls} calls failed")
             elif slow_ones >= self._settings.slow_rate * calls and slow_ones:
@@ -199,22 +199,22 @@ class Breaker:
     def _open(self, cause: str, after_probe: str = "") -> None:
         now = self._clock()
         helped = self._half_open_at is None and now - self._closed_at >= self._settings.window_s
-        self._in_vain = 0 if helped else self._in_vain + 1
+        self._reopened = 0 if helped else self._reopened + 1
         self._half_open_at = now + self._open_s
         self._cause, self.why = cause, cause + after_probe
         self.opened += 1
-        self._turn()
+        self._reset()
         log.warning("breaker_open", breaker=self.name, why=self.why, for_s=self._open_s)
 
     def _close(self) -> None:
         self._half_open_at = None
         self._closed_at = self._clock()
-        self._turn()
+        self._reset()
         log.info("breaker_closed", breaker=self.name)
 
-    def _turn(self) -> None:
+    def _reset(self) -> None:
         self._era += 1
-        self._probing = self._good = 0
+        self._probing = self._successes = 0
         self._unread.clear()
         self._running.clear()
         self._tripped = False

@@ -89,7 +89,7 @@ class MemoryStore:
             self.bytes -= len(entry[0]) + _ENTRY_BYTES
 
 
-SPARING = BreakerSettings(window_s=2.0, least=5, failed_rate=0.5, target_s=0.02, slow_rate=0.5, open_most_s=60.0)
+SPARING = BreakerSettings(window_s=2.0, min_calls=5, failed_rate=0.5, target_s=0.02, slow_rate=0.5, max_open_s=60.0)
 """A lookup of more than 20 ms counts as slow: reading a page takes hundreds of milliseconds."""
 
 

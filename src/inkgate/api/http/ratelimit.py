@@ -28,7 +28,7 @@ def _now() -> float:
 
 COUNT_S = 0.25
 """Time limit for counting, as requests wait for it. A working Redis takes a millisecond."""
-FORGOING = BreakerSettings(window_s=10.0, least=3, failed_rate=0.5, open_s=5.0, open_most_s=60.0)
+FORGOING = BreakerSettings(window_s=10.0, min_calls=3, failed_rate=0.5, open_s=5.0, max_open_s=60.0)
 """Counting pauses after three requests that timed out. Slow counts still count."""
 
 

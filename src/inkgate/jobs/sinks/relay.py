@@ -83,7 +83,7 @@ class RelaySettings:
     limit_s: float = 240.0
     poll_s: float = 1.0
     grace_s: float = 5.0
-    breaker: BreakerSettings = BreakerSettings(least=5, target_s=8.0, open_s=5.0, open_most_s=120.0, good=1)
+    breaker: BreakerSettings = BreakerSettings(min_calls=5, target_s=8.0, open_s=5.0, max_open_s=120.0, good=1)
 
 
 @dataclass(frozen=True, slots=True)
