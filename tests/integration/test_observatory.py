@@ -177,12 +177,13 @@ async def test_a_model_server() -> None:
         async with served(vllm(url, reading="page")) as (_, client):
             (await client.post("/ocr", files={"file": page()})).raise_for_status()
             state = await until(client, lambda state: state.replicas[0].pressure is not None)
-            (replica,), (pages, calls) = state.replicas, state.queues
+            (replica,), (embedded, pages, calls) = state.replicas, state.queues
             assert (replica.name, replica.state, replica.taken_out) == (url.replace(f"me:{SECRET}", "*" * 10), "up", 0)
             assert (replica.running, replica.waiting, replica.generation_tokens) == (0, 0, 5)
             assert replica.kv_tokens == 1 << 20
             assert (replica.flags, replica.in_flight, replica.pressure) == ((), 0, 0.0)
-            assert (pages.name, calls.name, calls.limit, calls.most) == ("pages", "calls", 16, 256)
+            assert (embedded.name, pages.name, calls.name) == ("embedded", "pages", "calls")
+            assert (calls.limit, calls.most) == (16, 256)
             assert [(each.state, each.opened) for each in state.breakers] == [("closed", 0)]
             assert (state.build.model, state.build.inference_engine) == ("stub-model", "vllm")
             assert state.work.tokens_out > 0
@@ -200,7 +201,7 @@ async def test_a_model_server_that_is_lost() -> None:
             await client.post("/ocr", files={"file": page() + b"another"})
             lost = await until(client, lambda state: state.replicas[0].state == "out")
             tasks.cancel_scope.cancel()
-    assert [queue.in_flight for queue in busy.queues] == [1, 1]
+    assert [queue.in_flight for queue in busy.queues] == [0, 1, 1]
     assert busy.admission.documents == busy.admission.tenants == 1
     assert (lost.ready, lost.reasons) == (False, ("engine: no model server takes calls",))
     assert lost.replicas[0].taken_out >= 1

@@ -12,8 +12,13 @@ import pytest
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Page
-from inkgate.service.page import NO_SERVER
+from inkgate.service.page import NO_SERVER, CurrentQueue
 from inkgate.service.starting import OnDemand
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.breaker import Breaker
+from inkgate.serving.order import Work
+from inkgate.serving.permits import Arrival
+from inkgate.settings import AdmissionSettings
 from inkgate.types import Attempt, PageResult, Task, TaskKind
 from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
@@ -171,3 +176,31 @@ async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -
     await engine.stop()
     assert sorted(other.events) == ["read", "read", "read", "start", "stop"]
     assert other.events[0] == "start"
+
+
+async def test_admission_looks_at_the_queue_in_which_pages_wait() -> None:
+    """While the breaker keeps pages from the model, a request that the embedded engine can't read in time is refused
+    before its upload.
+    """
+    model, own, breaker = SchedulerBench(), SchedulerBench(), Breaker("model")
+    current = CurrentQueue(model.work_queue, own.work_queue, breaker)
+    limiter = AdmissionLimiter(10, AdmissionSettings(), current, clock=lambda: own.now)
+    arrival = Arrival("anybody", deadline=own.now + 10)
+
+    async def admitted() -> None:
+        async with limiter.admit(arrival):
+            await anyio.lowlevel.checkpoint()
+
+    await own.done(tokens=100, seconds=5)
+    async with own.busy(), anyio.create_task_group() as waiting:
+        waiting.start_soon(own.one, Work(1000, "jobs"))
+        await anyio.wait_all_tasks_blocked()
+        await admitted()
+        assert current.queue_s == 0
+        breaker.trip("tested")
+        with pytest.raises(Overloaded, match="would wait"):
+            await admitted()
+        assert current.waiting == 1
+        breaker.recovered()
+        waiting.cancel_scope.cancel()
+    await admitted()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inkgate.bootstrap.stack import build_parts
+from inkgate.service.page import PageReader
 from inkgate.settings import load_settings
 
 VLLM: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}}
@@ -49,3 +50,19 @@ def test_the_stack_that_is_shown_is_the_one_that_reads(
     parts = build_parts(load_settings(None, **flags))
     *shown, engine = parts.state_objects.build.pipeline
     assert ((*shown, engine), parts.engine.name) == (expected, engine)
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_the_embedded_engine_beside_a_model_has_one_queue_for_all_that_it_reads(*, fallback: bool) -> None:
+    vllm = {"urls": ["http://127.0.0.1:9/v1"], "fallback": fallback}
+    engine: dict[str, object] = {"name": "paddleocr-vl", "vllm": vllm}
+    parts = build_parts(load_settings(None, engine=engine, fields={"witness": "embedded"}))
+    reader, observed = parts.engine, parts.state_objects
+    assert isinstance(reader, PageReader)
+    assert reader.queue is not None
+    assert reader.witness is not None
+    assert reader.witness.queue is not None
+    assert reader.embedded_queue is not None
+    assert observed.embedded_pages is reader.witness.queue.work_queue is reader.embedded_queue.work_queue
+    assert observed.embedded_pages is not reader.queue.work_queue
+    assert reader.witness.queue.progress is not reader.queue.progress

@@ -28,7 +28,7 @@ from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.model_servers.upstream import Upstream
 from inkgate.service.complete import Completion
 from inkgate.service.figures import Figures
-from inkgate.service.page import EngineQueue, PageReader
+from inkgate.service.page import CurrentQueue, EngineQueue, PageReader
 from inkgate.service.page_cache import page_cache
 from inkgate.service.readiness import EngineProgress, Probe, Readiness, blank_page_probe, either_probe
 from inkgate.service.starting import OnDemand, StartsLater, UpstreamOnceStarted
@@ -113,23 +113,14 @@ def build_parts(
 
     breaker = _breaker(chosen) if remote else None
     gpus = gpu_watch(settings, breaker)
-    work_queue = WorkQueue(limit, settings.serving.scheduling)
-    degradation = Degradation(settings.serving.degradation, lambda: work_queue.queue_s)
     progress, probe = _progress(chosen, embedded)
     cached = _page_cache(settings.cache) if settings.cache.enabled else None
     threads = Threads("text_layer", ppocr.concurrent_pages)
     cache = None if cached is None else cached.results
     layers = TextLayers(analysis, threads)
     completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
-    queue = EngineQueue(
-        work_queue,
-        degradation,
-        settings.serving.degradation,
-        progress,
-        observer,
-        # Calls to a model server wait within the page's slot, and have limits of their own.
-        page_time_s=math.inf if remote else settings.limits.time_s,
-    )
+    queues = _queues(settings, limit, breaker, progress, observer, (embedded, witness))
+    queue, work_queue, degradation = queues.engine, queues.engine.work_queue, queues.engine.degradation
     reader = PageReader(
         chosen.engine,
         completion,
@@ -141,15 +132,15 @@ def build_parts(
         queue=queue,
         breaker=breaker,
         embedded=embedded,
-        embedded_queue=None if embedded is None else _embedded_queue(queue, settings),
+        embedded_queue=queues.embedded,
         asks_for_fields=settings.engine.name != "ppocr",
         witness=None
         if witness is None
-        else PageReader(witness, completion, layers, None, cache, revision, observer=observer),
+        else PageReader(witness, completion, layers, None, cache, revision, queue=queues.witness, observer=observer),
         observer=observer,
     )
     name = chosen.engine.name
-    limiter = _admission(settings, chosen, work_queue, degradation)
+    limiter = _admission(settings, chosen, queues.current, degradation)
     metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
     demand = None
     if chosen.servers is not None:
@@ -171,7 +162,7 @@ def build_parts(
         demand,
         later,
         remote and embedded is not None,
-        None if reader.embedded_queue is None else reader.embedded_queue.work_queue,
+        None if queues.embedded is None else queues.embedded.work_queue,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
     tasks = (
@@ -199,11 +190,41 @@ def _beside_a_model(settings: Settings, own: Engine) -> tuple[Engine | None, Eng
     return own if settings.engine.vllm.fallback else None, own if settings.fields.witness == "embedded" else None
 
 
-def _embedded_queue(queue: EngineQueue, settings: Settings) -> EngineQueue:
-    """The queue of the embedded engine beside a model's: its pages wait for the CPU, and hold no slot at the model."""
-    limit = FixedLimit(settings.engine.ppocr.concurrent_pages)
-    work_queue = WorkQueue(limit, settings.serving.scheduling)
-    return replace(queue, work_queue=work_queue, page_time_s=settings.limits.time_s)
+@dataclass(frozen=True, slots=True)
+class _Queues:
+    """The queues of the engine, and of the embedded engine beside a model and as the witness of fields."""
+
+    engine: EngineQueue
+    embedded: EngineQueue | None
+    witness: EngineQueue | None
+    current: CurrentQueue
+
+
+def _queues(
+    settings: Settings,
+    limit: Limit,
+    breaker: Breaker | None,
+    progress: EngineProgress,
+    observer: Observer,
+    beside: tuple[Engine | None, Engine | None],
+) -> _Queues:
+    """The queues of one service. `beside`: see `_beside_a_model`; the pages that it reads wait for the CPU, in one
+    queue, and hold no slot at the model.
+    """
+    serving, time_s = settings.serving, settings.limits.time_s
+    work_queue, of_cpu = WorkQueue(limit, serving.scheduling), None
+    if any(engine is not None for engine in beside):
+        of_cpu = WorkQueue(FixedLimit(settings.engine.ppocr.concurrent_pages), serving.scheduling)
+    current = CurrentQueue(work_queue, None if beside[0] is None else of_cpu, breaker)
+    degradation = Degradation(serving.degradation, lambda: current.queue_s)
+    # Calls to a model server wait within the page's turn, and have limits of their own.
+    page_time_s = time_s if breaker is None else math.inf
+    queue = EngineQueue(work_queue, degradation, serving.degradation, progress, observer, page_time_s)
+    if of_cpu is None:
+        return _Queues(queue, None, None, current)
+    embedded = replace(queue, work_queue=of_cpu, page_time_s=time_s)
+    # The witness's pages say nothing about the model's progress.
+    return _Queues(queue, embedded, replace(embedded, progress=EngineProgress()), current)
 
 
 def _breaker(chosen: ChosenEngine) -> Breaker:
@@ -227,7 +248,7 @@ def _listening_first(
 
 
 def _admission(
-    settings: Settings, chosen: ChosenEngine, pages: WorkQueue, degradation: Degradation
+    settings: Settings, chosen: ChosenEngine, pages: CurrentQueue, degradation: Degradation
 ) -> AdmissionLimiter:
     in_flight = _pages_limit(chosen, settings.limits.max_in_flight)
     return AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, pages, degradation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +35,7 @@ from inkgate.service.page_cache import page_key
 from inkgate.service.readiness import EngineProgress
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.service.text_layer import TextLayers
-from inkgate.serving.breaker import Breaker
+from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache, CacheSource
 from inkgate.serving.degradation import Degradation, DegradationLevel
 from inkgate.serving.order import Work
@@ -118,6 +118,49 @@ class EngineQueue:
             task = replace(task, detect_rotation=False, max_output_tokens=self.settings.max_output_tokens)
         reducing = (DegradationLevel.IMAGE, DegradationLevel.OUTPUT)
         return task, tuple(level.value for level in reducing if level in levels)
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentQueue:
+    """The queue in which new pages wait now, as admission and degradation see it: that of the embedded engine while the
+    breaker keeps pages from the model.
+    """
+
+    of_model: WorkQueue
+    of_embedded: WorkQueue | None = None
+    breaker: Breaker | None = None
+
+    @property
+    def _now(self) -> WorkQueue:
+        if self.of_embedded is None or self.breaker is None or self.breaker.state is BreakerState.CLOSED:
+            return self.of_model
+        return self.of_embedded
+
+    @property
+    def waiting(self) -> int:
+        return self._now.waiting
+
+    @property
+    def backlog_tokens(self) -> int:
+        return self._now.backlog_tokens
+
+    @property
+    def queue_s(self) -> float | None:
+        return self._now.queue_s
+
+    def check(self, work: Work) -> None:
+        """See WorkQueue."""
+        self._now.check(work)
+
+    def retry_after_s(self) -> float:
+        """See WorkQueue."""
+        return self._now.retry_after_s()
+
+    def call_when_changed(self, changed: Callable[[], None]) -> None:
+        """See WorkQueue."""
+        self.of_model.call_when_changed(changed)
+        if self.of_embedded is not None:
+            self.of_embedded.call_when_changed(changed)
 
 
 @dataclass(frozen=True, slots=True)
