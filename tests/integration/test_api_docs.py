@@ -85,7 +85,7 @@ async def test_fields_have_the_descriptions_of_their_docstrings_or_of_their_metr
     async with running_api() as api:
         schemas = (await api.client.get("/openapi.json")).json()["components"]["schemas"]
     assert [name for name, schema in schemas.items() if "Attributes:" in schema.get("description", "")] == []
-    assert schemas["State"]["properties"]["at"]["description"] == "Seconds since the epoch."
+    assert schemas["State"]["properties"]["at"]["description"] == "When the state was read, in seconds since the epoch."
     assert schemas["ReplicaReading"]["properties"]["kv_tokens"]["description"] == "Capacity of its KV cache."
     taken_out = schemas["ReplicaReading"]["properties"]["taken_out"]["description"]
     assert taken_out == "Times that inkgate took the server out of service."

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
-from inkgate.telemetry import history, state
+from inkgate.telemetry import history, jobs_state, state
 from inkgate.telemetry.family import Declaration, Family, Kind, declaration_of, gauge, part, read_from, reading
 from inkgate.telemetry.history import Point, Step, recorded
 from inkgate.telemetry.state import QUEUES, Queue, State
@@ -25,7 +25,17 @@ GIVEN = {"http_requests_total", "qps", "gpu_utilization_percent", "gpu_memory_us
 """Named by others, who have dashboards of them."""
 RESERVED = {"le", "quantile", "job", "instance"}
 NO_BASE_UNITS = ("_ms", "_milliseconds", "_minutes", "_mb", "_kb", "_percent", "_mhz", "_count", "_sum", "_bucket")
-READERS = ("api", "bench", "cli", "client", "doctor", "ui/assets", "telemetry/history.py", "telemetry/state.py")
+READERS = (
+    "api",
+    "bench",
+    "cli",
+    "client",
+    "doctor",
+    "ui/assets",
+    "telemetry/history.py",
+    "telemetry/state.py",
+    "telemetry/jobs_state.py",
+)
 """Where values of the State are read besides metrics."""
 
 
@@ -110,7 +120,7 @@ def test_a_value_that_its_owner_lacks_fails() -> None:
 
 def values() -> Iterator[tuple[str, str, Declaration]]:
     """The classes of the State with their fields."""
-    for module in (state, history):
+    for module in (state, jobs_state, history):
         for name, kind in vars(module).items():
             if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__:
                 yield from ((name, each.name, declaration_of(each)) for each in fields(kind))

@@ -10,19 +10,8 @@ import pytest
 from inkgate.doctor.findings import Severity
 from inkgate.doctor.judge import RULES, judge
 from inkgate.telemetry.history import WorkTotals
-from inkgate.telemetry.state import (
-    BreakerReading,
-    CacheState,
-    Gpu,
-    JobsDisk,
-    JobsState,
-    Machine,
-    PdfJobs,
-    Process,
-    State,
-    StoredJobs,
-    TaskReading,
-)
+from inkgate.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
+from inkgate.telemetry.state import BreakerReading, CacheState, Gpu, Machine, PdfJobs, Process, State, TaskReading
 from support.states import (
     GB,
     NOW,

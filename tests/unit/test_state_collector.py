@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from inkgate.telemetry.history import Point, WorkTotals
+from inkgate.telemetry.jobs_state import JobsState, StoredJobs
 from inkgate.telemetry.metrics import EVENTS
 from inkgate.telemetry.state import (
     AdmissionState,
@@ -16,12 +17,10 @@ from inkgate.telemetry.state import (
     Build,
     CacheState,
     Gpu,
-    JobsState,
     Process,
     Queue,
     ReplicaReading,
     State,
-    StoredJobs,
     TaskReading,
 )
 from inkgate.telemetry.state_collector import CATALOG, StateCollector

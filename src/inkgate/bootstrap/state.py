@@ -35,6 +35,7 @@ from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.family import read_from
 from inkgate.telemetry.history import History, WorkTotals
+from inkgate.telemetry.jobs_state import JobsState
 from inkgate.telemetry.metrics import Metrics, ModelName
 from inkgate.telemetry.processes import Processes, ProcessSlot, machine
 from inkgate.telemetry.state import (
@@ -43,7 +44,6 @@ from inkgate.telemetry.state import (
     BreakerReading,
     Build,
     CacheState,
-    JobsState,
     PdfJobs,
     Queue,
     ReplicaReading,

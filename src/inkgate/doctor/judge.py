@@ -1,4 +1,4 @@
-"""Judges a State: one rule for each condition that a State can show."""
+"""Judges a State: one rule for each condition that it can show. Apart from `conditions`, which the rules import."""
 
 from __future__ import annotations
 

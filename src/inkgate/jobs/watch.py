@@ -22,7 +22,7 @@ from inkgate.jobs.sinks.relay import DeliveryOutcome, Relay
 from inkgate.jobs.store import JobStore
 from inkgate.jobs.worker import WEBHOOK, Worker
 from inkgate.settings import Settings
-from inkgate.telemetry.state import JobsDisk, JobsState, StoredJobs
+from inkgate.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
 
 Outcome = TypeVar("Outcome", bound=StrEnum)
 

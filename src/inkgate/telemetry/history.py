@@ -92,17 +92,27 @@ class Point:
     Attributes:
         at: the end of the step in seconds since the epoch.
         span_s: time since the point before.
-        requests: finished ones without probes; errors: those with 5xx except 503; refused: those with 429 or 503.
-        p50_s, p95_s: durations of successful requests with documents; None without any.
+        requests: finished requests without probes.
+        errors: finished requests with a status of 5xx except 503.
+        refused: finished requests with status 429 or 503.
+        p50_s: median duration of successful requests with documents; None without any.
+        p95_s: duration that 95 % of these requests did not exceed.
+        documents: documents in flight.
+        in_flight: pages or calls at the engine, of the queue right before it: `calls` if there is one, else `pages`.
+        limit: the limit of this queue.
+        waiting: pages or calls that wait in this queue.
         mean_batch: items per call of the recognizer; None without a call.
         cache_share: share of the pages from the cache or a shared read.
         cpu: cores used by all processes of the service.
-        cpu_all: share of the service's cores used by all programs, 0 to 1; cpu_stalled: share of the time in which
-            something on the machine waited for a core. None if unknown.
-        in_flight, limit, waiting: of the queue right before the engine: `calls` if there is one, else `pages`.
-        pages_waiting: of the queue `pages`; pdf_waiting: PDF jobs that wait for a worker.
-        gpu: utilization of the busiest GPU, 0 to 1; gpu_memory: used share of the fullest GPU's memory.
-        kv_usage: of the fullest model server, 0 to 1.
+        rss_bytes: resident memory of all processes of the service.
+        gpu: utilization of the busiest GPU, 0 to 1.
+        gpu_memory: used share of the fullest GPU's memory.
+        kv_usage: used share of the fullest model server's KV cache, 0 to 1.
+        tokens_out: tokens of outputs, as model servers count them.
+        pages_waiting: pages that wait in the queue `pages`.
+        pdf_waiting: PDF jobs that wait for a worker.
+        cpu_all: share of the service's cores used by all programs, 0 to 1; None if unknown.
+        cpu_stalled: share of the time in which something on the machine waited for a core; None if unknown.
         swap_in: bytes per second that the machine read back from swap.
     """
 
@@ -159,11 +169,14 @@ class WorkTotals:
     """Counters of work.
 
     Attributes:
-        requests: by `METHOD endpoint status`.
-        pages: by outcome: `ok`, `degraded` or the code of the error.
-        stage_s, stage_count: time in each stage, and number of times.
-        tokens_in, tokens_out: at model servers.
-        runaways: outputs stopped because they repeated themselves; retries: by reason.
+        requests: finished requests by `METHOD endpoint status`.
+        pages: pages by outcome: `ok`, `degraded` or the code of the error.
+        stage_s: time spent in each stage.
+        stage_count: how often each stage ended.
+        tokens_in: tokens of prompts, as model servers count them.
+        tokens_out: tokens of outputs, as model servers count them.
+        runaways: outputs stopped because they repeated themselves.
+        retries: retried model requests by the error before.
     """
 
     requests: Mapping[str, int] = field(default_factory=dict)

@@ -13,12 +13,10 @@ from typing import Any
 
 from inkgate.telemetry.family import counter, gauge, histogram, label, part, reading
 from inkgate.telemetry.history import Point, WorkTotals
+from inkgate.telemetry.jobs_state import JobsState
 
 BATCH_ITEMS = (1, 2, 4, 8, 16, 32, 64)
-BREAKER_STATES = ("closed", "open", "half_open")
-REPLICA_STATES = ("up", "out", "leaving")
-THROTTLED_BY = ("thermal", "power")
-MODEL_SERVERS, GPUS, DATABASE = "Model servers", "GPUs", "The database of jobs"
+MODEL_SERVERS, GPUS = "Model servers", "GPUs"
 QUEUES = "Queues, batches and the cache"
 """Headings of metrics in the documentation."""
 _MIB = 2**20
@@ -29,12 +27,13 @@ class Build:
     """Versions, engine and machine.
 
     Attributes:
-        engine: its name in results, such as `ppocr` or `paddleocr-vl-1.6`.
-        model: with its version, such as `PP-OCRv6 small`, or the name under which vLLM serves it.
-        inference_engine: such as `openvino bf16`, `vllm` or `transformers`.
-        cores: that this process may use.
+        engine: the engine's name in results, such as `ppocr` or `paddleocr-vl-1.6`.
+        model: the model with its version, such as `PP-OCRv6 small`, or the name under which vLLM serves it.
+        inference_engine: what runs the model, such as `openvino bf16`, `vllm` or `transformers`.
+        cores: cores that this process may use.
+        memory_bytes: memory of the machine.
         pipeline: the layers that a page passes, outermost first, with the engine as the last.
-        accelerators: by name (`uvloop`, `openvino`, `cuda`, `tensorrt`), whether each is in use.
+        accelerators: whether each accelerator (`uvloop`, `openvino`, `cuda`, `tensorrt`) is in use.
         fell_back: why models meant for a GPU run on the CPU; empty if they don't.
     """
 
@@ -57,7 +56,7 @@ class Process:
 
     Attributes:
         kind: `gateway`, `pdf`, `engine` (a worker of the embedded one) or `vllm` (managed).
-        pid: 0 while the process is being restarted.
+        pid: the process ID; 0 while the process is being restarted.
         rss_bytes: resident memory.
         cpu_s: CPU time; the first of a kind includes that of ended processes, so that sums never fall.
         started: number of starts; more than 1 if the process died.
@@ -80,9 +79,10 @@ class Machine:
     """The whole machine, with all programs on it.
 
     Attributes:
-        memory_available_bytes: available without swapping.
-        swapped_in_bytes: read back from swap since the machine started.
-        cpu_used_s, cpu_unused_s: time of the cores that the service may use since then, for all programs.
+        memory_available_bytes: memory that is available without swapping.
+        swapped_in_bytes: bytes read back from swap since the machine started.
+        cpu_used_s: time since then in which any program used the cores that the service may use.
+        cpu_unused_s: time since then in which these cores were idle.
         cpu_stalled_s: time since then in which something waited for a core; None if the kernel doesn't report it.
     """
 
@@ -100,13 +100,13 @@ class Gpu:
     """One GPU at one time. None: the GPU doesn't report it, for example if it is a partition.
 
     Attributes:
-        index: as the driver counts them.
-        name: of the product, such as `NVIDIA H200`; empty if unknown.
-        utilisation: share of the time in which it computed, 0 to 1.
-        memory_used, memory_total: bytes.
-        temperature_c: of the chip, in degrees Celsius.
-        power_w: power draw.
-        clock_mhz: of its streaming multiprocessors.
+        index: the driver's number of the GPU.
+        name: the product's name, such as `NVIDIA H200`; empty if unknown.
+        utilisation: share of the time in which the GPU computed, 0 to 1.
+        memory_used: used memory in bytes.
+        memory_total: memory in bytes.
+        temperature_c: temperature of the chip in degrees Celsius.
+        clock_mhz: clock of the streaming multiprocessors.
         throttled: why the driver reduces its clocks: `thermal`; `power`, which is normal under full load.
     """
 
@@ -142,14 +142,20 @@ class Gpu:
         "inkgate_gpu_throttled",
         "1 while the driver reduces the clocks for this reason: thermal, power.",
         "reason",
-        value=lambda throttled: {reason: reason in throttled for reason in THROTTLED_BY},
+        value=lambda throttled: {reason: reason in throttled for reason in ("thermal", "power")},
         default=(),
     )
 
 
 @reading
 class PdfJobs:
-    """Jobs that open and render PDFs. `workers`: the number of worker processes."""
+    """Jobs that open and render PDFs.
+
+    Attributes:
+        workers: worker processes.
+        busy: worker processes that have a job.
+        waiting: jobs that wait for a worker process.
+    """
 
     workers: int
     busy: int
@@ -164,7 +170,7 @@ class Queue:
         name: `pages` for the engine as a whole, `calls` for requests to model servers, `embedded` for pages that the
             embedded engine reads instead of a model.
         most: the maximum of `limit` by the settings.
-        waiting: by current priority; a long wait raises the priority.
+        waiting: waiting pages or calls by current priority; a long wait raises the priority.
     """
 
     name: str = label("queue")
@@ -181,8 +187,8 @@ class AdmissionState:
     """Admission: documents in flight.
 
     Attributes:
-        refused: by code of the error.
-        ended: by outcome (`ok`, `failed`, `rejected`, ...).
+        refused: refused documents by code of the error.
+        ended: accepted documents by outcome (`ok`, `failed`, `rejected`, ...).
     """
 
     documents: int = gauge("inkgate_documents", "Documents in flight.")
@@ -198,7 +204,13 @@ class AdmissionState:
 
 @reading
 class Batches:
-    """The calls of one model. `sizes`: calls by number of items."""
+    """The calls of one model.
+
+    Attributes:
+        cost_pixels: pixels of the model's input in all calls, padding included.
+        content_pixels: how many of them were not padding.
+        sizes: calls by number of items.
+    """
 
     model: str = label("model")
     calls: int
@@ -232,7 +244,7 @@ class TaskReading:
         state: `running`, `waiting` for a restart, or `ended`.
         needed: whether pages can't be read without it.
         keeps_failing: whether it failed several times in a row.
-        failures: so far; error: the type of the last error, empty without one.
+        error: the type of the last error; empty without one.
         next_try_s: time until the restart; None unless it waits.
     """
 
@@ -249,9 +261,7 @@ class TaskReading:
 
 @reading
 class CacheState:
-    """The cache of page results. `found`: results by source: `run` (read), `kept` (cached), `joined` (shared read).
-    Entries and bytes are None for a shared store.
-    """
+    """The cache of page results. `entries` and `bytes` are None for a shared store."""
 
     found: Mapping[str, int] = counter(
         "inkgate_cache_results_total", "Pages by source: run (read), kept (cached), joined (shared read).", "source"
@@ -265,7 +275,7 @@ class CacheState:
 
 @reading
 class BreakerReading:
-    """A circuit breaker. `state`: `closed`, `open` or `half_open`."""
+    """A circuit breaker. Its state is `closed`, `open` or `half_open`."""
 
     name: str = label("name")
     state: str = gauge(
@@ -276,7 +286,7 @@ class BreakerReading:
             "inkgate_breaker_state",
             "1 for the current state: closed, open, half_open.",
             "state",
-            value=lambda current: {state: state == current for state in BREAKER_STATES},
+            value=lambda current: {state: state == current for state in ("closed", "open", "half_open")},
             panel=False,
         ),
     )
@@ -290,8 +300,8 @@ class ReplicaReading:
     Attributes:
         state: `up`, `out` or `leaving`.
         why: the reason when it was last taken out.
-        running, waiting, kv_usage, preemptions, generation_tokens: as the server reports.
         kv_tokens: capacity of its KV cache.
+        inter_token_s: mean time between tokens of a request.
         flags: command line flags, if inkgate started it.
     """
 
@@ -304,7 +314,7 @@ class ReplicaReading:
             "inkgate_replica_state",
             "1 for the current state: up, out or leaving.",
             "state",
-            value=lambda current: {state: state == current for state in REPLICA_STATES},
+            value=lambda current: {state: state == current for state in ("up", "out", "leaving")},
         ),
     )
     why: str
@@ -342,112 +352,17 @@ class ReplicaReading:
 
 
 @reading
-class StoredJobs:
-    """What the database of jobs has, read every few seconds: every process that shares it shows the same."""
-
-    by_state: Mapping[str, int] = gauge("inkgate_jobs", "Jobs in the database.", "state")
-    backlog_pages: int = gauge(
-        "inkgate_jobs_backlog_pages", "Pages to read; a document that was not opened yet counts as one."
-    )
-    backlog_s: float | None = gauge(
-        "inkgate_jobs_backlog_seconds",
-        "Time to read these pages at the current rate; absent if no page was saved in the last five minutes.",
-    )
-    oldest_s: float = gauge("inkgate_jobs_oldest_queued_seconds", "How long the oldest queued job has been due.")
-    abandoned: int = gauge("inkgate_jobs_abandoned", "Jobs whose worker is gone and that no other has taken over yet.")
-    outbox_waiting: int = gauge("inkgate_outbox_waiting", "Deliveries of results to make.")
-    outbox_dead: int = gauge("inkgate_outbox_dead", "Deliveries that were given up: dead letters.")
-    outbox_oldest_s: float = gauge(
-        "inkgate_outbox_oldest_seconds", "How long the first delivery that is due has been due."
-    )
-
-
-@reading
-class JobsDisk:
-    """The disk of the database of jobs, or of their uploads. `use`: `database` or `uploads`; `file_system`: its type,
-    such as `ext4`, empty if unknown.
-    """
-
-    use: str
-    path: str
-    file_system: str
-    free_bytes: int
-    total_bytes: int
-
-
-@reading
-class JobsState:
-    """Jobs. All but `stored` is of this process; counters are since its start.
-
-    Attributes:
-        database: `sqlite` or `postgresql`.
-        up: whether the database responds; None before the first query.
-        stored: None while that is unknown.
-        disks: on this machine.
-        missing: packages that the settings need and that are not installed, with what needs them.
-        paused: sources that wait until the queue of jobs has room.
-    """
-
-    database: str
-    up: bool | None = gauge(
-        "inkgate_jobs_store_up",
-        "1 if the database of jobs responds, else 0: its gauges are then absent.",
-        section=DATABASE,
-        default=None,
-    )
-    stored: StoredJobs | None = part(section=DATABASE, default=None)
-    disks: tuple[JobsDisk, ...] = ()
-    missing: tuple[str, ...] = ()
-    running: int = gauge("inkgate_jobs_running", "Jobs that this process runs.", default=0)
-    claims: Mapping[str, int] = counter(
-        "inkgate_job_claims_total",
-        "Jobs that this process began: fresh (they waited), abandoned (their worker was gone).",
-        "kind",
-        default_factory=dict,
-    )
-    leases_lost: int = counter(
-        "inkgate_job_leases_lost_total", "Jobs that other processes took over from this one.", default=0
-    )
-    pages: Mapping[str, int] = counter(
-        "inkgate_job_pages_total", "Pages of jobs that this process saved: ok, failed.", "outcome", default_factory=dict
-    )
-    ended: Mapping[str, int] = counter(
-        "inkgate_jobs_ended_total", "Jobs that this process ended, by their state then.", "state", default_factory=dict
-    )
-    deliveries: Mapping[str, Mapping[str, int]] = counter(
-        "inkgate_deliveries_total",
-        "Attempts to deliver a result: delivered, retried (failed for now), dead (given up).",
-        "sink",
-        "outcome",
-        default_factory=dict,
-    )
-    events: Mapping[str, Mapping[str, int]] = counter(
-        "inkgate_intake_events_total",
-        "Objects that events name: added, duplicate, refused; and events: dead (unusable), ignored.",
-        "source",
-        "outcome",
-        default_factory=dict,
-    )
-    paused: tuple[str, ...] = gauge(
-        "inkgate_intake_paused",
-        "1 while events wait in the broker until the queue of jobs has room.",
-        "source",
-        whole=lambda jobs: {source: source in jobs.paused for source in jobs.events},
-        default=(),
-    )
-
-
-@reading
 class State:
     """The state of a service.
 
     Attributes:
-        at, started_at: seconds since the epoch.
+        at: when the state was read, in seconds since the epoch.
+        started_at: start time of the service in seconds since the epoch.
         reasons: why it is not ready.
-        ready: whether it can read pages.
+        ready: whether the service can read pages.
         degradation_levels: the names of all steps of degradation, in order.
-        jobs: None if `jobs.enabled` is false.
-        settings: those in force, without secrets.
+        jobs: the state of jobs; None if `jobs.enabled` is false.
+        settings: the settings in force, without secrets.
         history: the last quarter of an hour, oldest first.
     """
 

@@ -1,4 +1,7 @@
-"""The State of the service as metrics, read at each scrape: those that the fields of its classes are declared as."""
+"""The State of the service as metrics, read at each scrape: those that the fields of its classes are declared as.
+
+Apart from `state`, which clients load without prometheus-client.
+"""
 
 from __future__ import annotations
 
