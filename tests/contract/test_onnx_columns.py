@@ -44,7 +44,7 @@ def test_a_gpu_that_was_asked_for_and_can_t_be_used_is_an_error() -> None:
         OnnxModel(files.line_orientation(), 1, ON_CUDA)
     assert failed.value.code == "provider_unavailable"
     with pytest.raises(EngineFailed, match="onnxruntime-gpu"):
-        open_runtime(RuntimeName.AUTO, Precision.AUTO, 1, None, ON_CUDA.wanted)
+        open_runtime(RuntimeName.AUTO, Precision.AUTO, 1, None, ON_CUDA.request)
 
 
 def test_onnx_runtime_computes_on_the_cpu_where_nothing_else_is_there() -> None:

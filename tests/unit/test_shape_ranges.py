@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.models import MOST_LINES, MOST_ORIENTED, MOST_WIDTH, shape_ranges
+from inkgate.engines.ppocr.models import MAX_LINES, MAX_ORIENTED, MAX_WIDTH, shape_ranges
 from inkgate.engines.ppocr.orientation import LineOrientation
 from inkgate.engines.ppocr.recognition import TextRecognizer, call_sizes, pieces_of
 from inkgate.page import RgbArray
@@ -45,8 +45,11 @@ def test_the_ranges_are_of_the_models_inputs(name: str) -> None:
     path = next(path for path in (files.text_recognition(), files.line_orientation()) if path.name == name)
     ((input_name, shape),) = OnnxGraph(path, 1).inputs.items()
     assert input_name == found.name
-    assert len(shape) == len(found.least) == len(found.usual) == len(found.most)
-    assert all(low <= usual <= most for low, usual, most in zip(found.least, found.usual, found.most, strict=True))
+    assert len(shape) == len(found.min_shape) == len(found.typical_shape) == len(found.max_shape)
+    assert all(
+        low <= usual <= most
+        for low, usual, most in zip(found.min_shape, found.typical_shape, found.max_shape, strict=True)
+    )
 
 
 def test_every_call_of_the_recogniser_is_within_its_range() -> None:
@@ -56,9 +59,9 @@ def test_every_call_of_the_recogniser_is_within_its_range() -> None:
     assert all(
         low <= each <= most
         for shape in model.shapes
-        for low, each, most in zip(found.least, shape, found.most, strict=True)
+        for low, each, most in zip(found.min_shape, shape, found.max_shape, strict=True)
     )
-    assert max(shape[0] for shape in model.shapes) == MOST_LINES == call_sizes(100, 100)[0]
+    assert max(shape[0] for shape in model.shapes) == MAX_LINES == call_sizes(100, 100)[0]
 
 
 def test_pieces_of_long_lines_are_within_its_range_wherever_they_are_cut() -> None:
@@ -66,10 +69,10 @@ def test_pieces_of_long_lines_are_within_its_range_wherever_they_are_cut() -> No
         line = np.full((48, width, 3), 255, np.uint8)
         line[:, ::2] = 0
         line[:, width // 2 - 200 : width // 2 + 1000] = 255  # emptiest off the middle
-        assert max(piece.shape[1] for piece in pieces_of(line)) <= MOST_WIDTH
+        assert max(piece.shape[1] for piece in pieces_of(line)) <= MAX_WIDTH
 
 
 def test_every_call_for_upside_down_lines_is_within_its_range() -> None:
     model, found = OrientationShapeRecorder(), shape_ranges()[files.line_orientation().name]
-    LineOrientation(model).predict([crop(100)] * (MOST_ORIENTED + 1))
-    assert model.shapes == [found.most, found.least]
+    LineOrientation(model).predict([crop(100)] * (MAX_ORIENTED + 1))
+    assert model.shapes == [found.max_shape, found.min_shape]

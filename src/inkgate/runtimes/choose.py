@@ -28,18 +28,18 @@ def open_runtime(
     precision: Precision,
     threads: int,
     cache: Path | None = None,
-    wanted: ProviderRequest | None = None,
+    request: ProviderRequest | None = None,
 ) -> Runtime:
     """The runtime with this name. `auto`: OpenVINO if it is installed (its wheels are for x86-64 and ARM), else ONNX
-    Runtime, which computes in float32 only. `cache`: folder for models that OpenVINO compiled. `wanted`: the provider
+    Runtime, which computes in float32 only. `cache`: folder for models that OpenVINO compiled. `request`: the provider
     for ONNX Runtime, which is used for a GPU whatever the name; None: the CPU.
 
     Raises:
         EngineFailed: "provider_unavailable": by the provider.
     """
-    gpu = wanted is not None and wanted.gpu
+    gpu = request is not None and request.gpu
     if gpu or name is RuntimeName.ONNXRUNTIME or (name is RuntimeName.AUTO and find_spec("openvino") is None):
-        return OnnxRuntime(threads, wanted)
+        return OnnxRuntime(threads, request)
     # Imported here: it takes a quarter of a second, which the other runtime should not pay.
     from inkgate.runtimes.openvino import OpenVinoRuntime
 

@@ -49,8 +49,8 @@ def limit_arenas(cores: int) -> None:
 
     By default there are eight per core, and each one keeps the memory of the largest work it ever served.
     """
-    said = {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & os.environ.keys()  # noqa: TID251 - glibc's, no setting of ours
-    if _mallopt is not None and not said:
+    overridden = {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & os.environ.keys()  # noqa: TID251 - glibc's, no setting of ours
+    if _mallopt is not None and not overridden:
         _mallopt(_M_ARENA_MAX, max(2, cores // _CORES_AN_ARENA))
 
 

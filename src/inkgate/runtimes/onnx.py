@@ -35,7 +35,7 @@ class OnnxRuntime:
     """A Runtime, on the CPU in float32."""
 
     def __init__(
-        self, threads: int, wanted: ProviderRequest | None = None, available: Sequence[str] | None = None
+        self, threads: int, request: ProviderRequest | None = None, available: Sequence[str] | None = None
     ) -> None:
         """`threads`: for one call of a model; 0: one per core. `available`: the providers of the installed ONNX
         Runtime.
@@ -46,10 +46,10 @@ class OnnxRuntime:
         """
         self._threads = threads
         self._on, self._refused = ON_CPU, ""
-        if wanted:
-            self._on, self._refused = _usable(wanted, available or onnxruntime.get_available_providers())
+        if request:
+            self._on, self._refused = _usable(request, available or onnxruntime.get_available_providers())
         # Only TensorRT keeps what it compiled.
-        self._cache = wanted.cache if wanted and self._on.provider is Provider.TENSORRT else None
+        self._cache = request.cache if request and self._on.provider is Provider.TENSORRT else None
         self._sessions: WeakKeyDictionary[onnxruntime.InferenceSession, str] = WeakKeyDictionary()
         self.name = f"onnxruntime {self._on.name}"
         self.gpu = self._on.provider is not Provider.CPU
@@ -150,9 +150,9 @@ class OnnxGraph:
         }
         self.metadata = _metadata(self._session)
 
-    def run(self, tensors: Mapping[str, FloatArray], wanted: Sequence[str]) -> list[NDArray[Any]]:
-        """The outputs named in `wanted`, for inputs by name. Blocking. Other outputs are not copied."""
-        outputs: Any = self._session.run(list(wanted), dict(tensors))
+    def run(self, tensors: Mapping[str, FloatArray], names: Sequence[str]) -> list[NDArray[Any]]:
+        """The outputs named in `names`, for inputs by name. Blocking. Other outputs are not copied."""
+        outputs: Any = self._session.run(list(names), dict(tensors))
         return list(outputs)
 
 
@@ -167,15 +167,15 @@ def files_off_provider(sessions: Iterable[tuple[_Session, str]], on: Accelerator
     )
 
 
-def _usable(wanted: ProviderRequest, available: Sequence[str]) -> tuple[Accelerator, str]:
+def _usable(request: ProviderRequest, available: Sequence[str]) -> tuple[Accelerator, str]:
     """The accelerator for the request, tested; the CPU and the reason if a GPU's provider is available but can't be
     used. Raises as OnnxRuntime.
     """
-    on = accelerator(wanted, available)
+    on = accelerator(request, available)
     try:
         _session(_head(), 1, on.providers(columns_head.INPUT))
     except EngineFailed as error:
-        if wanted.gpu:
+        if request.gpu:
             raise
         log.warning("gpu_not_used", reason=error.detail)
         return ON_CPU, error.detail

@@ -174,9 +174,9 @@ class TwoHeads:
 
     def run(self, tensor: FloatArray) -> Columns:
         """See ColumnModel. A line's result does not depend on the other lines."""
-        best, probability, last, most, features = self._first.run(tensor)
+        best, probability, last, max_logit, features = self._first.run(tensor)
         found = Columns(self._classes[best.astype(np.int32)], probability.copy(), last.copy())
-        unsure: _Mask = (probability < _SURE) | (most < _MIN_LOGIT)
+        unsure: _Mask = (probability < _SURE) | (max_logit < _MIN_LOGIT)
         self._compute_all(found, features, unsure)
         with_han = ~self._is_first[found.best].all(axis=1, keepdims=True)
         self._compute_all(found, features, with_han & ~unsure)

@@ -53,10 +53,10 @@ def with_int8(model: openvino.Model, ranges: Mapping[str, tuple[float, float]]) 
         key = (source.get_node().get_friendly_name(), source.get_index())
         low, high = (ops.constant(np.float32(each)) for each in between)
         given.setdefault(key, ops.fake_quantize(source, low, high, low, high, 256))
-        most = np.abs(weights.get_node().data).max(axis=(1, 2, 3), keepdims=True)
-        least, most = ops.constant(-most), ops.constant(most)
+        bound = np.abs(weights.get_node().data).max(axis=(1, 2, 3), keepdims=True)
+        low, high = ops.constant(-bound), ops.constant(bound)
         convolution.input(0).replace_source_output(given[key].output(0))
-        convolution.input(1).replace_source_output(ops.fake_quantize(weights, least, most, least, most, 255).output(0))
+        convolution.input(1).replace_source_output(ops.fake_quantize(weights, low, high, low, high, 255).output(0))
     return model
 
 
@@ -143,9 +143,9 @@ def _upsampling(model: openvino.Model) -> tuple[Any, ...] | None:
 
 
 def _makes_four_of_one(node: openvino.Node) -> bool:
-    asked, weights = node.get_attributes(), node.input_value(1).get_shape()
-    plain = asked["pads_begin"] == asked["pads_end"] == asked["output_padding"] == [0, 0]
-    return bool(plain and asked["strides"] == list(weights)[2:] == [2, 2] and asked["dilations"] == [1, 1])
+    attributes, weights = node.get_attributes(), node.input_value(1).get_shape()
+    plain = attributes["pads_begin"] == attributes["pads_end"] == attributes["output_padding"] == [0, 0]
+    return bool(plain and attributes["strides"] == list(weights)[2:] == [2, 2] and attributes["dilations"] == [1, 1])
 
 
 def _behind_identities(output: openvino.Output) -> openvino.Node:
@@ -184,8 +184,8 @@ def split_last_product(model: openvino.Model, classes: IntArray) -> tuple[openvi
     of_bias = of_bias.reshape(-1)
     few = _product(features, weights[:, classes], of_bias[classes])
     numbers = few.output(0)
-    most = ops.reduce_max(numbers, ops.constant(np.array([2], np.int32)))
-    outputs = (*columns_of(ops.softmax(numbers, 2).output(0)), most.output(0), features)
+    max_logit = ops.reduce_max(numbers, ops.constant(np.array([2], np.int32)))
+    outputs = (*columns_of(ops.softmax(numbers, 2).output(0)), max_logit.output(0), features)
     results = [ops.result(output) for output in outputs]
     # Named explicitly: OpenVINO's generated name depends on what the process made before, so the cache would miss.
     given = ops.parameter([1, -1, weights.shape[0]], np.float32, name="features")

@@ -34,9 +34,9 @@ class ShapeRange:
     """
 
     name: str
-    least: tuple[int, ...]
-    usual: tuple[int, ...]
-    most: tuple[int, ...]
+    min_shape: tuple[int, ...]
+    typical_shape: tuple[int, ...]
+    max_shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,19 @@ class Accelerator:
     """The device for models: `provider` is never `auto`."""
 
     provider: Provider = Provider.CPU
-    wanted: ProviderRequest = field(default_factory=ProviderRequest)
+    request: ProviderRequest = field(default_factory=ProviderRequest)
 
     @property
     def name(self) -> str:
         """The device and its precision."""
         if self.provider is Provider.TENSORRT:
-            return f"tensorrt {'f16' if self.wanted.settings.tensorrt_fp16 else 'f32'}"
+            return f"tensorrt {'f16' if self.request.settings.tensorrt_fp16 else 'f32'}"
         return "cuda f32" if self.provider is Provider.CUDA else "f32"
 
     @property
     def device(self) -> tuple[str, int]:
         """Device of its tensors, in ONNX Runtime's terms."""
-        return ("cpu", 0) if self.provider is Provider.CPU else ("cuda", self.wanted.settings.device_id)
+        return ("cpu", 0) if self.provider is Provider.CPU else ("cuda", self.request.settings.device_id)
 
     def providers(self, file: str) -> list[tuple[str, Options]]:
         """The providers for the model in a file of this name; the first that supports a part of it runs that part. The
@@ -83,15 +83,15 @@ class Accelerator:
         repeatedly.
         """
         found: list[tuple[str, Options]] = []
-        settings, shapes = self.wanted.settings, self.wanted.ranges.get(file)
+        settings, shapes = self.request.settings, self.request.ranges.get(file)
         if self.provider is Provider.TENSORRT and shapes is not None:
-            found.append((NAMES[Provider.TENSORRT], tensorrt_options(settings, self.wanted.cache, shapes)))
+            found.append((NAMES[Provider.TENSORRT], tensorrt_options(settings, self.request.cache, shapes)))
         if self.provider is not Provider.CPU:
             found.append((NAMES[Provider.CUDA], cuda_options(settings)))
         return [*found, (NAMES[Provider.CPU], {})]
 
 
-def accelerator(wanted: ProviderRequest, available: Sequence[str]) -> Accelerator:
+def accelerator(request: ProviderRequest, available: Sequence[str]) -> Accelerator:
     """The device to use. `available`: the names of the providers of the installed ONNX Runtime.
 
     `auto` is CUDA if available, and never TensorRT, which takes minutes to build a model for the first time.
@@ -99,18 +99,18 @@ def accelerator(wanted: ProviderRequest, available: Sequence[str]) -> Accelerato
     Raises:
         EngineFailed: "provider_unavailable": the configured one is not available.
     """
-    asked = wanted.settings.provider
-    if asked is Provider.AUTO:
-        return Accelerator(Provider.CUDA if NAMES[Provider.CUDA] in available else Provider.CPU, wanted)
+    provider = request.settings.provider
+    if provider is Provider.AUTO:
+        return Accelerator(Provider.CUDA if NAMES[Provider.CUDA] in available else Provider.CPU, request)
     # Parts that TensorRT does not support run on CUDA.
-    needed = {NAMES[asked], *([NAMES[Provider.CUDA]] if asked is Provider.TENSORRT else [])}
+    needed = {NAMES[provider], *([NAMES[Provider.CUDA]] if provider is Provider.TENSORRT else [])}
     if not needed <= set(available):
         raise EngineFailed(
             "provider_unavailable",
             f"This ONNX Runtime has no {' and no '.join(sorted(needed - set(available)))}, but {', '.join(available)}: "
             "install onnxruntime-gpu instead of onnxruntime.",
         )
-    return Accelerator(asked, wanted)
+    return Accelerator(provider, request)
 
 
 def cuda_options(settings: OnnxRuntimeSettings) -> Options:
@@ -135,9 +135,9 @@ def tensorrt_options(settings: OnnxRuntimeSettings, cache: Path | None, shapes: 
     options = {
         "device_id": str(settings.device_id),
         "trt_max_workspace_size": str(round(settings.tensorrt_workspace_mb * _MB)),
-        "trt_profile_min_shapes": _profile(shapes.name, shapes.least),
-        "trt_profile_opt_shapes": _profile(shapes.name, shapes.usual),
-        "trt_profile_max_shapes": _profile(shapes.name, shapes.most),
+        "trt_profile_min_shapes": _profile(shapes.name, shapes.min_shape),
+        "trt_profile_opt_shapes": _profile(shapes.name, shapes.typical_shape),
+        "trt_profile_max_shapes": _profile(shapes.name, shapes.max_shape),
     }
     if settings.tensorrt_fp16:
         options["trt_fp16_enable"] = _YES

@@ -34,7 +34,7 @@ _UNSURE_SIZE = frozenset("acemnorsuvwxzijpqyg0otlI1COPSUVWXZ")
 """Characters of a pair that don't tell its size: low ones, and those that may be others."""
 _REPLACES, _SURE = 0.75, 0.9
 """Probability of a shape from which it replaces a reading that may be it, and one that was not legible."""
-_LEAST_INK = 12
+_MIN_INK = 12
 """Pixels of the image below which shapes replace nothing: the network takes small A for ^ and C for ¢."""
 _REPLACED, _HELD = 0.85, 0.6
 """Highest confidence of a character that was replaced; confidence of one that only its shape makes legible."""
@@ -52,7 +52,7 @@ _LOW_LETTERS = frozenset("acemnorsuvwxz .,-")
 _DESCENDING = frozenset("gjpqy,;()Q")
 _RARE = 0.02
 """How usual a character is where others are expected."""
-_LEAST_HAN = 4
+_MIN_HAN = 4
 """Characters of unspaced scripts from which the page has them."""
 _NUMBER = re.compile(r"[-+($€£]?\d*[2-9]\d*(?:[.,]\d+)?%?\)?|\d+[.,]\d+")
 """Numbers that can't be l, I, O and the like."""
@@ -103,7 +103,7 @@ _ALIKE = (
     "n¶",
 )
 """Characters that the recognition model confuses with each other where they stand alone, besides those of one base."""
-_LEAST = 1e-3
+_MIN_WEIGHT = 1e-3
 _READ_AS = {
     **dict.fromkeys(("1½", "1½2", "1½/2", "1/2", "½2", "12"), "½"),
     **dict.fromkeys(("1/4", "1½4", "14", "1¼"), "¼"),
@@ -120,19 +120,21 @@ _READ_AS = {
 """What is read for one character."""
 
 
-def settled(read: Sequence[tuple[LineCrop, RecognizedText]], least: float) -> list[tuple[LineCrop, RecognizedText]]:
+def settled(
+    read: Sequence[tuple[LineCrop, RecognizedText]], min_confidence: float
+) -> list[tuple[LineCrop, RecognizedText]]:
     """The lines of a page, in their order; those of one or two characters are as sure as these characters' look allows,
     and what was misread is replaced.
 
-    `least`: confidence of legible lines. A line that was legible stays so.
+    `min_confidence`: confidence of legible lines. A line that was legible stays so.
     """
     if not any(is_brief(reading.text) for _, reading in read):
         return list(read)
-    return settled_with(PageContext.of(read), read, least)
+    return settled_with(PageContext.of(read), read, min_confidence)
 
 
 def settled_with(
-    page: PageContext, read: Sequence[tuple[LineCrop, RecognizedText]], least: float
+    page: PageContext, read: Sequence[tuple[LineCrop, RecognizedText]], min_confidence: float
 ) -> list[tuple[LineCrop, RecognizedText]]:
     """As `settled`, given what the page tells."""
     brief = [(at, inks_of(*read[at], page.em)) for at in range(len(read)) if is_brief(read[at][1].text)]
@@ -146,9 +148,9 @@ def settled_with(
         weights = [next(rows) * page.priors(item.quad, *size, em) for size in sizes]
         if len(weights) == 1:
             figure = page.is_in_column(item.quad)
-            lines[at] = item, _judged(reading, weights[0], least, page, max(sizes[0]), figure=figure)
+            lines[at] = item, _judged(reading, weights[0], min_confidence, page, max(sizes[0]), figure=figure)
         elif len(weights) == 2:
-            lines[at] = item, _judged_pair(reading, weights, least, page)
+            lines[at] = item, _judged_pair(reading, weights, min_confidence, page)
     return lines
 
 
@@ -216,7 +218,7 @@ def _em_of_pair(letters: str, sizes: Sequence[tuple[float, float]]) -> float:
 
 
 def _judged(
-    reading: RecognizedText, weights: FloatArray, least: float, page: PageContext, size: float, *, figure: bool
+    reading: RecognizedText, weights: FloatArray, min_confidence: float, page: PageContext, size: float, *, figure: bool
 ) -> RecognizedText:
     """The reading of a lone character, given how likely each character of the network is there.
 
@@ -227,30 +229,30 @@ def _judged(
     if text in _ROUND and not figure:
         likely = min(likely, _REPLACED)
     elif likely >= _AGREES:
-        return reading if sure >= least or likely < _SURE else _one(reading, text, _HELD)
+        return reading if sure >= min_confidence or likely < _SURE else _one(reading, text, _HELD)
     replaces = _REPLACES if text not in characters() else _SURE
     if (
-        most >= (replaces if sure >= least else _SURE)
-        and size >= _LEAST_INK
+        most >= (replaces if sure >= min_confidence else _SURE)
+        and size >= _MIN_INK
         and _may_be(text, best, page, doubtful=sure < _SURE)
     ):
-        return _one(reading, best, max(min(most, _REPLACED), least))
+        return _one(reading, best, max(min(most, _REPLACED), min_confidence))
     if len(text) > 1 and best in _READ_AS.values():
-        return _one(reading, text, max(min(sure, 1 - most), least))
+        return _one(reading, text, max(min(sure, 1 - most), min_confidence))
     if text not in characters() and (page.has_han or len(text) > 1) and text != _BAR:
         return reading
-    return reading if sure < least else _one(reading, text, max(min(sure, likely), least))
+    return reading if sure < min_confidence else _one(reading, text, max(min(sure, likely), min_confidence))
 
 
 def _judged_pair(
-    reading: RecognizedText, weights: Sequence[FloatArray], least: float, page: PageContext
+    reading: RecognizedText, weights: Sequence[FloatArray], min_confidence: float, page: PageContext
 ) -> RecognizedText:
     """The reading of two characters, given how likely each character of the network is in both places.
 
     Words such as `of` and `No` stay as they were read.
     """
     word = reading.text.isalpha() and reading.text[1:].islower()
-    if reading.confidence < least or page.has_han or word:
+    if reading.confidence < min_confidence or page.has_han or word:
         return reading
     letters, confidences = list(reading.text), reading.confidences.copy()
     places = [place for place, letter in enumerate(letters) if letter != " "]
@@ -262,7 +264,7 @@ def _judged_pair(
             continue
         if most >= _SURE and text in characters() and _may_be(text, best, page, doubtful=False):
             letters[place], likely = best, min(most, _REPLACED)
-        confidences[place] = max(min(float(confidences[place]), likely), least)
+        confidences[place] = max(min(float(confidences[place]), likely), min_confidence)
     if np.array_equal(confidences, reading.confidences):
         return reading
     return RecognizedText("".join(letters), confidences, reading.positions)
@@ -282,7 +284,7 @@ def _likelihoods(text: str, weights: FloatArray) -> tuple[float, str, float]:
         return 0.0, shape, most
     own, alike = float(probabilities[known[text]]), _alike(text)
     others = float(probabilities[[known[other] for other in alike]].sum()) if alike else 0.0
-    return (own + _LEAST) / (own + others + _LEAST), shape, most
+    return (own + _MIN_WEIGHT) / (own + others + _MIN_WEIGHT), shape, most
 
 
 @cache
@@ -360,7 +362,7 @@ class PageContext:
         numbers = [item.quad for item, reading in read if _NUMBER.fullmatch(reading.text) and reading.confidence > 0.9]
         han = sum(unspaced(character) for _, reading in read for character in reading.text if len(reading.text) > 1)
         return cls(
-            han >= _LEAST_HAN,
+            han >= _MIN_HAN,
             float(np.median(sizes)) if len(sizes) > 1 else 0.0,
             np.stack(numbers) if numbers else np.zeros((0, 4, 2), np.float32),
         )

@@ -36,14 +36,14 @@ _CERTAIN = 0.97
 """Confidence from which an accent tells of the page's language."""
 _EXPLAINED = 0.9
 """Share of the certain accents that the likeliest language must have: specks are read with confidence, too."""
-_LEAST_LETTERS = 400
+_MIN_LETTERS = 400
 """Letters from which a page without a certain accent is in a language without. French has an accent in 25 letters,
 German and Spanish one in 50."""
-_LEAST_AMOUNTS = 5
+_MIN_AMOUNTS = 5
 """Amounts of a page from which `17 00` alone on its line is one whose point was not seen. On the development pages all
 five such lines are."""
 
-_LEAST_FORMS, _MOST_OTHERS = 3, 0.1
+_MIN_FORMS, _MAX_OTHERS = 3, 0.1
 """Certain characters of simplified or traditional Chinese alone by which a page is in it, and how many of the other it
 may have for each of them."""
 _NOT_CHINESE = re.compile("[\u3041-\u30fa\uac00-\ud7a3]")
@@ -101,7 +101,7 @@ def settle(readings: Sequence[RecognizedText]) -> list[RecognizedText]:
     """The readings of a page's lines with doubtful characters decided, in their order."""
     own, forms = _own_accents(readings), _own_forms(readings)
     points = Counter(match[1] for reading in readings if (match := _AMOUNT.fullmatch(reading.text)))
-    point = next((mark for mark, count in points.most_common(1) if count >= _LEAST_AMOUNTS), "")
+    point = next((mark for mark, count in points.most_common(1) if count >= _MIN_AMOUNTS), "")
     return [_settled(reading, own, forms, point) for reading in readings]
 
 
@@ -196,7 +196,7 @@ def _own_accents(readings: Sequence[RecognizedText]) -> frozenset[str] | None:
             pairs = zip(reading.text, reading.confidences.tolist(), strict=True)
             certain.update(character.lower() for character, sure in pairs if sure >= _CERTAIN and _base(character))
     if not certain:
-        return frozenset() if letters >= _LEAST_LETTERS else None
+        return frozenset() if letters >= _MIN_LETTERS else None
     explained = {alphabet: sum(certain[letter] for letter in alphabet) for alphabet in _ACCENTS.values()}
     most = max(explained.values())
     if most < _EXPLAINED * certain.total():
@@ -215,9 +215,9 @@ def _own_forms(readings: Sequence[RecognizedText]) -> Mapping[str, str]:
                 if sure >= _CERTAIN:
                     simple += character in TRADITIONAL
                     traditional += character in SIMPLIFIED
-    if simple >= _LEAST_FORMS and traditional <= _MOST_OTHERS * simple:
+    if simple >= _MIN_FORMS and traditional <= _MAX_OTHERS * simple:
         return SIMPLIFIED
-    return TRADITIONAL if traditional >= _LEAST_FORMS and simple <= _MOST_OTHERS * traditional else {}
+    return TRADITIONAL if traditional >= _MIN_FORMS and simple <= _MAX_OTHERS * traditional else {}
 
 
 def _specks(reading: RecognizedText, own: frozenset[str]) -> dict[int, str]:

@@ -33,7 +33,7 @@ from inkgate.types import Size
 _STRIDE = 32
 """The model halves its input five times."""
 _COARSE_FROM = 768
-_MOST_ENLARGED = 3.0
+_MAX_ENLARGED = 3.0
 """Small images (a table cut out, a word) are not enlarged further: their text would be too large for the model."""
 _MAX_BOXES = 3000
 _MIN_CORE_PX = 3.0
@@ -41,7 +41,7 @@ _MIN_CORE_PX = 3.0
 _CLOSE_LETTERS = 32
 """Height to which the letters of close-ups are scaled; from 24 to 48 pixels, with margins of half a letter to two, the
 detector finds all of 79 lone lines."""
-_MOST_CLOSER = 4.0
+_MAX_CLOSER = 4.0
 _CLOSE_MARGIN = 1.0
 """Margin of a close-up, in its letters."""
 _CLOSE_LONGEST = 1600
@@ -60,8 +60,8 @@ def working_size(size: Size, longest_side: int, shortest_side: int) -> Size:
     (receipts, strips, screenshots) may be longer as long as their area does not exceed that of a 2:1 page, so that
     their text stays legible.
     """
-    most = longest_side_of(size, longest_side) / max(size.width, size.height)
-    scale = min(max(1.0, shortest_side / min(size.width, size.height)), _MOST_ENLARGED, most)
+    max_scale = longest_side_of(size, longest_side) / max(size.width, size.height)
+    scale = min(max(1.0, shortest_side / min(size.width, size.height)), _MAX_ENLARGED, max_scale)
     width, height = (max(round(side * scale / _STRIDE), 1) * _STRIDE for side in (size.width, size.height))
     return Size(width, height)
 
@@ -257,7 +257,7 @@ def _close_up(rgb: RgbArray, region: InkRegion) -> CloseUp:
     left, top = (max(0, int(side - margin)) for side in region.box[:2])
     right, bottom = min(width, math.ceil(region.box[2] + margin)), min(height, math.ceil(region.box[3] + margin))
     longest = max(right - left, bottom - top)
-    scale = min(_CLOSE_LETTERS / region.size, _MOST_CLOSER, _CLOSE_LONGEST / longest)
+    scale = min(_CLOSE_LETTERS / region.size, _MAX_CLOSER, _CLOSE_LONGEST / longest)
     part = np.ascontiguousarray(rgb[top:bottom, left:right])
     size = Size(max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale)))
     part = scale_page(part, size)

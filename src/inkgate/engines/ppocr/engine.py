@@ -160,9 +160,9 @@ class PageRead:
         if not orientation.is_horizontal(view.quads):
             return False
         with self.stages.of("orient"):
-            asked = await self.threads.run(text_lines.crops_of, view.rgb, orientation.longest_lines(view.quads))
-            turned = await self.threads.run(text_lines.rotate_boxes, view.rgb, asked)
-            return orientation.is_upright(await self._read(asked), await self._read(turned))
+            crops = await self.threads.run(text_lines.crops_of, view.rgb, orientation.longest_lines(view.quads))
+            turned = await self.threads.run(text_lines.rotate_boxes, view.rgb, crops)
+            return orientation.is_upright(await self._read(crops), await self._read(turned))
 
     async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
         return await self.models.recognizer.predict([item.pixels for item in found])
@@ -178,16 +178,16 @@ class PageRead:
             read = list(zip(found, await self._read(found), strict=True))
             if self.task.line_orientation:
                 await self._look_twice(view.rgb, read)
-            least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
+            min_confidence = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
             if self.task.image_scale >= 1:  # less under degradation, which leaves no time for this
-                await self._read_again(view.rgb, read, least)
-                await self._read_columns(read, least)
+                await self._read_again(view.rgb, read, min_confidence)
+                await self._read_columns(read, min_confidence)
             if self.task.detect_rotation:
                 view, read = await self.threads.run(_set_upright, view, read)
             areas = await self._stamps(view.rgb, read)
-            legible = [line for line in read if text_lines.is_legible(line[1], least)]
+            legible = [line for line in read if text_lines.is_legible(line[1], min_confidence)]
             gaps = await self.threads.run(second_reading.boxes_of, legible, scale)
-            return view, await self.threads.run(self._lines_of, read, scale, least), areas, gaps
+            return view, await self.threads.run(self._lines_of, read, scale, min_confidence), areas, gaps
 
     async def _stamps(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> list[StampArea]:
         """The stamps of the page. What they cover is read again without their ink."""
@@ -212,11 +212,11 @@ class PageRead:
                 blocks.append(stamps.block_of(parts, read, scale))
         return blocks
 
-    def _lines_of(self, read: list[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
+    def _lines_of(self, read: list[tuple[LineCrop, RecognizedText]], scale: float, min_confidence: float) -> list[Line]:
         """The legible lines, in page pixels, with doubtful characters decided."""
         if self.settings.settle_characters:
-            read = brief.settled(read, least)
-        lines = text_lines.legible_lines(read, least)
+            read = brief.settled(read, min_confidence)
+        lines = text_lines.legible_lines(read, min_confidence)
         if self.settings.settle_characters:
             settled = settle([line.reading for line in lines])
             lines = [replace(line, reading=reading) for line, reading in zip(lines, settled, strict=True)]
@@ -225,8 +225,8 @@ class PageRead:
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
         """Replaces upside-down lines by their rotated versions; short ones only if the page is upside down."""
         unsure = [at for at, line in enumerate(read) if not text_lines.is_certain(line[1]) and not is_short(*line)]
-        asked = zip(unsure, await self._upside_down(read, unsure), strict=True)
-        doubtful = [at for at, probability in asked if text_lines.may_be_upside_down(read[at][1], probability)]
+        upside_down = zip(unsure, await self._upside_down(read, unsure), strict=True)
+        doubtful = [at for at, probability in upside_down if text_lines.may_be_upside_down(read[at][1], probability)]
         for index, (item, reading) in zip(doubtful, await self._turned(rgb, read, doubtful), strict=True):
             if text_lines.is_clearly_better(reading, than=read[index][1]):
                 read[index] = item, reading
@@ -250,19 +250,23 @@ class PageRead:
         turned = await self.threads.run(text_lines.rotate_boxes, rgb, [read[index][0] for index in at])
         return list(zip(turned, await self._read(turned), strict=True))
 
-    async def _read_again(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]], least: float) -> None:
-        """Replaces readings of doubtful lines by more confident ones. `least`: confidence of legible lines."""
+    async def _read_again(
+        self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]], min_confidence: float
+    ) -> None:
+        """Replaces readings of doubtful lines by more confident ones. `min_confidence`: confidence of legible lines."""
         below = self.settings.second_reading_below
-        doubtful = [at for at, (_, reading) in enumerate(read) if second_reading.is_doubtful(reading, least, below)]
+        doubtful = [
+            at for at, (_, reading) in enumerate(read) if second_reading.is_doubtful(reading, min_confidence, below)
+        ]
         if not doubtful:
             return
         crops = await self.threads.run(second_reading.tight_crops, rgb, [read[at][0].quad for at in doubtful])
         again = await self.models.recognizer.predict(crops)
         second_reading.replace_worse(read, doubtful, again)
 
-    async def _read_columns(self, read: list[tuple[LineCrop, RecognizedText]], least: float) -> None:
+    async def _read_columns(self, read: list[tuple[LineCrop, RecognizedText]], min_confidence: float) -> None:
         """Adds to columns of vertical text what their first reading skipped."""
-        legible = [at for at, line in enumerate(read) if text_lines.is_legible(line[1], least)]
+        legible = [at for at, line in enumerate(read) if text_lines.is_legible(line[1], min_confidence)]
         columns = [at for at in legible if second_reading.is_column(*read[at])]
         for grain in second_reading.GRAINS:
             columns = [at for at in columns if second_reading.gaps_of(*read[at])]

@@ -223,14 +223,14 @@ def is_clearly_better(reading: RecognizedText, than: RecognizedText) -> bool:
     return reading.worth > _CLEARLY * than.worth
 
 
-def is_legible(reading: RecognizedText, least: float) -> bool:
+def is_legible(reading: RecognizedText, min_confidence: float) -> bool:
     """Whether a reading is not empty and has at least that confidence."""
-    return bool(reading.text.strip()) and reading.confidence >= least
+    return bool(reading.text.strip()) and reading.confidence >= min_confidence
 
 
-def legible_lines(read: Sequence[tuple[LineCrop, RecognizedText]], least: float) -> list[RecognizedCrop]:
+def legible_lines(read: Sequence[tuple[LineCrop, RecognizedText]], min_confidence: float) -> list[RecognizedCrop]:
     """The lines with at least that confidence that are not empty."""
-    return [RecognizedCrop(item.quad, reading) for item, reading in read if is_legible(reading, least)]
+    return [RecognizedCrop(item.quad, reading) for item, reading in read if is_legible(reading, min_confidence)]
 
 
 def lines_of(lines: Sequence[RecognizedCrop], scale: float) -> list[Line]:

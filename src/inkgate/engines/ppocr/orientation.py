@@ -42,7 +42,7 @@ _CLEARLY = 2.0
 text gave 6 to 60 times as much."""
 _WELL, _WELL_LETTERS = 0.8, 4
 """Lines with at least this confidence and this many letters decide a page's rotation."""
-_MOST = 0.8
+_MIN_AGREEING = 0.8
 """Minimum share of these lines, by worth, that must run the same way for the page to be rotated."""
 _SHORT_WITNESSES = 5
 """Number of different short lines from which they can say, all together, that a page without other lines is upside
@@ -204,7 +204,7 @@ def needed_rotation(read: Sequence[tuple[LineCrop, RecognizedText]]) -> int:
             turn = 0
         worth[turn] += reading.worth
     best = max(worth, key=lambda turn: worth[turn])
-    return best if worth[best] > _MOST * sum(worth.values()) else 0
+    return best if worth[best] > _MIN_AGREEING * sum(worth.values()) else 0
 
 
 def _well_read(read: Sequence[tuple[LineCrop, RecognizedText]]) -> list[tuple[LineCrop, RecognizedText]]:
@@ -224,7 +224,7 @@ def against_the_page(read: Sequence[tuple[LineCrop, RecognizedText]], short: Seq
     if not any(worth.values()):
         return None
     turns = [(at, _turn_of(read[at][0].quad)) for at in short]
-    return [at for at, turn in turns if worth[(turn + 180) % 360] * (1 - _MOST) > worth[turn] * _MOST]
+    return [at for at, turn in turns if worth[(turn + 180) % 360] * (1 - _MIN_AGREEING) > worth[turn] * _MIN_AGREEING]
 
 
 def may_be_upside_down(

@@ -40,14 +40,14 @@ OpenVINO compiles its kernels for each number of lines and each width, which tak
 caches them. Even with cached kernels, a call whose shape differs from the previous one takes 3 ms more processor time;
 a call of the same shape has little overhead. So few sizes are used, and remaining lines are read one by one, which is
 one shape for all of them."""
-_LEAST_WIDTH = 96
-_LEAST_WIDTH_STEP = 32
+_MIN_WIDTH = 96
+_MIN_WIDTH_STEP = 32
 _WIDTHS_AN_OCTAVE = 8
 """Widths are multiples of 32 pixels up to 512 and an eighth of an octave apart beyond: few, so that lines can share a
 call. Half of the lines of documents are narrower than 172 pixels: in the development documents 7% of the model's input
 is padding (27% with the usual minimum width of 320 and steps of 64). It hardly costs accuracy:
 docs/contributing/benchmarks.md."""
-_MOST_WIDTH = 4096
+_MAX_WIDTH = 4096
 _BATCH_WIDTH = 2560
 """Maximum pixels of width per call of the model: bounds its memory (18,710 classes for every 8 pixels). More is no
 faster: less than half of this gives all that batching gains."""
@@ -62,21 +62,21 @@ def unspaced(character: str) -> bool:
     return any(first <= code <= last for first, last in _UNSPACED)
 
 
-def call_sizes(lines: int, most: int) -> list[int]:
-    """The sizes of the calls for `lines` lines, the largest first; none is above `most` (at least 1)."""
+def call_sizes(lines: int, max_lines: int) -> list[int]:
+    """The sizes of the calls for `lines` lines, the largest first; none is above `max_lines` (at least 1)."""
     sizes: list[int] = []
-    for size in _SIZES if most >= _SIZES[0] else _SIZES_OF_WIDE:
-        if size <= most:
+    for size in _SIZES if max_lines >= _SIZES[0] else _SIZES_OF_WIDE:
+        if size <= max_lines:
             calls, lines = divmod(lines, size)
             sizes += [size] * calls
     return sizes
 
 
-def calls_of(lines: int, most: int) -> list[slice]:
+def calls_of(lines: int, max_lines: int) -> list[slice]:
     """The lines of each call, in order; sizes as in `call_sizes`."""
     slices: list[slice] = []
     start = 0
-    for size in call_sizes(lines, most):
+    for size in call_sizes(lines, max_lines):
         slices.append(slice(start, start + size))
         start += size
     return slices
@@ -128,7 +128,7 @@ class TextRecognizer:
         if not items:
             return []
         width = padded_width(items[0])
-        if width > _MOST_WIDTH:
+        if width > _MAX_WIDTH:
             return [self._in_pieces(item) for item in items]
         calls = calls_of(len(items), max(_BATCH_WIDTH // width, 1))
         return [reading for call in calls for reading in self._read(items[call], width)]
@@ -200,7 +200,7 @@ def _spaceable(character: str) -> bool:
 
 def pieces_of(crop: RgbArray) -> list[RgbArray]:
     """The crop, cut at its emptiest columns into pieces that fit one call of the model."""
-    count = math.ceil(_scaled_width(crop) / _MOST_WIDTH)
+    count = math.ceil(_scaled_width(crop) / _MAX_WIDTH)
     if count == 1:
         return [crop]
     height, width = crop.shape[:2]
@@ -230,9 +230,9 @@ def join_pieces(readings: Sequence[RecognizedText], widths: Sequence[int]) -> Re
 
 def padded_width(crop: RgbArray) -> int:
     """The width in pixels at which a crop is read, after scaling to a height of 48 pixels."""
-    width = max(_scaled_width(crop), _LEAST_WIDTH)
+    width = max(_scaled_width(crop), _MIN_WIDTH)
     octave: int = 1 << ((width - 1).bit_length() - 1)
-    step = max(octave // _WIDTHS_AN_OCTAVE, _LEAST_WIDTH_STEP)
+    step = max(octave // _WIDTHS_AN_OCTAVE, _MIN_WIDTH_STEP)
     return math.ceil(width / step) * step
 
 

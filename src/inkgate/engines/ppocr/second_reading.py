@@ -33,7 +33,7 @@ from inkgate.types import Box
 
 _ACROSS = 0.0
 """Margin above and below. With 0.025 31 errors less, with -0.05, which cuts into the box, 39; with 0: 43."""
-_MOST_LOST = 0.25
+_MAX_LOST = 0.25
 """Share of its characters that the second reading may lack: of a box too low it reads little, with confidence."""
 _FAINT, _PAPER, _GRAIN = 0.5, 0.9, 30.0
 """Contrast and paper of faint print, as parts of what they were, and its noise in levels of 255. Coloured noise, or
@@ -46,7 +46,7 @@ in pitches. Positions are known to a fifth of a pitch."""
 _OWN = 0.5
 """Ink this near to a character is its own, in pitches."""
 _INK, _MIN_CONTRAST, _MIN_INK = 0.4, 60.0, 0.15
-"""Part of the contrast from which a pixel is ink, its least contrast in levels, and least length of ink in pitches."""
+"""Part of the contrast from which a pixel is ink; minimum contrast in levels; minimum length of ink in pitches."""
 _APART = 0.42
 """Characters of both readings that are nearer than this are one, in pitches."""
 _USUAL_PITCH, _MAX_PITCH = 0.67, 0.85
@@ -54,12 +54,12 @@ _USUAL_PITCH, _MAX_PITCH = 0.67, 0.85
 skipped, the distances are twice the pitch; where characters are set apart, there is no ink between them."""
 
 
-def is_doubtful(reading: RecognizedText, least: float, below: float) -> bool:
-    """Whether to read a line twice: it is legible (`least`), but read with a confidence less than `below`.
+def is_doubtful(reading: RecognizedText, min_confidence: float, below: float) -> bool:
+    """Whether to read a line twice: it is legible (`min_confidence`), but read with a confidence less than `below`.
 
     Lines of Han and the like are read once: their characters fill the box, and a tight crop cuts them.
     """
-    if not is_legible(reading, least) or reading.confidence >= below:
+    if not is_legible(reading, min_confidence) or reading.confidence >= below:
         return False
     return 2 * sum(map(unspaced, reading.text)) < len(reading.text)
 
@@ -75,7 +75,7 @@ def replace_worse(
     """Puts the second readings `again` of the lines `at` in place of the less confident first ones."""
     for index, second in zip(at, again, strict=True):
         item, first = read[index]
-        complete = _letters(second) >= (1 - _MOST_LOST) * _letters(first)
+        complete = _letters(second) >= (1 - _MAX_LOST) * _letters(first)
         if complete and second.confidence > first.confidence:
             read[index] = item, second
 

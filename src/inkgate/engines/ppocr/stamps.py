@@ -24,13 +24,13 @@ _INNERMOST: Final = 0.42
 """Share of the radius inside which no text runs along the border."""
 _BETWEEN, _FADED = 0.12, 0.3
 """Share of the directions with ink that ends the border, and that ends the text, the latter as share of its most."""
-_MOST_BORDER: Final = 14
+_MAX_BORDER: Final = 14
 """Steps, of 60 from the edge to _INNERMOST, in which the border ends."""
 _BELOW, _BESIDE = 0.04, 0.34
 """Shares of the circle from below: where a row of text shows that reaches into the band, and within which it ends."""
-_LEAST_GAP: Final = 6
+_MIN_GAP: Final = 6
 """Pixels of the unrolled line between that row and the text along the border."""
-_LEAST_CONFIDENCE: Final = 0.55
+_MIN_CONFIDENCE: Final = 0.55
 _CERTAIN: Final = 0.97
 """Lines under a stamp that are read with this confidence are not read again."""
 
@@ -92,10 +92,10 @@ def _band(ink: FloatArray) -> tuple[float, float]:
     shares = np.linspace(1.0, _INNERMOST, 60, dtype=np.float32)
     covered = (_polar(ink, shares, 360) > 0.4).mean(axis=1)
     at = border = int(np.argmax(covered[:20]))
-    while at < border + _MOST_BORDER and covered[at] > _BETWEEN:
+    while at < border + _MAX_BORDER and covered[at] > _BETWEEN:
         at += 1
     if covered[at] > _BETWEEN:  # the letters touch the border
-        at = border + int(np.argmin(covered[border : border + _MOST_BORDER]))
+        at = border + int(np.argmin(covered[border : border + _MAX_BORDER]))
     outer = at
     covered[: outer + 1] = 0
     usual = np.convolve(covered, np.ones(5) / 5, mode="same")
@@ -130,7 +130,7 @@ def _span(filled: NDArray[np.bool_]) -> tuple[int, int]:
     near, side = round(_BELOW * steps), round(_BESIDE * steps)
     if filled[:near].any() or filled[-near:].any():
         (begun, first), (from_end, last) = _largest_gap(~filled[:side]), _largest_gap(~filled[::-1][:side])
-        if min(first, last) >= _LEAST_GAP:
+        if min(first, last) >= _MIN_GAP:
             return begun + first, steps - from_end - last
     start, gap = _largest_gap(~np.concatenate((filled, filled)))
     start = (start + gap) % steps
@@ -187,7 +187,7 @@ def _on_paper(ink: FloatArray) -> RgbArray:
 
 def block_of(parts: StampParts, read: Sequence[RecognizedText], scale: float) -> Block:
     """The stamp as a block, in pixels of the page. `read`: its lines."""
-    legible = [each for each in read if any(map(str.isalnum, each.text)) and each.confidence >= _LEAST_CONFIDENCE]
+    legible = [each for each in read if any(map(str.isalnum, each.text)) and each.confidence >= _MIN_CONFIDENCE]
     length = sum(len(each.text) for each in legible)
     confidence = sum(each.confidence * len(each.text) for each in legible) / length if length else None
     text = "\n".join(each.text.strip() for each in legible)

@@ -32,16 +32,16 @@ def main() -> None:
     run_models(load)
 
 
-def load(asked: str) -> Mapping[str, Predict]:
-    """The models. `asked`: see worker_pool. Must be called before any library counts the CPUs."""
-    wanted = json.loads(asked)
-    os.sched_setaffinity(0, wanted["cpus"])
-    limit_arenas(len(wanted["cpus"]))
-    cv2.setNumThreads(wanted["threads"])
-    cache = Path(wanted["cache"]) if wanted["cache"] else None
-    onnx = ProviderRequest(OnnxRuntimeSettings.model_validate(wanted["onnxruntime"]), shape_ranges(), cache)
-    names = RuntimeName(wanted["runtime"]), Precision(wanted["precision"])
-    runtime = open_runtime(*names, wanted["threads"], cache, onnx)
+def load(argument: str) -> Mapping[str, Predict]:
+    """The models. `argument`: see worker_pool. Must be called before any library counts the CPUs."""
+    config = json.loads(argument)
+    os.sched_setaffinity(0, config["cpus"])
+    limit_arenas(len(config["cpus"]))
+    cv2.setNumThreads(config["threads"])
+    cache = Path(config["cache"]) if config["cache"] else None
+    onnx = ProviderRequest(OnnxRuntimeSettings.model_validate(config["onnxruntime"]), shape_ranges(), cache)
+    names = RuntimeName(config["runtime"]), Precision(config["precision"])
+    runtime = open_runtime(*names, config["threads"], cache, onnx)
     models = PpocrModels.load(runtime)
     return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
 

@@ -20,7 +20,7 @@ from inkgate.runtimes.processes_wire import SharedMemory
 _ALIGNMENT = 64
 """Bytes of a cache line: arrays are aligned to it."""
 _STEP = 1 << 20
-_KEPT = 64 << 20
+_MAX_REUSED = 64 << 20
 """Bytes of the largest block that is used again: enough for several pages, or many calls' worth of lines."""
 
 _Place = tuple[int, tuple[int, ...], str]
@@ -83,10 +83,10 @@ def read_message(memory: mmap.mmap, at: PackedAt) -> Any:  # noqa: ANN401 - what
 
 
 class BlockStore:
-    """The blocks of a pool that are free. Safe from any thread. Keeps at most `most`, the largest."""
+    """The blocks of a pool that are free. Safe from any thread. Keeps at most `max_blocks`, the largest."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_blocks: int) -> None:
+        self._max_blocks = max_blocks
         self._free: list[ArrayBlock] = []
         self._lock = Lock()
 
@@ -105,9 +105,9 @@ class BlockStore:
         with self._lock:
             self._free.append(block)
             worst = max(self._free, key=lambda block: block.size)
-            if worst.size <= _KEPT:
+            if worst.size <= _MAX_REUSED:
                 worst = min(self._free, key=lambda block: block.size)
-            closes = worst.size > _KEPT or len(self._free) > self._most
+            closes = worst.size > _MAX_REUSED or len(self._free) > self._max_blocks
             if closes:
                 self._free.remove(worst)
                 worst.close()

@@ -17,16 +17,16 @@ _TOPOLOGY = Path("/sys/devices/system/cpu")
 
 def usable_cpus(cgroup: Path = CGROUP) -> list[int]:
     """The CPUs that this process may run on: limited to a container's quota if there is one."""
-    cpus, most = sorted(os.sched_getaffinity(0)), quota(cgroup)
-    return cpus if most is None else cpus[: max(math.ceil(most), 1)]
+    cpus, cpu_quota = sorted(os.sched_getaffinity(0)), quota(cgroup)
+    return cpus if cpu_quota is None else cpus[: max(math.ceil(cpu_quota), 1)]
 
 
-def worker_count(asked: int, cores: int) -> int:
-    """Number of worker processes for this many cores; 0: the models run in this process. `asked`:
+def worker_count(requested: int, cores: int) -> int:
+    """Number of worker processes for this many cores; 0: the models run in this process. `requested`:
     `engine.ppocr.workers`.
     """
-    if asked:
-        return max(asked, 0)
+    if requested:
+        return max(requested, 0)
     return 0 if cores <= CORES_A_WORKER else math.ceil(cores / CORES_A_WORKER)
 
 
