@@ -175,7 +175,7 @@ class PdfWork(Protocol):
         ...
 
 
-_VLLM_THERE = frozenset({supervisor.ManagedState.STARTING, supervisor.ManagedState.READY})
+_VLLM_RUNS = frozenset({supervisor.ManagedState.STARTING, supervisor.ManagedState.READY})
 
 
 def now() -> float:
@@ -283,8 +283,8 @@ class StateReader:
             if started:
                 yield ProcessSlot("engine", pid, started)
         for managed in () if parts.servers is None else parts.servers.managed:
-            there = managed.pid if managed.state in _VLLM_THERE else None
-            yield ProcessSlot("vllm", there or 0, managed.restarts + 1, with_children=True)
+            pid = managed.pid if managed.state in _VLLM_RUNS else None
+            yield ProcessSlot("vllm", pid or 0, managed.restarts + 1, with_children=True)
 
 
 def _admission(limiter: AdmissionLimiter) -> AdmissionState:

@@ -231,12 +231,12 @@ def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> 
         def settings_customise_sources(  # type: ignore[override]  # pydantic passes the sources by keyword
             cls, settings_cls: type[BaseSettings], **_sources: PydanticBaseSettingsSource
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            given = InitSettingsSource(settings_cls, init_kwargs=dict(flags))
+            passed = InitSettingsSource(settings_cls, init_kwargs=dict(flags))
             file = TomlConfigSettingsSource(settings_cls, toml_file=config)
             # Sources are merged before validation: a table in one would hide a plain value in another.
             environment = EnvironmentSource(settings_cls)
             for source in (environment, file):
                 _check_tables(source())
-            return (given, environment, file)
+            return (passed, environment, file)
 
     return Loaded()

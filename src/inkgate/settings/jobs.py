@@ -282,18 +282,18 @@ def check_joined(
             raise ValueError(f"the name `{name}` may have lower-case letters, digits, `-` and `_` only")
     if "http" in intake:
         raise ValueError("the name `http` is that of the events at /v1/events")
-    taken: dict[str, str] = {}
+    pipeline_of: dict[str, str] = {}
     for name, pipeline in pipelines.items():
         if missing := [sink for sink in pipeline.sinks if sink not in sinks]:
             raise ValueError(f"pipeline `{name}`: there is no sink `{missing[0]}`")
         for source in pipeline.sources:
-            if source in taken:
-                raise ValueError(f"`{source}` is a source of two pipelines, `{taken[source]}` and `{name}`")
-            taken[source] = name
+            if source in pipeline_of:
+                raise ValueError(f"`{source}` is a source of two pipelines, `{pipeline_of[source]}` and `{name}`")
+            pipeline_of[source] = name
     _check_sinks(sinks, webhooks)
     for name, sink in sinks.items():
         if isinstance(sink, ObjectsSinkSettings):
-            for source, pipeline_name in taken.items():
+            for source, pipeline_name in pipeline_of.items():
                 if sink.url.startswith(source):
                     raise ValueError(f"sink `{name}` writes into `{source}`, which pipeline `{pipeline_name}` reads")
 

@@ -36,11 +36,11 @@ Network = Annotated[str, AfterValidator(_network)]
 RootPath = Annotated[str, AfterValidator(_root_path)]
 
 
-def _key_hash(given: str) -> str:
+def _key_hash(value: str) -> str:
     """Returns the hash in lower case. Raises ValueError if it is not a SHA-256."""
-    if not KEY_HASH.fullmatch(given.lower()):
+    if not KEY_HASH.fullmatch(value.lower()):
         raise ValueError("each is a SHA-256 in 64 hexadecimal digits, as printed by `inkgate key`")
-    return given.lower()
+    return value.lower()
 
 
 class LogFormat(StrEnum):
