@@ -283,8 +283,8 @@ class StateReader:
             if started:
                 yield ProcessSlot("engine", pid, started)
         for managed in () if parts.servers is None else parts.servers.managed:
-            pid = managed.pid if managed.state in _VLLM_RUNS else None
-            yield ProcessSlot("vllm", pid or 0, managed.restarts + 1, with_children=True)
+            vllm_pid = managed.pid if managed.state in _VLLM_RUNS else None
+            yield ProcessSlot("vllm", vllm_pid or 0, managed.restarts + 1, with_children=True)
 
 
 def _admission(limiter: AdmissionLimiter) -> AdmissionState:
