@@ -53,7 +53,7 @@ _STATUSES = {
     JobState.CANCELLED: "failed",
 }
 _MARKDOWN = ".md"
-"""At the end of an ID: its content is Markdown. So this needs no place in the store."""
+"""An ID that ends with it stands for Markdown content, so that the store needs no field for it."""
 _PAGE_BREAK = "\n\n<!-- PageBreak -->\n\n"
 _POLL_S = "1"
 
@@ -272,7 +272,7 @@ async def _result(call: JobCall, job: Job, model: str, found: AnalyzeOperation, 
 
 
 def _answered(found: AnalyzeOperation, model: str, collected: AnalyzedPages, markdown: bool) -> Response:
-    """Blocking."""
+    """Serializes the result of an analysis. Blocking."""
     result = {
         "apiVersion": _VERSION,
         "modelId": model,

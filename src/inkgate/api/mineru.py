@@ -57,7 +57,7 @@ _STATUSES = {
 _METHODS = {"txt": PdfText.ALWAYS, "ocr": PdfText.NEVER}
 _LAST_PAGE = 99_999
 _ZIP = ".zip"
-"""At the end of a task's ID: its result is an archive. So this needs no place in the store."""
+"""A task ID that ends with it stands for a result as an archive, so that the store needs no field for it."""
 
 
 class MineruOptions(BaseModel):

@@ -173,7 +173,7 @@ async def convert(
 
 
 def _converted(body: bytes, shape: AnyFormat, marks: bool) -> bytes:
-    """Blocking. Raises InputRejected."""
+    """Parses the JSON of a document and renders it in `shape`. Blocking. Raises InputRejected."""
     try:
         result = parse_document(body)
     except ValueError as error:

@@ -97,7 +97,7 @@ async def with_media_inlined(body: bytes, sources: Sources, caller: str, threads
 
 
 def _data_url(data: bytes) -> str:
-    """Blocking."""
+    """Encodes `data` as a data: URL. Blocking."""
     return "data:application/octet-stream;base64," + pybase64.b64encode_as_string(data)
 
 

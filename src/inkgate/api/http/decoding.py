@@ -25,7 +25,7 @@ no prompt that fits into a model has as many."""
 _MARKS = (b",", b"[", b"{")
 _PIECE = 64 * 1024
 LARGE = 1_000_000
-"""In bytes or characters."""
+"""A body with more bytes than this, or a text with more characters, is large."""
 _WHITESPACE = b" \t\r\n\f\v"
 _END = b"=" + _WHITESPACE
 _URLSAFE = bytes.maketrans(b"-_", b"+/")

@@ -18,7 +18,7 @@ from inkgate.gateway import Admitted
 from inkgate.serving.outcomes import CallerLeft
 
 _LAST_BYTES = 64 * 1024
-"""Of a response: they go out when its slot is free. Fewer than a server writes without waiting for the client."""
+"""Bytes at the end of a response sent when its slot is free. Servers write more without waiting for clients."""
 
 
 def ending(admitted: Admitted, send: Send) -> Send:

@@ -41,8 +41,8 @@ class Native(StrEnum):
 
 Shape = Native | AnyFormat
 
-_LONGEST_ACCEPT = 4000
-"""In characters; clients send less than a tenth."""
+_MAX_ACCEPT_LENGTH = 4000
+"""Maximum characters of the Accept header; clients send less than a tenth."""
 NDJSON_TYPE = "application/x-ndjson"
 
 _BY_MEDIA_TYPE: dict[str, Shape] = {
@@ -84,8 +84,8 @@ def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the
 def _by_accept(accept: str | None) -> Shape:
     if not accept or not accept.strip():
         return Native.FORM
-    if len(accept) > _LONGEST_ACCEPT:
-        raise InputRejected("not_acceptable", f"The Accept header is longer than {_LONGEST_ACCEPT} characters.")
+    if len(accept) > _MAX_ACCEPT_LENGTH:
+        raise InputRejected("not_acceptable", f"The Accept header is longer than {_MAX_ACCEPT_LENGTH} characters.")
     ranges = _ranges(accept)
     types = _BY_MEDIA_TYPE if any(name == "*/*" for name, _ in ranges) else _BY_MEDIA_TYPE | _BY_PLAIN_TYPE
     known = [(weight, types[name]) for name, weight in ranges if name in types]
@@ -126,7 +126,7 @@ LONGEST_PASSWORD = 500
 BODY_ONLY = frozenset({"password", "extract"})
 """Options that the query may not have: proxies log URLs."""
 MAX_FIELD_LENGTH = 200
-"""In characters. The names become part of the prompt."""
+"""Maximum characters of a name in `fields`. The names become part of the prompt."""
 
 
 WITH_IMAGES: frozenset[AnyFormat] = frozenset({Format.JSON, Format.MARKDOWN, FileFormat.DOCX})

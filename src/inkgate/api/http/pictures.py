@@ -50,7 +50,7 @@ async def picture_response(
 
 
 def _encoded(pixels: Pixels, turn: int) -> bytes:
-    """Blocking."""
+    """Turns a page and encodes it as JPEG. Blocking."""
     upright = np.ascontiguousarray(np.rot90(pixels.rgb, -turn // 90))
     done, data = cv2.imencode(
         ".jpg", cv2.cvtColor(upright, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]

@@ -189,8 +189,8 @@ def _until_oldest(files: Mapping[str, StoredFile], now: float) -> float:
 
 
 DEFAULT_NAME = "document"
-LONGEST_URL = 8192
-"""In characters; data: URLs may be longer. More than web servers accept, and few enough to parse on the event loop."""
+MAX_URL_LENGTH = 8192
+"""Maximum characters of a URL; data: URLs may be longer. Web servers accept no more, and the event loop parses them."""
 
 
 class Sources:
@@ -221,8 +221,8 @@ class Sources:
         """
         if url[:5].lower() == "data:":
             return document(await self._threads.run(len(url), decode_data_url, url), name)
-        if len(url) > LONGEST_URL:
-            raise InputRejected("url_forbidden", f"The URL is longer than {LONGEST_URL} characters.")
+        if len(url) > MAX_URL_LENGTH:
+            raise InputRejected("url_forbidden", f"The URL is longer than {MAX_URL_LENGTH} characters.")
         if stored := self._files.by_signed_url(url, caller):
             return document(stored.data, stored.name)
         fetched_name = clean_name(url.partition("?")[0])

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from inkgate.api.http.context import Context
 from inkgate.api.http.head import PRIORITY_HEADER, RequestHead
 from inkgate.api.http.options import Native, OcrOptions, StopAtFirst, choose, parse
-from inkgate.api.http.sources import LONGEST_URL
+from inkgate.api.http.sources import MAX_URL_LENGTH
 from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.caller import Priority
 from inkgate.codec import encodable
@@ -33,7 +33,7 @@ _LONGEST_KEY = 255
 _LONGEST_S = 366 * 86_400.0
 _DEFAULT_NAME = "document"
 _UPLOADED = "/v1/files/"
-"""In URLs of uploaded files, which need no network."""
+"""Path in the URLs of uploaded files, which are read without the network."""
 
 
 class JobSourceRequest(BaseModel):
@@ -41,7 +41,7 @@ class JobSourceRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    url: Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_URL)] | None = None
+    url: Annotated[StrictStr, Field(min_length=1, max_length=MAX_URL_LENGTH)] | None = None
     etag: Annotated[StrictStr, Field(max_length=200)] | None = None
     version: Annotated[StrictStr, Field(max_length=1024)] | None = None
     file_id: Annotated[StrictStr, Field(min_length=1, max_length=64)] | None = None
@@ -91,7 +91,7 @@ class JobRequest(OcrOptions):
         ),
     ] = None
     name: Annotated[
-        Annotated[StrictStr, Field(max_length=LONGEST_URL)] | None,
+        Annotated[StrictStr, Field(max_length=MAX_URL_LENGTH)] | None,
         Field(description="The document's name, for people. Default: the file's."),
     ] = None
     priority: Annotated[Priority | None, Field(description="Default: the header X-Inkgate-Priority, or `batch`.")] = (
@@ -102,7 +102,7 @@ class JobRequest(OcrOptions):
         Field(description="A pipeline of the settings whose `tenant` is the caller; its sinks get the result."),
     ] = None
     webhook: Annotated[
-        Annotated[StrictStr, Field(max_length=LONGEST_URL)] | None,
+        Annotated[StrictStr, Field(max_length=MAX_URL_LENGTH)] | None,
         Field(repr=False, description="URL that is notified of the job's end."),
     ] = None
     timeout_s: Annotated[

@@ -263,7 +263,7 @@ class ResultReader:
 
 
 def _joined(render_page: Callable[[PageResult], bytes], pages: Sequence[PageResult]) -> bytes:
-    """Blocking."""
+    """Renders pages one by one and joins them. Blocking."""
     return b"".join(render_page(page) for page in pages)
 
 

@@ -25,7 +25,7 @@ from inkgate.types import PageResult
 log = structlog.get_logger(__name__)
 
 STATEMENTS_PER_S = 50.0
-"""For all watched jobs together. More jobs are looked at less often."""
+"""Maximum statements for all watched jobs together. The more jobs are watched, the less often each is looked at."""
 BATCH_PAGES = 20
 """Pages that are in memory at once for one stream."""
 _KEPT_BATCHES = 4

@@ -175,7 +175,7 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
 
 
 def _output_line(form: LineForm, job: Job, body: dict[str, Any] | None, error: InkgateError | None) -> bytes:
-    """Blocking."""
+    """Serializes the outcome of a line. Blocking."""
     shown: dict[str, Any] = {"id": job.id, "custom_id": form.custom_id, "response": None, "error": None}
     if error is None:
         shown["response"] = {"status_code": 200, "body": body}

@@ -134,7 +134,7 @@ async def get(
 
 
 def _with_outputs(shown: MistralBatch, pieces: list[bytes]) -> Response:
-    """Blocking: documents of many pages."""
+    """Serializes a batch with the outputs of its lines, which are documents of many pages. Blocking."""
     return json_response(shown.model_dump() | {"outputs": [orjson.Fragment(piece) for piece in pieces]})
 
 
