@@ -93,7 +93,7 @@ def test_every_preset_names_its_licence_and_the_model_and_reads_text_and_pages()
         if not preset.licence
         or not {TaskKind.TEXT, TaskKind.PARSE} <= preset.tasks.keys()
         or not (preset.launch.model or preset.name == "hunyuanocr-1.0")
-        or preset.sampling.most_tokens is None
+        or preset.sampling.token_limit is None
     ]
     assert not wrong
 
@@ -115,7 +115,7 @@ def test_every_request_is_json_that_bounds_the_answer() -> None:
 
 def _fits(plan: PromptPlan, length: int) -> bool:
     """A page's image, the prompt and the longest answer fit into the model's context."""
-    answer = plan.sampling.most_tokens or 0
+    answer = plan.sampling.token_limit or 0
     return plan.limits.tokens(PAGE) + len(plan.prompt) // 2 + answer <= length
 
 

@@ -154,7 +154,7 @@ def test_a_paddle_request_carries_its_image_limits() -> None:
         "max_completion_tokens": 4096,
         "mm_processor_kwargs": pixels,
     }
-    assert plan.sampling.most_tokens == 4096
+    assert plan.sampling.token_limit == 4096
     assert [message["role"] for message in paddleocr_vl.V1_6.messages("OCR:", "data:,")] == ["user"]
 
 

@@ -99,7 +99,7 @@ class AdaptiveLimit:
         self._threshold = math.inf
         self._limit_at_reading = self._limit
         self._ceiling: tuple[float, float] | None = None
-        self._most_in_flight = 0
+        self._max_in_flight = 0
         self._window: list[StepMeans] = []
         self._service = ServiceTime()
         self._shares = OutcomeShares()
@@ -148,11 +148,11 @@ class AdaptiveLimit:
         Does nothing if these are less than half of the limit, or of what it has run before: then the load was not the
         cause, but content, or somebody stopped the server.
         """
-        if in_flight < _USED * min(self._limit, max(self._settings.initial, self._most_in_flight)):
+        if in_flight < _USED * min(self._limit, max(self._settings.initial, self._max_in_flight)):
             return
         now, safe = self._clock(), _SAFE * in_flight
         self.state, self._threshold, self._ceiling = LimitState.DOWN, safe, (safe, now)
-        self._cut_at, self._most_in_flight = now, 0
+        self._cut_at, self._max_in_flight = now, 0
         self._sustained.at_most(safe)
         self._gain.forget()
         self._set(self._limit / 2, now)
@@ -164,7 +164,7 @@ class AdaptiveLimit:
             return
         self._answers()
         self._read_at, self._received_at = reading.at, now
-        self._most_in_flight = max(self._most_in_flight, in_flight)
+        self._max_in_flight = max(self._max_in_flight, in_flight)
         self._service.passed(in_flight, reading.span_s)
         if reading.preemptions:
             self.damaged()

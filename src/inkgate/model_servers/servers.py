@@ -83,9 +83,9 @@ class ScheduledCalls:
             Overloaded: "service_full": it would wait too long, or too many wait already.
             InputRejected, EngineFailed: its deadline passed before it got a slot; see `timeout_error`.
         """
-        prompt_mean, prompt_most = self._prompt(call)
-        mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
-        expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
+        prompt_mean, prompt_max = self._prompt(call)
+        mean, answer_max = self._estimates.estimates(call.kind, call.answer_tokens)
+        expected = replace(call, prompt_tokens=prompt_max, answer_tokens=answer_max)
         work = Work.for_caller(call.caller, max(1, expected.tokens))
         usual_s = self._work_queue.usual_s(work)
         page_s = usual_s if call.content else 0.0

@@ -58,7 +58,7 @@ class Sampling:
     extra: Mapping[str, object] = field(default_factory=dict)
 
     @property
-    def most_tokens(self) -> int | None:
+    def token_limit(self) -> int | None:
         """Maximum tokens of an answer, whichever of the two fields sets it."""
         return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
 
@@ -130,15 +130,15 @@ class PromptPlan:
     answer: FieldAnswer | None = None
     in_seen_pixels: bool = False
 
-    def reduced(self, scale: float, most_tokens: int | None) -> PromptPlan:
-        """The plan with the sides of the largest image scaled by `scale`, and at most `most_tokens` per answer."""
+    def reduced(self, scale: float, max_tokens: int | None) -> PromptPlan:
+        """The plan with the sides of the largest image scaled by `scale`, and at most `max_tokens` per answer."""
         plan = self if scale == 1.0 else replace(self, limits=self.limits.shrunk(scale))
-        if most_tokens is None:
+        if max_tokens is None:
             return plan
-        most = min(most_tokens, self.sampling.most_tokens or most_tokens)
+        limit = min(max_tokens, self.sampling.token_limit or max_tokens)
         if self.sampling.max_completion_tokens is None:
-            return replace(plan, sampling=replace(self.sampling, max_tokens=most))
-        return replace(plan, sampling=replace(self.sampling, max_completion_tokens=most))
+            return replace(plan, sampling=replace(self.sampling, max_tokens=limit))
+        return replace(plan, sampling=replace(self.sampling, max_completion_tokens=limit))
 
     def as_request(self) -> dict[str, object]:
         """The fields of a chat request besides `model` and `messages`."""
