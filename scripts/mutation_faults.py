@@ -193,8 +193,8 @@ FAULTS = (
     ),
     Fault(
         "settings/__init__.py",
-        "return (given, environment, file)",
-        "return (given, file, environment)",
+        "return (passed, environment, file)",
+        "return (passed, file, environment)",
         "environment variables do not override the configuration file",
     ),
     Fault(
