@@ -6,8 +6,16 @@ and accounted for.
         async with admitted.read(document, options) as reading:
             async for page in reading: ...  # or: result = await reading.all()
 
-The slot is held until the outer block is left or `end` is called, and its outcome is reported there. Whatever runs in
-that block is cancelled at the caller's deadline.
+The slot is held until the outer block is left or `end` is called, and its outcome is reported there. What ends the work
+in that block, and whom it is charged to, by phase:
+
+    receive     the client's deadline; without one, limits of its own (`receiving`, uploads.py)
+    open        the deadline (Reader.read)
+    read pages  the deadline, for each page on its own: those that were read by then are answered (`own_limits`)
+    render      the deadline; nothing, once it has passed for some of the pages
+    send        `server.send_timeout_s` (`answered`, `end`)
+
+All of it is charged to the caller's tenant, work that goes on in processes and threads after the caller has left too.
 """
 
 from __future__ import annotations
@@ -55,9 +63,11 @@ class Admitted:
         The deadline holds again afterwards, unless it has passed: then what there is is the response.
         """
         self._scope.deadline = math.inf
-        yield
-        if anyio.current_time() < self._deadline:
-            self._scope.deadline = self._deadline
+        try:
+            yield
+        finally:
+            if anyio.current_time() < self._deadline:
+                self._scope.deadline = self._deadline
 
     def answered(self, byte_count: int) -> None:
         """The response of `byte_count` is ready. From here on, `server.send_timeout_s` is what limits the client."""

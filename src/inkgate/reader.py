@@ -299,7 +299,9 @@ def _checked(result: object) -> PageResult:
 
 
 class Reader:
-    """Reads documents with one engine. Several documents may be read at once, on one event loop."""
+    """Reads documents with one engine, in the service a service.page.PageReader. Several documents may be read at once,
+    on one event loop.
+    """
 
     def __init__(
         self,
@@ -330,6 +332,7 @@ class Reader:
             InputRejected: the document can't be opened, or `options.pages` doesn't fit it.
             InputRejected, EngineFailed: the deadline passed before it was open; see Caller.timeout_error.
         """
+        # Requests came with this deadline; callers in this process have none.
         time_s = self._limits.time_s if options.page_limit is None else math.inf
         deadline = min(caller.deadline, anyio.current_time() + time_s)
         caller = replace(caller, deadline=deadline, anew=caller.anew or options.private)

@@ -63,6 +63,9 @@ def page_reader(engine: Engine, **parts: Any) -> PageReader:  # noqa: ANN401 - o
     completion = Completion(AtOnce("test", 1), codes=parts.pop("codes", False), terms=parts.pop("terms", None))
     if {"breaker", "embedded", "quarantine"} & parts.keys():
         parts.setdefault("queue", engine_queue())
+    if "embedded" in parts:
+        degradation, settings = parts["queue"].degradation, parts["queue"].settings
+        parts.setdefault("embedded_queue", engine_queue(None, degradation, settings=settings))
     return PageReader(engine, completion, **parts)
 
 

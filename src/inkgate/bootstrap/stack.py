@@ -208,8 +208,8 @@ def _queues(
     observer: Observer,
     beside: tuple[Engine | None, Engine | None],
 ) -> _Queues:
-    """The queues of one service. `beside`: see `_beside_a_model`; the pages that it reads wait for the CPU, in one
-    queue, and hold no slot at the model.
+    """The queues of one service. `beside`: see `_beside_a_model`; whole pages that it reads wait for the CPU, in
+    one queue, and hold no slot at the model. Single blocks are read within the model's turn.
     """
     serving, time_s = settings.serving, settings.limits.time_s
     work_queue, of_cpu = WorkQueue(limit, serving.scheduling), None

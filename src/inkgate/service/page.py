@@ -51,7 +51,8 @@ log = structlog.get_logger(__name__)
 FIELDS_UNREAD: Final = "fields_unread"
 """In `PageResult.degraded`: the model could not be asked for the fields of this page."""
 NO_SERVER: Final = "model_server_out"
-"""In `PageResult.degraded`: no model server read the page, and another engine did."""
+"""In `PageResult.degraded`: a call to the model failed, or none was made, and another engine read the page. Such pages
+are not cached."""
 _EMBEDDED_KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that the embedded engine can do."""
 _PIXELS_PER_TOKEN = 1000
@@ -90,7 +91,7 @@ class EngineQueue:
         async with self.work_queue.turn(work) as slot:
             begun = perf_counter()
             self.observer.stage("wait", begun - joined)
-            # a deadline is kept by the caller's own scope
+            # Callers with a deadline wait no longer than that, and the last one to leave ends the read.
             time_s = self.page_time_s if caller.deadline == math.inf else math.inf
             with self.progress.reading(), anyio.move_on_after(time_s) as limit:
                 yield slot
@@ -179,7 +180,7 @@ class PageReader:
         queue: in front of the engine; None for an engine that has limits of its own.
         breaker: of the engine; None for an engine without model servers.
         embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
-        embedded_queue: in front of that; None if it has limits of its own.
+        embedded_queue: in front of that; it has one wherever there is another engine.
         asks_for_fields: the engine can be asked for fields.
         witness: reads the lines in which the engine's values of fields are looked up; None: this reader does.
     """
@@ -270,15 +271,16 @@ class PageReader:
 
     async def _read_once(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
         """From the cache, or shared with others that request the same page at the same time with the same priority, so
-        that nobody waits for a less urgent read. The read has the deadline and the share of its first caller, and the
-        page stays open until it ends, even if that caller leaves. If that deadline or share ends it, the others start
-        again. `timings_ms` has only `cache` then.
+        that nobody waits for a less urgent read. The read waits in the queue with the deadline and the share of its
+        first caller; if these end it there, the others start again. At the engine it goes on, with the page open, while
+        anybody waits for it, each to their own deadline. `timings_ms` has only `cache` then.
         """
         if self.cache is None or not page.content_key or caller.anew:
             return await self._read_now(page, task, caller)
         begun = perf_counter()
         key = page_key(page.content_key, task, self.name, self.revision)
         read = partial(self._read_now, page, task, caller)
+        # The read runs in a task of the cache, so that it outlives the caller who began it.
         result, source = await self.cache.get_or_run(key, read, caller.priority, page.hold)
         if source is CacheSource.RUN:
             return result
@@ -304,15 +306,16 @@ class PageReader:
         """
         if self.queue is None:
             return await self.engine.read(page, task, caller)
-        if self.embedded is None or task.kind not in _EMBEDDED_KINDS:
-            return await self._read_in_turn(self.queue, page, task, caller)
-        other = partial(self._read_embedded, self.embedded, self.queue, page, task, caller)
+        model = partial(self._read_in_turn, self.engine, self.queue, page, task, caller)
+        if self.embedded is None or self.embedded_queue is None or task.kind not in _EMBEDDED_KINDS:
+            return await model()
+        other = partial(self._read_in_turn, self.embedded, self.embedded_queue, page, task, caller)
         if self.queue.leaves_it_to_embedded(caller):
             result = await other()
             return replace(result, degraded=(*result.degraded, DegradationLevel.EMBEDDED.value))
         timer = AttemptTimer("")
         try:
-            result = await self._read_in_turn(self.queue, page, task, caller)
+            result = await model()
         except (EngineFailed, Overloaded, RequestRefused) as error:
             if error.blame not in (Blame.PAGE, Blame.SERVER):
                 raise
@@ -325,28 +328,20 @@ class PageReader:
         second, attempt = await fallback(other, f"engine {self.embedded.name}")
         return _better(result, second, attempt)
 
-    async def _read_in_turn(self, queue: EngineQueue, page: Page, task: Task, caller: Caller) -> PageResult:
-        """By the engine behind its breaker, with less asked of it under load. Suspects of a crash wait for each other
-        before they wait for a turn, so that they take no slots meanwhile.
+    async def _read_in_turn(
+        self, engine: Engine, queue: EngineQueue, page: Page, task: Task, caller: Caller
+    ) -> PageResult:
+        """By the engine in its queue, with less asked of it under load; by the model behind its breaker. Suspects of a
+        crash of the model wait for each other before they wait for a turn, so that they take no slots meanwhile.
         """
-        alone = self.quarantine.reading(page.content_key) if self.quarantine and page.content_key else nullcontext()
-        async with alone, queue.turn(page, caller) as slot:
+        quarantine, breaker = (self.quarantine, self.breaker) if engine is self.engine else (None, None)
+        alone = quarantine.reading(page.content_key) if quarantine and page.content_key else nullcontext()
+        async with alone, queue.turn(page, caller) as turn:
             task, given_up = queue.reduced(task, caller)
             timed_out = partial(_timed_out, caller, anyio.current_time())
-            async with nullcontext() if self.breaker is None else self.breaker.guard(timed_out, page.content_key):
-                result = await self.engine.read(page, task, caller)
-            queue.ended(slot, result)
-        return replace(result, degraded=(*result.degraded, *given_up)) if given_up else result
-
-    async def _read_embedded(
-        self, embedded: Engine, queue: EngineQueue, page: Page, task: Task, caller: Caller
-    ) -> PageResult:
-        """By the embedded engine, in its own queue if it has one."""
-        task, given_up = queue.reduced(task, caller)
-        async with nullcontext() if self.embedded_queue is None else self.embedded_queue.turn(page, caller):
-            result = await embedded.read(page, task, caller)
-        if result.error is None:
-            queue.progress.page_read()
+            async with nullcontext() if breaker is None else breaker.guard(timed_out, page.content_key):
+                result = await engine.read(page, task, caller)
+            queue.ended(turn, result)
         return replace(result, degraded=(*result.degraded, *given_up)) if given_up else result
 
     async def _read_with_fields(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:

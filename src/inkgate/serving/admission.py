@@ -35,7 +35,7 @@ _SOONEST_S = 0.05
 
 
 class Backlog(Protocol):
-    """The queue in front of the engine: a WorkQueue."""
+    """The queue in which new pages wait: a WorkQueue, or a choice of two."""
 
     @property
     def waiting(self) -> int: ...

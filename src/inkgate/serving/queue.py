@@ -121,7 +121,9 @@ class WorkQueue:
         self._on_change: Callable[[], None] = _nothing
 
     def call_when_changed(self, changed: Callable[[], None]) -> None:
-        """`changed` is called whenever work has ended or left, or the limit may have grown."""
+        """`changed` is called whenever work has ended or left, or the limit may have grown. It replaces
+        an earlier one.
+        """
         self._on_change = changed
 
     @property

@@ -27,7 +27,7 @@ class RequestHead:
     Attributes:
         body_bytes: its Content-Length; 0 if it has none, since its body is charged as it grows.
         max_bytes: maximum size of its body: its Content-Length, or the limit on all bodies.
-        wait_s: how long it waits for admission, in seconds; None if it has no such header.
+        wait_s: how long a chat request may wait for admission, in seconds; None if it has no such header.
     """
 
     caller: Caller

@@ -348,8 +348,11 @@ class PpOcr:
     async def stop(self) -> None:
         self._models = None
 
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:  # noqa: ARG002 - the queue looks at it
-        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, ink, layout, tables, ruling, arrange."""
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:  # noqa: ARG002 - its page has its turn
+        """As Engine.read. A call of a model is not cancelled: a cancelled page ends with the call that runs.
+
+        `timings_ms` has: render, orient, detect, recognize, ink, layout, tables, ruling, arrange.
+        """
         if task.kind not in KINDS:
             from inkgate.engines.vlm.presets import presets_with  # only for the message
 
