@@ -43,8 +43,8 @@ def test_a_load_that_rises_and_falls_adds_engines_in_time_and_removes_them_once(
 def test_without_a_stabilisation_window_the_same_metric_flaps(morning: DayResult) -> None:
     metrics = [sample.metric for sample in morning.samples]
     broken = replace(CHART, up=replace(CHART.up, window_s=0.0), down=replace(CHART.down, window_s=0.0))
-    assert undone(replayed(CHART, metrics)) <= 1  # the load itself falls within half an hour
-    assert undone(replayed(broken, metrics)) > 1
+    # The load itself falls within half an hour, which may undo one decision of the chart.
+    assert undone(replayed(CHART, metrics)) < undone(replayed(broken, metrics))
 
 
 def test_an_autoscaler_decides_as_kubernetes_does() -> None:
