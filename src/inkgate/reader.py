@@ -99,28 +99,28 @@ class Reading:
     """
 
     def __init__(
-        self, document: Document, opened: OpenDocument, selected: tuple[int, ...], reads: PageReads, note: str = ""
+        self, document: Document, opened: OpenDocument, selected: tuple[int, ...], window: PageWindow, note: str = ""
     ) -> None:
         self.name = document.name
         self.byte_count = len(document.data)
         self._notes = (note,) if note else ()
         self.mime_type = opened.mime_type
         self.page_count = opened.page_count
-        self.engine = reads.engine.name
+        self.engine = window.engine.name
         self.selected = selected
         self.answered = self.failed = self.page_bytes = 0
         self.to_review: list[int] = []
         self._lost = 0
         self._first_error: PageError | None = None
         self._attachments: dict[int, tuple[str, ...]] = {}
-        self._reads = reads
+        self._window = window
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages for people, of the pages until now."""
-        full = self._reads.images.note
+        full = self._window.images.note
         attachments = [name for index in sorted(self._attachments) for name in self._attachments[index]]
-        notes = (*self._notes, *self._reads.opened.notes(attachments))
+        notes = (*self._notes, *self._window.opened.notes(attachments))
         return (*notes, full) if full else notes
 
     @property
@@ -139,18 +139,18 @@ class Reading:
 
     async def __aiter__(self) -> AsyncIterator[PageResult]:
         upcoming = iter(self.selected)
-        open_pages: deque[_Slot] = deque()
-        self._reads.start(upcoming, open_pages)
+        open_pages: deque[_PendingPage] = deque()
+        self._window.start(upcoming, open_pages)
         while open_pages:
-            slot = open_pages.popleft()
-            await slot.done.wait()
-            if slot.cancelled:
+            pending = open_pages.popleft()
+            await pending.done.wait()
+            if pending.cancelled:
                 raise RuntimeError("The block of this reading was left before all pages were read.")
-            if self._reads.window > 1:
-                self._reads.start(upcoming, open_pages)
-            self._count(slot.result)
-            yield slot.result
-            self._reads.start(upcoming, open_pages)
+            if self._window.size > 1:
+                self._window.start(upcoming, open_pages)
+            self._count(pending.result)
+            yield pending.result
+            self._window.start(upcoming, open_pages)
 
     def only(self, pages: Sequence[int]) -> None:
         """Reads only these pages, in this order. Before it is iterated."""
@@ -171,7 +171,7 @@ class Reading:
     async def all(self) -> DocumentResult:
         """All pages, once the last is read, after the steps for whole documents (layout.whole_document)."""
         pages = [page async for page in self]
-        return await self._reads.finishing.run_large(self.page_bytes, self.result, pages)
+        return await self._window.finishing.run_large(self.page_bytes, self.result, pages)
 
     def result(self, pages: Sequence[PageResult]) -> DocumentResult:
         """The document with `pages`, those that were yielded. Blocking, some 0.3 ms for each page."""
@@ -181,8 +181,8 @@ class Reading:
         return finished(result)
 
 
-class _Slot:
-    """Holder of a page's result. `cancelled`: it was not read to the end."""
+class _PendingPage:
+    """A page that is being read, and its result once `done` is set. `cancelled`: it was not read to the end."""
 
     def __init__(self, index: int) -> None:
         self.done = anyio.Event()
@@ -220,39 +220,41 @@ class ImageBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class PageReads:
-    """Reads pages of one open document in the background. Each page gets a result; errors become page errors."""
+class PageWindow:
+    """Reads up to `size` pages of one open document at once, in the background. Each page gets a result; errors become
+    page errors.
+    """
 
     opened: OpenDocument
     engine: Engine
     task: Task
     caller: Caller
-    window: int
+    size: int
     tasks: TaskGroup
     callbacks: PageCallbacks
     finishing: Threads
     images: ImageBudget = field(default_factory=ImageBudget)
 
-    def start(self, upcoming: Iterator[int], open_pages: deque[_Slot]) -> None:
+    def start(self, upcoming: Iterator[int], open_pages: deque[_PendingPage]) -> None:
         """Starts the next pages until the window is full."""
-        while len(open_pages) < self.window and (index := next(upcoming, None)) is not None:
-            slot = _Slot(index)
-            open_pages.append(slot)
-            self.tasks.start_soon(self._read, slot, name=f"page {index}")
+        while len(open_pages) < self.size and (index := next(upcoming, None)) is not None:
+            pending = _PendingPage(index)
+            open_pages.append(pending)
+            self.tasks.start_soon(self._read, pending, name=f"page {index}")
 
-    async def _read(self, slot: _Slot) -> None:
+    async def _read(self, pending: _PendingPage) -> None:
         try:
-            with part("page", {"inkgate.page": slot.result.index}):
-                await self._read_one(slot)
+            with part("page", {"inkgate.page": pending.result.index}):
+                await self._read_one(pending)
         finally:  # also when cancelled: another task may iterate
-            slot.done.set()
+            pending.done.set()
 
-    async def _read_one(self, slot: _Slot) -> None:
+    async def _read_one(self, pending: _PendingPage) -> None:
         begun = perf_counter()
-        slot.result = await self._result(slot.result.index)
-        slot.cancelled = False
-        slot.done.set()
-        self.callbacks.observer.page(slot.result, self.task, perf_counter() - begun)
+        pending.result = await self._result(pending.result.index)
+        pending.cancelled = False
+        pending.done.set()
+        self.callbacks.observer.page(pending.result, self.task, perf_counter() - begun)
         self.callbacks.after_page()
 
     async def _page(self, index: int) -> Page:
@@ -350,13 +352,13 @@ class Reader:
                     caller = with_default_priority(caller, len(selected), len(document.data))
                     with single_error():
                         async with anyio.create_task_group() as tasks:
-                            window = options.window or self._limits.page_window
+                            size = options.window or self._limits.page_window
                             callbacks = PageCallbacks(self._after_page, self._observer)
-                            reads = PageReads(
-                                opened, self._engine, options.task, caller, window, tasks, callbacks, self._finishing
+                            window = PageWindow(
+                                opened, self._engine, options.task, caller, size, tasks, callbacks, self._finishing
                             )
                             note = options.pages.note(opened.page_count) if options.pages else ""
-                            yield Reading(document, opened, selected, reads, note)
+                            yield Reading(document, opened, selected, window, note)
                             tasks.cancel_scope.cancel()
         finally:
             self._after_page()

@@ -59,8 +59,8 @@ class _RotatedImage:
 
 
 @dataclass(frozen=True, slots=True)
-class PageRead:
-    """Reads one page with the options of one task."""
+class PpOcrPage:
+    """A page that PP-OCR reads with the options of one task."""
 
     models: BatchedModels
     analysis: PageAnalysis
@@ -360,7 +360,7 @@ class PpOcr:
             raise InputRejected("task_unsupported", detail)
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
-        reading = PageRead(self._models, self._analysis, self._threads, self._detections, self._settings, task)
+        reading = PpOcrPage(self._models, self._analysis, self._threads, self._detections, self._settings, task)
         async with self._pages:
             try:
                 return await reading.read(page)
