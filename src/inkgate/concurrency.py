@@ -52,7 +52,7 @@ class Threads:
         call = partial(_outcome, partial(function, *args, **kwargs))
         return _returned(await anyio.to_thread.run_sync(call, limiter=self._limiter))
 
-    async def run_for(self, charge: Charge, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run_abandonable(self, charge: Charge, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `run`, but a cancelled caller returns at once. The thread goes on: until it ends, it keeps its slot here,
         and its request is charged for it. `function` must use nothing that its caller frees.
         """

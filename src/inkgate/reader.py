@@ -386,7 +386,7 @@ class Reader:
             if order.format is FileFormat.PDF:
                 made = await self._opener.searchable_pdf(order.document, order.result.pages, order.password, caller)
             else:
-                made = await self._files.run_for(caller.charge, office_file, order)
+                made = await self._files.run_abandonable(caller.charge, office_file, order)
             self._observer.stage("assemble", perf_counter() - begun)
             return made
 

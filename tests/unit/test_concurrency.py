@@ -137,7 +137,7 @@ async def test_a_cancelled_caller_leaves_its_thread_which_keeps_its_slot_and_its
         assert go.wait(30)
 
     with anyio.move_on_after(0.05) as scope:
-        await threads.run_for(charge, call)
+        await threads.run_abandonable(charge, call)
     assert scope.cancelled_caught
     assert entered.is_set()
     assert (charge.begun, charge.ended) == (1, 0)
@@ -153,14 +153,14 @@ async def test_a_call_that_is_cancelled_before_it_has_a_thread_costs_nothing() -
     threads, charge = Threads("test", 1), Works()
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await threads.run_for(charge, list)
+        await threads.run_abandonable(charge, list)
     assert charge.begun == charge.ended
     assert await threads.run(list) == []
 
 
 async def test_the_result_or_the_error_of_a_thread_that_may_be_left_is_the_callers() -> None:
     threads, charge = Threads("test", 1), Works()
-    assert await threads.run_for(charge, int, "7") == 7
+    assert await threads.run_abandonable(charge, int, "7") == 7
     with pytest.raises(ValueError, match="seven"):
-        await threads.run_for(charge, int, "seven")
+        await threads.run_abandonable(charge, int, "seven")
     assert (charge.begun, charge.ended) == (2, 2)

@@ -102,11 +102,11 @@ class ImagePage:
             InputRejected: `image_corrupt`, `image_too_large`.
         """
         threads = self._threads.fitting(self.size)
-        return await threads.run_for(self._charge, read_pixels, self._frame, self._header, longest_side)
+        return await threads.run_abandonable(self._charge, read_pixels, self._frame, self._header, longest_side)
 
     async def embedded(self) -> EmbeddedImage:
         """The image as a PDF embeds it. Raises InputRejected as `pixels` does."""
-        return await self._threads.fitting(self.size).run_for(self._charge, embed, self._frame, self._header)
+        return await self._threads.fitting(self.size).run_abandonable(self._charge, embed, self._frame, self._header)
 
 
 class ImageDocument:

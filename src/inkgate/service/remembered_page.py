@@ -39,7 +39,7 @@ class RememberedPage:
         self.hold = hold
         self._opening = opening
         self._opened: Page | None = None
-        self._turn = anyio.Lock()
+        self._lock = anyio.Lock()
         self._pixels: Pixels | None = None
         self._last: tuple[int | None, Pixels] | None = None
 
@@ -63,7 +63,7 @@ class RememberedPage:
         Raises:
             InkgateError: as OpenDocument.page.
         """
-        async with self._turn:
+        async with self._lock:
             if self._opened is None:
                 self._opened = await self._opening()
         return self

@@ -181,7 +181,7 @@ class DocumentResponse(Response):
         else:
             begun = perf_counter()
             charge = admitted.caller.charge
-            content, media_type = await self._context.threads.run_for(
+            content, media_type = await self._context.threads.run_abandonable(
                 charge, _rendered, requested, requested.shape, result
             )
             self._context.service.observer.stage("assemble", perf_counter() - begun)
