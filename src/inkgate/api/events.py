@@ -114,8 +114,8 @@ async def take(request: Request) -> Response:
         raise InputRejected("feature_unavailable", "`jobs.enabled` is false in this service.")
     head = parse_head(request, context.settings)
     async with context.service.gateway.admit(head.caller, min(head.body_bytes, MAX_EVENT_BYTES)) as admitted:
-        with admitted.receiving() as charge:
-            body = await receive_bytes(request, context.settings.limits, MAX_EVENT_BYTES, charge)
+        with admitted.receiving() as count_bytes:
+            body = await receive_bytes(request, context.settings.limits, MAX_EVENT_BYTES, count_bytes)
     # A thousand small events in envelopes take half a second, for which the event loop must not stand still.
     parsed = await context.bodies.run(len(body), parse_event, body, request.headers)
     if parsed.handshake is not None:

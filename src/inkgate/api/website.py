@@ -165,8 +165,8 @@ async def convert(
     shape = format_named(format)
     require_writer(shape)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
-        with admitted.receiving() as charge:
-            body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), charge)
+        with admitted.receiving() as count_bytes:
+            body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), count_bytes)
         content = await context.bodies.run(len(body), _converted, body, shape, marks)
         admitted.holds(len(content))
     return Response(content, media_type=shape.media_type, headers={"X-Content-Type-Options": "nosniff"})

@@ -36,7 +36,7 @@ def outcome_of(error: BaseException | None) -> WorkOutcome:
     return WorkOutcome.FAILED
 
 
-class BlockCharge:
+class HeldUntilDone:
     """What a block holds until it is left and the work that it has begun has ended (`caller.Charge`).
 
     The outcome is the one reported, or follows from the exception that left the block; see `outcome_of`.

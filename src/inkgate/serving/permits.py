@@ -14,7 +14,7 @@ import anyio
 
 from inkgate.caller import Priority
 from inkgate.errors import Overloaded
-from inkgate.serving.outcomes import BlockCharge, WorkOutcome
+from inkgate.serving.outcomes import HeldUntilDone, WorkOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class PermitIssuer(Protocol):
     def retry_after_s(self) -> float: ...
 
 
-class Permit(BlockCharge):
-    """The slot of one document in flight and its body. Leaving the block frees both; see BlockCharge."""
+class Permit(HeldUntilDone):
+    """The slot of one document in flight and its body. Leaving the block frees both; see HeldUntilDone."""
 
     def __init__(self, limiter: PermitIssuer, arrival: Arrival, since: float) -> None:
         """`since`: clock time of admission."""

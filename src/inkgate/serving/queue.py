@@ -18,7 +18,7 @@ from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.serving.limits import Limit
 from inkgate.serving.order import FairOrder, QueueEntry, Work
-from inkgate.serving.outcomes import BlockCharge, WorkOutcome
+from inkgate.serving.outcomes import HeldUntilDone, WorkOutcome
 from inkgate.serving.throughput import Throughput, TokenRate
 from inkgate.settings import SchedulingSettings
 
@@ -32,7 +32,7 @@ _SOONEST_S = 0.001
 """The event loop's clock has a resolution of 1 ms: a timer may fire this much early."""
 
 
-class Turn(BlockCharge):
+class Turn(HeldUntilDone):
     """The turn of one work. It ends once its block is left and the work has ended, though its caller may have left
     before.
 

@@ -67,8 +67,8 @@ class ChatResponse(Response):
         wait_s = context.settings.serving.admission.chat_wait_s if head.wait_s is None else head.wait_s
         gateway = context.service.gateway
         async with gateway.admit(head.caller, head.body_bytes, wait_s, early.receive_early) as admitted:
-            with admitted.receiving() as charge:
-                body = await uploads.receive_json(request, context.settings.limits, charge)
+            with admitted.receiving() as count_bytes:
+                body = await uploads.receive_json(request, context.settings.limits, count_bytes)
             admitted.received(len(body))
             requested = await self._parsed(body)
             del body  # `requested` has it, and gives it up when it is renamed

@@ -21,7 +21,7 @@ from inkgate.api.http.errors import Problem, internal_error, request_id_of
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import cancelled_when_left, ending
 from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, parse
-from inkgate.api.http.uploads import ChargeBytes, UploadedBody
+from inkgate.api.http.uploads import CountBytes, UploadedBody
 from inkgate.caller import Caller
 from inkgate.codec import estimated_bytes, page_to_dict
 from inkgate.concurrency import Threads
@@ -99,7 +99,7 @@ class Form(Protocol):
         ...
 
 
-ReceiveBody = Callable[[Request, LimitSettings, BodyThreads, ChargeBytes], Awaitable[UploadedBody]]
+ReceiveBody = Callable[[Request, LimitSettings, BodyThreads, CountBytes], Awaitable[UploadedBody]]
 
 
 def ordered(received: ReceivedRequest, found: Document, show: Callable[[DocumentResult], Any]) -> ReadRequest:
@@ -134,8 +134,8 @@ class DocumentResponse(Response):
             head = parse_head(request, context.settings)
             async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
                 send_all = ending(admitted, send)
-                with admitted.receiving() as charge:
-                    body = await self._receive_body(request, context.settings.limits, context.bodies, charge)
+                with admitted.receiving() as count_bytes:
+                    body = await self._receive_body(request, context.settings.limits, context.bodies, count_bytes)
                 form = self._find_form(body)
                 accept = request.headers.get("accept")
                 received = ReceivedRequest(context, body, request.query_params, accept, head.caller.tenant)

@@ -190,27 +190,29 @@ class UploadedBody:
     """The body itself, where it is the document."""
 
 
-ChargeBytes = Callable[[int], None]
+CountBytes = Callable[[int], None]
 """Takes the bytes received so far, and raises Overloaded if there is no room for them; see Admitted.receiving."""
 
 
 async def receive_document(
-    request: Request, limits: LimitSettings, threads: BodyThreads, charge: ChargeBytes
+    request: Request, limits: LimitSettings, threads: BodyThreads, count_bytes: CountBytes
 ) -> UploadedBody:
     """As `receive`; a body of another type for files, such as application/pdf or image/png, is the document itself. Its
     name is the one in the Content-Disposition header.
     """
     kind = _kind(request, limits)
     if not kind.startswith(("image/", "application/")) or kind in _FORMS or _is_json(kind):
-        return await receive(request, limits, threads, charge)
+        return await receive(request, limits, threads, count_bytes)
     name = _name_in(request.headers.get("content-disposition", ""))
-    return UploadedBody({}, raw=FormPart("file", name, kind, await _gather(request, limits, charge)))
+    return UploadedBody({}, raw=FormPart("file", name, kind, await _gather(request, limits, count_bytes)))
 
 
 _FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
-async def receive(request: Request, limits: LimitSettings, threads: BodyThreads, charge: ChargeBytes) -> UploadedBody:
+async def receive(
+    request: Request, limits: LimitSettings, threads: BodyThreads, count_bytes: CountBytes
+) -> UploadedBody:
     """Receives and parses the whole body of `request`, in memory.
 
     Raises:
@@ -223,31 +225,31 @@ async def receive(request: Request, limits: LimitSettings, threads: BodyThreads,
     kind = _kind(request, limits)
     if kind == "multipart/form-data":
         reader = MultipartReader(content_type)
-        await _take(request, limits, charge, reader.feed)
+        await _take(request, limits, count_bytes, reader.feed)
         return _form(reader.finish())
     if kind == "application/x-www-form-urlencoded":
-        raw = await _gather(request, limits, charge)
+        raw = await _gather(request, limits, count_bytes)
         # The default type of curl -d.
         looks_like_json = raw.lstrip()[:1] == b"{"
         return await _json(raw, threads) if looks_like_json else await _urlencoded(raw, threads)
     if _is_json(kind):
-        return await _json(await _gather(request, limits, charge), threads)
+        return await _json(await _gather(request, limits, count_bytes), threads)
     raise _unsupported(kind, "JSON or a form")
 
 
-async def receive_json(request: Request, limits: LimitSettings, charge: ChargeBytes) -> bytes:
+async def receive_json(request: Request, limits: LimitSettings, count_bytes: CountBytes) -> bytes:
     """The whole raw body of `request`, whose type must be JSON. Raises as `receive`."""
     kind = _kind(request, limits)
     if not _is_json(kind):
         raise _unsupported(kind, "JSON")
-    return await _gather(request, limits, charge)
+    return await _gather(request, limits, count_bytes)
 
 
-async def receive_bytes(request: Request, limits: LimitSettings, max_bytes: int, charge: ChargeBytes) -> bytes:
+async def receive_bytes(request: Request, limits: LimitSettings, max_bytes: int, count_bytes: CountBytes) -> bytes:
     """The whole raw body of `request`, of any type, with at most `most` bytes. Raises as `receive`."""
     smaller = limits.model_copy(update={"max_body_mb": min(limits.max_body_mb, max_bytes / 1_000_000)})
     _kind(request, smaller)
-    return await _gather(request, smaller, charge)
+    return await _gather(request, smaller, count_bytes)
 
 
 def _kind(request: Request, limits: LimitSettings) -> str:
@@ -267,7 +269,9 @@ def _unsupported(kind: str, needed: str) -> InputRejected:
     return InputRejected("media_type_unsupported", f"The Content-Type is {shown}, not {needed}.")
 
 
-async def _take(request: Request, limits: LimitSettings, charge: ChargeBytes, take: Callable[[bytes], object]) -> None:
+async def _take(
+    request: Request, limits: LimitSettings, count_bytes: CountBytes, take: Callable[[bytes], object]
+) -> None:
     """Passes the body to `take` as it arrives. Raises InputRejected if it grows too large, stalls, or takes longer than
     a whole document may take (it holds an admission slot all that time).
     """
@@ -288,7 +292,7 @@ async def _take(request: Request, limits: LimitSettings, charge: ChargeBytes, ta
             if size > max_bytes:
                 raise _too_large(limits)
             if chunk:
-                charge(size)
+                count_bytes(size)
                 take(chunk)
     if waiting.cancelled_caught:
         raise InputRejected(
@@ -306,10 +310,10 @@ def _too_large(limits: LimitSettings) -> InputRejected:
     return InputRejected("body_too_large", f"The body is larger than {limits.max_body_mb:g} MB.")
 
 
-async def _gather(request: Request, limits: LimitSettings, charge: ChargeBytes) -> bytes:
+async def _gather(request: Request, limits: LimitSettings, count_bytes: CountBytes) -> bytes:
     # A list of small chunks would be many times as large, and a bytearray would be copied, on the event loop.
     whole = BytesIO()
-    await _take(request, limits, charge, whole.write)
+    await _take(request, limits, count_bytes, whole.write)
     return whole.getvalue()
 
 

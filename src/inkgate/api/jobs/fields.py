@@ -124,8 +124,8 @@ async def correct(
     job = await call.job(job_id)
     head = parse_head(request, context.settings)
     async with context.service.gateway.admit(head.caller, min(head.body_bytes, MAX_BYTES)) as admitted:
-        with admitted.receiving() as charge:
-            raw = await receive_bytes(request, context.settings.limits, MAX_BYTES, charge)
+        with admitted.receiving() as count_bytes:
+            raw = await receive_bytes(request, context.settings.limits, MAX_BYTES, count_bytes)
         body = await context.bodies.run(len(raw), parse_json, raw)
     requested = parse(CorrectionBody, body if isinstance(body, dict) else {"fields": body})
     reviews = JobReviews(call.jobs.store, context.service.fields.types, context.threads)

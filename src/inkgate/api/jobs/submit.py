@@ -73,8 +73,8 @@ async def submit(
     head = parse_head(request, context.settings)
     key = key_of_request(request)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
-        with admitted.receiving() as charge:
-            body = await receive_body(request, context.settings.limits, context.bodies, charge)
+        with admitted.receiving() as count_bytes:
+            body = await receive_body(request, context.settings.limits, context.bodies, count_bytes)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
         draft = await parse(received)
         # Frees the body before the upload is stored: as base64, it is a third larger than the file.

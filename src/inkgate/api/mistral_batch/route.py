@@ -64,8 +64,8 @@ async def create(request: Request) -> Response:
     call, context = job_call(request), context_of(request)
     head, key = parse_head(request, context.settings), key_of_request(request)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
-        with admitted.receiving() as charge:
-            body = await uploads.receive(request, context.settings.limits, context.bodies, charge)
+        with admitted.receiving() as count_bytes:
+            body = await uploads.receive(request, context.settings.limits, context.bodies, count_bytes)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
         requested = parse(MistralBatchRequest, body.fields)
         token = hashlib.sha256(key.encode()).hexdigest()[:TOKEN_DIGITS] if key else secrets.token_hex(10)
