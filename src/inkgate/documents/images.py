@@ -30,7 +30,7 @@ def digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=_DIGEST_SIZE).digest()
 
 
-def page_key(document: bytes, *parts: object) -> bytes:
+def content_key_of(document: bytes, *parts: object) -> bytes:
     """Key (32 bytes) of a page of the document with the digest `document`.
 
     `parts`: the page, and everything else that determines its pixels and text; compared by their `repr`.
@@ -161,7 +161,7 @@ class ImageDocument:
 
     def content_key(self, index: int) -> bytes:
         """See OpenDocument."""
-        return self._content if len(self._frames) == 1 else page_key(self._content, index)
+        return self._content if len(self._frames) == 1 else content_key_of(self._content, index)
 
     def _check(self, size: Size) -> None:
         is_large = f"The image is {size.width}×{size.height} pixels"

@@ -31,7 +31,7 @@ from inkgate.errors import (
 from inkgate.page import Page
 from inkgate.service.complete import Completion, with_unread_ink
 from inkgate.service.figures import Figures
-from inkgate.service.page_cache import page_key
+from inkgate.service.page_cache import cache_key
 from inkgate.service.readiness import EngineProgress
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.service.text_layer import TextLayers
@@ -175,7 +175,7 @@ class PageReader:
         text_layers: None: text layers are not used.
         figures: None: figures have no images.
         cache: of page results; None: pages are not cached.
-        revision: see `page_key`.
+        revision: see `cache_key`.
         quarantine: of pages that crash model servers; None for an engine without model servers.
         queue: in front of the engine; None for an engine that has limits of its own.
         breaker: of the engine; None for an engine without model servers.
@@ -278,7 +278,7 @@ class PageReader:
         if self.cache is None or not page.content_key or caller.anew:
             return await self._read_now(page, task, caller)
         begun = perf_counter()
-        key = page_key(page.content_key, task, self.name, self.revision)
+        key = cache_key(page.content_key, task, self.name, self.revision)
         read = partial(self._read_now, page, task, caller)
         # The read runs in a task of the cache, so that it outlives the caller who began it.
         result, source = await self.cache.get_or_run(key, read, caller.priority, page.hold)

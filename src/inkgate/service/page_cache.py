@@ -40,7 +40,7 @@ def page_cache(store: Store, ttl_s: float) -> Cache[PageResult]:
     return Cache(store, _PAGES, ttl_s)
 
 
-def page_key(content_key: bytes, task: Task, engine: str, revision: str) -> bytes:
+def cache_key(content_key: bytes, task: Task, engine: str, revision: str) -> bytes:
     """The key of a page in the cache, 32 bytes. `content_key`: of the page. `engine`: its name. `revision`: identifies
     everything else that changes results: the model's revision and the engine's settings. Services that share a store
     share results of equal revisions.

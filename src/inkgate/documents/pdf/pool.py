@@ -13,7 +13,7 @@ import structlog
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
-from inkgate.documents.images import digest, page_key
+from inkgate.documents.images import content_key_of, digest
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.notes import MAX_FILES, XFA_NOTE, files_note, texts_of
@@ -253,7 +253,7 @@ class PdfDocument:
     def content_key(self, index: int) -> bytes:
         """See Page; known before the page is opened."""
         settings, text = self._how.settings, self._how.pdf_text
-        return page_key(self._source.digest, index, settings.dpi, settings.max_side, text.value)
+        return content_key_of(self._source.digest, index, settings.dpi, settings.max_side, text.value)
 
     async def page(self, index: int, caller: Caller = NO_CALLER) -> PdfPage:
         """The page, with its size, and its text layer if used. Its pixels are rendered later, for the same caller.
