@@ -192,9 +192,9 @@ class _PendingPage:
 
 @dataclass(frozen=True, slots=True)
 class PageCallbacks:
-    """`after_page` is called when a page's memory is free; `observer` gets its result."""
+    """`on_work_ended` is called when a page's memory is free; `observer` gets its result."""
 
-    after_page: Callable[[], None]
+    on_work_ended: Callable[[], None]
     observer: Observer
 
 
@@ -255,7 +255,7 @@ class PageWindow:
         pending.cancelled = False
         pending.done.set()
         self.callbacks.observer.page(pending.result, self.task, perf_counter() - begun)
-        self.callbacks.after_page()
+        self.callbacks.on_work_ended()
 
     async def _page(self, index: int) -> Page:
         if isinstance(self.engine, PageOpener):
@@ -310,16 +310,16 @@ class Reader:
         opener: Opener,
         engine: Engine,
         limits: LimitSettings,
-        after_page: Callable[[], None] = lambda: None,
+        on_work_ended: Callable[[], None] = lambda: None,
         observer: Observer = NO_OBSERVER,
     ) -> None:
-        """`after_page` is called after each page and each document, successful or not. `observer` gets every page's
+        """`on_work_ended` is called after each page and each document, successful or not. `observer` gets every page's
         result.
         """
         self._opener = opener
         self._engine = engine
         self._limits = limits
-        self._after_page = after_page
+        self._on_work_ended = on_work_ended
         self._observer = observer
         self._finishing = Threads("documents", 1)
         self._files = Threads("files", 2)
@@ -353,7 +353,7 @@ class Reader:
                     with single_error():
                         async with anyio.create_task_group() as tasks:
                             size = options.window or self._limits.page_window
-                            callbacks = PageCallbacks(self._after_page, self._observer)
+                            callbacks = PageCallbacks(self._on_work_ended, self._observer)
                             window = PageWindow(
                                 opened, self._engine, options.task, caller, size, tasks, callbacks, self._finishing
                             )
@@ -361,7 +361,7 @@ class Reader:
                             yield Reading(document, opened, selected, window, note)
                             tasks.cancel_scope.cancel()
         finally:
-            self._after_page()
+            self._on_work_ended()
 
     async def picture(self, document: Document, page: int, longest_side: int, caller: Caller) -> Pixels:
         """The pixels of page number `page`, from 1, shrunk to `longest_side`. Does not read the page.
