@@ -27,7 +27,7 @@ from inkgate.layout.whole_document import finished
 from inkgate.page import Page, Pixels
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
-from inkgate.telemetry.tracing import part
+from inkgate.telemetry.tracing import child_span
 from inkgate.types import (
     Barcode,
     Block,
@@ -244,7 +244,7 @@ class PageWindow:
 
     async def _read(self, pending: _PendingPage) -> None:
         try:
-            with part("page", {"inkgate.page": pending.result.index}):
+            with child_span("page", {"inkgate.page": pending.result.index}):
                 await self._read_one(pending)
         finally:  # also when cancelled: another task may iterate
             pending.done.set()

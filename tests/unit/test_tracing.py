@@ -8,12 +8,12 @@ from opentelemetry.trace import SpanKind, Tracer
 
 from inkgate.telemetry.tracing import (
     NOT_RECORDING,
-    finished_part,
+    child_span,
+    finished_span,
     outgoing_headers,
-    part,
     request_span,
     sampled_trace_id,
-    shared_part,
+    shared_span,
     trace_context,
 )
 from support.traces import SpanRecorder, only
@@ -68,8 +68,8 @@ def test_a_state_that_can_not_be_passed_on_is_left_out(state: str) -> None:
 
 
 def test_outside_of_any_trace_nothing_happens() -> None:
-    with request_span(NOT_RECORDING, {}) as span, part("page"):
-        finished_part("wait", 1.0)
+    with request_span(NOT_RECORDING, {}) as span, child_span("page"):
+        finished_span("wait", 1.0)
         assert span is None
         assert (trace_context(), sampled_trace_id(), outgoing_headers()) == (None, None, {})
 
@@ -79,7 +79,7 @@ async def test_what_is_done_for_a_request_is_in_its_trace() -> None:
     found: list[str | None] = []
 
     async def work() -> None:
-        with part("page"):
+        with child_span("page"):
             found.append(sampled_trace_id())
 
     with request_span(NOT_RECORDING, SENT):
@@ -92,7 +92,7 @@ async def test_what_is_done_for_a_request_is_in_its_trace() -> None:
 
 def test_what_is_done_for_nobodys_trace_is_in_none() -> None:
     kept = SpanRecorder()
-    with request_span(kept.tracer, {}), shared_part("model call", [], {}):
+    with request_span(kept.tracer, {}), shared_span("model call", [], {}):
         pass
     assert [span.name for span in kept.done()] == ["request"]
 
@@ -105,7 +105,7 @@ def test_what_is_shared_is_in_the_first_trace_and_linked_to_the_others() -> None
             context = trace_context()
             assert context is not None
             contexts.append(context)
-    with shared_part("model call", contexts, {"inkgate.items": 2}):
+    with shared_span("model call", contexts, {"inkgate.items": 2}):
         pass
     first, second, call = kept.done()
     assert call.parent is not None
@@ -115,8 +115,8 @@ def test_what_is_shared_is_in_the_first_trace_and_linked_to_the_others() -> None
 
 def test_a_part_that_has_ended_began_before() -> None:
     kept = SpanRecorder()
-    with request_span(kept.tracer, SENT), part("call", kind=SpanKind.CLIENT):
-        finished_part("wait", 2.0)
+    with request_span(kept.tracer, SENT), child_span("call", kind=SpanKind.CLIENT):
+        finished_span("wait", 2.0)
     spans = kept.done()
     wait = only(spans, "wait")
     assert wait.start_time is not None

@@ -16,7 +16,7 @@ from pydantic import SecretStr, ValidationError
 
 from inkgate.settings import TracingSettings
 from inkgate.telemetry.span_export import SpanExport
-from inkgate.telemetry.tracing import NOT_RECORDING, TracingUnavailable, part, request_span, tracer_of
+from inkgate.telemetry.tracing import NOT_RECORDING, TracingUnavailable, child_span, request_span, tracer_of
 
 SPANS = 10_000
 """More than are kept."""
@@ -48,7 +48,7 @@ class FailingExporter(SpanExporter):
 
 def record(tracer: Tracer, count: int = 1) -> None:
     for _ in range(count):
-        with request_span(tracer, {}) as span, part("page"):
+        with request_span(tracer, {}) as span, child_span("page"):
             assert span is not None
 
 

@@ -30,7 +30,7 @@ from inkgate.serving.queue import WorkQueue
 from inkgate.settings import Settings, VllmSettings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
-from inkgate.telemetry.tracing import part
+from inkgate.telemetry.tracing import child_span
 
 _EVENT = b"data: {"
 _EMPTY = 3
@@ -90,7 +90,7 @@ class ScheduledCalls:
         usual_s = self._work_queue.usual_s(work)
         page_s = usual_s if call.content else 0.0
         self.arrived = self.arrived.added(DemandCounts(1, usual_s, prompt_mean + mean, page_call_s=page_s))
-        with part("call", kind=SpanKind.CLIENT):
+        with child_span("call", kind=SpanKind.CLIENT):
             requested_at = perf_counter()
             async with self._work_queue.turn(work) as turn:
                 self._observer.stage("wait", perf_counter() - requested_at)

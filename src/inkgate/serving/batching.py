@@ -20,7 +20,7 @@ from inkgate.concurrency import Threads, loop_time, single_error
 from inkgate.errors import Blame, EngineFailed, InkgateError, Overloaded
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
-from inkgate.telemetry.tracing import shared_part, trace_context
+from inkgate.telemetry.tracing import shared_span, trace_context
 
 ItemT = TypeVar("ItemT")
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
@@ -243,7 +243,7 @@ class Batcher(Generic[ItemT, ResultT]):
         items = [request.items[index] for request, index in batch]
         traces = [request.trace for request in dict.fromkeys(request for request, _ in batch) if request.trace]
         try:
-            with shared_part("model call", traces, {"inkgate.model": self.figures.model, "inkgate.items": len(items)}):
+            with shared_span("model call", traces, {"inkgate.model": self.figures.model, "inkgate.items": len(items)}):
                 results = await self._threads.run(self._model.predict, items)
             if len(results) != len(items):
                 raise EngineFailed("engine_failed", f"The model gave {len(results)} results for {len(items)} items.")

@@ -12,7 +12,7 @@ import structlog
 from opentelemetry.trace import get_current_span
 
 from inkgate.errors import OutputRepeats, error_class
-from inkgate.telemetry.tracing import fail, finished_part
+from inkgate.telemetry.tracing import fail, finished_span
 from inkgate.types import Attempt, PageResult, Task
 
 P = ParamSpec("P")
@@ -138,7 +138,7 @@ class TracingObserver(Observer):
 
     def stage(self, stage: str, seconds: float) -> None:
         """See Observer."""
-        finished_part(stage, seconds)
+        finished_span(stage, seconds)
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:  # noqa: ARG002 - the port's
         """See Observer. The current span is the page's."""

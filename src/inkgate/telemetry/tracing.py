@@ -114,7 +114,7 @@ def request_span(tracer: Tracer, headers: Mapping[str, str]) -> Iterator[Span | 
 
 
 @contextmanager
-def part(name: str, attributes: Attributes | None = None, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
+def child_span(name: str, attributes: Attributes | None = None, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
     """A child of the current span, which is current inside."""
     context = trace_context()
     if context is None:
@@ -125,7 +125,7 @@ def part(name: str, attributes: Attributes | None = None, kind: SpanKind = SpanK
 
 
 @contextmanager
-def shared_part(name: str, contexts: Sequence[Context], attributes: Attributes) -> Iterator[None]:
+def shared_span(name: str, contexts: Sequence[Context], attributes: Attributes) -> Iterator[None]:
     """A child of the span of the first of `contexts`, linked to the spans of the others, and current inside."""
     if not contexts:
         yield
@@ -136,7 +136,7 @@ def shared_part(name: str, contexts: Sequence[Context], attributes: Attributes) 
         yield
 
 
-def finished_part(name: str, seconds: float) -> None:
+def finished_span(name: str, seconds: float) -> None:
     """Adds a child of the current span that took `seconds` and ends now."""
     context = trace_context()
     if context is not None:
@@ -144,7 +144,7 @@ def finished_part(name: str, seconds: float) -> None:
 
 
 def trace_context() -> Context | None:
-    """The context of the current request's trace, for shared_part; None outside of a trace. Child tasks inherit it."""
+    """The context of the current request's trace, for shared_span; None outside of a trace. Child tasks inherit it."""
     context = get_current()
     return context if _TRACER in context else None
 
