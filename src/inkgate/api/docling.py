@@ -348,7 +348,7 @@ class DoclingSources:
         options, source = request.options or DoclingOptions(), request.source()
         name = clean_name(source.filename or "") or DEFAULT_NAME
         if source.url is not None:
-            return _read_request(options, await received.context.sources.from_url(source.url, received.caller, name))
+            return _read_request(options, await received.context.sources.from_url(source.url, received.tenant, name))
         if source.base64_string is None:
             raise InputRejected("file_missing", "The source has neither `url` nor `base64_string`.")
         text = source.base64_string

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http import uploads
-from inkgate.api.http.context import caller_of, context_of
+from inkgate.api.http.context import context_of, tenant_of
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
@@ -104,24 +104,24 @@ async def upload(request: Request) -> UploadedFile:
         raise InputRejected("file_missing", "The form has no part `file` with a filename.")
     found = document(part.data, part.filename)
     purpose = str(body.fields.get("purpose") or "ocr")[:64]
-    return _described(context.files.add(found.name, found.data, purpose, caller_of(request)))
+    return _described(context.files.add(found.name, found.data, purpose, tenant_of(request)))
 
 
 @router.get("", operation_id="list_files", summary="List your files", responses=problems(422))
 async def list_files(request: Request) -> FileList:
     """The caller's files, latest first."""
-    found = [_described(file) for file in context_of(request).files.owned(caller_of(request))]
+    found = [_described(file) for file in context_of(request).files.owned(tenant_of(request))]
     return FileList(data=found, total=len(found))
 
 
 @router.get("/{file_id}", operation_id="describe_file", summary="Describe a file", responses=_UNKNOWN)
 async def describe(request: Request, file_id: FileId) -> UploadedFile:
-    return _described(context_of(request).files.get(file_id, caller_of(request)))
+    return _described(context_of(request).files.get(file_id, tenant_of(request)))
 
 
 @router.delete("/{file_id}", operation_id="delete_file", summary="Delete a file", responses=_UNKNOWN)
 async def delete(request: Request, file_id: FileId) -> DeletedFile:
-    context_of(request).files.delete(file_id, caller_of(request))
+    context_of(request).files.delete(file_id, tenant_of(request))
     return DeletedFile(id=file_id)
 
 
@@ -135,7 +135,7 @@ async def signed_url(
 ) -> SignedUrl:
     """A URL for `document_url` of `/v1/ocr`. Reading it needs no network."""
     files = context_of(request).files
-    return SignedUrl(url=files.signed_url(file_id, caller_of(request), str(request.base_url), expiry * 3600.0))
+    return SignedUrl(url=files.signed_url(file_id, tenant_of(request), str(request.base_url), expiry * 3600.0))
 
 
 @router.get(
@@ -146,7 +146,7 @@ async def signed_url(
     responses={200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}, **_UNKNOWN},
 )
 async def download(request: Request, file_id: FileId) -> Response:
-    file = context_of(request).files.get(file_id, caller_of(request))
+    file = context_of(request).files.get(file_id, tenant_of(request))
     # As an attachment and without sniffing: an upload must never run as a page of this origin.
     headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
     return Response(file.data, media_type="application/octet-stream", headers=headers)
@@ -177,7 +177,7 @@ async def picture(
     """The page is opened under the same limits as for reading."""
 
     async def load() -> Document:
-        file = context_of(request).files.get(file_id, caller_of(request))
+        file = context_of(request).files.get(file_id, tenant_of(request))
         return Document(file.data, file.name)
 
     return await picture_response(request, load, page, turn, side)

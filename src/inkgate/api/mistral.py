@@ -120,9 +120,9 @@ async def _names(received: ReceivedRequest) -> tuple[str, ...]:
 async def _get(source: DocumentSource, received: ReceivedRequest) -> Document:
     name = source.document_name or DEFAULT_NAME
     if source.url is not None and source.type != "file":
-        return await received.context.sources.from_url(source.url, received.caller, name)
+        return await received.context.sources.from_url(source.url, received.tenant, name)
     if source.file_id is not None:
-        return received.context.sources.from_file_id(source.file_id, received.caller)
+        return received.context.sources.from_file_id(source.file_id, received.tenant)
     raise InputRejected(
         "file_missing", "`document` has no `document_url`, `image_url` or `file_id` that matches its `type`."
     )

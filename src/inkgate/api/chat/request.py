@@ -70,7 +70,7 @@ def remote_media(messages: object) -> Iterator[RemoteMedia]:
                 yield RemoteMedia(value, node, key)
 
 
-async def with_media_inlined(body: bytes, sources: Sources, caller: str, threads: BodyThreads, max_bytes: int) -> bytes:
+async def with_media_inlined(body: bytes, sources: Sources, tenant: str, threads: BodyThreads, max_bytes: int) -> bytes:
     """`body` with each remote URL replaced by a data: URL: the same values, serialized again.
 
     Raises:
@@ -85,7 +85,7 @@ async def with_media_inlined(body: bytes, sources: Sources, caller: str, threads
         )
     size = len(body)
     for media in found:
-        data = (await sources.from_url(media.url, caller)).data
+        data = (await sources.from_url(media.url, tenant)).data
         size += len(data) * 4 // 3
         if size > max_bytes:
             raise InputRejected(

@@ -125,6 +125,6 @@ def context_of(request: Request) -> Context:
     return context
 
 
-def caller_of(request: Request) -> str:
-    """The caller that auth.py has noted."""
+def tenant_of(request: Request) -> str:
+    """The tenant of the request, which the access log shows as `caller`."""
     return str(request.scope["state"]["caller"])

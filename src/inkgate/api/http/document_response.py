@@ -55,7 +55,7 @@ class ReceivedRequest:
     body: UploadedBody
     query: Mapping[str, str]
     accept: str | None
-    caller: str
+    tenant: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class ReadRequest:
 
     Attributes:
         show: makes the JSON of the request's form. Runs in a thread.
-        find: asks for what the JSON needs beside the pages, and returns what makes it; None: `show` does.
+        find: called once all pages are read. It finds what the JSON has beside the pages, and returns the function
+            that replaces `show`. Only /extract sets it, for fields, and Mistral's form, for annotations.
         show_page: makes a line of a stream from a page; None: as in the published schema.
         coordinates: for the formats that all forms share; None: the format's default.
         marks: mark what is doubtful in the Markdown.

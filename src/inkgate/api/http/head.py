@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 from starlette.requests import Request
 
-from inkgate.api.http.context import caller_of
+from inkgate.api.http.context import tenant_of
 from inkgate.api.http.errors import request_id_of
 from inkgate.api.http.uploads import announced_bytes
 from inkgate.caller import Caller, Priority
@@ -46,7 +46,7 @@ def parse_head(request: Request, settings: Settings) -> RequestHead:
     Raises:
         InputRejected: "options_invalid": a header has an invalid value.
     """
-    tenant = caller_of(request)
+    tenant = tenant_of(request)
     timeout_s = _timeout_s(request)
     patience_s = min(settings.limits.time_s, timeout_s)
     deadline = anyio.current_time() + patience_s

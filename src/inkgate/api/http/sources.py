@@ -201,7 +201,7 @@ class Sources:
         self._fetcher = fetcher
         self._threads = threads
 
-    async def from_text(self, text: str, caller: str, name: str = DEFAULT_NAME) -> Document:
+    async def from_text(self, text: str, tenant: str, name: str = DEFAULT_NAME) -> Document:
         """The document in or at `text`: base64, a data: URL, the URL of an uploaded file, or another URL.
 
         Raises:
@@ -210,10 +210,10 @@ class Sources:
         if text[:5].lower() == "data:":
             return document(await self._threads.run(len(text), decode_data_url, text), name)
         if text[:8].lower().startswith(("http://", "https://")):
-            return await self.from_url(text, caller, name)
+            return await self.from_url(text, tenant, name)
         return document(await self._threads.run(len(text), decode_base64, text), name)
 
-    async def from_url(self, url: str, caller: str, name: str = DEFAULT_NAME) -> Document:
+    async def from_url(self, url: str, tenant: str, name: str = DEFAULT_NAME) -> Document:
         """The document at a data:, http: or https: URL. URLs from `FileStore.signed_url` need no network.
 
         Raises:
@@ -223,7 +223,7 @@ class Sources:
             return document(await self._threads.run(len(url), decode_data_url, url), name)
         if len(url) > MAX_URL_LENGTH:
             raise InputRejected("url_forbidden", f"The URL is longer than {MAX_URL_LENGTH} characters.")
-        if stored := self._files.by_signed_url(url, caller):
+        if stored := self._files.by_signed_url(url, tenant):
             return document(stored.data, stored.name)
         fetched_name = clean_name(url.partition("?")[0])
         return document(await self._fetcher.fetch(url), name if name != DEFAULT_NAME else fetched_name)
@@ -234,13 +234,13 @@ class Sources:
         """
         await self._fetcher.fetch(url, check)
 
-    def from_file_id(self, file_id: str, caller: str) -> Document:
+    def from_file_id(self, file_id: str, tenant: str) -> Document:
         """The document uploaded as `file_id`.
 
         Raises:
             InputRejected: "file_unknown".
         """
-        stored = self._files.get(file_id, caller)
+        stored = self._files.get(file_id, tenant)
         return document(stored.data, stored.name)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from inkgate.api.http import uploads
-from inkgate.api.http.context import caller_of, context_of
+from inkgate.api.http.context import context_of, tenant_of
 from inkgate.api.http.document_response import ReceiveBody
 from inkgate.api.http.head import parse_head
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, key_of_request, names_priority
@@ -53,7 +53,7 @@ def job_call(request: Request) -> JobCall:
     jobs, watches = context_of(request).service.jobs, request.app.state.job_watches
     if jobs is None or not isinstance(watches, JobWatches):
         raise InputRejected("feature_unavailable", "`jobs.enabled` is false in this service.")
-    return JobCall(request, jobs, watches, caller_of(request))
+    return JobCall(request, jobs, watches, tenant_of(request))
 
 
 async def submit(
