@@ -92,6 +92,20 @@ async def test_pixels_bound_a_call_and_a_larger_item_goes_alone() -> None:
     assert sorted(bench.model.names) == [["l0"], ["l1"], ["s0", "s1"], ["s2", "s3"], ["s4"]]
 
 
+async def test_a_call_that_pixels_bound_has_a_power_of_two_of_items() -> None:
+    bench = Bench(max_pixels=700)
+    async with bench.running():
+        await bench.ask("a", items("a", 9))
+    assert [len(call) for call in bench.model.calls] == [4, 4, 1]
+
+
+async def test_within_pages_a_shape_is_done_before_the_next_one() -> None:
+    bench = Bench(across_pages=False, max_batch=2)
+    async with bench.running():
+        await bench.ask("a", [Item("wide", 200), *items("s", 3), Item("wide2", 200), Item("wide3", 200)])
+    assert bench.model.names == [["wide", "wide2"], ["wide3"], ["s0", "s1"], ["s2"]]
+
+
 async def test_a_poisonous_item_fails_its_own_caller_alone() -> None:
     bench = Bench()
     async with bench.running():

@@ -58,7 +58,6 @@ class BatchFigures:
     """Totals so far. Items retried alone count in `retried` and `busy_s` only.
 
     Attributes:
-        model: the model's name.
         calls: number of batches.
         items: number of items in them.
         dropped: items whose caller left before they were in a batch.
@@ -169,9 +168,9 @@ class Batcher(Generic[ItemT, ResultT]):
 
     def _join(self, items: Sequence[ItemT]) -> _Request[ItemT, ResultT]:
         if self.waiting and self.waiting + len(items) > self._settings.max_waiting:
-            detail = f"The model's queue is full: {self.waiting} items are waiting."
             all_s = self.waiting * self.figures.busy_s / max(self.figures.items, 1) / self._settings.parallel
-            raise Overloaded("service_full", detail, min(max(all_s, _MIN_RETRY_AFTER_S), _MAX_RETRY_AFTER_S))
+            after_s = min(max(all_s, _MIN_RETRY_AFTER_S), _MAX_RETRY_AFTER_S)
+            raise Overloaded("service_full", f"The model's queue is full: {self.waiting} items are waiting.", after_s)
         request = _Request[ItemT, ResultT](items, [self._model.shape_of(item) for item in items], self._options.clock())
         self._requests[request] = None
         self.waiting += len(items)
@@ -192,8 +191,10 @@ class Batcher(Generic[ItemT, ResultT]):
                         await self._run(self._take(request))
 
     def _take(self, request: _Request[ItemT, ResultT]) -> _Batch[ItemT, ResultT]:
-        """The next batch: of the shape that most items of the request have, its own items first."""
-        shape = max(request.pending, key=lambda shape: len(request.pending[shape]))
+        """The next batch, the request's own items first."""
+        shape = next(iter(request.pending))
+        if self._options.across_pages:  # Shapes with few items get more time to fill.
+            shape = max(request.pending, key=lambda shape: len(request.pending[shape]))
         max_items = self._max_items(request, shape)
         batch: _Batch[ItemT, ResultT] = []
         others = [each for each in self._requests if each is not request] if self._options.across_pages else []
@@ -208,13 +209,13 @@ class Batcher(Generic[ItemT, ResultT]):
 
     def _is_full(self, request: _Request[ItemT, ResultT], shape: Hashable) -> bool:
         """Whether the queued items of this shape fill a batch."""
-        queued = sum(len(each.pending.get(shape, ())) for each in self._requests)
-        return queued >= self._max_items(request, shape)
+        return sum(len(each.pending.get(shape, ())) for each in self._requests) >= self._max_items(request, shape)
 
     def _max_items(self, request: _Request[ItemT, ResultT], shape: Hashable) -> int:
         """Maximum items of a batch of a shape that is pending in the request: 1 if an item is above `max_pixels`."""
-        cost = self._model.cost(request.items[request.pending[shape][0]])
-        return min(self._settings.max_batch, max(self._settings.max_pixels // cost, 1))
+        fitting = max(self._settings.max_pixels // self._model.cost(request.items[request.pending[shape][0]]), 1)
+        # A power of two, because models compile few sizes of calls: a remainder would be a call of another shape.
+        return min(self._settings.max_batch, 1 << (fitting.bit_length() - 1))
 
     async def _run(self, batch: _Batch[ItemT, ResultT]) -> None:
         """Runs a batch. If it fails, runs each item alone, so that only the faulty item fails. If the service is at
