@@ -140,6 +140,28 @@ async def test_a_body_that_was_not_asked_for_ends_the_connection() -> None:
         assert problem_of(await said(server, expecting)) == (404, "route_unknown")
 
 
+async def test_whatever_answers_instead_of_continue_ends_the_connection() -> None:
+    """Such as a preflight request's answer, which no route gives: what follows could be the body or a request."""
+    asks = b"Origin: http://a.example\r\nAccess-Control-Request-Method: POST\r\n"
+    preflight = b"OPTIONS /ocr HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 500\r\n" + asks
+    async with served(cors_origins=["http://a.example"]) as server:
+        answer = await said(server, preflight + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert b"connection: close\r\n" in answer
+
+
+async def test_after_a_body_that_was_asked_for_the_connection_goes_on() -> None:
+    expecting = posted(png()).replace(b"localhost\r\n", b"localhost\r\nExpect: 100-continue\r\n")
+    head, _, body = expecting.partition(b"\r\n\r\n")
+    async with served() as server, await server.connect() as client:
+        await client.send(head + b"\r\n\r\n")
+        assert await client.receive() == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await client.send(body + GET + b"Connection: close\r\n\r\n")
+        read, alive = (await received(client)).split(b"HTTP/1.1 200 ")[1:]
+        assert b"connection: close" not in read
+        assert b'{"status":"alive"}' in alive
+
+
 async def test_heads_are_not_waited_for_forever() -> None:
     async with served(head_timeout_s=SOON_S) as server:
         assert await said(server) == b""

@@ -13,8 +13,8 @@ from uvicorn.server import ServerState
 from inkgate.api.http import protocol
 
 OF_A_CONNECTION = {
-    *("client", "cycle", "flow", "headers", "loop", "parser", "pipeline", "server_state", "timeout_keep_alive_task"),
-    *("transport", "url"),
+    *("client", "cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline", "server_state"),
+    *("timeout_keep_alive_task", "transport", "url"),
 }
 OF_A_REQUEST = {
     *("disconnected", "keep_alive", "message_event", "more_body", "response_complete", "response_started"),
@@ -22,7 +22,7 @@ OF_A_REQUEST = {
 CALLBACKS = {
     *("connection_made", "connection_lost", "data_received", "pause_writing", "resume_writing"),
     *("on_header", "on_headers_complete", "on_body", "on_message_complete", "on_response_complete"),
-    "timeout_keep_alive_handler",
+    *("shutdown", "timeout_keep_alive_handler"),
 }
 """Methods that protocol.py overrides."""
 

@@ -206,14 +206,12 @@ class _Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send, codes_url: str) -> None:
         self.answer_begun = False
         self.body_ended = False
-        self._body_requested = False
         self._scope = scope
         self._codes_url = codes_url
         self._receive = receive
         self._send = send
 
     async def receive(self) -> Message:
-        self._body_requested = True
         message = await self._receive()
         if message["type"] == "http.disconnect" or not message.get("more_body", False):
             self.body_ended = True
@@ -221,21 +219,14 @@ class _Exchange:
 
     async def send(self, message: Message) -> None:
         if not self.answer_begun:
-            self._add_headers(message)
+            self._add_link(message)
             self.answer_begun = True
         await self._send(message)
 
-    def _add_headers(self, message: Message) -> None:
+    def _add_link(self, message: Message) -> None:
         code = self._scope["state"].get("code")
         if message["status"] >= 400 and code:
             MutableHeaders(scope=message).append("Link", f'<{self._codes_url}#{code}>; rel="help"')
-        if not self._body_requested and self._expects_continue():
-            # The next bytes could be the body or the next request.
-            MutableHeaders(scope=message)["Connection"] = "close"
-
-    def _expects_continue(self) -> bool:
-        """Whether the client waits for `100 Continue`, which the server sends when the body is requested."""
-        return any(name == b"expect" for name, _ in self._scope["headers"])
 
     async def discard_body(self) -> None:
         """Reads and discards the rest of the body for a while."""

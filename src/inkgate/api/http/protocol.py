@@ -98,6 +98,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._time_limits = time_limits
         self._table = connections
         self._running: RequestResponseCycle | None = None
+        self._awaits_continue = False
         self._in_head = True
         self._head_bytes = 0
         self._moved_on = False
@@ -205,6 +206,11 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
         if is_first:
             self._running = self.cycle
+        # A client that waits for `100 Continue` may send the body or not once it has a response: what follows could be
+        # either that or its next request.
+        self._awaits_continue = self.expect_100_continue and self.cycle.keep_alive
+        if self._awaits_continue:
+            self.cycle.keep_alive = False
         self._moved_on = True
         self._in_head = False
         self._table.work(self.transport)
@@ -219,7 +225,13 @@ class BoundedHttp(HttpToolsProtocol):
             return
         self._moved_on = True
         self._in_head = True
+        if self._awaits_continue and not self.cycle.response_started:
+            self.cycle.keep_alive = True
         super().on_message_complete()
+
+    def shutdown(self) -> None:
+        self._awaits_continue = False
+        super().shutdown()
 
     def _await_head(self) -> None:
         if self._head_timer is None:
