@@ -115,7 +115,7 @@ def build_parts(
     gpus = gpu_watch(settings, breaker)
     progress, probe = _progress(chosen, embedded)
     cached = _page_cache(settings.cache) if settings.cache.enabled else None
-    threads = Threads("text_layer", ppocr.concurrent_pages)
+    threads = Threads("pages", ppocr.concurrent_pages)
     cache = None if cached is None else cached.results
     layers = TextLayers(analysis, threads)
     completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
@@ -147,22 +147,22 @@ def build_parts(
         demand = demand_for(chosen.servers, work_queue, limiter, vllm.concurrent_pages)
         chosen.servers.monitor.after_reading.append(work_queue.wake)
     objects = StateObjects(
-        build_of((*settings.engine.layers, *reader.steps), chosen.model, runtime.name),
-        runtime,
-        limiter,
-        work_queue,
-        degradation,
-        batchers,
-        cached,
-        breaker,
-        workers,
-        chosen.servers,
-        gpus,
-        supervisor,
-        demand,
-        later,
-        remote and embedded is not None,
-        None if queues.embedded is None else queues.embedded.work_queue,
+        build=build_of((*settings.engine.layers, *reader.steps), chosen.model, runtime.name),
+        runtime=runtime,
+        admission=limiter,
+        pages=work_queue,
+        degradation=degradation,
+        batchers=batchers,
+        cache=cached,
+        breaker=breaker,
+        workers=workers,
+        servers=chosen.servers,
+        gpus=gpus,
+        supervisor=supervisor,
+        demand=demand,
+        later=later,
+        falls_back=remote and embedded is not None,
+        embedded_pages=None if queues.embedded is None else queues.embedded.work_queue,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
     tasks = (
