@@ -11,7 +11,7 @@ in that block, and whom it is charged to, by phase:
 
     receive     the client's deadline; without one, limits of its own (`receiving`, uploads.py)
     open        the deadline (Reader.read)
-    read pages  the deadline, for each page on its own: those that were read by then are answered (`own_limits`)
+    read pages  the deadline, for each page on its own: those that were read by then are answered (`without_deadline`)
     render      the deadline; nothing, once it has passed for some of the pages
     send        `server.send_timeout_s` (`answered`, `end`)
 
@@ -56,7 +56,7 @@ class Admitted:
         self._deadline = caller.deadline
 
     @contextmanager
-    def own_limits(self) -> Iterator[None]:
+    def without_deadline(self) -> Iterator[None]:
         """Context for work that has time limits of its own, because it can answer in part once the deadline has passed,
         or must not be cancelled halfway. The deadline does not cancel it.
 
@@ -107,7 +107,7 @@ class Admitted:
         Raises:
             InputRejected: the document can't be opened, or `options.pages` doesn't fit it.
         """
-        with self.own_limits():
+        with self.without_deadline():
             async with self._gateway.reader.read(document, options, self.caller) as reading:
                 yield reading
         if (failure := reading.failure) is not None:

@@ -321,7 +321,7 @@ async def test_a_response_whose_last_bytes_went_out_meets_no_deadline() -> None:
     async with running_api() as api:
         caller = Caller(deadline=anyio.current_time() + 0.1)
         async with api.context.service.gateway.admit(caller) as admitted:
-            with admitted.own_limits():
+            with admitted.without_deadline():
                 admitted.end()
             await anyio.sleep(0.2)
     assert api.limiter.ended == {"ok": 1}

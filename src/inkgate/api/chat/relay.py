@@ -18,7 +18,7 @@ from inkgate.api.http.context import Context
 from inkgate.api.http.decoding import LARGE
 from inkgate.api.http.errors import Problem, internal_error, openai_error
 from inkgate.api.http.head import parse_head
-from inkgate.api.http.leaving import EarlyBody, cancelled_when_left, ending
+from inkgate.api.http.leaving import EarlyBody, cancelled_when_left, send_freeing_slot
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.gateway import Admitted
 from inkgate.model_servers.protocol import (
@@ -80,7 +80,9 @@ class ChatResponse(Response):
                 if requested.changes.ignored:
                     requested = await context.bodies.run(len(requested.body), apply_changes, requested)
                 requested = await self._known(requested)
-                relay = _Relay(context.settings, admitted, ending(admitted, send), noted, requested.changes.ignored)
+                relay = _Relay(
+                    context.settings, admitted, send_freeing_slot(admitted, send), noted, requested.changes.ignored
+                )
                 await relay.answer(self._upstream, requested)
 
     async def _inlined(self, requested: ChatRequest, tenant: str) -> ChatRequest:
@@ -129,7 +131,7 @@ class _Relay:
             InkgateError: nothing was sent.
         """
         try:
-            with self.admitted.own_limits():
+            with self.admitted.without_deadline():
                 await self._in_time(upstream, requested)
         except Exception as error:  # The response has begun, so only its last event can report the error.
             if not self.begun:

@@ -19,7 +19,7 @@ from inkgate.api.http.context import Context
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.errors import Problem, internal_error, request_id_of
 from inkgate.api.http.head import parse_head
-from inkgate.api.http.leaving import cancelled_when_left, ending
+from inkgate.api.http.leaving import cancelled_when_left, send_freeing_slot
 from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, parse
 from inkgate.api.http.uploads import CountBytes, UploadedBody
 from inkgate.caller import Caller
@@ -134,7 +134,7 @@ class DocumentResponse(Response):
         try:
             head = parse_head(request, context.settings)
             async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
-                send_all = ending(admitted, send)
+                send_all = send_freeing_slot(admitted, send)
                 with admitted.receiving() as count_bytes:
                     body = await self._receive_body(request, context.settings.limits, context.bodies, count_bytes)
                 form = self._find_form(body)
@@ -174,7 +174,7 @@ class DocumentResponse(Response):
         if reading.failure is not None:
             raise reading.failure
         if requested.find is not None:
-            with admitted.own_limits():
+            with admitted.without_deadline():
                 requested = replace(requested, show=await requested.find(result, admitted.caller), find=None)
         if isinstance(requested.shape, FileFormat):
             order = FileOrder(requested.document, result, requested.shape, requested.options.password)

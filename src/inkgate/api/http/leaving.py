@@ -21,7 +21,7 @@ _LAST_BYTES = 64 * 1024
 """Bytes at the end of a response sent when its slot is free. Servers write more without waiting for clients."""
 
 
-def ending(admitted: Admitted, send: Send) -> Send:
+def send_freeing_slot(admitted: Admitted, send: Send) -> Send:
     """A `send` that frees the slot just before the last bytes of the response go out. A client that has the whole
     response may send its next request at once, and that request must not find the slot taken.
 

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from inkgate.api.http.context import context_of
 from inkgate.api.http.document_response import STATUS_HEADER
 from inkgate.api.http.head import parse_head
-from inkgate.api.http.leaving import cancelled_when_left, ending
+from inkgate.api.http.leaving import cancelled_when_left, send_freeing_slot
 from inkgate.api.http.options import NDJSON_TYPE, Native, Shape
 from inkgate.api.jobs.streams import job_summary
 from inkgate.api.jobs.submit import JobCall
@@ -337,7 +337,7 @@ class JobResult(Response):
                 del result
             admitted.answered(len(body))
             await self._start(send)
-            await ending(admitted, send)({"type": "http.response.body", "body": body, "more_body": False})
+            await send_freeing_slot(admitted, send)({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _start(self, send: Send) -> None:
         headers = {

@@ -81,6 +81,6 @@ async def submit(
         del body, received
         if draft.data is not None:
             admitted.received(len(draft.data))
-        with admitted.own_limits():  # added as a whole, or not at all
+        with admitted.without_deadline():  # added as a whole, or not at all
             added = await call.jobs.submit(draft.job, draft.data)
     return Submitted(await call.job(added.id), added.duplicate)

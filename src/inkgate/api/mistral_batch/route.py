@@ -75,7 +75,7 @@ async def create(request: Request) -> Response:
         if not jobs:
             raise InputRejected("file_missing", "The batch has no lines.")
         jobs[0] = counted(jobs[0], len(jobs))
-        with admitted.own_limits():  # added as a whole, or not at all
+        with admitted.without_deadline():  # added as a whole, or not at all
             added = await call.jobs.add(jobs)
     return json_response((await batch_of(call, added[0].id[:TIME_DIGITS] + token)).view().model_dump())
 
