@@ -207,6 +207,19 @@ class AdmissionLimiter:
         if documents < 0 or body_bytes < 0:
             self.wake()
 
+    def begin_body(self, permit: Permit) -> None:
+        """The body of `permit` arrives from now on. Called by the permit."""
+        self.arriving[permit] = None
+
+    def end_body(self, permit: Permit) -> None:
+        """The body of `permit` has arrived, or no longer does. Called by the permit."""
+        self.arriving.pop(permit, None)
+
+    def end_document(self, tenant: str, body_bytes: int, outcome: WorkOutcome) -> None:
+        """Counts how a document of `tenant` ended, and frees its slot and these bytes. Called by its permit."""
+        self.ended[outcome] += 1
+        self.change(tenant, -1, -body_bytes)
+
     def grow(self, permit: Permit, body_bytes: int) -> None:
         """Raises the charge of `permit`, if there is room.
 
@@ -304,6 +317,7 @@ class AdmissionLimiter:
 
     def _evict(self, slow: list[Permit]) -> None:
         for permit in slow:
+            self.refused["share_exceeded"] += 1
             permit.evict()
 
     def _part(self, documents: int, body_bytes: int) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,9 +37,17 @@ ANYBODY = Arrival()
 class PermitIssuer(Protocol):
     """What a permit needs of the AdmissionLimiter that gave it."""
 
-    arriving: dict[Permit, None]
-    ended: Counter[WorkOutcome]
-    refused: Counter[str]
+    def begin_body(self, permit: Permit) -> None:
+        """The body of `permit` arrives from now on."""
+        ...
+
+    def end_body(self, permit: Permit) -> None:
+        """The body of `permit` has arrived, or no longer does."""
+        ...
+
+    def end_document(self, tenant: str, body_bytes: int, outcome: WorkOutcome) -> None:
+        """Counts how a document of `tenant` ended, and frees its slot and so many of its bytes."""
+        ...
 
     def change(self, tenant: str, documents: int, body_bytes: int) -> None:
         """Adds to what a tenant holds."""
@@ -89,22 +96,21 @@ class Permit(HeldUntilDone):
         Raises:
             Overloaded: "share_exceeded": it was evicted.
         """
-        self._limiter.arriving[self] = None
+        self._limiter.begin_body(self)
         try:
             with anyio.CancelScope() as self._receiving:
                 yield
         finally:
-            self._limiter.arriving.pop(self, None)
+            self._limiter.end_body(self)
         if self._evicted:
             detail = "The body arrived too slowly, and a tenant with fewer documents needed the slot."
             raise Overloaded("share_exceeded", detail, self._limiter.retry_after_s())
 
     def evict(self) -> None:
         """Frees the slot and the bytes at once, and cancels `receiving`. Called by the limiter."""
-        self._limiter.arriving.pop(self)
+        self._limiter.end_body(self)
         self._evicted = True
         self._end(WorkOutcome.REJECTED)
-        self._limiter.refused["share_exceeded"] += 1
         if self._receiving is not None:
             self._receiving.cancel()
 
@@ -129,6 +135,5 @@ class Permit(HeldUntilDone):
 
     def _end(self, outcome: WorkOutcome, keeps: int = 0) -> None:
         self._ended = True
-        self._limiter.ended[outcome] += 1
         freed, self.body_bytes = self.body_bytes - keeps, keeps
-        self._limiter.change(self.tenant, -1, -freed)
+        self._limiter.end_document(self.tenant, freed, outcome)
