@@ -17,7 +17,11 @@ log = structlog.get_logger(__name__)
 
 
 class Engine(Protocol):
-    """Reads pages. Used from one event loop, by many tasks at once; bounds its own blocking work."""
+    """Reads pages. Used from one event loop, by many tasks at once; bounds its own blocking work.
+
+    In the service, `service.page.PageReader` is what Reader reads with. It is an Engine around the one that the
+    settings name.
+    """
 
     @property
     def name(self) -> str:

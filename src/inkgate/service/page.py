@@ -303,6 +303,14 @@ class PageReader:
         """By the engine, or by the embedded one: batches under load, and what the engine does not read because it fails
         on the page or its servers fail. A turn at the engine has ended then. The embedded one is not asked where the
         service is to blame, as by a deadline: that would meet it as well.
+
+        A dead model server delays its pages as follows before the embedded engine reads them. The balancer sends a call
+        without any response once more, and ImageReader asks once more for an answer that was cut off. If no server is
+        up, the call waits until `recover_s` (30 s; 300 s for a managed server) after the last server was lost, and then
+        fails. The setting `engine.vllm.fallback` sets `BalancerSettings.gives_up`, so this moment is the same for all
+        calls, and later pages fail at once. A server that hangs is taken out after `stalled_s` (60 s) of silence and a
+        failed probe; the wait begins then. The retries of a preset add nothing: they are for unusable answers, and a
+        lost server ends them.
         """
         if self.queue is None:
             return await self.engine.read(page, task, caller)

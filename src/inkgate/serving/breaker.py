@@ -100,7 +100,9 @@ class Breaker:
         return BreakerState.OPEN if self._clock() < self._half_open_at else BreakerState.HALF_OPEN
 
     def trip(self, why: str) -> None:
-        """Opens it for an external reason, such as an overheated GPU. If it is open already, it stays open longer."""
+        """Opens it for an external reason, such as an overheated GPU. If it is open already, it stays open longer.
+        Called by GpuWatch, which bootstrap/stack.py gives the engine's breaker.
+        """
         if self.state is BreakerState.OPEN:
             self.why = self._cause = why
             self._half_open_at = self._clock() + self._open_s
@@ -109,7 +111,9 @@ class Breaker:
         self._tripped = True
 
     def recovered(self) -> None:
-        """Makes it half-open if it is open: what it guards says that it works again. Not if it was tripped."""
+        """Makes it half-open if it is open: what it guards says that it works again. Not if it was tripped.
+        Called by the load balancer when a model server is back: bootstrap/stack.py sets it as ReplicaEvents.on_back.
+        """
         if self.state is BreakerState.OPEN and not self._tripped:
             self._half_open_at = self._clock()
 

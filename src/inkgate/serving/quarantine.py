@@ -71,7 +71,9 @@ class Quarantine:
             log.warning("content_quarantined", content=key.hex()[:16], blame=round(blame, 2))
 
     def died(self, contents: Sequence[bytes]) -> None:
-        """To be called once for each crash of a server. `contents`: of each call in it; empty if unknown."""
+        """Notes that a server crashed. `contents`: of each call in it; empty if unknown. Called by the load balancer
+        when it takes a server out: bootstrap/stack.py sets it as ReplicaEvents.on_out.
+        """
         there = set(contents)
         suspects = there if len(there) == 1 else {key for key in there if self._blame_of(key) is not None}
         for key in there - {b""}:
