@@ -30,7 +30,7 @@ VALUES = {
 ELSEWHERE = re.compile(
     "(cli|bench|batch|integrations|doctor|library|client|settings|runtimes|bootstrap|telemetry|layout)/|"
     "api/(docling|mineru|mistral|layout_parsing|paddlex|chat|models|events|app)|api/http/(head|origins)|"
-    "jobs/(intake|sinks|machine)|engines/(choose|transformers|vllm/(managed|preset|parsers))|"
+    "jobs/(intake|sinks|machine)|engines/(choose|transformers|vlm/(preset|parsers))|model_servers/(managed|launch)|"
     "storage/(objects|local|fetch)|extraction/figures|service/terms|documents/files/searchable"
 )
 """Modules that the page's requests don't reach, or that fail when the service starts."""
