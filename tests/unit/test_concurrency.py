@@ -136,10 +136,10 @@ async def test_a_cancelled_caller_leaves_its_thread_which_keeps_its_slot_and_its
         entered.set()
         assert go.wait(30)
 
-    with anyio.move_on_after(0.05) as scope:
-        await threads.run_abandonable(charge, call)
-    assert scope.cancelled_caught
-    assert entered.is_set()
+    async with anyio.create_task_group() as callers:
+        callers.start_soon(threads.run_abandonable, charge, call)
+        assert await anyio.to_thread.run_sync(entered.wait, 30)
+        callers.cancel_scope.cancel()
     assert (charge.begun, charge.ended) == (1, 0)
     async with anyio.create_task_group() as group:
         group.start_soon(threads.run, list)
