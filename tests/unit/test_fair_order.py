@@ -111,7 +111,8 @@ def test_batch_is_served_under_an_endless_stream_of_interactive_work(deadline: f
         for _ in range(3):
             queue.push(Work(10, "interactive", f"{turn}", Priority.INTERACTIVE))
         clock.now += 1
-        if queue.pop() is batch:
+        (work,) = popped(queue, 1)
+        if work is batch.work:
             assert turn <= (2 * AGE_S + 10 if deadline < math.inf else 170)  # by its share, 1/16: of 1,600 tokens
             return
     raise AssertionError("starved")

@@ -74,6 +74,27 @@ async def test_tenants_share_the_workers_time_equally(tenants: Mapping[str, tupl
     assert jain(used) > 0.95, used
 
 
+@pytest.mark.parametrize(("usual_ms", "used_s"), [(5, 0.5), (164, 5.0), (5000, 0.05)])
+async def test_a_lower_class_gets_its_share_of_the_time_whatever_its_calls_were_estimated_at(
+    usual_ms: int, used_s: float
+) -> None:
+    queue, used = queue_of(), defaultdict[Priority, float](float)
+
+    async def documents(priority: Priority, usual_ms: int, seconds: float) -> None:
+        for number in count():
+            caller = Caller(priority.value, priority, flow=f"document {number}")
+            async with queue.turn(Work.for_caller(caller, usual_ms)):
+                await anyio.sleep(seconds)
+            used[priority] += seconds
+
+    with anyio.move_on_after(10 * SPAN_S):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(documents, Priority.INTERACTIVE, 65, 0.065)
+                tasks.start_soon(documents, Priority.BATCH, usual_ms, used_s)
+    assert 1 / 40 < used[Priority.BATCH] / (WORKERS * 10 * SPAN_S) < 1 / 10, "a sixteenth of what interactive calls get"
+
+
 class CountedCharge:
     """Counts the works of a request."""
 

@@ -77,9 +77,10 @@ class QueueEntry:
         rank: of its current class.
         waits: whether it is still in the queue.
         place: its class, tenant and flow; kept when it leaves the queue.
+        by_share: whether it left the queue before work of higher classes, by the share of its class.
     """
 
-    __slots__ = ("number", "place", "rank", "since", "waits", "work")
+    __slots__ = ("by_share", "number", "place", "rank", "since", "waits", "work")
 
     place: tuple[_Class, _Tenant, _Flow]
 
@@ -89,6 +90,7 @@ class QueueEntry:
         self.number = number
         self.rank = work.priority.rank
         self.waits = True
+        self.by_share = False
 
 
 class _Flow(FairSharer):
@@ -124,7 +126,7 @@ class _Tenant(FairSharer):
 class _Class:
     """Attributes:
     share: see `_SHARES`.
-    due: tokens that it may use before higher classes.
+    due: tokens that it may use before higher classes; negative if it has used more.
     """
 
     __slots__ = ("due", "share", "tenants", "tokens", "works")
@@ -222,12 +224,17 @@ class FairOrder:
         return self._deadlines.first_key()
 
     def end(self, entry: QueueEntry, used: int | None = None) -> None:
-        """Marks the end of a work that was popped. Its tenant and flow are charged the tokens that it `used`, in place
-        of its own.
+        """Marks the end of a work that was popped. Its class, tenant and flow are charged the tokens that it `used`, in
+        place of its own, and waiting lower classes get their shares of them.
         """
         group, tenant, flow = entry.place
         tokens = entry.work.tokens
         used = tokens if used is None else used
+        if entry.by_share:
+            group.due -= used - tokens
+        for lower in self._classes[entry.rank + 1 :]:
+            if lower.works:
+                lower.due += lower.share * used
         tenant.flows.end(flow, tokens, used)
         group.tenants.end(tenant, tokens, used)
 
@@ -286,22 +293,13 @@ class FairOrder:
 
     def _take(self, entry: QueueEntry) -> QueueEntry:
         group, tenant, flow = entry.place
-        self._share_out(group, entry.work.tokens)
+        entry.by_share = any(higher.works for higher in self._classes[: entry.rank])
+        group.due = max(0.0, group.due - entry.work.tokens)
         group.tenants.serve(tenant, entry.work.tokens)
         tenant.flows.serve(flow, entry.work.tokens)
         self._leave(entry)
         self._forget(entry)
         return entry
-
-    def _share_out(self, served: _Class, tokens: int) -> None:
-        """Charges `served`, and credits waiting lower classes with their shares."""
-        below = False
-        for group in self._classes:
-            if group is served:
-                group.due = max(0.0, group.due - tokens)
-                below = True
-            elif below and group.works:
-                group.due += group.share * tokens
 
     def _leave(self, entry: QueueEntry) -> None:
         """Removes it from its class."""
@@ -310,7 +308,7 @@ class FairOrder:
             holder.tokens -= entry.work.tokens
         group.works -= 1
         if not group.works:
-            group.due = 0.0
+            group.due = min(group.due, 0.0)
         flow.entries.discard(entry)
         if flow.entries:
             tenant.flows.update(flow)
