@@ -151,6 +151,29 @@ async def test_who_gets_longer_answers_than_estimated_gets_fewer_of_them() -> No
     assert 2 <= order[:20].count("dense") <= 4
 
 
+async def test_a_call_that_the_server_refuses_is_charged_its_prompt_alone() -> None:
+    def script(request: Request) -> Reply:
+        return error_reply(400, "too long") if request["model"] == "long" else Reply(["a "] * 3)
+
+    async with bench_on(script, at_once=2) as (bench, _), bench.calls.send(CALL):  # so that the order is not forgotten
+        order: list[str] = []
+        call = replace(CALL, prompt_tokens=7, answer_tokens=3, caller=Caller(tenant="refused"))
+        refused = replace(call, body=CALL.body.replace(b"stub-model", b"long"), answer_tokens=1000)
+        assert await bench.call(refused) == 400
+
+        async def one(tenant: str, number: int) -> None:
+            async with bench.calls.send(replace(call, kind=f"{number}", caller=Caller(tenant=tenant))) as answer:
+                order.append(tenant)
+                async for _ in answer.chunks:
+                    pass
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(one, "another", number)
+                tasks.start_soon(one, "refused", number)
+    assert 4 <= order[:10].count("refused") <= 6
+
+
 async def test_a_server_that_says_it_is_full_is_heard() -> None:
     async with bench_on(error_reply(503, "full")) as (bench, _):
         assert await bench.call() == 503

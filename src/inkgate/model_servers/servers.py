@@ -94,13 +94,14 @@ class ScheduledCalls:
             requested_at = perf_counter()
             async with self._work_queue.turn(work) as turn:
                 self._observer.stage("wait", perf_counter() - requested_at)
-                count = _Count()
+                count, refused = _Count(), False
                 try:
                     async with self._inner.send(expected) as answer:
                         if answer.status in _BUSY:
                             self._on_busy()
                         if answer.status != 200:
-                            turn.report(WorkOutcome.REJECTED if answer.status < 500 else WorkOutcome.FAILED)
+                            refused = answer.status < 500
+                            turn.report(WorkOutcome.REJECTED if refused else WorkOutcome.FAILED)
                             yield answer
                             return
                         async with aclosing(count.counted(answer.chunks)) as chunks:
@@ -110,7 +111,8 @@ class ScheduledCalls:
                         turn.report(WorkOutcome.REJECTED)
                     raise
                 finally:
-                    turn.tokens_used = count.used(prompt_mean)
+                    # A refused call was prepared at most; nothing was generated.
+                    turn.tokens_used = prompt_mean if refused else count.used(prompt_mean)
                     self._learn(call, count)
 
     def _prompt(self, call: ModelCall) -> tuple[int, int]:
