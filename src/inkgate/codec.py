@@ -54,8 +54,8 @@ SCHEMA_VERSION: Literal[1] = 1
 
 MAX_COORDINATE = 1_000_000
 """In pixels. Larger pages and places are refused in published JSON."""
-MAX_PLACES = 50_000
-"""Places of all tables of a page in published JSON: those of an A4 page in the smallest print are fewer."""
+MAX_PLACES, MAX_PLACES_OF_DOCUMENT = 200_000, 2_000_000
+"""Places of all tables of a page and of a document in published JSON. An A4 page in the smallest print has a tenth."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -376,7 +376,7 @@ class _PublishedPage(PageResult):
         tables = [block.table for block in self.blocks or () if block.table is not None]
         for table in tables:
             _check_grid(table)
-        if sum(table.rows * table.columns for table in tables) > MAX_PLACES:
+        if sum(map(_places, tables)) > MAX_PLACES:
             raise ValueError("the tables of the page have more cells than a page can hold")
 
 
@@ -387,11 +387,21 @@ class _PublishedDocument(DocumentResult):
     schema_version: Literal[1]
     pages: tuple[_PublishedPage, ...]
 
+    def __post_init__(self) -> None:
+        """Raises ValueError if all pages together have too many cells to be written."""
+        tables = (block.table for page in self.pages for block in page.blocks or () if block.table is not None)
+        if sum(map(_places, tables)) > MAX_PLACES_OF_DOCUMENT:
+            raise ValueError("the tables of the document have more cells than can be written")
+
 
 _STORED_PAGE: TypeAdapter[_StoredPage] = TypeAdapter(_StoredPage)
 _PUBLISHED_PAGE: TypeAdapter[_PublishedPage] = TypeAdapter(_PublishedPage)
 _PUBLISHED_DOCUMENT: TypeAdapter[_PublishedDocument] = TypeAdapter(_PublishedDocument)
 _PAGE_FIELDS = tuple(field.name for field in fields(PageResult))
+
+
+def _places(table: Table) -> int:
+    return table.rows * table.columns
 
 
 def _check_grid(table: Table) -> None:
@@ -403,7 +413,7 @@ def _check_grid(table: Table) -> None:
         if not spans or cell.row < 0 or cell.column < 0 or last[0] > table.rows or last[1] > table.columns:
             raise ValueError(f"the table has a cell outside its {table.rows} x {table.columns} places")
         places += cell.row_span * cell.column_span
-    if table.rows < 1 or table.columns < 1 or places > table.rows * table.columns:
+    if table.rows < 1 or table.columns < 1 or places > _places(table):
         raise ValueError("the table has more cells than places")
 
 

@@ -158,10 +158,13 @@ class Gateway:
         body_bytes: int = 0,
         wait_s: float = 0.0,
         watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        *,
+        relayed: bool = False,
     ) -> AsyncIterator[Admitted]:
         """Admits a request of `body_bytes`, its size if known, before its body is received.
 
         `wait_s`: how long it may wait for room. `watched`: context around that wait, which may end it.
+        `relayed`: it goes to a model server as it is, and no page of it is read.
 
         Raises:
             Overloaded: there is no room; it says when to retry.
@@ -170,7 +173,7 @@ class Gateway:
         # The priority of an unknown document is not known yet, so it is not refused for a wait that only lower
         # priorities have.
         priority = caller.priority if caller.priority_given else Priority.INTERACTIVE
-        arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline)
+        arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline, relayed)
         async with await self.limiter.wait(arrival, wait_s, watched) as permit:
             with caller.in_time("The time limit passed before the response was ready.") as scope:
                 yield Admitted(self, replace(caller, charge=permit), permit, scope)

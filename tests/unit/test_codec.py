@@ -216,6 +216,17 @@ def test_a_table_that_no_page_could_hold_is_refused(table: dict[str, object], re
         parse_page(orjson.dumps({"index": 0, "width": 100, "height": 100, "blocks": [block]}))
 
 
+def test_a_document_of_many_large_tables_is_refused() -> None:
+    table = {"rows": 100_000, "columns": 2, "cells": [CELL]}
+    block = {"type": "table", "box": [0, 0, 9, 9], "lines": [], "text": "x", "markdown": "x", "table": table}
+    pages = [{"index": i, "width": 100, "height": 100, "blocks": [block]} for i in range(11)]
+    facts = {"name": "x", "mime_type": "image/png", "byte_count": 1, "page_count": 11, "engine": "e"}
+    document = {"schema_version": 1, **facts, "notes": [], "pages": pages}
+    assert len(parse_document(orjson.dumps({**document, "pages": pages[:10]})).pages) == 10
+    with pytest.raises(ValueError, match="than can be written"):
+        parse_document(orjson.dumps(document))
+
+
 @pytest.mark.parametrize(
     "changed",
     [

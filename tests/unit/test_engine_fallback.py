@@ -184,11 +184,10 @@ async def test_admission_looks_at_the_queue_in_which_pages_wait() -> None:
     """
     model, own, breaker = SchedulerBench(), SchedulerBench(), Breaker("model")
     current = CurrentQueue(model.work_queue, own.work_queue, breaker)
-    limiter = AdmissionLimiter(10, AdmissionSettings(), current, clock=lambda: own.now)
-    arrival = Arrival("anybody", deadline=own.now + 10)
+    limiter = AdmissionLimiter(10, AdmissionSettings(), current, clock=lambda: own.now, relay_backlog=current.of_model)
 
-    async def admitted() -> None:
-        async with limiter.admit(arrival):
+    async def admitted(*, relayed: bool = False) -> None:
+        async with limiter.admit(Arrival("anybody", deadline=own.now + 10, relayed=relayed)):
             await anyio.lowlevel.checkpoint()
 
     await own.done(tokens=100, seconds=5)
@@ -200,6 +199,7 @@ async def test_admission_looks_at_the_queue_in_which_pages_wait() -> None:
         breaker.trip("tested")
         with pytest.raises(Overloaded, match="would wait"):
             await admitted()
+        await admitted(relayed=True)
         assert current.waiting == 1
         breaker.recovered()
         waiting.cancel_scope.cancel()

@@ -251,7 +251,8 @@ def _admission(
     settings: Settings, chosen: ChosenEngine, pages: CurrentQueue, degradation: Degradation
 ) -> AdmissionLimiter:
     in_flight = _pages_limit(chosen, settings.limits.max_in_flight)
-    return AdmissionLimiter(lambda: in_flight.value, settings.serving.admission, pages, degradation)
+    admission, of_model = settings.serving.admission, pages.of_model
+    return AdmissionLimiter(lambda: in_flight.value, admission, pages, degradation, relay_backlog=of_model)
 
 
 def _pages_limit(chosen: ChosenEngine, each: int) -> Limit:

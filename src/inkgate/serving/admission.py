@@ -112,9 +112,11 @@ class AdmissionLimiter:
         backlog: Backlog,
         degradation: Degradation | None = None,
         clock: Callable[[], float] = loop_time,
+        relay_backlog: Backlog | None = None,
     ) -> None:
-        """`max_documents`: in flight; a function if it changes, and `wake` is called when it grows. `degradation`:
-        refuses batch work at its highest level.
+        """`max_documents`: in flight; a function if it changes, and `wake` is called when it grows. `backlog`: of
+        pages. `degradation`: refuses batch work at its highest level. `relay_backlog`: of what relayed requests wait for; by
+        default, that of pages.
         """
         self.documents = 0
         self.body_bytes = 0
@@ -127,6 +129,7 @@ class AdmissionLimiter:
         self.max_bytes = int(settings.max_bytes_mb * 1e6)
         self._settings = settings
         self._backlog = backlog
+        self._relay_backlog = relay_backlog or backlog
         self._degradation = degradation
         self._clock = clock
         self._uses: dict[str, _TenantUse] = {}
@@ -336,11 +339,12 @@ class AdmissionLimiter:
             )
 
     def _check_deadline(self, arrival: Arrival, now: float) -> None:
-        if arrival.deadline == math.inf or not self._backlog.waiting:
+        backlog = self._relay_backlog if arrival.relayed else self._backlog
+        if arrival.deadline == math.inf or not backlog.waiting:
             return
-        usual = self._backlog.backlog_tokens // self._backlog.waiting
+        usual = backlog.backlog_tokens // backlog.waiting
         patience_s = arrival.deadline - now
-        self._backlog.check(Work(usual, arrival.tenant, "", arrival.priority, arrival.deadline, patience_s))
+        backlog.check(Work(usual, arrival.tenant, "", arrival.priority, arrival.deadline, patience_s))
 
     def _remember(self, tenant: str, now: float) -> None:
         if tenant not in self._uses:

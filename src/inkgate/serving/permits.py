@@ -23,12 +23,14 @@ class Arrival:
     Attributes:
         tenant, priority, deadline: as in Work.
         body_bytes: its Content-Length; 0 for a body without one, which is charged as it grows.
+        relayed: it goes to a model server as it is, and no page of it waits in a queue of pages.
     """
 
     tenant: str = ""
     priority: Priority = Priority.NORMAL
     body_bytes: int = 0
     deadline: float = math.inf
+    relayed: bool = False
 
 
 ANYBODY = Arrival()

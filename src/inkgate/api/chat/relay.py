@@ -66,7 +66,8 @@ class ChatResponse(Response):
         request = Request(scope, early.receive)
         wait_s = context.settings.serving.admission.chat_wait_s if head.wait_s is None else head.wait_s
         gateway = context.service.gateway
-        async with gateway.admit(head.caller, head.body_bytes, wait_s, early.receive_early) as admitted:
+        admission = gateway.admit(head.caller, head.body_bytes, wait_s, early.receive_early, relayed=True)
+        async with admission as admitted:
             with admitted.receiving() as count_bytes:
                 body = await uploads.receive_json(request, context.settings.limits, count_bytes)
             admitted.received(len(body))
