@@ -114,9 +114,10 @@ class AdmissionLimiter:
         clock: Callable[[], float] = loop_time,
         relay_backlog: Backlog | None = None,
     ) -> None:
-        """`max_documents`: in flight; a function if it changes, and `wake` is called when it grows. `backlog`: of
-        pages. `degradation`: refuses batch work at its highest level. `relay_backlog`: of what relayed requests wait for; by
-        default, that of pages.
+        """`max_documents`: in flight; a function if it changes, and `wake` is called when it grows.
+
+        `backlog`: of pages. `relay_backlog`: of what relayed requests wait for; by default, that of pages.
+        `degradation`: refuses batch work at its highest level.
         """
         self.documents = 0
         self.body_bytes = 0
