@@ -335,3 +335,14 @@ async def test_connections_that_a_failed_test_leaves_open_are_closed() -> None:
             raise AssertionError
     with pytest.raises(anyio.ClosedResourceError):
         await connection.receive()
+
+
+async def test_a_deadline_that_passes_within_an_upload_is_answered() -> None:
+    """Closing the connection at once would reset it, and the client would lose the response."""
+    form = posted(b"x" * 2_000_000).replace(b"\r\nHost", b"\r\nX-Inkgate-Timeout: 0.05\r\nHost", 1)
+    async with served() as server, await server.connect() as connection:
+        await connection.send(form[:100_000])
+        await anyio.sleep(SOON_S)
+        for at in range(100_000, len(form), 100_000):
+            await connection.send(form[at : at + 100_000])
+        assert problem_of(await received(connection)) == (408, "deadline_exceeded")

@@ -197,7 +197,7 @@ class Problems:
             log.error("answer_broken_off", code=failure.code)
             return
         problem = Problem.of(failure, scope["state"]["request_id"])
-        await _answer(problem, self._responses.response(problem, scope["path"]), scope, exchange)
+        await _answer(self._responses.response(problem, scope["path"]), scope, exchange)
 
 
 class _Exchange:
@@ -240,7 +240,7 @@ def _has_body(scope: Scope) -> bool:
     return any(value != b"0" for value in lengths)
 
 
-async def _answer(problem: Problem, response: Response, scope: Scope, exchange: _Exchange) -> None:
+async def _answer(response: Response, scope: Scope, exchange: _Exchange) -> None:
     if exchange.body_ended or not _has_body(scope):
         await response(scope, exchange.receive, exchange.send)
         return
@@ -250,8 +250,7 @@ async def _answer(problem: Problem, response: Response, scope: Scope, exchange: 
     async def hold_the_end(message: Message) -> None:
         if message["type"] == "http.response.body":
             await exchange.send({**message, "more_body": True})
-            if problem.status != HTTPStatus.REQUEST_TIMEOUT:
-                await exchange.discard_body()
+            await exchange.discard_body()
             message = {"type": "http.response.body", "body": b""}
         await exchange.send(message)
 
