@@ -119,13 +119,14 @@ class DrainingServer(uvicorn.Server):
                 self._leave_connections_to_manager()
         if not self._drain.in_flight and not self._has_unsent_bytes():
             self.should_exit = True
-        elif now >= self._drained_by + _GIVE_UP_S:
-            self.config.timeout_graceful_shutdown = 0
-            self.should_exit = True
         elif now >= self._drained_by and not self._given_up:
             log.warning("drain_time_over", in_flight=self._drain.in_flight)
             self._drain.give_up()
             self._given_up = True
+            self._drained_by = now  # the requests get their error, however late this is
+        elif now >= self._drained_by + _GIVE_UP_S:
+            self.config.timeout_graceful_shutdown = 0
+            self.should_exit = True
 
     def _has_unsent_bytes(self) -> bool:
         """Whether a client has not taken its response yet. Closing would cut it off after a short while."""
