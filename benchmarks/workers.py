@@ -39,10 +39,10 @@ from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.workers.model import ModelWorkers, model_worker_type
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.layout.arrange import arrange
-from inkgate.runtimes.worker_process import python_command
 from inkgate.serving.batching import Batchers
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Size, Task
+from inkgate.workers.process import python_command
 
 CALLS = 200
 LINE = np.zeros((48, 400, 3), np.uint8)

@@ -108,7 +108,7 @@ FAULTS = (
         "photos of a phone held upright are read upside down",
     ),
     Fault(
-        "runtimes/worker_slot.py",
+        "workers/slot.py",
         "return used and death.cause is not LossCause.TIMEOUT",
         "return used and death.cause is LossCause.TIMEOUT",
         "a page is rejected for a crash that an earlier page caused in its worker",

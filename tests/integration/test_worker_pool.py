@@ -15,8 +15,8 @@ import pytest
 from inkgate.documents.pdf.pool import PdfPage, PdfPool
 from inkgate.engines.workers.model import ModelWorkers, model_worker_type
 from inkgate.errors import EngineFailed
-from inkgate.runtimes.worker_process import LossCause, WorkerDied, WorkerProcess
 from inkgate.settings import PdfSettings, PdfText
+from inkgate.workers.process import LossCause, WorkerDied, WorkerProcess
 from support import engine_worker
 from support.engine_worker import running
 from support.faulty_pdf_worker import command
@@ -61,7 +61,7 @@ async def test_a_worker_that_ends_as_soon_as_it_is_ready_is_replaced(
 
     died = tmp_path / "died"
     end_first = f"""import os, pathlib
-from inkgate.runtimes import processes_wire
+from inkgate.workers import wire as processes_wire
 died, serve = pathlib.Path({str(died)!r}), processes_wire._serve
 def end_first(channel, handler):
     if died.exists():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from inkgate.concurrency import Threads
 from inkgate.engines.workers.model import ModelWorkers, Predict, model_worker_type, run_models
 from inkgate.errors import InputRejected
-from inkgate.runtimes.worker_process import python_command
+from inkgate.workers.process import python_command
 
 P = ParamSpec("P")
 T = TypeVar("T")

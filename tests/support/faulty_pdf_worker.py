@@ -19,8 +19,8 @@ from typing import Any
 
 from inkgate.documents.pdf import wire, worker
 from inkgate.documents.pdf.wire import Call, Reply
-from inkgate.runtimes.processes_wire import WorkerReply, encode_reply, run_worker
-from inkgate.runtimes.worker_process import python_command
+from inkgate.workers.process import python_command
+from inkgate.workers.wire import WorkerReply, encode_reply, run_worker
 
 
 class FaultyHandler(worker.PdfHandler):

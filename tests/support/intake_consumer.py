@@ -22,8 +22,8 @@ from inkgate.jobs.intake.base import ObjectCreated
 from inkgate.jobs.intake.brokers import BrokerIntake
 from inkgate.jobs.store import JobStore
 from inkgate.jobs.store.database import database_url
-from inkgate.runtimes.worker_process import python_command
 from inkgate.settings import BrokerSettings, PipelineSettings
+from inkgate.workers.process import python_command
 
 PIPELINES = {"scans": PipelineSettings(sources=("s3://scans/in/",))}
 

@@ -11,7 +11,8 @@ from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.wire import Call, Op, Reply
 from inkgate.page import LineStyle, TextLayer
-from inkgate.runtimes.processes_wire import (
+from inkgate.types import Line, Size, Word
+from inkgate.workers.wire import (
     REPLY_HEAD_BYTES,
     MemoryUse,
     Outcome,
@@ -24,7 +25,6 @@ from inkgate.runtimes.processes_wire import (
     map_memory,
     receive_call,
 )
-from inkgate.types import Line, Size, Word
 
 numbers = st.floats(-1e6, 1e6)
 points = st.tuples(numbers, numbers)

@@ -1,4 +1,4 @@
-"""What the service and the worker that writes PDFs say to each other (runtimes/processes_wire.py).
+"""What the service and the worker that writes PDFs say to each other (workers/wire.py).
 
 A call is small; its memories are the document (for `add_text`), the plan, and the output. The plan is a table in JSON
 behind its length in four bytes, then the bytes that the table refers to.

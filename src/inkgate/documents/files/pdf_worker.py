@@ -21,8 +21,8 @@ from inkgate.documents.files.text_content import FONT
 from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS, page_transform
 from inkgate.documents.pdf.mending import MAX_MENDED_BYTES, with_header, with_trailer
-from inkgate.runtimes.processes_wire import run_worker
 from inkgate.types import Box, Size
+from inkgate.workers.wire import run_worker
 
 _LETTER: Box = (0.0, 0.0, 612.0, 792.0)
 """Of pages without a box, as pdfium takes them."""

@@ -1,4 +1,4 @@
-"""Writes PDFs in worker processes (runtimes/processes.py), because it parses strangers' files."""
+"""Writes PDFs in worker processes (workers/pool.py), because it parses strangers' files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from inkgate.concurrency import Threads
 from inkgate.documents.files.pdf_wire import WriteCall, WriteOp, WriteReply, decode_reply
 from inkgate.documents.pdf.pool import machine_has_room
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.runtimes.processes import ProcessPool
-from inkgate.runtimes.processes_wire import SharedMemory
-from inkgate.runtimes.worker_process import LossCause, python_command
-from inkgate.runtimes.worker_slot import CallLost, WorkerType
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
+from inkgate.workers.pool import ProcessPool
+from inkgate.workers.process import LossCause, python_command
+from inkgate.workers.slot import CallLost, WorkerType
+from inkgate.workers.wire import SharedMemory
 
 _MAX_CALLS = 200
 _USUAL_MS = 50

@@ -1,4 +1,4 @@
-"""Opens and renders PDF documents in a pool of worker processes (runtimes/processes.py)."""
+"""Opens and renders PDF documents in a pool of worker processes (workers/pool.py)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from inkgate.documents.pdf.notes import MAX_FILES, XFA_NOTE, files_note, texts_o
 from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Pixels
-from inkgate.runtimes.processes import ProcessPool
-from inkgate.runtimes.processes_wire import SharedMemory
-from inkgate.runtimes.worker_process import LossCause, python_command
-from inkgate.runtimes.worker_slot import CallLost, WorkerType
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
+from inkgate.workers.pool import ProcessPool
+from inkgate.workers.process import LossCause, python_command
+from inkgate.workers.slot import CallLost, WorkerType
+from inkgate.workers.wire import SharedMemory
 
 log = structlog.get_logger(__name__)
 
@@ -133,7 +133,7 @@ class PdfPool:
         """Has a worker run `call`, and returns its reply.
 
         Raises:
-            InputRejected, EngineFailed: as the worker says, or by the crash rules of worker_slot.py.
+            InputRejected, EngineFailed: as the worker says, or by the crash rules of workers/slot.py.
         """
         memories = (source.memory,) if bitmap is None else (source.memory, bitmap)
         with source.hold():

@@ -1,4 +1,4 @@
-"""What the service and its PDF workers say to each other: calls on pages, and replies in JSON (processes_wire.py)."""
+"""What the service and its PDF workers say to each other: calls on pages, and replies in JSON (workers/wire.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PDF worker process: opens, examines and renders pages, and may be killed at any time (processes_wire.run_worker)."""
+"""PDF worker process: opens, examines and renders pages, and may be killed at any time (workers/wire.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inkgate.documents.pdf.opening import open_document, repaired_for
 from inkgate.documents.pdf.pdfium import MemorySuspected, PageBroken, PdfFault, PdfiumDocument
 from inkgate.documents.pdf.remarks import document_remarks
 from inkgate.documents.pdf.wire import Call, Op, Reply, encode_reply
-from inkgate.runtimes.processes_wire import private_mb, run_worker
+from inkgate.workers.wire import private_mb, run_worker
 
 MAX_GROWTH_MB = 64.0
 """A document is reopened if the process has grown by this much since it was opened."""

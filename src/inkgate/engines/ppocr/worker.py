@@ -20,9 +20,9 @@ from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.memory import limit_arenas
 from inkgate.runtimes.providers import ProviderRequest
-from inkgate.runtimes.worker_process import python_command
 from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, RuntimeName
 from inkgate.supervision import Supervisor
+from inkgate.workers.process import python_command
 
 _NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
 

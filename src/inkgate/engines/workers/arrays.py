@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.runtimes.processes_wire import SharedMemory
+from inkgate.workers.wire import SharedMemory
 
 _ALIGNMENT = 64
 """Bytes of a cache line: arrays are aligned to it."""

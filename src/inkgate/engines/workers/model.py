@@ -15,11 +15,11 @@ import anyio.from_thread
 from inkgate.engines.workers.arrays import BlockStore, PackedAt, PackedMessage, read_message
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.runtimes.memory import return_free_memory
-from inkgate.runtimes.processes import ProcessPool
-from inkgate.runtimes.processes_wire import StartError, run_worker
-from inkgate.runtimes.worker_process import LossCause
-from inkgate.runtimes.worker_slot import CallLost, WorkerType
 from inkgate.supervision import Supervisor
+from inkgate.workers.pool import ProcessPool
+from inkgate.workers.process import LossCause
+from inkgate.workers.slot import CallLost, WorkerType
+from inkgate.workers.wire import StartError, run_worker
 
 ItemT = TypeVar("ItemT")
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)

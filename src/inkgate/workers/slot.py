@@ -21,9 +21,9 @@ import structlog
 
 from inkgate.caller import Charge
 from inkgate.concurrency import Threads, loop_time
-from inkgate.runtimes.processes_wire import Outcome, SharedMemory, StartError
-from inkgate.runtimes.worker_process import END_GRACE_S, LossCause, WorkerDied, WorkerProcess
 from inkgate.supervision import Pauses
+from inkgate.workers.process import END_GRACE_S, LossCause, WorkerDied, WorkerProcess
+from inkgate.workers.wire import Outcome, SharedMemory, StartError
 
 log = structlog.get_logger(__name__)
 

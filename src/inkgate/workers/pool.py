@@ -1,6 +1,6 @@
 """The pool of worker processes, for PDF rendering and models alike: their number, and their calls.
 
-Workers are owned by slots, which have the crash rules and the restart policy (worker_slot.py).
+Workers are owned by slots, which have the crash rules and the restart policy (slot.py).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import structlog
 
 from inkgate.caller import NO_CHARGE, Charge
 from inkgate.concurrency import Threads, single_error
-from inkgate.runtimes.processes_wire import SharedMemory
-from inkgate.runtimes.worker_process import LossCause, WorkerProcess
-from inkgate.runtimes.worker_slot import CallLost, WorkerCall, WorkerSlot, WorkerType
 from inkgate.supervision import BackgroundTask, Supervisor
+from inkgate.workers.process import LossCause, WorkerProcess
+from inkgate.workers.slot import CallLost, WorkerCall, WorkerSlot, WorkerType
+from inkgate.workers.wire import SharedMemory
 
 log = structlog.get_logger(__name__)
 

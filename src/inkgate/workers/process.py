@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 
 from inkgate.concurrency import Threads
-from inkgate.runtimes.processes_wire import (
+from inkgate.workers.wire import (
     REPLY_HEAD_BYTES,
     MemoryUse,
     Outcome,
@@ -93,7 +93,7 @@ class WorkerProcess:
 
     @classmethod
     def spawn(cls, command: Sequence[str], memory_mb: int, argument: str, reaper: Threads) -> WorkerProcess:
-        """Starts a process that runs `run_worker` (processes_wire.py). Takes 2 ms. `memory_mb`: 0 for no limit.
+        """Starts a process that runs `run_worker` (wire.py). Takes 2 ms. `memory_mb`: 0 for no limit.
 
         Call it on the event loop's thread: the kernel kills a worker when the *thread* that started it ends. The worker
         has its own session, so Ctrl-C at a terminal doesn't reach it.
