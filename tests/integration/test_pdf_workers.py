@@ -319,11 +319,13 @@ async def test_batches_get_on_while_urgent_jobs_keep_coming() -> None:
     async with (
         PdfPool(ONE_WORKER) as pool,
         pool.open(numbered_pages(), PdfText.NEVER) as pdf,
-        anyio.create_task_group() as tasks,
     ):
-        for priority in [Priority.BATCH] * 4 + [Priority.INTERACTIVE] * 100:
-            tasks.start_soon(ask, pdf, priority)
-    assert max(place for place, priority in enumerate(order) if priority is Priority.BATCH) <= 4 * 17
+        await pdf.page(0)  # the first page of a worker takes longer
+        async with anyio.create_task_group() as tasks:
+            for priority in [Priority.BATCH] * 4 + [Priority.INTERACTIVE] * 400:
+                tasks.start_soon(ask, pdf, priority)
+    # By the time of the calls, which differ, a sixteenth: every 17th call in the mean.
+    assert max(place for place, priority in enumerate(order) if priority is Priority.BATCH) <= 3 * 4 * 17
 
 
 async def test_workers_start_when_needed_and_prefer_documents_they_know() -> None:

@@ -15,6 +15,8 @@ from inkgate.serving.fair import FairSharer, FairShares, LazyHeap
 
 _PATIENCE = 20
 """Work without a deadline, or with a late one, is ordered in its flow as if due after this many ageing times."""
+_KEPT = 0.9
+"""Weight of the works of a class that have ended before, relative to the last one."""
 _MOVED_AT_ONCE = 64
 """Maximum number of works that one `pop` promotes, so that a burst of ageing work does not delay one call."""
 _SHARES = {Priority.INTERACTIVE: 1.0, Priority.NORMAL: 1 / 4, Priority.BATCH: 1 / 16}
@@ -77,10 +79,10 @@ class QueueEntry:
         rank: of its current class.
         waits: whether it is still in the queue.
         place: its class, tenant and flow; kept when it leaves the queue.
-        by_share: whether it left the queue before work of higher classes, by the share of its class.
+        charged: tokens of its class's share that it took, if it left the queue before work of higher classes.
     """
 
-    __slots__ = ("by_share", "number", "place", "rank", "since", "waits", "work")
+    __slots__ = ("charged", "number", "place", "rank", "since", "waits", "work")
 
     place: tuple[_Class, _Tenant, _Flow]
 
@@ -90,7 +92,7 @@ class QueueEntry:
         self.number = number
         self.rank = work.priority.rank
         self.waits = True
-        self.by_share = False
+        self.charged: float | None = None
 
 
 class _Flow(FairSharer):
@@ -127,16 +129,21 @@ class _Class:
     """Attributes:
     share: see `_SHARES`.
     due: tokens that it may use before higher classes; negative if it has used more.
+    estimated, used: sums over its last works that have ended, in tokens.
     """
 
-    __slots__ = ("due", "share", "tenants", "tokens", "works")
+    __slots__ = ("due", "estimated", "share", "tenants", "tokens", "used", "works")
 
     def __init__(self, weights: Mapping[str, float], share: float) -> None:
         self.share = share
-        self.due = 0.0
+        self.due = self.estimated = self.used = 0.0
         self.tenants: FairShares[_Tenant] = FairShares(lambda name: _Tenant(name, weights.get(name, 1.0)))
         self.tokens = 0
         self.works = 0
+
+    def usual(self, tokens: int) -> float:
+        """What work that is estimated at `tokens` uses, going by the last works of the class."""
+        return tokens * self.used / self.estimated if self.estimated else tokens
 
     @property
     def head(self) -> QueueEntry | None:
@@ -230,8 +237,10 @@ class FairOrder:
         group, tenant, flow = entry.place
         tokens = entry.work.tokens
         used = tokens if used is None else used
-        if entry.by_share:
-            group.due -= used - tokens
+        group.estimated = _KEPT * group.estimated + tokens
+        group.used = _KEPT * group.used + used
+        if entry.charged is not None:
+            group.due -= used - entry.charged
         for lower in self._classes[entry.rank + 1 :]:
             if lower.works:
                 lower.due += lower.share * used
@@ -263,7 +272,7 @@ class FairOrder:
 
     def _head(self) -> QueueEntry | None:
         heads = [(group, head) for group in self._classes if (head := group.head) is not None]
-        due = (head for group, head in heads if group.due >= head.work.tokens > 0)
+        due = (head for group, head in heads if head.work.tokens and group.due >= group.usual(head.work.tokens))
         return next(due, heads[0][1] if heads else None)
 
     def _age(self, now: float) -> None:
@@ -293,8 +302,9 @@ class FairOrder:
 
     def _take(self, entry: QueueEntry) -> QueueEntry:
         group, tenant, flow = entry.place
-        entry.by_share = any(higher.works for higher in self._classes[: entry.rank])
-        group.due = max(0.0, group.due - entry.work.tokens)
+        usual = group.usual(entry.work.tokens)
+        entry.charged = usual if any(higher.works for higher in self._classes[: entry.rank]) else None
+        group.due = max(0.0, group.due - usual)
         group.tenants.serve(tenant, entry.work.tokens)
         tenant.flows.serve(flow, entry.work.tokens)
         self._leave(entry)
