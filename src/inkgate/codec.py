@@ -16,6 +16,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import chain
+from math import isfinite
 from typing import Any, Literal
 
 import orjson
@@ -30,6 +32,7 @@ from inkgate.types import (
     Attempt,
     Barcode,
     Block,
+    Box,
     CheckMark,
     DocumentResult,
     LeftOut,
@@ -371,12 +374,13 @@ class _PublishedPage(PageResult):
         """Raises ValueError if the page could not be on paper: what writes it counts on that."""
         if not (0 <= self.width <= MAX_COORDINATE and 0 <= self.height <= MAX_COORDINATE):
             raise ValueError("the size of the page is out of bounds")
-        if not all(-MAX_COORDINATE <= value <= MAX_COORDINATE for value in _all_coordinates(self)):
+        values = _all_coordinates(self)
+        # The least and the greatest ignore NaN, which makes the sum NaN.
+        if values and not (-MAX_COORDINATE <= min(values) <= max(values) <= MAX_COORDINATE and isfinite(sum(values))):
             raise ValueError("a coordinate is out of bounds")
-        tables = [block.table for block in self.blocks or () if block.table is not None]
-        for table in tables:
+        for table in _tables(self):
             _check_grid(table)
-        if sum(map(_places, tables)) > MAX_PLACES:
+        if _places_of(self) > MAX_PLACES:
             raise ValueError("the tables of the page have more cells than a page can hold")
 
 
@@ -389,8 +393,7 @@ class _PublishedDocument(DocumentResult):
 
     def __post_init__(self) -> None:
         """Raises ValueError if all pages together have too many cells to be written."""
-        tables = (block.table for page in self.pages for block in page.blocks or () if block.table is not None)
-        if sum(map(_places, tables)) > MAX_PLACES_OF_DOCUMENT:
+        if sum(map(_places_of, self.pages)) > MAX_PLACES_OF_DOCUMENT:
             raise ValueError("the tables of the document have more cells than can be written")
 
 
@@ -400,8 +403,12 @@ _PUBLISHED_DOCUMENT: TypeAdapter[_PublishedDocument] = TypeAdapter(_PublishedDoc
 _PAGE_FIELDS = tuple(field.name for field in fields(PageResult))
 
 
-def _places(table: Table) -> int:
-    return table.rows * table.columns
+def _tables(page: PageResult) -> Iterator[Table]:
+    return (block.table for block in page.blocks or () if block.table is not None)
+
+
+def _places_of(page: PageResult) -> int:
+    return sum(table.rows * table.columns for table in _tables(page))
 
 
 def _check_grid(table: Table) -> None:
@@ -413,23 +420,20 @@ def _check_grid(table: Table) -> None:
         if not spans or cell.row < 0 or cell.column < 0 or last[0] > table.rows or last[1] > table.columns:
             raise ValueError(f"the table has a cell outside its {table.rows} x {table.columns} places")
         places += cell.row_span * cell.column_span
-    if table.rows < 1 or table.columns < 1 or places > _places(table):
+    if table.rows < 1 or table.columns < 1 or places > table.rows * table.columns:
         raise ValueError("the table has more cells than places")
 
 
-def _all_coordinates(page: PageResult) -> Iterator[float]:
-    for line in page.lines:
-        for quad in (line.quad, *(word.quad for word in line.words)):
-            for point in quad:
-                yield from point
-    for block in page.blocks or ():
-        yield from block.box
-        for cell in () if block.table is None else block.table.cells:
-            yield from cell.box or ()
-        for point in () if block.barcode is None else block.barcode.quad:
-            yield from point
-    for box in (*(part.box for part in page.left_out), *(note.box for note in page.review_notes)):
-        yield from box or ()
+def _all_coordinates(page: PageResult) -> list[float]:
+    blocks = page.blocks or ()
+    quads = [line.quad for line in page.lines]
+    quads += [word.quad for line in page.lines for word in line.words]
+    quads += [block.barcode.quad for block in blocks if block.barcode is not None]
+    boxes: list[Box | None] = [block.box for block in blocks]
+    boxes += [cell.box for table in _tables(page) for cell in table.cells]
+    boxes += [each.box for each in page.left_out]
+    boxes += [note.box for note in page.review_notes]
+    return [*chain.from_iterable(chain.from_iterable(quads)), *chain.from_iterable(filter(None, boxes))]
 
 
 def _upright(published: _PublishedPage) -> PageResult:

@@ -231,6 +231,7 @@ def test_a_document_of_many_large_tables_is_refused() -> None:
     "changed",
     [
         {"width": -1},
+        {"left_out": [{"text": "x", "reason": "invisible", "lines": [], "box": [0, 1, "nan", 1]}]},
         {"height": 10**9},
         {"lines": [{"text": "x", "quad": [[0, 0], [9, 0], [9, 1e300], [0, 9]], "confidence": 1}]},
         {"left_out": [{"text": "x", "reason": "invisible", "lines": [], "box": [0, 0, -1e7, 1]}]},

@@ -23,7 +23,7 @@ OnOut = Callable[[Sequence[bytes]], None]
 _CONTENTS = 2
 """A server is at fault once it failed on this many different contents that another server reads."""
 _HASHED_BYTES = 64 * 1024
-"""So many bytes of a request without a key are its key: two that begin alike count as the same content."""
+"""The key of a request without one: this many of its first bytes. Two that begin alike count as the same content."""
 _PAGES = 5
 """A server is at fault once it failed on this many different pages in a row, whatever its probe says."""
 _OTHER_MODEL = "serves another model"

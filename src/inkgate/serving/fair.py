@@ -152,7 +152,7 @@ class FairShares(Generic[SharerT]):
         return sharer
 
     def update(self, sharer: SharerT) -> None:
-        """Orders a waiting sharer anew: its next work is another than before."""
+        """Moves a waiting sharer to its place after its next work has changed."""
         self._waiting.put(sharer, self._key(sharer))
 
     def serve(self, sharer: SharerT, tokens: int) -> None:

@@ -48,7 +48,7 @@ class PermitIssuer(Protocol):
         ...
 
     def end_document(self, tenant: str, body_bytes: int, outcome: WorkOutcome) -> None:
-        """Counts how a document of `tenant` ended, and frees its slot and so many of its bytes."""
+        """Counts how a document of `tenant` ended, and frees its slot and the given number of its bytes."""
         ...
 
     def change(self, tenant: str, documents: int, body_bytes: int) -> None:

@@ -32,8 +32,8 @@ class ProcessPool:
 
     While open it owns its processes. Used from one event loop; may be opened again after it was closed. A cancelled
     caller returns at once; the result of its running call is dropped, and its worker serves the next when it is done.
-    Until then it is charged for it. Calls that wait are served as they came: whoever needs another order makes no more
-    calls at once than there are workers (serving/queue.py).
+    Until then it is charged for it. Calls that wait are served in order of arrival. For another order, callers wait
+    for a turn in a WorkQueue first (serving/queue.py), with as many turns as there are workers.
     """
 
     def __init__(self, worker_type: WorkerType, supervisor: Supervisor | None = None) -> None:
