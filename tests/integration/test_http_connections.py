@@ -11,6 +11,7 @@ from anyio.abc import SocketAttribute
 
 from inkgate.caller import Caller
 from inkgate.page import Page
+from inkgate.telemetry.metrics import Metrics
 from inkgate.types import PageResult, Task
 from support.api_client import b64, png, tiff
 from support.fake_engine import FakeEngine
@@ -293,6 +294,40 @@ async def test_a_slow_client_is_cut_off_when_it_reads_next_to_nothing() -> None:
                 await anyio.sleep(1.5)
                 with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
                     await client.receive(1400)
+
+
+async def test_a_client_that_reads_each_piece_too_slowly_is_cut_off_and_counted() -> None:
+    """Each line fills the buffer again. The client empties it in less than the time limit, but slower than allowed."""
+    metrics, engine = Metrics(), LongTextEngine(words=20_000)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        async with served(
+            engine, listener=listener, observer=metrics, send_timeout_s=2.0, min_send_kb_s=4000.0
+        ) as server:
+            client = await server.connect()
+            client.extra_attributes[SocketAttribute.raw_socket]().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            await client.send(posted(tiff(100), "/ocr?format=ndjson"))
+            with anyio.fail_after(60):
+                while not server.api.limiter.ended.total():
+                    with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                        await client.receive(65536)
+                    await anyio.sleep(0.05)
+            assert server.api.limiter.ended == {"left": 1}
+            assert [entry["event"] for entry in server.api.logs].count("client_reads_too_little") == 1
+    (counted,) = [family for family in metrics.collect() if family.name == "inkgate_slow_readers"]
+    assert counted.samples[0].value == 1
+
+
+async def test_a_stream_that_waits_for_pages_is_not_a_slow_reader() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine, send_timeout_s=0.2, min_send_kb_s=1e6) as server, await server.connect() as client:
+        await client.send(posted(tiff(2), "/ocr?format=ndjson").replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+        await engine.reading.wait()
+        await anyio.sleep(0.5)
+        assert engine.gate is not None
+        engine.gate.set()
+        assert (await received(client)).endswith(b"\r\n0\r\n\r\n")
+        assert server.api.limiter.ended == {"ok": 1}
 
 
 async def test_a_client_that_reads_slowly_gets_all() -> None:

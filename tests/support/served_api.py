@@ -15,6 +15,7 @@ import httpx
 from inkgate.api.http.server import serve
 from inkgate.model_servers.upstream import Upstream
 from inkgate.systemd import NO_MANAGER, ServiceManager
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from support.api_client import Api, running_api
 from support.fake_engine import FakeEngine
 
@@ -50,14 +51,16 @@ async def served(
     listener: socket.socket | None = None,
     upstream: Upstream | None = None,
     manager: ServiceManager = NO_MANAGER,
+    observer: Observer = NO_OBSERVER,
     **server: object,
 ) -> AsyncIterator[Served]:
     """The API with these settings of the branches `limits` and `server`; stopped at the end if it still runs.
 
     `listener`: a bound socket to serve on. `upstream`: handles chat completions. `manager`: what started it.
+    `observer`: gets events.
     """
     settings: dict[str, object] = {"port": 0, "drain_s": 5, **server}
-    async with running_api(engine, upstream=upstream, server=settings, limits=limits or {}) as api:
+    async with running_api(engine, upstream=upstream, observer=observer, server=settings, limits=limits or {}) as api:
         urls: list[str] = []
         ready = anyio.Event()
 

@@ -71,7 +71,10 @@ class ServerSettings(Branch):
     head_timeout_s: PositiveFloat = Field(10.0, description="Time to receive the request line and headers.")
     send_timeout_s: PositiveFloat = Field(
         30.0,
-        description="Disconnect a client that reads less than 1 kB a second for this long.",
+        description="Disconnect a client that reads less than `server.min_send_kb_s` for this long.",
+    )
+    min_send_kb_s: PositiveFloat = Field(
+        8.0, description="Minimum kB a second that a client must read while more of its response waits."
     )
     trusted_proxies: tuple[Network, ...] = Field(
         (),

@@ -149,6 +149,10 @@ class Metrics(Observer, Collector):
         """See Observer."""
         self._events.refusals(_code(code), tenant_class).inc()
 
+    def slow_reader(self) -> None:
+        """See Observer."""
+        self._events.slow_readers().inc()
+
     def upload(self, byte_count: int) -> None:
         """See Observer."""
         self._events.upload_bytes().observe(byte_count)
@@ -274,6 +278,9 @@ class _Events:
             "reason",
             "tenant_class",
         )
+        self.slow_readers = self._counter(
+            "inkgate_slow_readers_total", "Clients that were disconnected because they read their response too slowly."
+        )
         self.upload_bytes = self._histogram(
             "inkgate_upload_bytes", "Size of received documents and chat requests.", _BODY_BYTES
         )
@@ -313,7 +320,8 @@ class _Events:
 
     def _counter(self, name: str, help_: str, *labels: str) -> Callable[..., Counter]:
         self._declare(name, Kind.COUNTER, help_, labels)
-        return cache(_in_memory(Counter(name, help_, labels, registry=self.registry).labels))
+        counter = _in_memory(Counter)(name, help_, labels, registry=self.registry)
+        return cache(_in_memory(counter.labels)) if labels else lambda: counter
 
     def _gauge(self, name: str, help_: str, *labels: str) -> Callable[..., Gauge]:
         self._declare(name, Kind.GAUGE, help_, labels)

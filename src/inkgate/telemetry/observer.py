@@ -37,6 +37,9 @@ class Observer:
     def refused(self, code: str, tenant_class: str) -> None:
         """A request was refused because of load. `tenant_class`: `key` or `anonymous`."""
 
+    def slow_reader(self) -> None:
+        """A client was disconnected because it read its response too slowly."""
+
     def upload(self, byte_count: int) -> None:
         """A request body arrived."""
 
@@ -81,6 +84,11 @@ class SafeObserver(Observer):
         """See Observer."""
         for observer in self._observers:
             self._call(observer.refused, code, tenant_class)
+
+    def slow_reader(self) -> None:
+        """See Observer."""
+        for observer in self._observers:
+            self._call(observer.slow_reader)
 
     def upload(self, byte_count: int) -> None:
         """See Observer."""

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 _PATH = "/metrics"
 _CLOSE_S = 1
-_TIME_LIMITS = TimeLimits(head_s=10.0, send_s=30.0)
+_TIME_LIMITS = TimeLimits(head_s=10.0, send_s=30.0, min_bytes_per_s=8000.0)
 _CONNECTIONS = 64
 
 

@@ -42,6 +42,7 @@ from inkgate.api.http.connections import Connections
 from inkgate.api.http.errors import PROBLEM_TYPE, Problem
 from inkgate.api.http.observability import REQUEST_ID_HEADER
 from inkgate.errors import InkgateError, InputRejected, Overloaded
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 log = structlog.get_logger(__name__)
 
@@ -54,8 +55,6 @@ _LINGER_S = 2.0
 _LINGER_BYTES = 1_000_000
 """How many seconds and bytes are read and discarded after a refused head, so that the client can read the response:
 closing a connection with unread data resets it and loses the response."""
-_MIN_RATE = 1000
-"""Minimum bytes per second at which a client must read a response; a slower one blocks a slot."""
 _FULL_RETRY_S = 1.0
 
 
@@ -66,15 +65,22 @@ class TimeLimits:
     Attributes:
         head_s: for receiving a request's head, from connecting or from its first byte.
         send_s: for a client that reads a response more slowly than the minimum rate.
+        min_bytes_per_s: that rate; a slower client keeps the response in memory.
     """
 
     head_s: float
     send_s: float
+    min_bytes_per_s: float
 
 
-def http_protocol(time_limits: TimeLimits, connections: Connections) -> type[asyncio.Protocol]:
-    """The protocol factory for uvicorn: one protocol per connection, all counted in `connections`."""
-    return partial(BoundedHttp, time_limits=time_limits, connections=connections)  # type: ignore[return-value]  # is called only
+def http_protocol(
+    time_limits: TimeLimits, connections: Connections, observer: Observer = NO_OBSERVER
+) -> type[asyncio.Protocol]:
+    """The protocol factory for uvicorn: one protocol per connection, all counted in `connections`.
+
+    `observer` gets slow readers.
+    """
+    return partial(BoundedHttp, time_limits=time_limits, connections=connections, observer=observer)  # type: ignore[return-value]  # is called only
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -93,9 +99,11 @@ class BoundedHttp(HttpToolsProtocol):
         *,
         time_limits: TimeLimits,
         connections: Connections,
+        observer: Observer,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._time_limits = time_limits
+        self._observer = observer
         self._table = connections
         self._running: RequestResponseCycle | None = None
         self._awaits_continue = False
@@ -106,6 +114,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._refused = False
         self._lingered = 0
         self._unsent = 0
+        self._waits_since = 0.0
+        self._waited_s = 0.0
+        self._taken = 0
         self._head_timer: TimerHandle | None = None
         self._send_timer: TimerHandle | None = None
         self._linger_timer: TimerHandle | None = None
@@ -298,7 +309,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().resume_writing()
         if self._send_timer is not None and not self.transport.is_closing():
             self._send_timer.cancel()
-            self._send_timer = None
+            self._count_taken()
 
     def _close(self) -> None:
         """Closes when the written bytes are sent, or when the client reads them too slowly."""
@@ -306,17 +317,34 @@ class BoundedHttp(HttpToolsProtocol):
         self._time_sending()
 
     def _time_sending(self) -> None:
+        """Times the client while it takes less than was written.
+
+        The time until the buffer has room again adds up over the connection: a response in pieces fills the buffer
+        again and again, and a slow client would begin anew with each piece. Nothing is counted while there is room,
+        so a stream that has nothing to send makes no client slow.
+        """
         if self._send_timer is None:
             self._unsent = self._bytes_not_taken()
-            self._send_timer = self.loop.call_later(self._time_limits.send_s, self._cut_off_unless_sent)
+            self._waits_since = self.loop.time()
+            left_s = max(self._time_limits.send_s - self._waited_s, 0.0)
+            self._send_timer = self.loop.call_later(left_s, self._cut_off_if_slow)
 
-    def _cut_off_unless_sent(self) -> None:
+    def _count_taken(self) -> None:
         self._send_timer = None
-        if self._unsent - self._bytes_not_taken() >= _MIN_RATE * self._time_limits.send_s:
+        self._waited_s += self.loop.time() - self._waits_since
+        self._taken += self._unsent - self._bytes_not_taken()
+
+    def _cut_off_if_slow(self) -> None:
+        self._count_taken()
+        taken, waited_s = self._taken, self._waited_s
+        self._taken, self._waited_s = 0, 0.0
+        if taken >= self._time_limits.min_bytes_per_s * waited_s:
             self._time_sending()
             return
         client = self.client[0] if self.client else None
-        log.info("client_reads_too_little", unsent_bytes=self._unsent, client=client, seconds=self._time_limits.send_s)
+        unsent = self._bytes_not_taken()
+        log.info("client_reads_too_little", taken_bytes=taken, unsent_bytes=unsent, client=client, seconds=waited_s)
+        self._observer.slow_reader()
         self.transport.abort()
 
     def _bytes_not_taken(self) -> int:

@@ -60,8 +60,11 @@ async def serve(
         port=settings.server.port,
         loop="none",
         http=http_protocol(
-            TimeLimits(settings.server.head_timeout_s, settings.server.send_timeout_s),
+            TimeLimits(
+                settings.server.head_timeout_s, settings.server.send_timeout_s, settings.server.min_send_kb_s * 1000
+            ),
             Connections(settings.server.max_connections or default_connections()),
+            context.service.observer,
         ),
         ws="none",
         log_config=None,
