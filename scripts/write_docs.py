@@ -14,6 +14,7 @@ from dataclasses import asdict
 from enum import EnumType
 from typing import Annotated, Any
 
+from cost_tables import costs_part
 from pydantic import SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
@@ -222,6 +223,7 @@ PAGES = {
     "docs/reference/metrics.md": metrics_part,
     "docs/reference/models.md": models_part,
     "docs/operations/doctor.md": doctor_part,
+    "docs/concepts/overload.md": costs_part,
 }
 
 

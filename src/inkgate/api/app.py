@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from fastapi import APIRouter, FastAPI
@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate import __version__
@@ -35,6 +36,7 @@ from inkgate.api.chat import route as chat
 from inkgate.api.chat.images import image_limits
 from inkgate.api.http.auth import DOCS_FILES, ApiKeys, is_public, key_of
 from inkgate.api.http.context import Context, ServiceView
+from inkgate.api.http.costs import STATIC, RouteCost, route_costs
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import ALWAYS_ANSWERED, Drain
 from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error
@@ -56,7 +58,7 @@ from inkgate.api.mistral_batch import route as mistral_batch
 from inkgate.api.mistral_batch.lines import MistralBatchRequest
 from inkgate.api.mistral_response import MistralRequest
 from inkgate.api.paddlex import PaddlexRequest, paddlex_error
-from inkgate.api.website import ServeWebPage, add_guide, guide_url
+from inkgate.api.website import UI_PATH, ServeWebPage, add_guide, guide_url
 from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.settings import Settings
@@ -132,6 +134,7 @@ def create_app(
     Raises:
         ValueError: the settings' rate limit is invalid.
         InputRejected: "extension_invalid": a wire format of `server.formats` can't be imported, or is no router.
+        TypeError: a route of this package declares no class of cost.
     """
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     drain = Drain()
@@ -173,7 +176,8 @@ def create_app(
     for name in settings.server.formats:
         app.include_router(_router(name))
     add_guide(app)
-    measure.add_routes([*app.routes, *(route for routes in ROUTES for route in routes.router.routes)])
+    measure.add_routes([*app.routes, *_own_routes()])
+    app.state.costs = _costs_of(app, has_page=page is not None)
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, REQUESTS, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
     return app
@@ -184,6 +188,23 @@ def _job_watches(service: ServiceView, threads: Threads) -> JobWatches | None:
         return None
     settings = service.jobs.settings
     return JobWatches(service.jobs.store, threads, settings.max_streams, Pace(settings.poll_s))
+
+
+def _own_routes() -> list[BaseRoute]:
+    return [route for routes in ROUTES for route in routes.router.routes]
+
+
+def _costs_of(app: FastAPI, *, has_page: bool) -> tuple[RouteCost, ...]:
+    """The class of each route: of the web page, of the framework and the documentation, and of inkgate's own. What
+    `server.formats` adds is not known. Raises TypeError if a route of inkgate declares none.
+    """
+    page = (UI_PATH, f"{UI_PATH}/{{page:path}}") if has_page else ()
+    folders = [route.path for route in app.routes if isinstance(route, Mount)]
+    served: list[tuple[str, Sequence[str]]]
+    served = [(path, ("GET", "HEAD")) for path in (*folders, *(f"{folder}/{{page:path}}" for folder in folders), *page)]
+    served += [(route.path, sorted(route.methods or ())) for route in app.routes if isinstance(route, Route)]
+    static = (RouteCost(method, path, STATIC) for path, methods in served for method in methods)
+    return (*route_costs(_own_routes()), *static)
 
 
 def _router(name: str) -> APIRouter:

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import DOCUMENT, JOB, RESULT, STREAM, costs
 from inkgate.api.http.decoding import decode_base64
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
@@ -243,6 +244,7 @@ _REFUSED = problems(400, 403, 404, 408, 413, 415, 422, 501)
     responses=_REFUSED,
     openapi_extra={"requestBody": _FILE},
 )
+@costs(JOB)
 async def convert_file(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     call = job_call(request)
@@ -257,6 +259,7 @@ async def convert_file(request: Request) -> Response:
     responses=_REFUSED,
     openapi_extra={"requestBody": _SOURCE},
 )
+@costs(JOB)
 async def convert_source(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     call = job_call(request)
@@ -270,6 +273,7 @@ async def convert_source(request: Request) -> Response:
     response_model=DoclingTask,
     responses=problems(404, 410, 422, 501),
 )
+@costs(STREAM)
 async def poll(
     request: Request,
     task_id: TaskId,
@@ -291,6 +295,7 @@ async def poll(
     response_model=DoclingResult,
     responses=problems(404, 409, 410, 422, 501),
 )
+@costs(RESULT)
 async def result(request: Request, task_id: TaskId) -> Response:
     """The result of a task that has ended, also of one that failed."""
     call = job_call(request)
@@ -401,6 +406,7 @@ _REFUSED_NOW = problems(400, 403, 404, 408, 413, 415, 422, 502, 504)
     responses=_REFUSED_NOW,
     openapi_extra={"requestBody": _FILE},
 )
+@costs(DOCUMENT)
 async def convert_file_now(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     return DocumentResponse(context_of(request), _form_of_file)
@@ -414,6 +420,7 @@ async def convert_file_now(request: Request) -> Response:
     responses=_REFUSED_NOW,
     openapi_extra={"requestBody": _SOURCE},
 )
+@costs(DOCUMENT)
 async def convert_source_now(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     return DocumentResponse(context_of(request), _form_of_sources)

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import JOB, RESULT, WRITTEN, costs
 from inkgate.api.http.decoding import decode_base64
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import parse
@@ -224,6 +225,7 @@ def _query(name: str, schema: Mapping[str, object]) -> Json:
         ],
     },
 )
+@costs(JOB)
 async def analyze(request: Request, model: ModelId) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     call, options = job_call(request), parse(AnalyzeOptions, dict(request.query_params))
@@ -245,6 +247,7 @@ async def analyze(request: Request, model: ModelId) -> Response:
     response_model=AnalyzeOperation,
     responses=problems(404, 410, 422, 501),
 )
+@costs(RESULT)
 async def get(request: Request, model: ModelId, result_id: ResultId) -> Response:
     """State of an analysis, and its result."""
     call = job_call(request)
@@ -294,6 +297,7 @@ def _answered(found: AnalyzeOperation, model: str, collected: AnalyzedPages, mar
         **problems(404, 409, 410, 413, 422, 501, 502, 504),
     },
 )
+@costs(WRITTEN)
 async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Response:  # noqa: ARG001 - in the path
     """The document with its text inside, also if `output=pdf` was not requested."""
     call = job_call(request)

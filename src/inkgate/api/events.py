@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from inkgate.api.http.context import Context, context_of
+from inkgate.api.http.costs import JOB, STATE, costs
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.uploads import receive_bytes
@@ -100,6 +101,7 @@ router = APIRouter(prefix="/v1/events", tags=["jobs"], responses=PROBLEM_RESPONS
     responses=_RESPONSES,
     openapi_extra={"requestBody": _REQUEST},
 )
+@costs(JOB)
 async def take(request: Request) -> Response:
     """Adds a job for each new object that the event tells of, in the pipeline to which the object belongs. An event
     that is sent again adds nothing.
@@ -128,6 +130,7 @@ async def take(request: Request) -> Response:
 
 
 @router.options("", operation_id="allow_events", summary="Allow a sender of CloudEvents", response_class=Response)
+@costs(STATE)
 async def allow(request: Request) -> Response:
     """The handshake of CloudEvents' webhooks, which Event Grid makes: a sender with a key of this service may send."""
     origin = request.headers.get(_ORIGIN_HEADER, "")

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from inkgate.api.extract_openapi import TYPE_SHOWN, TYPES_LISTED, operation
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import DOCUMENT, STATE, costs
 from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.options import Native, OcrOptions, parse
@@ -120,6 +121,7 @@ router = APIRouter(tags=["fields"])
         verify=False,
     ),
 )
+@costs(DOCUMENT)
 async def extract(request: Request) -> Response:
     """The file with one of `type`, `schema` and `fields`."""
     return DocumentResponse(context_of(request), lambda _body: ExtractForm())
@@ -135,12 +137,14 @@ async def extract(request: Request) -> Response:
         verify=True,
     ),
 )
+@costs(DOCUMENT)
 async def verify(request: Request) -> Response:
     """The file with one of `type`, `schema` and `fields`, and `data`."""
     return DocumentResponse(context_of(request), lambda _body: ExtractForm(verify=True))
 
 
 @router.get("/document-types", operation_id="list_document_types", responses=TYPES_LISTED)
+@costs(STATE)
 async def list_types(request: Request) -> JSONResponse:
     """The document types and their fields."""
     types = context_of(request).service.fields.types
@@ -149,6 +153,7 @@ async def list_types(request: Request) -> JSONResponse:
 
 
 @router.get("/document-types/{name}", operation_id="show_document_type", responses=TYPE_SHOWN)
+@costs(STATE)
 async def show_type(name: str, request: Request) -> JSONResponse:
     """The JSON Schema of a document type."""
     return JSONResponse(dict(context_of(request).service.fields.types.named(name).source))

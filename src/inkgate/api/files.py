@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of, tenant_of
+from inkgate.api.http.costs import CONTROL, DOWNLOAD, FILE, PICTURE, costs
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
@@ -89,6 +90,7 @@ _UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
     responses=problems(400, 408, 413, 415, 422),
     openapi_extra={"requestBody": UPLOAD_BODY},
 )
+@costs(FILE)
 async def upload(request: Request) -> UploadedFile:
     """Keeps a file in memory for an hour. Only the key that uploaded it can use it.
 
@@ -108,6 +110,7 @@ async def upload(request: Request) -> UploadedFile:
 
 
 @router.get("", operation_id="list_files", summary="List your files", responses=problems(422))
+@costs(CONTROL)
 async def list_files(request: Request) -> FileList:
     """The caller's files, latest first."""
     found = [_described(file) for file in context_of(request).files.owned(tenant_of(request))]
@@ -115,17 +118,20 @@ async def list_files(request: Request) -> FileList:
 
 
 @router.get("/{file_id}", operation_id="describe_file", summary="Describe a file", responses=_UNKNOWN)
+@costs(CONTROL)
 async def describe(request: Request, file_id: FileId) -> UploadedFile:
     return _described(context_of(request).files.get(file_id, tenant_of(request)))
 
 
 @router.delete("/{file_id}", operation_id="delete_file", summary="Delete a file", responses=_UNKNOWN)
+@costs(CONTROL)
 async def delete(request: Request, file_id: FileId) -> DeletedFile:
     context_of(request).files.delete(file_id, tenant_of(request))
     return DeletedFile(id=file_id)
 
 
 @router.get("/{file_id}/url", operation_id="sign_file_url", summary="Get a URL for a file", responses=_UNKNOWN)
+@costs(CONTROL)
 async def signed_url(
     request: Request,
     file_id: FileId,
@@ -145,6 +151,7 @@ async def signed_url(
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}, **_UNKNOWN},
 )
+@costs(DOWNLOAD)
 async def download(request: Request, file_id: FileId) -> Response:
     file = context_of(request).files.get(file_id, tenant_of(request))
     # As an attachment and without sniffing: an upload must never run as a page of this origin.
@@ -171,6 +178,7 @@ def _described(file: StoredFile) -> UploadedFile:
     response_class=Response,
     responses={**JPEG_RESPONSE, **problems(404, 413, 415, 422)},
 )
+@costs(PICTURE)
 async def picture(
     request: Request, file_id: FileId, page: PageNumber, turn: TurnOption = "0", side: SideOption = 1400
 ) -> Response:

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from inkgate import __version__
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import STATE, costs
 from inkgate.api.http.openapi import problems
 from inkgate.telemetry.state import State
 
@@ -44,6 +45,7 @@ class Ready(BaseModel):
 
 @router.head("/health", include_in_schema=False)
 @router.get("/health", operation_id="get_health", summary="Health check")
+@costs(STATE)
 async def health(request: Request) -> Health:
     """200 while the service can answer."""
     return Health(engine=context_of(request).service.engine.name, version=__version__)
@@ -51,6 +53,7 @@ async def health(request: Request) -> Health:
 
 @router.head("/livez", include_in_schema=False)
 @router.get("/livez", operation_id="get_livez", summary="Liveness probe")
+@costs(STATE)
 async def livez() -> Alive:
     """200 while the process runs. Restart it if this fails."""
     return Alive()
@@ -64,6 +67,7 @@ async def livez() -> Alive:
     response_model=Ready,
     responses={503: {"model": Ready, "description": "Not ready, with the reasons."}},
 )
+@costs(STATE)
 async def readyz(request: Request) -> Response:
     """200 while pages, or a test page, were read lately and the service is not draining. Otherwise 503 with reasons.
 
@@ -82,6 +86,7 @@ _History = Annotated[bool, Query(description="Include the last 15 minutes, one p
 
 
 @router.get("/state", operation_id="get_state", summary="Internal state", response_model=State, responses=problems(422))
+@costs(STATE)
 async def state(request: Request, *, history: _History = True) -> Response:
     """Queues, caches, breakers, model servers, GPUs and processes now, counters since the start, and the settings.
 

@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
 from inkgate.api.http.conversions import pipe_table_to_html
+from inkgate.api.http.costs import DOCUMENT, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, problems
@@ -271,6 +272,7 @@ router = APIRouter(tags=["read"])
 
 
 @router.post(PATH, response_class=Response, **LAYOUT_PARSING_OPERATION)
+@costs(DOCUMENT)
 async def read(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     return DocumentResponse(context_of(request), _form)

@@ -23,6 +23,7 @@ from starlette.responses import Response
 
 from inkgate import __version__
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import CONTROL, DOCUMENT, JOB, RESULT, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
@@ -180,6 +181,7 @@ def _form(**options: object) -> dict[str, Any]:
     status_code=202,
     openapi_extra={"requestBody": _form(response_format_zip=_FLAG)},
 )
+@costs(JOB)
 async def create(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     call = job_call(request)
@@ -201,6 +203,7 @@ async def create(request: Request) -> Response:
     response_model=MineruTask,
     responses=problems(404, 410, 422, 501),
 )
+@costs(CONTROL)
 async def get(request: Request, task_id: TaskId) -> Response:
     """State of a task."""
     call = job_call(request)
@@ -222,6 +225,7 @@ async def get(request: Request, task_id: TaskId) -> Response:
         **problems(404, 409, 410, 422, 501),
     },
 )
+@costs(RESULT)
 async def result(request: Request, task_id: TaskId) -> Response:
     """Markdown of a task that has ended. 409 if it failed."""
     call, threads = job_call(request), context_of(request).threads
@@ -290,6 +294,7 @@ def _response_of(name: str, with_images: bool, result: DocumentResult) -> dict[s
     responses=problems(400, 408, 413, 415, 422, 501, 502, 504),
     openapi_extra={"requestBody": _form()},
 )
+@costs(DOCUMENT)
 async def file_parse(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     return DocumentResponse(context_of(request), _file)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import DOCUMENT, costs
 from inkgate.api.http.decoding import parse_json
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
@@ -279,6 +280,7 @@ router = APIRouter(tags=["read"])
 
 
 @router.post("/v1/ocr", response_class=Response, **MISTRAL_OPERATION)
+@costs(DOCUMENT)
 async def read(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     return DocumentResponse(context_of(request), _form)

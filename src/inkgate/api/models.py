@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 
 from inkgate.api.http.context import Context, context_of
+from inkgate.api.http.costs import STATE, costs
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, openai_problems
 from inkgate.errors import InputRejected
 from inkgate.model_servers.upstream import ServedModelName
@@ -41,6 +42,7 @@ router = APIRouter(tags=["service"])
     response_model_exclude_none=True,
     responses=PROBLEM_RESPONSES,
 )
+@costs(STATE)
 async def models(request: Request) -> ModelList:
     """The models of the model servers; without any, the engine.
 
@@ -57,6 +59,7 @@ async def models(request: Request) -> ModelList:
     response_model_exclude_none=True,
     responses=openai_problems(404, 422),
 )
+@costs(STATE)
 async def model(
     request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a listed model.")]
 ) -> ModelEntry:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import DOCUMENT, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest, ordered
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.sources import document
@@ -92,6 +93,7 @@ router = APIRouter(tags=["read"])
 
 @router.post("/infer", response_class=Response, **OCR_OPERATION | {"operation_id": "infer", "summary": "As /ocr"})
 @router.post("/ocr", response_class=Response, **OCR_OPERATION)
+@costs(DOCUMENT)
 async def read(request: Request) -> Response:
     """`/infer` is the name that older clients and their dashboards use.
 

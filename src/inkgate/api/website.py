@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import inkgate
 from inkgate.api.http.auth import GUIDE
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import CONVERSION, STATIC, costs
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.origins import Origins
@@ -130,6 +131,7 @@ curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
 
 
 @router.get("/favicon.ico")
+@costs(STATIC)
 async def favicon() -> Response:
     """The icon that browsers show next to the address."""
     return Response(ICON, media_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
@@ -137,6 +139,7 @@ async def favicon() -> Response:
 
 @router.head("/")
 @router.get("/")
+@costs(STATIC)
 async def home(request: Request) -> Response:
     """Redirects browsers to the web page; other clients get the description."""
     if context_of(request).has_page and "text/html" in request.headers.get("accept", ""):
@@ -151,6 +154,7 @@ Written = Literal["text", "markdown", "json", "hocr", "alto", "csv", "mermaid", 
 
 
 @router.post(f"{API_PATH}/convert", response_class=Response)
+@costs(CONVERSION)
 async def convert(
     request: Request,
     format: Annotated[Written, Query()],  # noqa: A002 - the option's name

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from inkgate.api.chat.fields import MAX_ANSWERS
 from inkgate.api.chat.relay import ChatResponse
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import CHAT, costs
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, openai_problems
 from inkgate.errors import InputRejected
 
@@ -95,6 +96,7 @@ router = APIRouter(tags=["chat"])
 
 
 @router.post(PATH, response_class=Response, **CHAT_OPERATION)
+@costs(CHAT)
 async def complete(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     context = context_of(request)

@@ -64,4 +64,4 @@ def key_of(headers: Headers) -> str | None:
 
 def is_public(path: str) -> bool:
     """Whether this path needs no key."""
-    return path in PUBLIC or path == GUIDE or path.startswith((f"{DOCS_FILES}/", f"{GUIDE}/"))
+    return path in PUBLIC or any(path == folder or path.startswith(f"{folder}/") for folder in (DOCS_FILES, GUIDE))

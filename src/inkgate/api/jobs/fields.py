@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import CONTROL, CORRECTION, costs
 from inkgate.api.http.decoding import parse_json
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
@@ -94,6 +95,7 @@ _BODY: Json = {
     response_class=Response,
     responses={200: _TAGGED, **problems(404, 409, 410, 422, 501)},
 )
+@costs(CONTROL)
 async def get(request: Request, job_id: JobId) -> Response:
     """What was found in the whole document, with corrections, once the job has ended."""
     call = job_call(request)
@@ -108,6 +110,7 @@ async def get(request: Request, job_id: JobId) -> Response:
     responses={200: _TAGGED, **problems(400, 404, 408, 409, 410, 412, 413, 415, 422, 428, 501)},
     openapi_extra={"requestBody": _BODY},
 )
+@costs(CORRECTION)
 async def correct(
     request: Request,
     job_id: JobId,

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from inkgate.api.http.costs import CONTROL, JOB, PICTURE, RESULT, STREAM, costs
 from inkgate.api.http.document_response import PAGES_HEADER, STATUS_HEADER
 from inkgate.api.http.errors import Problem, request_id_of
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, document_contents, problems
@@ -100,6 +101,7 @@ _REQUEST: Json = {
     status_code=202,
     openapi_extra={"requestBody": _REQUEST},
 )
+@costs(JOB)
 async def create(
     request: Request,
     idempotency_key: Annotated[  # noqa: ARG001 - read from the request, with all that belongs to it
@@ -121,6 +123,7 @@ async def create(
 @router.get(
     "", operation_id="list_jobs", summary="List your jobs", response_model=JobListAnswer, responses=problems(422, 501)
 )
+@costs(CONTROL)
 async def list_jobs(
     request: Request,
     state: Annotated[list[JobState], Query(description="Only jobs in these states; may be repeated.")] = [],  # noqa: B006 - FastAPI copies it
@@ -148,6 +151,7 @@ async def list_jobs(
     response_model=JobAnswer,
     responses={200: {"headers": _RETRY}, **problems(404, 410, 422, 501)},
 )
+@costs(STREAM)
 async def get(
     request: Request,
     job_id: JobId,
@@ -185,6 +189,7 @@ async def get(
         **problems(403, 404, 406, 408, 409, 410, 413, 415, 422, 501, 502, 504),
     },
 )
+@costs(RESULT)
 async def result(
     request: Request,
     job_id: JobId,
@@ -222,6 +227,7 @@ async def result(
         **problems(404, 410, 422, 501),
     },
 )
+@costs(STREAM)
 async def pages(
     request: Request,
     job_id: JobId,
@@ -241,6 +247,7 @@ async def pages(
     response_class=Response,
     responses={**JPEG_RESPONSE, **problems(404, 410, 413, 415, 422, 501)},
 )
+@costs(PICTURE)
 async def picture(
     request: Request, job_id: JobId, page: PageNumber, turn: TurnOption = "0", side: SideOption = 1400
 ) -> Response:
@@ -267,6 +274,7 @@ async def picture(
         **problems(404, 410, 422, 501),
     },
 )
+@costs(STREAM)
 async def events(
     request: Request,
     job_id: JobId,
@@ -292,6 +300,7 @@ async def events(
         **problems(404, 409, 410, 422, 501),
     },
 )
+@costs(CONTROL)
 async def cancel(request: Request, job_id: JobId) -> Response:
     """Cancels a job that has not ended. Removes one that has, with its result."""
     call = job_call(request)
@@ -313,6 +322,7 @@ async def cancel(request: Request, job_id: JobId) -> Response:
         **problems(404, 409, 410, 422, 501),
     },
 )
+@costs(CONTROL)
 async def stop(request: Request, job_id: JobId) -> Response:
     """As DELETE, but never removes a job: one that has just ended answers 409 `job_ended`."""
     call = job_call(request)
@@ -331,6 +341,7 @@ def _cancelled(request: Request, job: Job) -> Response:
     responses={202: _ACCEPTED, **problems(404, 409, 410, 422, 501)},
     status_code=202,
 )
+@costs(CONTROL)
 async def retry(request: Request, job_id: JobId) -> Response:
     """Queues an ended job again, for pages that failed or are missing."""
     call = job_call(request)

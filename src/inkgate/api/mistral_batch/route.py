@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of
+from inkgate.api.http.costs import CONTROL, JOB, RESULT, costs
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import parse
@@ -59,6 +60,7 @@ _BODY: dict[str, Any] = {
     responses=problems(400, 403, 404, 408, 413, 415, 422, 501),
     openapi_extra={"requestBody": _BODY},
 )
+@costs(JOB)
 async def create(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     call, context = job_call(request), context_of(request)
@@ -87,6 +89,7 @@ async def create(request: Request) -> Response:
     response_model=MistralBatchList,
     responses=problems(422, 501),
 )
+@costs(CONTROL)
 async def list_batches(
     request: Request,
     page: Annotated[int, Query(ge=0, le=100_000)] = 0,
@@ -118,6 +121,7 @@ async def list_batches(
     response_model=MistralBatch,
     responses=problems(404, 422, 501),
 )
+@costs(RESULT)
 async def get(
     request: Request,
     batch_id: BatchId,
@@ -145,6 +149,7 @@ def _with_outputs(shown: MistralBatch, pieces: list[bytes]) -> Response:
     response_model=MistralBatch,
     responses=problems(404, 422, 501),
 )
+@costs(CONTROL)
 async def cancel(request: Request, batch_id: BatchId) -> Response:
     """Cancels the lines that have not ended."""
     call = job_call(request)
@@ -175,6 +180,7 @@ class DeletedBatch(BaseModel):
     response_model=DeletedBatch,
     responses=problems(404, 409, 422, 501),
 )
+@costs(CONTROL)
 async def delete(request: Request, batch_id: BatchId) -> Response:
     """Removes a batch that has ended, with its results."""
     call = job_call(request)
@@ -213,6 +219,7 @@ async def _each(function: Callable[[Job], Awaitable[None]], jobs: Sequence[Job])
         **problems(404, 409, 422, 501),
     },
 )
+@costs(RESULT)
 async def download(request: Request, kind: Literal["output", "errors"], batch_id: BatchId) -> Response:
     """Responses or errors, one line each, in the order of the batch's lines."""
     call = job_call(request)

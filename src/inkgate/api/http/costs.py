@@ -1,0 +1,214 @@
+"""What requests cost and what bounds it, by class. Each route declares one with `costs`: without it, the application is
+not made. docs/concepts/overload.md lists all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from starlette.routing import BaseRoute, Route
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A class of routes that cost the same and are bounded in the same way. Texts are Markdown.
+
+    Attributes:
+        uses: what a request takes.
+        admitted: whether the service's admission decides on every request, and refuses it when there is no room.
+        admitted_by: what refuses a request.
+        charged_to: whose share it uses.
+        shared: how requests that wait are ordered.
+        bounded_by: limits and deadlines; settings by their names.
+    """
+
+    name: str
+    uses: str
+    admitted: bool
+    admitted_by: str
+    charged_to: str
+    shared: str
+    bounded_by: str
+
+
+_ADMISSION = "admission, by the head"
+_BODY = "`limits.max_body_mb`, `limits.body_timeout_s`"
+_IN_FLIGHT = "`limits.max_in_flight`, `serving.admission.max_bytes_mb`"
+
+DOCUMENT = Cost(
+    "document",
+    uses="body and response in memory; threads that decode and render; PDF workers; pages at the engine",
+    admitted=True,
+    admitted_by=_ADMISSION,
+    charged_to="tenant: a document, and the bytes of body, file and response",
+    shared="page queue: class, tenant, document, deadline",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.max_pages`, `limits.time_s`, `server.send_timeout_s`",
+)
+CHAT = Cost(
+    "chat",
+    uses="body in memory; a request at the model server",
+    admitted=True,
+    admitted_by=f"{_ADMISSION}; it may wait there",
+    charged_to="tenant: a document and the bytes of the body; at the model server, tokens",
+    shared="call queue: class, tenant, deadline",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `serving.admission.waiting_chats`, `limits.time_s`, `server.send_timeout_s`",
+)
+JOB = Cost(
+    "job",
+    uses="body in memory until it is stored; disk; rows of the database; pages at the engine, later",
+    admitted=True,
+    admitted_by=f"{_ADMISSION}; then the queue of jobs",
+    charged_to="tenant: a document and the bytes of the body; later, its pages",
+    shared="jobs: class, tenant, turn",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `jobs.max_queued_pages`, `jobs.max_pages`, `jobs.retention_days`",
+)
+FILE = Cost(
+    "file",
+    uses="body in memory; the file, in memory for an hour",
+    admitted=True,
+    admitted_by=f"{_ADMISSION}; then the memory for files",
+    charged_to="tenant: a document and the bytes of the body; then the bytes of its files",
+    shared="a tenant may hold as much memory as stays free",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}; 512 MB and 20,000 files of all tenants",
+)
+CORRECTION = Cost(
+    "correction",
+    uses="body in memory; a thread that checks it; a row of the database",
+    admitted=True,
+    admitted_by=_ADMISSION,
+    charged_to="tenant: a document and the bytes of the body",
+    shared="writes to the database are committed together",
+    bounded_by=f"{_IN_FLIGHT}, `limits.body_timeout_s`; 256 kB and 1,000 values",
+)
+PICTURE = Cost(
+    "picture",
+    uses="the file in memory; a PDF worker or a thread that decodes; a thread that encodes",
+    admitted=True,
+    admitted_by=_ADMISSION,
+    charged_to="tenant: a document and the bytes of its file",
+    shared="PDF workers: class, tenant, deadline",
+    bounded_by=f"{_IN_FLIGHT}, `limits.max_pixels`, `limits.time_s`, `server.send_timeout_s`",
+)
+CONVERSION = Cost(
+    "conversion",
+    uses="body and file in memory; a thread that renders",
+    admitted=True,
+    admitted_by=_ADMISSION,
+    charged_to="tenant: a document, and the bytes of body and file",
+    shared="threads that decode bodies and render responses",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.time_s`, `server.send_timeout_s`",
+)
+RESULT = Cost(
+    "result",
+    uses="reads of the database; threads that render; some pages in memory, or the document's text",
+    admitted=False,
+    admitted_by="open results and streams of the tenant; formats that need the whole document: admission",
+    charged_to="tenant: an open result; formats that need the whole document: a document and its bytes",
+    shared="whole documents are rendered one after another",
+    bounded_by="`jobs.max_streams`, `limits.max_pages` for a whole document, `server.send_timeout_s`",
+)
+WRITTEN = Cost(
+    "written result",
+    uses="the whole document in memory; a process that writes the file",
+    admitted=True,
+    admitted_by="open results and streams of the tenant; admission",
+    charged_to="tenant: an open result; a document and its bytes",
+    shared="whole documents are written one after another",
+    bounded_by=f"{_IN_FLIGHT}, `jobs.max_streams`, `limits.max_pages`, `limits.time_s`, `server.send_timeout_s`",
+)
+STREAM = Cost(
+    "stream",
+    uses="a connection; a read of the database now and then, shared by all who watch the job",
+    admitted=False,
+    admitted_by="open results and streams of the tenant",
+    charged_to="tenant: an open stream",
+    shared="watched jobs are looked at in turn, 50 times a second in all",
+    bounded_by="`jobs.max_streams`, `server.max_connections`, `server.send_timeout_s`; the job's end, 60 s of `wait`",
+)
+CONTROL = Cost(
+    "control",
+    uses="reads and writes of rows in the database, or of the list of files",
+    admitted=False,
+    admitted_by="key and rate limit",
+    charged_to="nobody",
+    shared="four readers and one writer of the database, in order of arrival",
+    bounded_by="`rate_limit.per_key`, `server.max_connections`; 1,000 rows a request, 65 s a statement",
+)
+DOWNLOAD = Cost(
+    "download",
+    uses="the file's bytes in the connection's buffer",
+    admitted=False,
+    admitted_by="key and rate limit",
+    charged_to="nobody",
+    shared="",
+    bounded_by="`rate_limit.per_key`, `server.max_connections`, `server.send_timeout_s`",
+)
+STATE = Cost(
+    "state",
+    uses="some milliseconds of the event loop; what it shows is in memory",
+    admitted=False,
+    admitted_by="key and rate limit; probes: nothing, so that they are answered under any load",
+    charged_to="nobody",
+    shared="",
+    bounded_by="`rate_limit.per_key`, `server.max_connections`",
+)
+STATIC = Cost(
+    "static",
+    uses="a file from memory or disk, or one that is made once",
+    admitted=False,
+    admitted_by="nothing: it needs no key",
+    charged_to="nobody",
+    shared="",
+    bounded_by="`server.max_connections`, `server.head_timeout_s`, `server.send_timeout_s`",
+)
+
+COSTS = (
+    DOCUMENT,
+    CHAT,
+    JOB,
+    FILE,
+    CORRECTION,
+    PICTURE,
+    CONVERSION,
+    RESULT,
+    WRITTEN,
+    STREAM,
+    CONTROL,
+    DOWNLOAD,
+    STATE,
+    STATIC,
+)
+
+_DECLARED: dict[Callable[..., object], Cost] = {}
+
+
+def costs(cost: Cost) -> Callable[[Endpoint], Endpoint]:
+    """Declares the class of an endpoint."""
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        _DECLARED[endpoint] = cost
+        return endpoint
+
+    return declare
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCost:
+    """A route and its class."""
+
+    method: str
+    path: str
+    cost: Cost
+
+
+def route_costs(routes: Iterable[BaseRoute]) -> Iterator[RouteCost]:
+    """One for each method of each route. Raises TypeError if a route declares no class."""
+    for route in routes:
+        if not isinstance(route, Route) or route.endpoint not in _DECLARED:
+            raise TypeError(f"{route} declares no class of cost")
+        for method in sorted(route.methods or ()):
+            yield RouteCost(method, route.path, _DECLARED[route.endpoint])
