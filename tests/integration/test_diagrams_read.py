@@ -13,7 +13,8 @@ from inkgate.codec import dump_page, load_page, page_to_dict
 from inkgate.diagram import Diagram, DiagramCheck, DiagramRepair
 from inkgate.documents.files import word
 from inkgate.documents.formats import Format, render
-from inkgate.engines.vlm.engine import BlockReaders, VlmEngine
+from inkgate.engines.vlm.elements import BlockReaders
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Region
@@ -147,7 +148,7 @@ async def test_charts_that_the_layout_finds_are_drawn_too() -> None:
             find_preset("paddleocr-vl"),
             VllmSettings(start_s=0.001),
             ModelServer(stub.url, 2),
-            BlockReaders(HalfChart(), None),
+            BlockReaders(HalfChart()),
         )
         await engine.start()
         try:

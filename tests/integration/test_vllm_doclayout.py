@@ -10,7 +10,8 @@ import pytest
 from inkgate.bootstrap import build_parts
 from inkgate.caller import NO_CALLER
 from inkgate.engines.choose import page_layout
-from inkgate.engines.vlm.engine import BlockReaders, VlmEngine
+from inkgate.engines.vlm.elements import BlockReaders
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed
 from inkgate.layout.cdla import CdlaLayout
@@ -60,7 +61,7 @@ async def read(preset: str, model: Path) -> tuple[PageResult, StubUpstream]:
     with running_stub(answer) as stub:
         settings = VllmSettings(start_s=0.001)
         server = ModelServer(stub.url, settings.connect_s, "")
-        engine = VlmEngine(find_preset(preset), settings, server, BlockReaders(DocLayout(model, 1, 0.3), None))
+        engine = VlmEngine(find_preset(preset), settings, server, BlockReaders(DocLayout(model, 1, 0.3)))
         await engine.start()
         try:
             return await engine.read(page(), Task(TaskKind.PARSE), NO_CALLER), stub

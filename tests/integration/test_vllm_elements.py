@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
@@ -12,14 +12,18 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
-from inkgate.engines.vlm.engine import BlockReaders, VlmEngine
+from inkgate.engines.vlm.elements import BlockReaders
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Region
 from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.page import Page, RgbArray
-from inkgate.settings import ReadingMode, VllmSettings
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.order import Work
+from inkgate.serving.queue import WorkQueue
+from inkgate.settings import ReadingMode, SchedulingSettings, VllmSettings
 from inkgate.types import BlockType, PageResult, Task, TaskKind, mean_confidence
 from support.ppocr import ArrayPage
 from support.stub_upstream import (
@@ -108,11 +112,15 @@ def answered(**otherwise: Reply) -> Callable[[Request], Reply]:
 
 @asynccontextmanager
 async def engine_on(
-    stub: StubUpstream, layout: FixedLayout, settings: VllmSettings | None = None, embedded: Engine | None = None
+    stub: StubUpstream,
+    layout: FixedLayout,
+    settings: VllmSettings | None = None,
+    embedded: Engine | None = None,
+    queue: WorkQueue | None = None,
 ) -> AsyncIterator[VlmEngine]:
     settings = settings or VllmSettings(start_s=0.001)
     server = ModelServer(stub.url, settings.connect_s, "")
-    engine = VlmEngine(find_preset("paddleocr-vl"), settings, server, BlockReaders(layout, embedded))
+    engine = VlmEngine(find_preset("paddleocr-vl"), settings, server, BlockReaders(layout, embedded, queue))
     await engine.start()
     try:
         yield engine
@@ -217,7 +225,7 @@ async def test_every_call_says_on_whose_behalf_and_which_page_it_is_for(kinds: S
     caller, page = Caller("ada", Priority.BATCH, flow="42"), page_of(kinds or (BlockType.TEXT,))
     with running_stub(answered() if kinds else Reply(["Hello"])) as stub:
         server = RecordingServer(stub.url)
-        blocks = BlockReaders(FixedLayout(kinds), None)
+        blocks = BlockReaders(FixedLayout(kinds))
         engine = VlmEngine(find_preset("paddleocr-vl"), VllmSettings(start_s=0.001), server, blocks)
         await engine.start()
         await engine.read(page, PARSE, caller)
@@ -258,6 +266,54 @@ async def test_a_block_that_runs_in_circles_is_read_by_the_embedded_engine() -> 
     assert changes[0] == "block 3"
     assert changes[-1] == "block 3, engine embedded"
     assert "block 3, temperature 0.2" in changes
+
+
+async def test_blocks_for_the_embedded_engine_wait_in_the_queue_of_all_that_it_reads() -> None:
+    loop = Reply(["Ink flows.\n", "And so it goes. "], endless=True)
+    embedded = FakeEmbeddedEngine()
+    queue = WorkQueue(FixedLimit(1), SchedulingSettings())
+    with running_stub(answered(text=loop)) as stub:
+        async with (
+            engine_on(stub, FixedLayout(tuple(BOXES)), None, embedded, queue) as engine,
+            anyio.create_task_group() as tasks,
+            queue.turn(Work(1, "somebody else")),
+        ):
+            tasks.start_soon(engine.read, page_of(tuple(BOXES)), PARSE, NO_CALLER)
+            with anyio.fail_after(30):
+                while not queue.waiting:  # noqa: ASYNC110 - the queue sets no event for it
+                    await anyio.sleep(0.01)
+            assert queue.backlog_tokens == 604 * 144 // 1000
+            assert embedded.sizes is None
+    assert embedded.sizes == [(604, 144)]
+    assert (queue.started, queue.in_flight) == (2, 0)
+
+
+async def test_a_block_that_finds_the_queue_full_keeps_the_model_s_text_and_error() -> None:
+    loop = Reply(["Ink flows.\n", "And so it goes. "], endless=True)
+    embedded = FakeEmbeddedEngine()
+    queue = WorkQueue(FixedLimit(1), SchedulingSettings(max_waiting=1))
+    with running_stub(answered(text=loop)) as stub:
+        async with (
+            engine_on(stub, FixedLayout(tuple(BOXES)), None, embedded, queue) as engine,
+            AsyncExitStack() as held,
+        ):
+            await held.enter_async_context(queue.turn(Work(1, "somebody else")))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(held_turn, queue)
+                await anyio.wait_all_tasks_blocked()
+                result = await engine.read(page_of(tuple(BOXES)), PARSE, NO_CALLER)
+                tasks.cancel_scope.cancel()
+    assert embedded.sizes is None
+    assert result.error is not None
+    assert result.error.code == "elements_failed"
+    last = [attempt for attempt in result.attempts if attempt.change == "block 3, engine embedded"][-1]
+    assert last.error is not None
+    assert last.error.code == "service_full"
+
+
+async def held_turn(queue: WorkQueue) -> None:
+    async with queue.turn(Work(1, "a third")):
+        await anyio.sleep_forever()
 
 
 async def test_where_the_embedded_engine_fails_too_the_blocks_text_is_kept_with_its_error() -> None:

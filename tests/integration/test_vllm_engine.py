@@ -246,15 +246,6 @@ async def test_a_cancelled_page_reaches_the_server() -> None:
     assert stub.at_once == 0
 
 
-async def test_no_more_pages_are_at_the_server_than_settings_allow() -> None:
-    with running_stub(GOOD) as stub:
-        async with engine_on(stub, VllmSettings(concurrent_pages=2)) as engine, anyio.create_task_group() as tasks:
-            for _ in range(8):
-                tasks.start_soon(engine.read, PAGE, Task(), NO_CALLER)
-    assert len(stub.seen) == 8
-    assert stub.most_at_once <= 2
-
-
 async def test_the_model_is_chosen_by_setting_then_preset_then_as_the_only_one() -> None:
     served = ("other", "PaddlePaddle/PaddleOCR-VL-1.6")
     for models, setting, chosen in (

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vlm.engine import BlockReaders, VlmEngine
+from inkgate.engines.vlm.elements import BlockReaders
+from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Region
@@ -44,7 +45,7 @@ class OneBlock:
 
 @asynccontextmanager
 async def engine_on(stub: StubUpstream, name: str, settings: VllmSettings) -> AsyncIterator[VlmEngine]:
-    engine = VlmEngine(find_preset(name), settings, ModelServer(stub.url, 10), BlockReaders(OneBlock(), None))
+    engine = VlmEngine(find_preset(name), settings, ModelServer(stub.url, 10), BlockReaders(OneBlock()))
     await engine.start()
     try:
         yield engine

@@ -6,6 +6,7 @@ import pytest
 
 from inkgate.bootstrap.stack import build_parts
 from inkgate.service.page import PageReader
+from inkgate.serving.queue import WorkQueue
 from inkgate.settings import load_settings
 
 VLLM: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}}
@@ -50,6 +51,20 @@ def test_the_stack_that_is_shown_is_the_one_that_reads(
     parts = build_parts(load_settings(None, **flags))
     *shown, engine = parts.state_objects.build.pipeline
     assert ((*shown, engine), parts.engine.name) == (expected, engine)
+
+
+@pytest.mark.parametrize(
+    ("engine", "pages"),
+    [
+        ({"name": "ppocr", "ppocr": {"concurrent_pages": 7, "workers": 0}}, 7),
+        ({"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"], "concurrent_pages": 5}}, 5),
+        ({"name": "transformers", "transformers": {"preset": "paddleocr-vl"}, "vllm": {"concurrent_pages": 5}}, 2),
+    ],
+)
+def test_no_more_pages_get_a_turn_than_the_engine_reads_at_once(engine: dict[str, object], pages: int) -> None:
+    observed = build_parts(load_settings(None, engine=engine)).state_objects.pages
+    assert isinstance(observed, WorkQueue)
+    assert observed.limit.value == pages
 
 
 @pytest.mark.parametrize("fallback", [True, False])

@@ -22,7 +22,7 @@ from inkgate.engines.choose import (
     runtime_of,
 )
 from inkgate.engines.ppocr.worker import worker_pool
-from inkgate.engines.vlm.engine import BlockReaders
+from inkgate.engines.vlm.elements import BlockReaders
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.model_servers.upstream import Upstream
@@ -99,27 +99,28 @@ def build_parts(
     workers = pool_of(ppocr, supervisor)
     own = embedded_engine(settings, analysis, workers or runtime, batchers)
     quarantine = Quarantine()
-    embedded = witness = None
+    beside = _Beside()
     limit: Limit
     if settings.engine.name == "ppocr":
         limit, looking = _embedded_limit(ppocr.concurrent_pages)
         chosen = ChosenEngine(own, model=own_model(runtime), background=looking)
     else:
-        embedded, witness = _beside_a_model(settings, OnDemand(own))
-        chosen = choose_engine(settings, BlockReaders(analysis.layout, embedded), quarantine.died, observer)
-        limit = _pages_limit(chosen, vllm.concurrent_pages)
+        beside = _beside_a_model(settings, OnDemand(own))
+        blocks = BlockReaders(analysis.layout, beside.fallback, beside.queue)
+        chosen = choose_engine(settings, blocks, quarantine.died, observer)
+        limit = _pages_limit(chosen, chosen.pages_at_once or vllm.concurrent_pages)
     remote = chosen.upstream is not None
     chosen, upstream, later = _listening_first(chosen, vllm) if listens_first else (chosen, chosen.upstream, None)
 
     breaker = _breaker(chosen) if remote else None
     gpus = gpu_watch(settings, breaker)
-    progress, probe = _progress(chosen, embedded)
+    progress, probe = _progress(chosen, beside.fallback)
     cached = _page_cache(settings.cache) if settings.cache.enabled else None
     threads = Threads("pages", ppocr.concurrent_pages)
     cache = None if cached is None else cached.results
     layers = TextLayers(analysis, threads)
     completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
-    queues = _queues(settings, limit, breaker, progress, observer, (embedded, witness))
+    queues = _queues(settings, limit, breaker, progress, observer, beside)
     queue, work_queue, degradation = queues.engine, queues.engine.work_queue, queues.engine.degradation
     reader = PageReader(
         chosen.engine,
@@ -131,12 +132,14 @@ def build_parts(
         quarantine=quarantine if remote else None,
         queue=queue,
         breaker=breaker,
-        embedded=embedded,
+        embedded=beside.fallback,
         embedded_queue=queues.embedded,
         asks_for_fields=settings.engine.name != "ppocr",
         witness=None
-        if witness is None
-        else PageReader(witness, completion, layers, None, cache, revision, queue=queues.witness, observer=observer),
+        if beside.witness is None
+        else PageReader(
+            beside.witness, completion, layers, None, cache, revision, queue=queues.witness, observer=observer
+        ),
         observer=observer,
     )
     name = chosen.engine.name
@@ -161,7 +164,7 @@ def build_parts(
         supervisor=supervisor,
         demand=demand,
         later=later,
-        falls_back=remote and embedded is not None,
+        falls_back=remote and beside.fallback is not None,
         embedded_pages=None if queues.embedded is None else queues.embedded.work_queue,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
@@ -185,9 +188,28 @@ def _extended(engine: Engine, settings: Settings) -> Engine:
     return engine
 
 
-def _beside_a_model(settings: Settings, own: Engine) -> tuple[Engine | None, Engine | None]:
-    """The embedded engine as the one that reads what a model can't, and as the witness of fields, where it is these."""
-    return own if settings.engine.vllm.fallback else None, own if settings.fields.witness == "embedded" else None
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """The embedded engine beside a model.
+
+    Attributes:
+        fallback: the engine if it reads what the model can't.
+        witness: the engine if it is the witness of fields.
+        queue: of all that it reads. Whole pages in it hold no slot at the model; single blocks wait in it within
+            the model's turn.
+    """
+
+    fallback: Engine | None = None
+    witness: Engine | None = None
+    queue: WorkQueue | None = None
+
+
+def _beside_a_model(settings: Settings, own: Engine) -> _Beside:
+    fallback = own if settings.engine.vllm.fallback else None
+    witness = own if settings.fields.witness == "embedded" else None
+    pages = FixedLimit(settings.engine.ppocr.concurrent_pages)
+    queue = WorkQueue(pages, settings.serving.scheduling) if fallback or witness else None
+    return _Beside(fallback, witness, queue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,23 +228,19 @@ def _queues(
     breaker: Breaker | None,
     progress: EngineProgress,
     observer: Observer,
-    beside: tuple[Engine | None, Engine | None],
+    beside: _Beside,
 ) -> _Queues:
-    """The queues of one service. `beside`: see `_beside_a_model`; whole pages that it reads wait for the CPU, in
-    one queue, and hold no slot at the model. Single blocks are read within the model's turn.
-    """
+    """The queues of one service."""
     serving, time_s = settings.serving, settings.limits.time_s
-    work_queue, of_cpu = WorkQueue(limit, serving.scheduling), None
-    if any(engine is not None for engine in beside):
-        of_cpu = WorkQueue(FixedLimit(settings.engine.ppocr.concurrent_pages), serving.scheduling)
-    current = CurrentQueue(work_queue, None if beside[0] is None else of_cpu, breaker)
+    work_queue = WorkQueue(limit, serving.scheduling)
+    current = CurrentQueue(work_queue, beside.queue if beside.fallback else None, breaker)
     degradation = Degradation(serving.degradation, lambda: current.queue_s)
     # Calls to a model server wait within the page's turn, and have limits of their own.
     page_time_s = time_s if breaker is None else math.inf
     queue = EngineQueue(work_queue, degradation, serving.degradation, progress, observer, page_time_s)
-    if of_cpu is None:
+    if beside.queue is None:
         return _Queues(queue, None, None, current)
-    embedded = replace(queue, work_queue=of_cpu, page_time_s=time_s)
+    embedded = replace(queue, work_queue=beside.queue, page_time_s=time_s)
     # The witness's pages say nothing about the model's progress.
     return _Queues(queue, embedded, replace(embedded, progress=EngineProgress()), current)
 

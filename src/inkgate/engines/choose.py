@@ -11,8 +11,15 @@ from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.models import shape_ranges
 from inkgate.engines.transformers import hub
-from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings, weights_of
-from inkgate.engines.vlm.engine import BlockReaders, ServerPool, VlmEngine
+from inkgate.engines.transformers.engine import (
+    PAGES_AT_ONCE,
+    InProcessUpstream,
+    TransformersEngine,
+    call_settings,
+    weights_of,
+)
+from inkgate.engines.vlm.elements import BlockReaders
+from inkgate.engines.vlm.engine import ServerPool, VlmEngine
 from inkgate.engines.vlm.preset import Preset
 from inkgate.engines.vlm.presets import find_preset, preset_names
 from inkgate.engines.workers.model import ModelWorkers
@@ -71,6 +78,7 @@ class ChosenEngine:
         background: tasks that run from before the engine starts until after it stops.
         model: its model, as named in the settings.
         servers: the parts of `upstream`.
+        pages_at_once: maximum pages at it at once; None: `engine.vllm.concurrent_pages`, for each server.
     """
 
     engine: Engine
@@ -78,6 +86,7 @@ class ChosenEngine:
     background: tuple[BackgroundTask, ...] = ()
     model: ModelName = NO_MODEL
     servers: ModelServers | None = None
+    pages_at_once: int | None = None
 
 
 def runtime_of(settings: Settings) -> Runtime:
@@ -155,13 +164,14 @@ def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
         raise InputRejected("engine_unknown", f"Unknown engine {name!r}. Available engines: {names}.") from error
 
 
-def _transformers(engine: EngineSettings, preset: Preset, blocks: BlockReaders) -> ChosenEngine:
+def _transformers(chosen: EngineSettings, preset: Preset, blocks: BlockReaders) -> ChosenEngine:
     """The engine for a model in this process. Raises as `choose_engine`."""
-    own = engine.transformers
+    own = chosen.transformers
     model = InProcessUpstream(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
-    inner = VlmEngine(preset, call_settings(own, engine.vllm), model, blocks)
+    inner = VlmEngine(preset, call_settings(own, chosen.vllm), model, blocks)
     background = (BackgroundTask("transformers", model.run, needed=True),)
-    return ChosenEngine(TransformersEngine(model, inner), background=background, model=loaded_model(preset, own))
+    engine, named = TransformersEngine(model, inner), loaded_model(preset, own)
+    return ChosenEngine(engine, background=background, model=named, pages_at_once=PAGES_AT_ONCE)
 
 
 def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOut, observer: Observer) -> ChosenEngine:
@@ -171,13 +181,12 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
     commands = () if vllm.urls else server_commands(preset, vllm, settings.tracing)
     managed = tuple(ManagedServer(command, vllm.managed, key) for command in commands)
     servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, observer)
-    pages = servers.limit_of(vllm.concurrent_pages)
 
     def found(model: str, request: ImageRequest | None) -> None:
         servers.balanced.expect((model,))
         servers.pages.request = request
 
-    pool = ServerPool(lambda: pages.value, found, managed)
+    pool = ServerPool(found, managed)
     engine = VlmEngine(preset, vllm, servers.upstream, blocks, pool)
     background = servers.background
     if managed:

@@ -55,8 +55,6 @@ NO_SERVER: Final = "model_server_out"
 are not cached."""
 _EMBEDDED_KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that the embedded engine can do."""
-_PIXELS_PER_TOKEN = 1000
-"""A page is charged by its pixels, in thousands: its rendering and reading time and memory grow with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class EngineQueue:
                 `timeout_error`.
         """
         self.degradation.check(caller.priority)
-        work = Work.for_caller(caller, max(1, page.size.pixels // _PIXELS_PER_TOKEN))
+        work = Work.of_pixels(page.size.pixels, caller)
         joined = perf_counter()
         async with self.work_queue.turn(work) as slot:
             begun = perf_counter()

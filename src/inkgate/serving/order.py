@@ -56,10 +56,17 @@ class Work:
         return timeout_error(detail, given=self.deadline_given)
 
     @classmethod
+    def of_pixels(cls, pixels: int, caller: Caller) -> Self:
+        """The reading of a page or a part of it on behalf of `caller`. It costs its pixels, in thousands: the time and
+        memory of its rendering and reading grow with them.
+        """
+        return cls.for_caller(caller, pixels // 1000)
+
+    @classmethod
     def for_caller(cls, caller: Caller, tokens: int) -> Self:
         """Work on behalf of `caller`."""
         return cls(
-            tokens,
+            max(1, tokens),
             caller.tenant,
             caller.flow,
             caller.priority,

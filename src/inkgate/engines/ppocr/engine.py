@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-import anyio
 import numpy as np
 
 from inkgate.caller import Caller
@@ -299,7 +298,7 @@ def _or(chosen: Number | None, default: Number) -> Number:
 
 
 class PpOcr:
-    """An Engine. Reads `settings.concurrent_pages` pages at once; the others wait before their pixels are rendered."""
+    """An Engine. Reads all pages that it is given at once, so callers wait for a turn in a WorkQueue first."""
 
     name = "ppocr"
 
@@ -319,7 +318,6 @@ class PpOcr:
         )
         self._batchers = batchers or Batchers(settings.batching)
         self._analysis = analysis
-        self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
         # One page is detected at a time per process: detection needs by far the most memory, and one call of the model
         # uses all cores anyway.
@@ -361,10 +359,9 @@ class PpOcr:
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
         reading = PpOcrPage(self._models, self._analysis, self._threads, self._detections, self._settings, task)
-        async with self._pages:
-            try:
-                return await reading.read(page)
-            except InkgateError:
-                raise
-            except Exception as error:  # one page's failure must not spread: native code raises any exception
-                raise EngineFailed("engine_failed", "The embedded engine failed on this page.") from error
+        try:
+            return await reading.read(page)
+        except InkgateError:
+            raise
+        except Exception as error:  # one page's failure must not spread: native code raises any exception
+            raise EngineFailed("engine_failed", "The embedded engine failed on this page.") from error

@@ -28,8 +28,8 @@ from inkgate.settings import TransformersSettings, VllmSettings
 log = structlog.get_logger(__name__)
 _HEADERS = {"content-type": "text/event-stream"}
 _Event = bytes | InkgateError
-_AT_ONCE = 2
-"""Pages at once: one is read while the next is prepared."""
+PAGES_AT_ONCE = 2
+"""One is read while the next is prepared."""
 _PATIENCE_S = 86_400.0
 """Timeout for a token. The model can't be unreachable but may be slow on a CPU; documents have their own deadline."""
 
@@ -187,7 +187,6 @@ def call_settings(own: TransformersSettings, vllm: VllmSettings) -> VllmSettings
         update={
             "urls": (),
             "model": "",
-            "concurrent_pages": _AT_ONCE,
             "max_tokens": own.max_tokens,
             "first_token_s": _PATIENCE_S,
             "progress_s": _PATIENCE_S,

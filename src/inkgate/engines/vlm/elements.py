@@ -5,6 +5,7 @@ page is assembled.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +29,8 @@ from inkgate.layout.ink import merge_boxes, text_outside
 from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.order import in_reading_order, row_height
 from inkgate.page import Page, Pixels, RgbArray
+from inkgate.serving.order import Work
+from inkgate.serving.queue import WorkQueue
 from inkgate.types import (
     Attempt,
     Block,
@@ -142,18 +145,31 @@ def _error_of(elements: Sequence[Element]) -> PageError | None:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockReaders:
+    """What reads pages block by block, beside the model.
+
+    Attributes:
+        layout: finds the blocks.
+        embedded: reads blocks on which the model repeats itself; None: no such engine.
+        queue: in which these blocks wait for the CPU, as whole pages do that `embedded` reads. None: they don't wait.
+    """
+
+    layout: Layout
+    embedded: Engine | None = None
+    queue: WorkQueue | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ElementReader:
     """Reads pages block by block, and pages without blocks as one image.
 
     Attributes:
         whole: reads pages as one image.
-        embedded: reads blocks on which the model repeats itself; None: no such engine.
     """
 
     images: ImageReader
     whole: WholePageReader
-    layout: Layout
-    embedded: Engine | None
+    others: BlockReaders
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """The page's content. A block that failed has an `error`, and the page then has `elements_failed`.
@@ -200,7 +216,7 @@ class ElementReader:
                 if read.error is None:
                     return model_regions(read.answer.blocks, pixels.scale), attempts
         with request.timings.of("layout"):
-            return await self.images.threads.run(regions_of, self.layout, pixels.rgb, preset), attempts
+            return await self.images.threads.run(regions_of, self.others.layout, pixels.rgb, preset), attempts
 
     async def _all(
         self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], request: PageRequest
@@ -231,16 +247,22 @@ class ElementReader:
             read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, request)
         except InkgateError as error:  # one block's failure must not fail the others
             return Element(region, failure=error)
-        if isinstance(read.error, OutputUnusable) and self.embedded is not None:
-            task = Task(detect_rotation=False)
-            other = partial(self.embedded.read, crop, task, request.caller)
-            taken, attempt = await fallback(other, ", ".join(filter(None, (part, f"engine {self.embedded.name}"))))
+        embedded = self.others.embedded
+        if isinstance(read.error, OutputUnusable) and embedded is not None:
+            other = partial(self._read_otherwise, embedded, crop, request.caller)
+            taken, attempt = await fallback(other, ", ".join(filter(None, (part, f"engine {embedded.name}"))))
             attempts = (*read.attempts, attempt)
             if taken is None or taken.error is not None:
                 read = replace(read, attempts=attempts)
             else:
                 read = ImageRead(ParsedAnswer(taken.text), attempts=attempts)
         return Element(region, read, failure=read.error)
+
+    async def _read_otherwise(self, embedded: Engine, block: PageCrop, caller: Caller) -> PageResult:
+        """The block's text, read by the embedded engine. Raises as WorkQueue.turn does, and its `read`."""
+        queue = self.others.queue
+        async with nullcontext() if queue is None else queue.turn(Work.of_pixels(block.size.pixels, caller)):
+            return await embedded.read(block, Task(detect_rotation=False), caller)
 
 
 def model_regions(blocks: Sequence[PlacedBlock], scale: float) -> list[Region]:

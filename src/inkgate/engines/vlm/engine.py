@@ -11,13 +11,11 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
-from inkgate.engines.base import Engine
-from inkgate.engines.vlm.elements import ElementReader
+from inkgate.engines.vlm.elements import BlockReaders, ElementReader
 from inkgate.engines.vlm.image_read import ImageReader, WholePageReader
 from inkgate.engines.vlm.preset import Preset
 from inkgate.engines.vlm.presets import presets_with
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.layout.base import Layout
 from inkgate.model_servers.client import ChatClient, model_unknown_error
 from inkgate.model_servers.managed.supervisor import ManagedServer, start_one, stop_all
 from inkgate.model_servers.protocol import ServerTimeouts
@@ -33,38 +31,21 @@ _PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class BlockReaders:
-    """The parts that reading pages block by block needs.
-
-    Attributes:
-        layout: finds the blocks.
-        embedded: reads blocks on which the model repeats itself; None: no such engine.
-    """
-
-    layout: Layout
-    embedded: Engine | None
-
-
-@dataclass(frozen=True, slots=True)
 class ServerPool:
     """The servers behind an Upstream.
 
     Attributes:
-        pages: returns how many pages may be at them now; None: as the settings say for one.
         found: is called with the model's name on them, and with how an image is requested there.
         managed: the servers that inkgate runs. They start before the engine and stop after it. Each server's `run` must
             be running.
     """
 
-    pages: Callable[[], int] | None = None
     found: Callable[[str, ImageRequest | None], None] = lambda *_: None
     managed: Sequence[ManagedServer] = ()
 
 
 class VlmEngine:
-    """An Engine. At most `settings.concurrent_pages` pages for each server are at the servers; others wait without
-    pixels in memory.
-    """
+    """An Engine. Reads all pages that it is given at once, so callers wait for a turn in a WorkQueue first."""
 
     def __init__(
         self,
@@ -80,7 +61,6 @@ class VlmEngine:
         self._pool = pool or ServerPool()
         self._settings = settings
         self._upstream = upstream
-        self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("vllm", settings.encoding_threads)
         self._reader: WholePageReader | ElementReader | None = None
 
@@ -132,16 +112,13 @@ class VlmEngine:
         self._preset.plan(task.kind, task.fields, task.language)  # reports wrong options before anything else
         if self._reader is None:
             raise EngineFailed("engine_unavailable", "The engine has not been started.")
-        if self._pool.pages is not None:
-            self._pages.total_tokens = self._pool.pages()
-        async with self._pages:
-            return await self._reader.read(page, task, caller)
+        return await self._reader.read(page, task, caller)
 
     def _reader_of(self, images: ImageReader) -> WholePageReader | ElementReader:
         whole = WholePageReader(images)
         if self._others is None or self._settings.reading is ReadingMode.PAGE:
             return whole
-        return ElementReader(images, whole, self._others.layout, self._others.embedded)
+        return ElementReader(images, whole, self._others)
 
     async def _served(self) -> tuple[str, ...]:
         """The names of the models on the server. Waits for a server that is not up yet."""
