@@ -29,6 +29,7 @@ from time import perf_counter
 import anyio
 
 from inkgate.caller import Caller, Priority
+from inkgate.documents.files import AnyFormat
 from inkgate.documents.files.write import FileOrder
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Pixels
@@ -120,6 +121,10 @@ class Admitted:
     async def file(self, order: FileOrder) -> bytes:
         """The file of a document that was read; see Reader.file."""
         return await self._gateway.reader.file(order, self.caller)
+
+    async def converted(self, body: bytes, shape: AnyFormat, *, marks: bool) -> bytes:
+        """The document whose published JSON is `body`, in another format; see Writers.converted."""
+        return await self._gateway.reader.converted(body, shape, self.caller, marks=marks)
 
     def send(self, upstream: Upstream, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
         """The answer of `upstream` to a request that is relayed to it; see Upstream.send."""

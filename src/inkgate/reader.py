@@ -17,8 +17,8 @@ from anyio.abc import TaskGroup
 from inkgate.caller import Caller, with_default_priority
 from inkgate.codec import estimated_bytes
 from inkgate.concurrency import Threads, single_error
-from inkgate.documents.files import FileFormat
-from inkgate.documents.files.write import FileOrder, office_file
+from inkgate.documents.files import AnyFormat, FileFormat
+from inkgate.documents.files.write import FileOrder
 from inkgate.documents.open import OpenDocument, Opener
 from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
@@ -322,7 +322,6 @@ class Reader:
         self._on_work_ended = on_work_ended
         self._observer = observer
         self._finishing = Threads("documents", 1)
-        self._files = Threads("files", 2)
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions, caller: Caller) -> AsyncIterator[Reading]:
@@ -375,20 +374,26 @@ class Reader:
             return await (await opened.page(index, caller)).pixels(longest_side)
 
     async def file(self, order: FileOrder, caller: Caller) -> bytes:
-        """The file that `order` describes. PDFs are written in a worker process, others in a thread.
+        """The file that `order` describes, written in a worker process.
 
         Raises:
-            InputRejected: "format_unavailable"; or the document can't be written: see SearchablePdfs.make.
+            InputRejected: "format_unavailable"; or the document can't be written: see SearchablePdfs.make and Writers.
             EngineFailed: writing takes too long.
         """
         begun = perf_counter()
+        caller = with_default_priority(caller, len(order.result.pages), order.result.byte_count)
         with caller.in_time("The document's time limit passed before its file was written."):
             if order.format is FileFormat.PDF:
                 made = await self._opener.searchable_pdf(order.document, order.result.pages, order.password, caller)
             else:
-                made = await self._files.run_abandonable(caller.charge, office_file, order)
+                made = await self._opener.writers.office_file(order.result, order.format, caller)
             self._observer.stage("assemble", perf_counter() - begun)
             return made
+
+    async def converted(self, body: bytes, shape: AnyFormat, caller: Caller, *, marks: bool) -> bytes:
+        """The document whose published JSON a client sent, in another format; see Writers.converted."""
+        caller = with_default_priority(caller, 1, len(body))
+        return await self._opener.writers.converted(body, shape, caller, marks=marks)
 
     def _select(self, page_count: int, options: ReadOptions) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if options.pages is None else options.pages.indexes(page_count)

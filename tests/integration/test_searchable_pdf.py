@@ -356,6 +356,6 @@ def test_nothing_but_workers_and_the_instruments_load_pikepdf() -> None:
         "attachments.py",
         "eval.py",
         "opening.py",
-        "pdf_worker.py",
+        "pdf.py",
         "searchable.py",
     ]

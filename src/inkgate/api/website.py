@@ -27,14 +27,8 @@ from inkgate.api.http.errors import Problem
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.origins import Origins
 from inkgate.api.http.uploads import receive_bytes
-from inkgate.codec import parse_document
-from inkgate.documents.files import AnyFormat, FileFormat, format_named, require_writer
-from inkgate.documents.files.write import OFFICE
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.marks import marked_document
+from inkgate.documents.files import format_named
 from inkgate.errors import InputRejected
-from inkgate.layout.image_links import with_all_images_embedded
-from inkgate.layout.whole_document import finished
 from inkgate.settings import Settings
 
 UI_PATH = "/ui"
@@ -160,32 +154,17 @@ async def convert(
     format: Annotated[Written, Query()],  # noqa: A002 - the option's name
     marks: Annotated[bool, Query()] = False,
 ) -> Response:
-    """A document that the web page has as JSON, in any format, without reading it again. It may have been corrected in
-    the browser. The body is the published JSON of a document, of any Content-Type.
+    """A document that the web page has as JSON, in any format, without reading it again. The body is the published JSON
+    of a document, of any Content-Type. The page sends it because people correct results in the browser, and because the
+    service keeps no results of documents that are not jobs.
     """
     context = context_of(request)
     head = parse_head(request, context.settings)
     limits = context.settings.limits
     shape = format_named(format)
-    require_writer(shape)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
             body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), count_bytes)
-        content = await context.bodies.run(len(body), _converted, body, shape, marks)
+        content = await admitted.converted(body, shape, marks=marks)
         admitted.holds(len(content))
     return Response(content, media_type=shape.media_type, headers={"X-Content-Type-Options": "nosniff"})
-
-
-def _converted(body: bytes, shape: AnyFormat, marks: bool) -> bytes:
-    """Parses the JSON of a document and renders it in `shape`. Blocking. Raises InputRejected."""
-    try:
-        result = parse_document(body)
-    except ValueError as error:
-        detail = "The body is not the JSON of a document, as /ocr sends it."
-        raise InputRejected("options_invalid", detail) from error
-    result = finished(result)
-    if isinstance(shape, FileFormat):
-        return OFFICE[shape](result)
-    if shape is Format.MARKDOWN:  # one file, as over HTTP
-        result = with_all_images_embedded(result)
-    return render(marked_document(result) if marks else result, shape)

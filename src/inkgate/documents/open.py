@@ -1,4 +1,4 @@
-"""Opens documents of any supported file type."""
+"""Opens documents of any supported file type, and writes files of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol, Self
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
-from inkgate.documents.files.pdf_writers import PdfWriters
 from inkgate.documents.files.searchable_pdf import SearchablePdfs
+from inkgate.documents.files.writers import Writers
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
@@ -80,9 +80,12 @@ class _OpenPdf:
 
 class Opener:
     """Opens documents, and makes searchable PDFs of them. Owns the threads that decode images and the worker processes
-    that render and write PDFs.
+    that render PDFs and write files.
 
     Pages are not cached: each request decodes the page again.
+
+    Attributes:
+        writers: write files that are made of a result alone. While it is open.
     """
 
     def __init__(
@@ -102,9 +105,10 @@ class Opener:
     async def __aenter__(self) -> Self:
         self._threads = DecodeThreads(Threads("decode", _DECODE_THREADS), Threads("decode-large", 1))
         self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, None, self._supervisor, self._scheduling))
-        writers = await self._stack.enter_async_context(PdfWriters(self._pdf, self._supervisor, self._scheduling))
+        writers = Writers(self._pdf, self._supervisor, self._scheduling)
+        self.writers = await self._stack.enter_async_context(writers)
         most_bytes = self._pdf.worker_memory_mb * 2**20 // 4  # here and in the worker, some in two copies
-        self._searchable = SearchablePdfs(writers, self._threads, self._limits.max_pixels, most_bytes)
+        self._searchable = SearchablePdfs(self.writers, self._threads, self._limits.max_pixels, most_bytes)
         return self
 
     async def __aexit__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inkgate.caller import NO_CALLER
+from inkgate.caller import Caller, Priority
 from inkgate.documents.files.write import FileOrder
 from inkgate.format_names import FileFormat
 from inkgate.gateway import Gateway
@@ -25,11 +25,12 @@ async def file_order(jobs: JobService, job: Job, result: DocumentResult, kind: F
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
-    """Makes files for sinks, on nobody's behalf."""
+    """Makes files for sinks, on behalf of the tenant of the job."""
 
     jobs: JobService
     gateway: Gateway
 
     async def make(self, job: Job, result: DocumentResult, kind: FileFormat) -> bytes:
         """The file. Raises InkgateError."""
-        return await self.gateway.reader.file(await file_order(self.jobs, job, result, kind), NO_CALLER)
+        caller = Caller(job.tenant, Priority.BATCH, flow=job.id, priority_given=True)
+        return await self.gateway.reader.file(await file_order(self.jobs, job, result, kind), caller)

@@ -411,4 +411,6 @@ class PdfSettings(Branch):
         2048, description="Memory limit of a worker: address space beyond what it has at its start."
     )
     page_timeout_s: PositiveFloat = Field(20.0, description="Time limit to open a PDF or to render a page.")
-    write_timeout_s: PositiveFloat = Field(120.0, description="Time limit to write a searchable PDF.")
+    write_timeout_s: PositiveFloat = Field(
+        120.0, description="Time limit to write a PDF, Word or Excel file, or to convert a result in the web page."
+    )

@@ -31,9 +31,10 @@ class ProcessPool:
     """Runs calls in worker processes, each in the free worker that is most ready for it.
 
     While open it owns its processes. Used from one event loop; may be opened again after it was closed. A cancelled
-    caller returns at once; the result of its running call is dropped, and its worker serves the next when it is done.
-    Until then it is charged for it. Calls that wait are served in order of arrival. For another order, callers wait
-    for a turn in a WorkQueue first (serving/queue.py), with as many turns as there are workers.
+    caller returns at once, and the result of its running call is dropped. Its worker serves the next call when it is
+    done, or is replaced after `WorkerType.abandoned_s`; until then the caller is charged for it. Calls that wait are
+    served in order of arrival. For another order, callers wait for a turn in a WorkQueue first (serving/queue.py), with
+    as many turns as there are workers.
     """
 
     def __init__(self, worker_type: WorkerType, supervisor: Supervisor | None = None) -> None:
@@ -112,6 +113,8 @@ class ProcessPool:
             await done.wait()
         finally:
             waiting.abandoned = not waiting.done
+            if waiting.abandoned:
+                self._hurry(waiting)
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
         return waiting.result()
@@ -179,6 +182,11 @@ class ProcessPool:
             self._loop.call_soon_threadsafe(function, *args)
         except RuntimeError as error:  # the loop is closed
             raise CallLost(LossCause.STOPPED) from error
+
+    def _hurry(self, call: WorkerCall) -> None:
+        for slot, running in self._busy.items():
+            if running is call:
+                slot.hurry()
 
     def _put(self, call: WorkerCall) -> None:
         if not self.running:

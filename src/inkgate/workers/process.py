@@ -90,6 +90,7 @@ class WorkerProcess:
         self._channel = channel
         self._reaper = reaper
         self._ended: LossCause | None = None
+        self._waiting = anyio.CancelScope()
 
     @classmethod
     def spawn(cls, command: Sequence[str], memory_mb: int, argument: str, reaper: Threads) -> WorkerProcess:
@@ -157,6 +158,10 @@ class WorkerProcess:
         self.private_mb = reply.private_mb
         return reply
 
+    def limit(self, timeout_s: float) -> None:
+        """Has the call in progress end within this time from now."""
+        self._waiting.deadline = min(self._waiting.deadline, anyio.current_time() + timeout_s)
+
     def forget(self, number: int) -> None:
         """Has it close a kept memory. Only between calls."""
         self._send(encode_forget(number))
@@ -207,7 +212,7 @@ class WorkerProcess:
 
     async def _reply(self, timeout_s: float) -> WorkerReply:
         try:
-            with anyio.fail_after(timeout_s):
+            with anyio.fail_after(timeout_s) as self._waiting:
                 return await self._receive()
         except TimeoutError:
             await self.stop()

@@ -48,6 +48,7 @@ class WorkerType:
         warm: number of workers that are started ahead of the first call, the others on demand; None: all are kept
             running, and calls wait for one that is ready.
         call_s, start_s: time limits of a call and of a start.
+        abandoned_s: time limit of a call from when its caller has left.
         memory_mb: address space of a worker beyond its start; 0 for no limit.
         max_calls, max_growth_mb: a worker is replaced after this many calls, or if its memory between calls has grown
             by this much, so that small leaks don't add up.
@@ -63,6 +64,7 @@ class WorkerType:
     warm: int | None = None
     call_s: float = 60.0
     start_s: float = 60.0
+    abandoned_s: float = inf
     memory_mb: int = 0
     max_calls: float = inf
     max_growth_mb: float = inf
@@ -194,6 +196,11 @@ class WorkerSlot:
         call.taken = True
         self._call = call
         self._wake.set()
+
+    def hurry(self) -> None:
+        """Has the call in progress end soon, as its caller has left."""
+        if self._process is not None and self._process.is_ready:
+            self._process.limit(self._type.abandoned_s)
 
     def forget_closed(self) -> None:
         """Has the worker close memories that were closed here. Only while idle."""

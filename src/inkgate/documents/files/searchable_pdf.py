@@ -9,9 +9,9 @@ from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat, require_writer
 from inkgate.documents.files.embedded_image import EmbeddedImage
 from inkgate.documents.files.glyphless import CharacterCodes
-from inkgate.documents.files.pdf_wire import WritePlan
-from inkgate.documents.files.pdf_writers import PdfWriters
 from inkgate.documents.files.text_content import PageContent, page_content
+from inkgate.documents.files.wire import WritePlan
+from inkgate.documents.files.writers import Writers
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.errors import InputRejected
@@ -23,7 +23,7 @@ class SearchablePdfs:
     pages, with the file's own bytes where PDF has the format. Used from one event loop.
     """
 
-    def __init__(self, writers: PdfWriters, decoding: DecodeThreads, max_pixels: int, most_bytes: int) -> None:
+    def __init__(self, writers: Writers, decoding: DecodeThreads, max_pixels: int, most_bytes: int) -> None:
         """`most_bytes`: of all images of a document as a PDF has them, which are in memory at once."""
         self._most_bytes = most_bytes
         self._writers = writers
@@ -38,7 +38,7 @@ class SearchablePdfs:
 
         Raises:
             InputRejected: "format_unavailable"; "page_memory": its images are too large; or the document can't be
-                opened or written: see PdfWriters.add_text.
+                opened or written: see Writers.add_text.
             EngineFailed: "page_timeout".
         """
         require_writer(FileFormat.PDF)

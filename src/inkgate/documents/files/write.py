@@ -1,11 +1,17 @@
-"""Writes a document that was read as a file of any binary format."""
+"""Writes a document that was read as a file of any format but PDF."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.documents.files import FileFormat, excel, require_writer, word
+from inkgate.codec import parse_document
+from inkgate.documents.files import AnyFormat, FileFormat, excel, require_writer, word
+from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.marks import marked_document
+from inkgate.errors import InputRejected
+from inkgate.layout.image_links import with_all_images_embedded
+from inkgate.layout.whole_document import finished
 from inkgate.types import Document, DocumentResult
 
 OFFICE: Mapping[FileFormat, Callable[[DocumentResult], bytes]] = {
@@ -40,3 +46,24 @@ def office_file(order: FileOrder) -> bytes:
     """
     require_writer(order.format)
     return OFFICE[order.format](order.result)
+
+
+def converted(body: bytes, shape: AnyFormat, *, marks: bool = False) -> bytes:
+    """The document whose published JSON a client sent, in another format. `marks`: of what is doubtful.
+
+    Blocking, and of a stranger: runs in a worker process.
+
+    Raises:
+        InputRejected: "options_invalid": it is no such JSON.
+    """
+    try:
+        result = parse_document(body)
+    except ValueError as error:
+        detail = "The body is not the JSON of a document, as /ocr sends it."
+        raise InputRejected("options_invalid", detail) from error
+    result = finished(result)
+    if isinstance(shape, FileFormat):
+        return OFFICE[shape](result)
+    if shape is Format.MARKDOWN:  # one file, as over HTTP
+        result = with_all_images_embedded(result)
+    return render(marked_document(result) if marks else result, shape)

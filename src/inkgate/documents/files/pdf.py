@@ -1,11 +1,9 @@
-"""Worker process that writes PDFs with pikepdf: parses strangers' files, and may be killed at any time."""
+"""Searchable PDFs, written with pikepdf, which parses strangers' files: in worker processes alone (worker.py)."""
 
 from __future__ import annotations
 
-import gc
 import io
 import mmap
-import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -16,101 +14,19 @@ from typing import Any, BinaryIO, cast
 import pikepdf
 
 from inkgate.documents.files import glyphless
-from inkgate.documents.files.pdf_wire import ReceivedPlan, WriteCall, WriteOp, WriteReply, encode_reply
 from inkgate.documents.files.text_content import FONT
+from inkgate.documents.files.wire import MemoryFile, ReceivedPlan, WriteCall, WriteOp
 from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS, page_transform
 from inkgate.documents.pdf.mending import MAX_MENDED_BYTES, with_header, with_trailer
+from inkgate.errors import InputRejected
 from inkgate.types import Box, Size
-from inkgate.workers.wire import run_worker
 
 _LETTER: Box = (0.0, 0.0, 612.0, 792.0)
 """Of pages without a box, as pdfium takes them."""
 
 
-class WriteFault(Exception):
-    """Why a PDF can't be written: a `code` of errors.py, and a detail."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(code, detail)
-        self.code = code
-        self.detail = detail
-
-
-def main() -> None:
-    """Entry point of a worker process."""
-    run_worker(lambda _: PdfWriteHandler())
-
-
-class PdfWriteHandler:
-    """Handles calls (`Handler`). Keeps nothing between them."""
-
-    def handle(self, call: WriteCall, memories: Sequence[mmap.mmap]) -> bytes:
-        """The encoded reply; every exception but MemoryError becomes an error reply."""
-        try:
-            return encode_reply(WriteReply(_written(call, memories)))
-        except WriteFault as fault:
-            return encode_reply(WriteReply(error=fault.code, detail=fault.detail))
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001 - the border of one call: whatever a stranger's file makes pikepdf raise
-            sys.excepthook(*sys.exc_info())
-            return encode_reply(WriteReply(error="pdf_corrupt", detail="The PDF is too damaged to be written anew."))
-        finally:
-            gc.collect()
-
-    def forget(self, number: int) -> None:
-        pass
-
-    def rest(self) -> None:
-        pass
-
-
-class MemoryFile(io.RawIOBase):
-    """A file of fixed size in memory that is not copied. `end`: of what was written."""
-
-    def __init__(self, memory: mmap.mmap, *, writable: bool) -> None:
-        super().__init__()
-        self._view = memoryview(memory)
-        self._writable = writable
-        self._at = 0
-        self.end = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return self._writable
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._view)}[whence]
-        self._at = max(base + offset, 0)
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a buffer, which has no name before Python 3.12
-        target = memoryview(buffer).cast("B")
-        part = self._view[self._at : self._at + len(target)]
-        target[: len(part)] = part
-        self._at += len(part)
-        return len(part)
-
-    def write(self, data: Any) -> int:  # noqa: ANN401 - as above
-        source = memoryview(data).cast("B")
-        if self._at + len(source) > len(self._view):
-            raise WriteFault("pdf_corrupt", "The PDF grows beyond its limit when it is written anew.")
-        self._view[self._at : self._at + len(source)] = source
-        self._at += len(source)
-        self.end = max(self.end, self._at)
-        return len(source)
-
-
-def _written(call: WriteCall, memories: Sequence[mmap.mmap]) -> int:
+def write(call: WriteCall, memories: Sequence[mmap.mmap]) -> int:
     """Writes the PDF to the last of `memories`. Returns its length."""
     output = MemoryFile(memories[-1], writable=True)
     if call.op is WriteOp.NEW_PDF:
@@ -145,7 +61,7 @@ def _opened(memory: mmap.mmap, password: str) -> pikepdf.Pdf:
     try:
         return _opened_by(lambda: io.BufferedReader(MemoryFile(memory, writable=False), 2**16), password)
     except pikepdf.PdfError as error:
-        fault = WriteFault("pdf_corrupt", "The PDF's structure can't be parsed.")
+        fault = InputRejected("pdf_corrupt", "The PDF's structure can't be parsed.")
         if len(memory) > MAX_MENDED_BYTES:
             raise fault from error
     headed = with_header(memory[:])
@@ -160,15 +76,15 @@ def _opened_by(file: Callable[[], io.BufferedIOBase], password: str) -> pikepdf.
     """The document in `file()`, which is called for each form of the password: pikepdf closes it.
 
     Raises:
-        WriteFault: pdf_encrypted or pdf_password_wrong.
+        InputRejected: pdf_encrypted or pdf_password_wrong.
         pikepdf.PdfError: it can't be parsed.
     """
     for form in password_forms(password):
         with suppress(pikepdf.PasswordError):
             return pikepdf.open(cast("BinaryIO", file()), password=form, access_mode=_STREAM)
     if password:
-        raise WriteFault("pdf_password_wrong", "This password does not open the PDF.")
-    raise WriteFault("pdf_encrypted", "The PDF is encrypted and no password was given.")
+        raise InputRejected("pdf_password_wrong", "This password does not open the PDF.")
+    raise InputRejected("pdf_encrypted", "The PDF is encrypted and no password was given.")
 
 
 _STREAM = pikepdf.AccessMode.stream
@@ -182,7 +98,7 @@ def _add_texts(pdf: pikepdf.Pdf, plan: ReceivedPlan) -> None:
     pages = len(pdf.pages)
     for text in texts:
         if text["index"] >= pages:
-            raise WriteFault("pdf_corrupt", "The PDF has fewer pages than were read.")
+            raise InputRejected("pdf_corrupt", "The PDF has fewer pages than were read.")
         page = pdf.pages[text["index"]]
         box, rotation = _visible_box(page), _rotation(page)
         name = _named(page, "/Font", FONT, font)
@@ -352,7 +268,3 @@ def _deflated(pdf: pikepdf.Pdf, data: bytes) -> pikepdf.Stream:
     stream = pikepdf.Stream(pdf, b"")
     stream.write(zlib.compress(data, 9), filter=pikepdf.Name.FlateDecode)
     return stream
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,6 @@
-"""Writes PDFs in worker processes (workers/pool.py), because it parses strangers' files."""
+"""Writes files in worker processes (workers/pool.py): PDFs because strangers' files are parsed for it, office files and
+conversions because a small document may need much time and memory. Calls take turns in a WorkQueue.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from typing import Self
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
-from inkgate.documents.files.pdf_wire import WriteCall, WriteOp, WriteReply, decode_reply
+from inkgate.documents.files import AnyFormat, FileFormat, require_writer
+from inkgate.documents.files.wire import WriteCall, WriteOp, WriteReply, decode_reply, encode_result
 from inkgate.documents.pdf.pool import machine_has_room
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.limits import FixedLimit
@@ -15,43 +18,50 @@ from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
+from inkgate.types import DocumentResult
 from inkgate.workers.pool import ProcessPool
 from inkgate.workers.process import LossCause, python_command
 from inkgate.workers.slot import CallLost, WorkerType
 from inkgate.workers.wire import SharedMemory
 
-_MAX_CALLS = 200
+_MAX_CALLS, _MAX_GROWTH_MB = 200, 400.0
+"""A worker is replaced after this many calls, or if its memory between calls has grown by this much."""
+_ABANDONED_S = 2.0
+"""Most files are written in this time. A worker that takes longer for a caller who has left is replaced."""
 _USUAL_MS = 50
 """Cost of a call until its worker's time is known."""
 _GROWTH = 1.25
 _PAGE_BYTES, _LEAST_BYTES = 4096, 4 * 2**20
-"""Room for what the file grows by beside its text. Memory that is not written is not used."""
+"""Room for what a PDF grows by beside its text. Memory that is not written is not used."""
 
 
-class PdfWriters:
+class Writers:
     """Runs calls on worker processes, which are started with the first one. Two documents at once; others wait."""
 
     def __init__(
         self, settings: PdfSettings, supervisor: Supervisor | None, scheduling: SchedulingSettings | None
     ) -> None:
         self._settings = settings
+        self._most_bytes = settings.worker_memory_mb * 2**20 // 4  # here and in the worker, which has it in copies
         worker_type = WorkerType(
-            name="pdf_writer",
-            command=python_command("inkgate.documents.files.pdf_worker"),
+            name="writer",
+            command=python_command("inkgate.documents.files.worker"),
             arguments=("",) * min(2, settings.workers),
             decode=decode_reply,
             hostile=True,
             warm=0,
             call_s=settings.write_timeout_s,
+            abandoned_s=_ABANDONED_S,
             memory_mb=settings.worker_memory_mb,
             max_calls=_MAX_CALLS,
+            max_growth_mb=_MAX_GROWTH_MB,
         )
         self._processes = ProcessPool(worker_type, supervisor)
         workers = FixedLimit(len(worker_type.arguments))
         self._queue = WorkQueue(workers, scheduling or SchedulingSettings(), timed=True)
 
     async def __aenter__(self) -> Self:
-        self._threads = Threads("pdf_writers", 2)
+        self._threads = Threads("writers", 2)
         await self._processes.__aenter__()
         return self
 
@@ -76,6 +86,30 @@ class PdfWriters:
         room = int(len(plan) * _GROWTH) + pages * _PAGE_BYTES + _LEAST_BYTES
         return await self._write(WriteCall(WriteOp.NEW_PDF), (plan,), room, caller)
 
+    async def office_file(self, result: DocumentResult, format: FileFormat, caller: Caller) -> bytes:  # noqa: A002
+        """The file of one of the formats of `write.OFFICE`.
+
+        Raises:
+            InputRejected: format_unavailable or page_memory.
+            EngineFailed: page_timeout.
+            Overloaded: the machine is out of memory or file descriptors.
+        """
+        require_writer(format)
+        encoded = await self._threads.run(encode_result, result)
+        return await self._write(WriteCall(WriteOp.OFFICE, format=format), (encoded,), self._most_bytes, caller)
+
+    async def converted(self, body: bytes, format: AnyFormat, caller: Caller, *, marks: bool) -> bytes:  # noqa: A002
+        """The document that `body` is the published JSON of, in another format; see `write.converted`.
+
+        Raises as `office_file`, and:
+            InputRejected: options_invalid.
+        """
+        require_writer(format)
+        if not body:
+            raise InputRejected("options_invalid", "The body is empty; it must be the JSON of a document.")
+        call = WriteCall(WriteOp.CONVERT, format=format, marks=marks)
+        return await self._write(call, (body,), self._most_bytes, caller)
+
     async def _write(self, call: WriteCall, contents: tuple[bytes, ...], room: int, caller: Caller) -> bytes:
         """The output of `call`. Owns the shared memories, and frees them whatever happens."""
         memories: list[SharedMemory] = []
@@ -84,16 +118,16 @@ class PdfWriters:
                 for data in contents:  # one by one: what was made is closed if another fails
                     memory = await self._threads.run(_shared, data)
                     memories.append(memory)
-                memories.append(SharedMemory("inkgate-pdf-output", room, kept=False))
+                memories.append(SharedMemory("inkgate-file-output", room, kept=False))
             try:
                 async with self._queue.turn(Work.for_caller(caller, _USUAL_MS)) as turn:
                     reply: WriteReply = await self._processes.call(call, memories, turn)
             except CallLost as lost:
-                raise _lost_error(lost.cause, self._settings.write_timeout_s) from None
+                raise _lost_error(lost.cause, call.op, self._settings.write_timeout_s) from None
             if reply.error:
                 raise _rejected(reply)
-            if not 0 < reply.length <= room:
-                raise EngineFailed("engine_failed", "The PDF writer failed.")
+            if not 0 <= reply.length <= room:
+                raise EngineFailed("engine_failed", "The worker that wrote the file failed.")
             return await self._threads.run(_content, memories[-1], reply.length)
         finally:
             for memory in memories:
@@ -101,7 +135,7 @@ class PdfWriters:
 
 
 def _shared(data: bytes) -> SharedMemory:
-    return SharedMemory("inkgate-pdf-input", len(data), data, kept=False)
+    return SharedMemory("inkgate-file-input", len(data), data, kept=False)
 
 
 def _content(memory: SharedMemory, length: int) -> bytes:
@@ -112,21 +146,21 @@ def _content(memory: SharedMemory, length: int) -> bytes:
 def _rejected(reply: WriteReply) -> InkgateError:
     try:
         return InputRejected(reply.error, reply.detail)
-    except ValueError:  # unknown code: the worker is corrupted
-        return InputRejected("pdf_corrupt", "The PDF could not be written.")
+    except ValueError:  # "engine_failed", or the worker is corrupted
+        return EngineFailed("engine_failed", "The file could not be written.")
 
 
-def _lost_error(cause: LossCause, timeout_s: float) -> InkgateError:
+def _lost_error(cause: LossCause, op: WriteOp, timeout_s: float) -> InkgateError:
     match cause:
         case LossCause.TIMEOUT:
-            return EngineFailed("page_timeout", f"Writing the PDF timed out after {timeout_s:g} s.")
+            return EngineFailed("page_timeout", f"Writing the file timed out after {timeout_s:g} s.")
         case LossCause.MEMORY:
-            return InputRejected("page_memory", "Writing the PDF needs more memory than a PDF worker may use.")
-        case LossCause.CRASH:
+            return InputRejected("page_memory", "Writing the file needs more memory than a worker may use.")
+        case LossCause.CRASH if op in (WriteOp.ADD_TEXT, WriteOp.NEW_PDF):
             return InputRejected("pdf_corrupt", "The PDF is so badly damaged that it crashed the worker that wrote it.")
+        case LossCause.CRASH | LossCause.FAILED:
+            return EngineFailed("engine_failed", "The worker that wrote the file failed.")
         case LossCause.STOPPED:
-            return EngineFailed("engine_unavailable", "The service is stopping and writes no more PDFs.")
+            return EngineFailed("engine_unavailable", "The service is stopping and writes no more files.")
         case LossCause.NOT_STARTED | LossCause.NO_WORKER:
-            return EngineFailed("engine_unavailable", "A worker that writes PDFs did not start.")
-        case LossCause.FAILED:
-            return EngineFailed("engine_failed", "The PDF writer failed.")
+            return EngineFailed("engine_unavailable", "A worker that writes files did not start.")

@@ -1,24 +1,31 @@
-"""What the service and the worker that writes PDFs say to each other (workers/wire.py).
+"""What the service and the workers that write files say to each other (workers/wire.py).
 
-A call is small; its memories are the document (for `add_text`), the plan, and the output. The plan is a table in JSON
-behind its length in four bytes, then the bytes that the table refers to.
+A call is small. Its memories are what is written, and the output last. For a PDF these are the document (`add_text`
+alone) and the plan: a table in JSON behind its length in four bytes, then the bytes that the table refers to. An office
+file is written of a result (`encode_result`), and a conversion of a document as a client sent it.
 """
 
 from __future__ import annotations
 
+import io
 import mmap
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
+from inkgate.codec import dump_page, encodable, load_page
 from inkgate.documents.files.embedded_image import EmbeddedImage
 from inkgate.documents.files.text_content import PageContent
+from inkgate.errors import InputRejected
+from inkgate.types import DocumentResult
 
 _LENGTH = struct.Struct("!I")
+_MAX_DETAIL = 500
+"""Characters of the detail of an error that are taken from a worker."""
 
 
 class WriteOp(StrEnum):
@@ -26,14 +33,24 @@ class WriteOp(StrEnum):
 
     ADD_TEXT = "add_text"
     NEW_PDF = "new_pdf"
+    OFFICE = "office"
+    CONVERT = "convert"
 
 
 @dataclass(frozen=True, slots=True)
 class WriteCall:
-    """A call to a writer. `password`: of the document; empty for none."""
+    """A call to a writer.
+
+    Attributes:
+        password: of the document, for `add_text`; empty for none.
+        format: name of the format of an office file or a conversion.
+        marks: whether a conversion marks what is doubtful.
+    """
 
     op: WriteOp
     password: str = field(default="", repr=False)
+    format: str = ""
+    marks: bool = False
 
 
 class WritePlan:
@@ -90,6 +107,20 @@ class ReceivedPlan:
         return bytes(self._blobs[start:end])
 
 
+def encode_result(result: DocumentResult) -> bytes:
+    """What office files show of a result, one line of JSON for the document and one for each page. Blocking."""
+    facts = (encodable(result.name), result.mime_type, result.byte_count, result.page_count, result.engine)
+    pages = (dump_page(replace(page, lines=(), words=())) for page in result.pages)
+    return b"\n".join([orjson.dumps(facts), *pages])
+
+
+def decode_result(data: bytes) -> DocumentResult:
+    """The result that `encode_result` wrote, without lines, words and notes."""
+    head, *pages = data.split(b"\n")
+    name, mime_type, byte_count, page_count, engine = orjson.loads(head)
+    return DocumentResult(name, mime_type, byte_count, page_count, engine, tuple(map(load_page, pages)))
+
+
 @dataclass(frozen=True, slots=True)
 class WriteReply:
     """A writer's reply: `length` of the output in bytes, or `error` (a code of errors.py) with `detail`."""
@@ -110,4 +141,48 @@ def decode_reply(body: bytes) -> WriteReply:
     reply = WriteReply(**fields)
     if [type(value) for value in (reply.length, reply.error, reply.detail)] != [int, str, str]:
         raise TypeError("not a reply")
-    return reply
+    return replace(reply, detail=reply.detail[:_MAX_DETAIL])
+
+
+class MemoryFile(io.RawIOBase):
+    """A file of fixed size in memory that is not copied. `end`: of what was written."""
+
+    def __init__(self, memory: mmap.mmap, *, writable: bool) -> None:
+        super().__init__()
+        self._view = memoryview(memory)
+        self._writable = writable
+        self._at = 0
+        self.end = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return self._writable
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._view)}[whence]
+        self._at = max(base + offset, 0)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a buffer, which has no name before Python 3.12
+        target = memoryview(buffer).cast("B")
+        part = self._view[self._at : self._at + len(target)]
+        target[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+    def write(self, data: Any) -> int:  # noqa: ANN401 - as above
+        source = memoryview(data).cast("B")
+        if self._at + len(source) > len(self._view):
+            raise InputRejected("pdf_corrupt", "The PDF grows beyond its limit when it is written again.")
+        self._view[self._at : self._at + len(source)] = source
+        self._at += len(source)
+        self.end = max(self.end, self._at)
+        return len(source)
