@@ -94,7 +94,7 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
             async with anyio.create_task_group() as tasks:
                 await tasks.start(stop_on_signal, stop)
                 await serve_http(
-                    tools, address, max_bytes, lambda url: say(f"MCP server on {url}. Ctrl-C stops it."), stop
+                    tools, address, settings, lambda url: say(f"MCP server on {url}. Ctrl-C stops it."), stop
                 )
                 tasks.cancel_scope.cancel()
 

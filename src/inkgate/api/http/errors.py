@@ -171,10 +171,10 @@ class Problems:
     """
 
     def __init__(self, app: ASGIApp, responses: ErrorResponses, guide_url: str) -> None:
-        """`guide_url`: of the documentation, with a slash at the end."""
+        """`guide_url`: of the documentation, with a slash at the end; empty: there is no link."""
         self._app = app
         self._responses = responses
-        self._codes_url = f"{guide_url}reference/errors/"
+        self._codes_url = f"{guide_url}reference/errors/" if guide_url else ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -225,7 +225,7 @@ class _Exchange:
 
     def _add_link(self, message: Message) -> None:
         code = self._scope["state"].get("code")
-        if message["status"] >= 400 and code:
+        if message["status"] >= 400 and code and self._codes_url:
             MutableHeaders(scope=message).append("Link", f'<{self._codes_url}#{code}>; rel="help"')
 
     async def discard_body(self) -> None:

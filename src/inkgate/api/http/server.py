@@ -6,6 +6,7 @@ error "draining". A socket of systemd is left to it at once: new connections wai
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,8 +22,9 @@ from inkgate.api.http.connections import Connections, default_connections
 from inkgate.api.http.context import Context
 from inkgate.api.http.drain import Drain
 from inkgate.api.http.protocol import TimeLimits, http_protocol
-from inkgate.settings import Settings
+from inkgate.settings import ServerSettings, Settings
 from inkgate.systemd import NO_MANAGER, ServiceManager
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 log = structlog.get_logger(__name__)
 
@@ -59,13 +61,7 @@ async def serve(
         host=settings.server.host,
         port=settings.server.port,
         loop="none",
-        http=http_protocol(
-            TimeLimits(
-                settings.server.head_timeout_s, settings.server.send_timeout_s, settings.server.min_send_kb_s * 1000
-            ),
-            Connections(settings.server.max_connections or default_connections()),
-            context.service.observer,
-        ),
+        http=bounded_http(settings.server, context.service.observer),
         ws="none",
         log_config=None,
         access_log=False,
@@ -77,6 +73,12 @@ async def serve(
     server = DrainingServer(config, context.drain, settings.server.drain_s, on_ready, manager)
     listener = listener or manager.listener
     await server.serve(None if listener is None else [listener])
+
+
+def bounded_http(settings: ServerSettings, observer: Observer = NO_OBSERVER) -> type[asyncio.Protocol]:
+    """Uvicorn's protocol with the settings' limits on heads, sending and connections, of one server."""
+    limits = TimeLimits(settings.head_timeout_s, settings.send_timeout_s, settings.min_send_kb_s * 1000)
+    return http_protocol(limits, Connections(settings.max_connections or default_connections()), observer)
 
 
 class DrainingServer(uvicorn.Server):

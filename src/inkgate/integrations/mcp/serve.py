@@ -7,14 +7,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from socket import socket
+from uuid import uuid4
 
 import anyio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inkgate.api.http.errors import ErrorResponses, Problems
+from inkgate.api.http.server import bounded_http
+from inkgate.api.http.uploads import announced_bytes, receive_bytes
 from inkgate.integrations.mcp.tools import DocumentTools
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.permits import Arrival
+from inkgate.serving.queue import WorkQueue
+from inkgate.settings import Settings
 
 PATH = "/mcp"
 _BASE64 = 4 / 3
@@ -42,19 +52,20 @@ async def serve_stdio(tools: DocumentTools) -> None:
 
 
 async def serve_http(
-    tools: DocumentTools, address: McpAddress, max_bytes: int, started: Callable[[str], None], stop: anyio.Event
+    tools: DocumentTools, address: McpAddress, settings: Settings, started: Callable[[str], None], stop: anyio.Event
 ) -> None:
-    """Serves clients over HTTP until `stop`. `max_bytes`: of a document. `started` takes the URL.
+    """Serves clients over HTTP until `stop`, within the settings' limits. `started` takes the URL.
 
     Raises:
         SystemExit: can't listen on the address.
     """
     loopback = ["127.0.0.1", "localhost", "[::1]"]
     names = [*loopback, *address.hosts]
+    max_bytes = int(settings.limits.max_body_mb * _BASE64 * 1_000_000) + _ENVELOPE_BYTES
     app: ASGIApp = tools.server().streamable_http_app(
         streamable_http_path=PATH,
         host=address.host,
-        max_request_body_size=int(max_bytes * _BASE64) + _ENVELOPE_BYTES,
+        max_request_body_size=max_bytes,
         # A web page that a browser on this machine shows must not reach the server under a name of its own.
         transport_security=TransportSecuritySettings(
             allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
@@ -63,10 +74,19 @@ async def serve_http(
             ],
         ),
     )
+    app = Problems(_BoundedBodies(app, settings, max_bytes), ErrorResponses(lambda _: None), "")
     if address.key:
         app = _KeyRequired(app, address.key)
     config = uvicorn.Config(
-        app, address.host, address.port, log_config=None, access_log=False, timeout_graceful_shutdown=_CLOSE_S
+        app,
+        address.host,
+        address.port,
+        http=bounded_http(settings.server),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSE_S,
     )
     server = _Server(config, started)
 
@@ -96,6 +116,46 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _BoundedBodies:
+    """Admits requests and receives their bodies as the service does: so many at once, so many bytes in all, in time.
+    Raises as `receive_bytes` and AdmissionLimiter.admit do.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, max_bytes: int) -> None:
+        """`max_bytes`: of a body."""
+        self._app = app
+        self._max_bytes = max_bytes
+        self._limits = settings.limits.model_copy(update={"max_body_mb": max_bytes / 1_000_000})
+        nothing_waits = WorkQueue(FixedLimit(1), settings.serving.scheduling)
+        self._limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, nothing_waits)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope.setdefault("state", {})["request_id"] = uuid4().hex
+        if scope["method"] != "POST":  # a stream of events, which lasts as long as its session
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        address = request.client.host if request.client else ""
+        announced = announced_bytes(request.headers.get("content-length", "")) or 0
+        async with self._limiter.admit(Arrival(address, body_bytes=min(announced, self._max_bytes))) as permit:
+            with permit.receiving():
+                body = await receive_bytes(request, self._limits, self._max_bytes, permit.grow)
+            await self._app(scope, _with_body(body, receive), send)
+
+
+def _with_body(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives `body`, then what `receive` gives."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_next() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_next
 
 
 class _KeyRequired:
