@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, cast
@@ -46,6 +47,51 @@ def test_documents_with_different_fields_share_a_table_and_no_cell_is_run() -> N
     assert first["seller/town"] == 'O"slo'
     assert (second["total"], second["items"], second["name"]) == ("", '[{"amount": "1"}]', "")
     assert second["'=1+1"] == "x"
+
+
+def test_a_table_whose_run_was_killed_goes_on_with_the_rows_that_it_had(tmp_path: Path) -> None:
+    sources = [InputDocument(tmp_path / name, PurePath(name)) for name in ("a.png", "b.png", "c.png")]
+    for name in ("a.png", "b.png", "c.png"):
+        (tmp_path / name).write_bytes(b"one")
+    table, kept = tmp_path / "out.csv", tmp_path / "out.csv.rows"
+    killed = FieldRows.into(table, "receipts", overwrite=False)
+    killed.add(sources[0], shown(total="1"))
+    killed.add(sources[1], shown(total="2", tax="3"))
+    with kept.open("a") as file:
+        file.write('{"row": {"file": ')  # it was killed here
+    assert not table.exists()
+
+    (tmp_path / "b.png").write_bytes(b"another")
+    again = FieldRows.into(table, "receipts", overwrite=False)
+    left = again.without_earlier(sources)
+    assert [each.name for each in left] == [sources[1].name, sources[2].name]
+    again.add(left[0], shown(total="20"))
+    again.add(left[1], shown(total="30"))
+    again.end()
+    again.forget_run()
+    assert [row["total"] for row in csv.DictReader(io.StringIO(table.read_text("utf-8-sig")))] == ["1", "20", "30"]
+    assert not kept.exists()
+
+
+def test_an_interrupted_table_is_written_and_goes_on_but_not_with_other_options(tmp_path: Path) -> None:
+    source = InputDocument(tmp_path / "a.png", PurePath("a.png"))
+    (tmp_path / "a.png").write_bytes(b"one")
+    table = tmp_path / "out.csv"
+    interrupted = FieldRows.into(table, "receipts", overwrite=False)
+    extraction = replace(found(total="1").extraction, status=ExtractionStatus.NEEDS_REVIEW)
+    interrupted.add(source, FieldsFound(extraction, {}))
+    interrupted.end()
+    assert table.exists()
+    with pytest.raises(typer.Exit):
+        FieldRows.into(table, "invoices", overwrite=False)
+    again = FieldRows.into(table, "receipts", overwrite=False)
+    assert again.without_earlier([source]) == ()
+    assert again.to_review == [source.name]
+    again.end()
+    again.forget_run()
+    with pytest.raises(typer.Exit):
+        FieldRows.into(table, "receipts", overwrite=False)
+    assert FieldRows.into(table, "receipts", overwrite=True).rows == []
 
 
 def test_documents_of_one_name_get_files_of_their_own_and_results_are_kept(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
@@ -20,6 +21,21 @@ def test_every_rule_is_a_condition_and_every_condition_is_found_by_a_rule_or_an_
     assert set(RULES) | {"cant-start"} <= set(BY_NAME)
     assert {name for name, condition in BY_NAME.items() if not condition.alerts} <= set(RULES) | {"cant-start"}
     assert len(BY_NAME) == len(CONDITIONS)
+
+
+def test_log_lines_that_are_named_are_logged() -> None:
+    """In sentences such as "the log shows (`background_task_failed`)"."""
+    texts = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "src" / "inkgate" / "doctor").rglob("*.py")]
+    named = {
+        (path.name, event)
+        for path in texts
+        for event in re.findall(r"\blog[^.;|`]*`([a-z]+(?:_[a-z]+)+)`", path.read_text(encoding="utf-8"))
+    }
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    assert len(named) >= 8
+    # Those of worker processes are named after their pool, such as engine_worker_lost.
+    ends = {event: event.removeprefix("engine_") for _, event in named}
+    assert [each for each in sorted(named) if f'"{ends[each[1]]}"' not in code] == []
 
 
 def test_thresholds_of_model_servers_are_the_targets_of_the_limit() -> None:

@@ -90,6 +90,27 @@ async def test_a_failure_of_the_engine_is_tried_three_times_and_a_refused_docume
     assert await watch_once(folder, ocr) == (1, 1)
 
 
+class TakenAway(FaultyOcr):
+    """Removes the document whose reading fails."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    async def read(self, document: Source, **arguments: Unpack[ReadArguments]) -> OcrResult:
+        assert isinstance(document, Document)
+        if "broken" in document.name:
+            (self.folder / document.name).unlink()
+        return await super().read(document, **arguments)
+
+
+async def test_a_document_that_is_removed_while_it_waits_for_another_try_is_not_waited_for(folder: Path) -> None:
+    (folder / "in" / "broken.png").write_bytes(b"1")
+    (folder / "in" / "a.png").write_bytes(b"1")
+    with anyio.fail_after(20):
+        assert await watch_once(folder, TakenAway(folder / "in")) == (1, 0)
+
+
 class AwayAtFirst(EngineReader):
     """A reader that can't be used for the first looks."""
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
-from pydantic import ValidationError
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from inkgate.cli.configure import configured
 from inkgate.cli.messages import check_outputs, failure, misuse, needs_extra, writing_outputs
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.settings import PdfText, Settings, load_settings
+from inkgate.settings import PdfText, Settings
 
 if TYPE_CHECKING:
     from inkgate.bench.accuracy.manifest import Entry
@@ -80,7 +80,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     documentation describes manifests and figures. The exit status is 0 if everything could be measured. Needs the
     extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
     """
-    settings = _settings(config, engine)
+    settings = configured(config, {"engine": {"name": engine}})
     check_outputs(*(file for file in (json, html) if file))
     with needs_extra("bench"):
         from inkgate.bench.accuracy.manifest import ManifestInvalid, load_manifest, select
@@ -175,15 +175,6 @@ def print_wide(content: RenderableType) -> None:
     if not console.is_terminal:
         console.width = PIPED_WIDTH
     console.print(content)
-
-
-def _settings(config: Path | None, engine: str | None) -> Settings:
-    try:
-        return load_settings(config) if engine is None else load_settings(config, engine={"name": engine})
-    except FileNotFoundError as error:
-        raise misuse(f"There is no file {config}.") from error
-    except (ValidationError, ValueError) as error:
-        raise misuse(str(error)) from error
 
 
 async def _measure(settings: Settings, plan: _EvaluationPlan) -> Evaluation:

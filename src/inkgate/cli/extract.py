@@ -82,8 +82,9 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     """Find fields in documents: those of a type, a JSON Schema, or names. Without any, the type is found.
 
     `inkgate extract receipt.jpg --type receipt` prints the fields with their places, as POST /extract does.
-    `inkgate extract scans/ --type receipt -f csv -o receipts.csv` writes a row a document. A JSON object a line is
-    printed for several documents. With `--server URL`, a running service finds them, with the same output.
+    `inkgate extract scans/ --type receipt -f csv -o receipts.csv` writes a row a document; after an interruption, the
+    same command goes on where it was. A JSON object a line is printed for several documents. With `--server URL`, a
+    running service finds them, with the same output.
 
     Exit status: 0 if all documents were read; 1 if one could not be; 2 if the arguments are wrong; 3 with --strict if
     one needs review.
@@ -101,13 +102,18 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     wanted = extract_arguments(type, schema, fields, pages)
     inputs = collect(paths)
     to: FieldsOutput
+    sources, rows = inputs.sources, None
     if format == "csv":
-        to = FieldRows.into(output, overwrite=overwrite)
+        to = rows = FieldRows.into(output, repr(wanted), overwrite=overwrite)
+        sources = rows.without_earlier(sources)
     elif output is not None:
         to = WrittenFields.into(output, inputs.sources, overwrite=overwrite)
     else:
         to = PrintedFields(2 if len(inputs.sources) == 1 else None)
-    outcome = _run(reader, inputs.sources, _Order(wanted, at_once=jobs), to)
+    outcome = _run(reader, sources, _Order(wanted, at_once=jobs), to)
+    if rows is not None:
+        outcome.to_review[:0] = rows.to_review
+        rows.forget_run()
     say_skipped(inputs.skipped)
     outcome.end(strict=strict)
 

@@ -9,14 +9,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
 from inkgate.cli.result_names import result_places
-from inkgate.fields.values import Extraction
+from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.whole_files import write_whole
 
+_TO_REVIEW = ExtractionStatus.NEEDS_REVIEW.value
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets run cells that begin with these."""
 
@@ -37,7 +38,7 @@ class FieldsOutput(Protocol):
         ...
 
     def end(self) -> None:
-        """After the last document, and after Ctrl-C. Raises OSError."""
+        """After the last document, and when the run stops before. Raises OSError."""
         ...
 
 
@@ -84,22 +85,79 @@ class WrittenFields:
 class FieldRows:
     """A CSV table: a row a document, a column a field; arrays as JSON. What a spreadsheet would run is quoted.
 
-    `path`: None: it is printed.
+    The columns are known when the last document was read. Until then `kept` has the rows, a JSON object a line. If the
+    run is interrupted or killed, the next one takes them from there.
+
+    Attributes:
+        path: None: it is printed.
+        kept: the file of the rows; None: there is none.
+        of_run: what was asked for, which must be the same for the next run.
     """
 
     path: Path | None
+    kept: Path | None = None
+    of_run: str = ""
     rows: list[dict[str, object]] = field(default_factory=list)
+    _earlier: dict[str, object] = field(default_factory=dict)
 
     @classmethod
-    def into(cls, path: Path | None, *, overwrite: bool) -> FieldRows:
-        """Raises typer.Exit if the file is there and may not be replaced."""
-        _refuse([path] if path is not None and path.exists() else [], overwrite=overwrite)
-        return cls(path)
+    def into(cls, path: Path | None, of_run: str, *, overwrite: bool) -> FieldRows:
+        """With the rows of an earlier run that did not end, in `NAME.csv.rows`.
+
+        Raises:
+            typer.Exit: the file is there and may not be replaced, or the earlier run asked for something else.
+            OSError: the rows can't be read.
+        """
+        # A pipe has no file beside it.
+        keeps = path is not None and (path.is_file() or not path.exists())
+        kept = path.with_name(f"{path.name}.rows") if path is not None and keeps else None
+        found = cls(path, kept, of_run)
+        if kept is None or overwrite or not kept.exists():
+            _refuse([path] if path is not None and path.exists() else [], overwrite=overwrite)
+            if kept is not None:
+                kept.unlink(missing_ok=True)
+            return found
+        lines = _whole_lines(kept)
+        if lines and lines[0] != {"of_run": of_run}:
+            raise misuse(
+                f"{kept} is of a run with other options, which did not end. Give --overwrite to begin anew, or repeat "
+                "its options."
+            )
+        rows = {line["row"]["file"]: line for line in lines[1:]}  # the last one of each file
+        found.rows.extend(line["row"] for line in rows.values())
+        found._earlier.update({name: line["version"] for name, line in rows.items()})
+        _write_lines(kept, lines)  # without a line that was cut off
+        say(f"{len(found.rows)} documents were read before; {kept} has their rows.")
+        return found
+
+    @property
+    def to_review(self) -> list[str]:
+        """Names of documents of the earlier run that need review."""
+        return [str(row["file"]) for row in self.rows if row["file"] in self._earlier and row["status"] == _TO_REVIEW]
+
+    def without_earlier(self, sources: Sequence[InputDocument]) -> tuple[InputDocument, ...]:
+        """The sources that an earlier run has not read, or that were changed since; their old rows go."""
+        left = tuple(source for source in sources if not self._is_read(source))
+        again = {source.name for source in left}
+        self.rows[:] = [row for row in self.rows if row["file"] not in again]
+        return left
+
+    def _is_read(self, source: InputDocument) -> bool:
+        """Whether the earlier run has read it as it is now, which can't be known of standard input."""
+        return source.path is not None and self._earlier.get(source.name) == _version(source.path)
 
     def add(self, source: InputDocument, found: FieldsFound) -> None:
         """See FieldsOutput."""
         about = {"file": source.name, "document_type": found.extraction.document_type}
-        self.rows.append({**about, "status": found.extraction.status.value, **_flat(found.extraction.data)})
+        row = {**about, "status": found.extraction.status.value, **_flat(found.extraction.data)}
+        self.rows.append(row)
+        if self.kept is None:
+            return
+        lines: list[object] = [{"row": row, "version": source.path and _version(source.path)}]
+        if not self.kept.exists():
+            self.kept.parent.mkdir(parents=True, exist_ok=True)
+            lines.insert(0, {"of_run": self.of_run})
+        _write_lines(self.kept, lines, "a")
 
     def end(self) -> None:
         """See FieldsOutput."""
@@ -110,6 +168,11 @@ class FieldRows:
         write_whole(self.path, self.table().encode("utf-8-sig"), parents=True)
         say(f"{len(self.rows)} rows written into {self.path}.")
 
+    def forget_run(self) -> None:
+        """Removes the rows beside the table, as the run has ended. Raises OSError."""
+        if self.kept is not None:
+            self.kept.unlink(missing_ok=True)
+
     def table(self) -> str:
         """The table. Paths of fields lose their first slash."""
         columns = list(dict.fromkeys(["file", "document_type", "status", *(name for row in self.rows for name in row)]))
@@ -119,6 +182,28 @@ class FieldRows:
         for row in self.rows:
             writer.writerow([_cell(row.get(name)) for name in columns])
         return table.getvalue()
+
+
+def _whole_lines(path: Path) -> list[Any]:
+    """The JSON values in a file, one a line; the last line may have been cut off."""
+    values: list[Any] = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            values.append(json.loads(line))
+        except ValueError:
+            break
+    return values
+
+
+def _write_lines(path: Path, values: Sequence[object], mode: Literal["w", "a"] = "w") -> None:
+    with path.open(mode, encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values)
+
+
+def _version(path: Path) -> list[float]:
+    """By which a file that was changed is known: its size and time."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
 
 
 def _refuse(existing: Sequence[Path], *, overwrite: bool) -> None:

@@ -135,6 +135,8 @@ class FolderWatch:
                 found, gone = {}, True
             else:
                 gone = False
+                # A file that was taken away while it waited for another try is not waited for.
+                self._not_before = {file: at for file, at in self._not_before.items() if file in found}
             waiting = {file: version for file, version in found.items() if self._is_new(file, version)}
             settled = [file for file, version in waiting.items() if before.get(file) == version]
             for file in settled:

@@ -172,7 +172,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "jobs-store-away",
         _CRITICAL,
         "The database of jobs does not respond.",
-        "Start the database, or correct `jobs.database`; the log has the error (`jobs_database_unavailable`).",
+        "Start the database, or correct `jobs.database`; the log has the error (`jobs_unavailable`).",
         ("InkgateJobsStoreDown",),
     ),
     Condition(
