@@ -167,7 +167,7 @@ async def claim_plan(store: JobStore, queued: int) -> dict[str, Any]:
     statements: list[tuple[str, Any]] = []
 
     def keep(_c: object, _u: object, statement: str, parameters: object, _x: object, _m: object) -> None:
-        if statement.startswith("SELECT inkgate_jobs.id"):
+        if statement.startswith("WITH RECURSIVE"):
             statements.append((statement, parameters))
 
     event.listen(Engine, "before_cursor_execute", keep)
@@ -183,7 +183,7 @@ async def claim_plan(store: JobStore, queued: int) -> dict[str, Any]:
     plan = await store.database.read(
         lambda connection: [str(row[-1]) for row in connection.exec_driver_sql(explain + statement, parameters)]
     )
-    return {"plan": plan, "ms": median(taken), "uses index": any("inkgate_jobs_queue" in line for line in plan)}
+    return {"plan": plan, "ms": median(taken), "uses index": any("inkgate_jobs_turns" in line for line in plan)}
 
 
 async def measured(size: Size, server: PostgresServer | None) -> dict[str, Any]:

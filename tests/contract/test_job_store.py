@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from inkgate.caller import Priority
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import JobDocument, JobFailure, JobFilter, JobOptions, JobState
-from inkgate.jobs.store import JobEnd, JobStore, LeaseLost, Release, queue
+from inkgate.jobs.store import JobEnd, JobStore, LeaseLost, Release, turns
 from inkgate.jobs.store.database import database_url
 from inkgate.types import PageError, Task, TaskKind
 from support.job_stores import Stores, job, one, page
@@ -78,16 +78,6 @@ async def test_jobs_are_claimed_by_class_then_in_turn_between_tenants(stores: St
         # A tenant that comes later begins where the queue is, not at its end.
         await store.add([job("late", name="late 0")])
         assert "late 0" in [claim.job.name for claim in await store.claim(3)]
-
-
-async def test_a_long_document_moves_its_tenant_s_next_jobs_back(stores: Stores) -> None:
-    async with stores.store() as store:
-        await store.add([job("long", name="long 0")])
-        claim = await one(store)
-        await store.save(claim, [], (DOCUMENT, 500))
-        await store.add([job("long", name="long 1")])
-        await store.add([job("short", name=f"short {n}") for n in range(3)])
-        assert [claim.job.name for claim in await store.claim(4)] == ["short 0", "short 1", "short 2", "long 1"]
 
 
 async def test_a_key_adds_one_job(stores: Stores) -> None:
@@ -217,18 +207,18 @@ async def test_retry_reads_only_what_failed(stores: Stores) -> None:
 
 async def test_released_jobs_wait_and_forget_nothing(stores: Stores) -> None:
     async with stores.store() as store:
-        await store.add([job(name="first"), job("b", name="other")])
+        await store.add([job(name="first"), job(name="other")])
         claim = await one(store)
         await store.save(claim, [page(0)], (DOCUMENT, 3))
-        assert await store.others_wait(claim.job)
-        await store.release(claim, Release(to_the_end=True))
-        names = [claim.job.name for claim in await store.claim(2)]
-        assert names == ["other", "first"]
+        await store.release(claim, Release(to_the_end=True, pages_read=1))
+        claims = await store.claim(2)
+        assert [claim.job.name for claim in claims] == ["other", "first"]
+        assert claims[1].saved_pages == {0}
         await store.add([job(name="third")])
         claim = await one(store)
         await store.release(claim, Release(pause_s=60.0, retried=True))
         assert await store.claim(1) == []
-        assert not await store.others_wait(claim.job)
+        assert await store.next_in_turn() is None
 
 
 async def test_a_released_job_that_was_cancelled_ends(stores: Stores) -> None:
@@ -364,7 +354,7 @@ async def test_the_claim_uses_its_index_and_a_long_document_few_statements(store
             await store.save(claim, [page(n) for n in range(first, first + 8)])
         assert len([one for one in statements if not one.startswith(("BEGIN", "COMMIT"))]) <= 0.3 * 1000
         plan = await store.database.read(lambda connection: _plan(connection, store))
-        assert "inkgate_jobs_queue" in plan, chosen
+        assert "inkgate_jobs_turns" in plan, chosen
         assert "SCAN inkgate_jobs" not in plan
         assert "Seq Scan" not in plan
         assert "TEMP B-TREE" not in plan
@@ -372,13 +362,10 @@ async def test_the_claim_uses_its_index_and_a_long_document_few_statements(store
 
 def _plan(connection: object, store: JobStore) -> str:
     """How the database finds the jobs to claim."""
-    from sqlalchemy import Connection, select
-
-    from inkgate.jobs.store.tables import jobs
+    from sqlalchemy import Connection
 
     assert isinstance(connection, Connection)
-    now = store.database.now()
-    chosen = select(jobs.c.id).where(queue.due(now)).order_by(*queue.queue_order()).limit(8)
+    chosen = turns.first_jobs(Priority.BATCH.rank, store.database.now())
     compiled = chosen.compile(connection, compile_kwargs={"literal_binds": True})
     explain = "EXPLAIN" if store.database.is_postgres else "EXPLAIN QUERY PLAN"
     return "\n".join(str(tuple(row)) for row in connection.execute(text(f"{explain} {compiled}")))

@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 from sqlalchemy import text
 
+from inkgate.caller import Priority
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.jobs.job import JobDocument, JobFields, JobOptions, JobReview, JobSource, JobState, NewJob
 from inkgate.jobs.store import Claim, JobStore, Release
@@ -284,6 +285,39 @@ async def test_a_long_job_lets_others_go_first(plant: Plant) -> None:
         assert (await plant.store.get(long, None)).state is not JobState.SUCCEEDED
         assert (await plant.state(long)).state is JobState.SUCCEEDED
     assert await plant.saved(long) == list(range(60))
+
+
+async def test_a_tenant_s_long_jobs_give_a_place_to_another_tenant_at_once(plant: Plant) -> None:
+    gate = anyio.Event()
+    plant.engine.act = lambda flow, page: gate.wait() if page >= 3 and flow in long else None
+    long = [await plant.add(60, tenant="long") for _ in range(SETTINGS.at_once + 2)]
+    async with plant.working() as worker:
+        await until(lambda: worker.jobs_running == SETTINGS.at_once and sum(plant.engine.reads.values()) >= 3)
+        short = await plant.add(1, tenant="short")
+        assert (await plant.state(short)).state is JobState.SUCCEEDED  # though the long ones hang
+        gate.set()
+        for job_id in long:
+            assert (await plant.state(job_id)).state is JobState.SUCCEEDED
+            assert await plant.saved(job_id) == list(range(60))
+    again = sum(count - 1 for count in plant.engine.reads.values())
+    assert again <= SETTINGS.save_every + WINDOW  # of the one that gave its place up
+
+
+async def test_a_job_of_a_higher_class_gets_a_place_beside_its_tenant_s_long_ones(plant: Plant) -> None:
+    plant.engine.act = lambda flow, page: anyio.sleep_forever() if page >= 3 and flow in long else None
+    long = [await plant.add(60) for _ in range(SETTINGS.at_once)]
+    async with plant.working() as worker:
+        await until(lambda: worker.jobs_running == SETTINGS.at_once and sum(plant.engine.reads.values()) >= 3)
+        urgent = await plant.add(1, priority=Priority.INTERACTIVE)
+        assert (await plant.state(urgent)).state is JobState.SUCCEEDED
+
+
+async def test_jobs_of_few_pages_keep_their_places(plant: Plant) -> None:
+    short = [await plant.add(3, tenant=f"t{n % 2}") for n in range(40)]
+    async with plant.working():
+        for job_id in short:
+            assert (await plant.state(job_id)).state is JobState.SUCCEEDED
+    assert set(plant.engine.reads.values()) == {1}
 
 
 async def test_a_worker_paused_past_its_lease_saves_nothing_late(plant: Plant) -> None:

@@ -20,7 +20,7 @@ from inkgate.extraction.finder import FieldFinder
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.job import Job, JobSource, JobState, NewJob
-from inkgate.jobs.store import JobStore
+from inkgate.jobs.store import JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.worker import Worker
 from inkgate.page import Page
@@ -138,7 +138,8 @@ class Plant:
 async def job_plant(folder: Path) -> AsyncIterator[Plant]:
     """A Plant whose store is SQLite in `folder`."""
     clock = lambda: datetime.now(UTC).timestamp()  # noqa: E731
-    store = JobStore(database_url("", folder), clock, SETTINGS.lease_s, SETTINGS.max_queued_pages)
+    sharing = Sharing(slice_pages=SETTINGS.slice_pages)
+    store = JobStore(database_url("", folder), clock, SETTINGS.lease_s, SETTINGS.max_queued_pages, sharing)
     engine, limits = CountingEngine(), LimitSettings(page_window=WINDOW, max_pages=5)
     async with store.running(), Opener(limits, PdfSettings(warm_workers=0)) as opener:
         yield Plant(store, engine, Documents(), Reader(opener, engine, limits), folder)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy.engine import URL
 
 from inkgate.jobs.job import JobSource, NewJob
-from inkgate.jobs.store import Claim, JobStore
+from inkgate.jobs.store import Claim, JobStore, Sharing
 from inkgate.types import PageError, PageResult
 
 
@@ -32,8 +32,10 @@ class Stores:
         self.clock = SteppedClock()
 
     @asynccontextmanager
-    async def store(self, lease_s: float = 60.0, max_queued_pages: int = 1000) -> AsyncIterator[JobStore]:
-        store = JobStore(self.url, self.clock, lease_s, max_queued_pages)
+    async def store(
+        self, lease_s: float = 60.0, max_queued_pages: int = 1000, sharing: Sharing | None = None
+    ) -> AsyncIterator[JobStore]:
+        store = JobStore(self.url, self.clock, lease_s, max_queued_pages, sharing)
         async with store.running():
             yield store
 

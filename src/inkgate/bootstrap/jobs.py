@@ -21,7 +21,7 @@ from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
 from inkgate.jobs.sinks.build import build_sinks
 from inkgate.jobs.sinks.relay import Relay, RelayLoads, RelaySettings
-from inkgate.jobs.store import JobStore
+from inkgate.jobs.store import JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.watch import JobParts, JobsWatch
 from inkgate.jobs.worker import Worker
@@ -66,6 +66,7 @@ def job_service(settings: Settings) -> tuple[JobService, JobDocuments, Objects]:
         lambda: datetime.now(UTC).timestamp(),
         configured.lease_s,
         configured.max_queued_pages,
+        Sharing(configured.tenant_share, configured.slice_pages, settings.serving.scheduling.weights),
     )
     try:
         objects = Objects(settings.storage)

@@ -9,7 +9,7 @@ import anyio
 from inkgate.codec import encodable
 from inkgate.extraction.wanted import WantedFields
 from inkgate.jobs.job import JobDocument, JobFailure, JobState
-from inkgate.jobs.store import Claim
+from inkgate.jobs.store import Claim, Release
 from inkgate.types import PageError, PageResult
 
 
@@ -25,10 +25,11 @@ class JobRun:
         unsaved: results that are not saved yet, since loop time `unsaved_since`.
         known: the document was opened, in this run or before.
         opened: what is not saved yet of the document, and the number of pages to read.
-        slice: pages saved since the job was claimed, or since no other tenant waited.
+        pages: number of pages to read, once the document was opened here.
+        read: pages that got a result since the job was claimed.
         errors: of pages read in this run; `partial`: one of these has a result all the same.
         careful: the last worker died at it, so it runs alone, page by page.
-        yields: it goes back to the queue, as another job has to run alone.
+        yields: how it goes back to the queue, as another job needs its place; None: it goes on.
         wanted: the fields that it finds; None: none, or it is not known yet.
     """
 
@@ -41,17 +42,23 @@ class JobRun:
     unsaved_since: float = 0.0
     known: bool = False
     opened: tuple[JobDocument, int] | None = None
-    slice: int = 0
+    pages: int = 0
+    read: int = 0
     errors: list[PageError] = field(default_factory=list)
     partial: bool = False
     careful: bool = False
-    yields: bool = False
+    yields: Release | None = None
     wanted: WantedFields | None = None
 
     @property
     def has_results(self) -> bool:
         """Whether a page has a result."""
         return self.partial or self.claim.job.failed + len(self.errors) < len(self.done)
+
+    @property
+    def left(self) -> int:
+        """Pages that have no result yet; 0 before the document was opened here."""
+        return max(self.pages - len(self.done), 0)
 
     @property
     def all_read(self) -> bool:
@@ -76,6 +83,7 @@ class JobRun:
 
     def keep(self, result: PageResult) -> None:
         """Keeps a result until it is saved."""
+        self.read += 1
         self.unsaved.append(result)
         self.done.add(result.index)
         if result.error is not None:

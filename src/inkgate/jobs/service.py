@@ -55,7 +55,7 @@ class JobService:
 
         Raises:
             InputRejected: "source_forbidden", "key_reused".
-            Overloaded: "jobs_full", "jobs_unavailable", "storage_full".
+            Overloaded: "jobs_full", "share_exceeded", "jobs_unavailable", "storage_full".
         """
         (added,) = await self.add([await self.keep(job, data)])
         return added
@@ -65,12 +65,12 @@ class JobService:
 
         Raises:
             InputRejected: "source_forbidden".
-            Overloaded: "jobs_full", "jobs_unavailable", "storage_full". Nothing is kept then.
+            Overloaded: "jobs_full", "share_exceeded", "jobs_unavailable", "storage_full". Nothing is kept then.
         """
         if data is None:
             self._documents.check(job.source.url)
             return job
-        await self.store.check_room(1)
+        await self.store.check_room(job.tenant, 1)
         return replace(job, source=JobSource(upload=await self._uploads.put(data)))
 
     async def add(self, jobs: Sequence[NewJob]) -> Sequence[AddedJob]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -171,11 +171,31 @@ class Worker:
                     return found
                 self._alone_since = None
             room = self._settings.at_once - len(self._runs)
-            found = await self._store.claim(room) if room > 0 else ()
+            if room <= 0:
+                await self._make_room()
+                return ()
+            found = await self._store.claim(room)
         except Overloaded:  # the database is away; requests are served meanwhile
             return ()
         self.counts.fresh_claims += len(found)
         return found
+
+    async def _make_room(self) -> None:
+        """Takes one place back for a job that waits, if one that runs here should not keep it waiting.
+
+        That is one of a lower class, or of a tenant that would still have more places than the other; or as many, if it
+        has read its slice. It has read a page, so that it gets on, and has more to read than what is at the engine now.
+        """
+        if any(run.yields for run in self._runs.values()):
+            return
+        following = await self._store.next_in_turn()
+        if following is None:
+            return
+        long = [run for run in self._runs.values() if run.read and run.left > self._window and not run.careful]
+        if found := [run for run in long if following.goes_before(run.claim.job, run.read)]:
+            run = max(found, key=lambda run: (run.claim.job.priority.rank, run.read))
+            run.yields = Release(to_the_end=True)
+            run.scope.cancel()
 
     async def _keep_leases(self) -> None:
         """Extends leases that no save has extended, and notices jobs that were cancelled or lost."""
@@ -201,7 +221,7 @@ class Worker:
             return
         for run in self._runs.values():
             if not run.careful:
-                run.yields = True
+                run.yields = Release()
                 run.scope.cancel()
 
     def _noticed(self, run: JobRun, state: JobState | None, when: float) -> None:
@@ -219,7 +239,7 @@ class Worker:
         try:
             with run.scope:
                 if job.state is JobState.CANCELLING:  # its worker died before it had stopped
-                    await self._write(run, JobEnd(JobState.CANCELLED))
+                    await self._write(run, JobEnd(JobState.CANCELLED, pages_read=run.read))
                     return
                 await self._attempt(run)
             if run.scope.cancelled_caught:
@@ -243,9 +263,9 @@ class Worker:
     async def _stopped(self, run: JobRun) -> None:
         """After the scope was cancelled: the job was cancelled, has to yield, or was lost."""
         if run.state is JobState.CANCELLING:
-            await self._write(run, JobEnd(JobState.CANCELLED))
-        elif run.yields:
-            await self._give_back(run, Release())
+            await self._write(run, JobEnd(JobState.CANCELLED, pages_read=run.read))
+        elif run.yields is not None:
+            await self._give_back(run, run.yields)
         else:
             raise LeaseLost(run.claim.job.id)
 
@@ -263,7 +283,7 @@ class Worker:
         """Saves what was read, and puts the job back, if that is possible."""
         await self._save_rest(run)
         with suppress(Exception):  # the lease runs out
-            await self._store.release(run.claim, how)
+            await self._store.release(run.claim, replace(how, pages_read=run.read))
 
     async def _save_rest(self, run: JobRun) -> None:
         """Saves what was read, or drops it, such as results of a kind that can't be stored."""
@@ -332,7 +352,7 @@ class Worker:
 
     async def _put_back(self, run: JobRun, how: Release) -> None:
         await self._write(run)
-        await self._persist(lambda: self._store.release(run.claim, how))
+        await self._persist(lambda: self._store.release(run.claim, replace(how, pages_read=run.read)))
 
     def _pause(self, run: JobRun, error: InkgateError) -> Release:
         if isinstance(error, Overloaded):
@@ -364,6 +384,7 @@ class Worker:
         if run.wanted is not None:
             how = self._fields.read_options(run.wanted, how)
         async with admitted.read(document, how) as reading:
+            run.pages = len(reading.selected)
             await self._opened(run, reading)
             reading.only(sorted(set(reading.selected) - run.done))
             results = aiter(reading)
@@ -400,15 +421,6 @@ class Worker:
         await self._write(run)
         if self._alone_since is not None and not run.careful:
             raise _GiveBack(Release())
-        if run.slice >= self._settings.slice_pages and await self._has_to_yield(run):
-            raise _GiveBack(Release(to_the_end=True))
-
-    async def _has_to_yield(self, run: JobRun) -> bool:
-        run.slice = 0
-        try:
-            return await self._store.others_wait(run.claim.job)
-        except Overloaded:
-            return False
 
     async def _write(self, run: JobRun, end: JobEnd | None = None) -> None:
         """Saves what was read, and the end. Waits while the database is away. Raises LeaseLost."""
@@ -416,7 +428,6 @@ class Worker:
         begun, state = await self._persist(lambda: self._store.save(run.claim, pages, run.opened, end))
         del run.unsaved[: len(pages)]
         run.opened = None
-        run.slice += len(pages)
         self.counts.pages_read += len(pages)
         self.counts.pages_failed += sum(page.error is not None for page in pages)
         if end is not None:
@@ -449,7 +460,7 @@ class Worker:
     async def _end(
         self, run: JobRun, state: JobState, failure: JobFailure | None = None, fields: FoundFields | None = None
     ) -> None:
-        await self._write(run, JobEnd(state, failure, self._sinks(run.claim.job), fields))
+        await self._write(run, JobEnd(state, failure, self._sinks(run.claim.job), fields, run.read))
 
     def _sinks(self, job: Job) -> tuple[str, ...]:
         """The names of those that are told of the job's end."""

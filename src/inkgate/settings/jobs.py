@@ -81,7 +81,7 @@ class JobSettings(Branch):
         8, description="Pages that are saved together. A killed process loses at most these and `limits.page_window`."
     )
     slice_pages: PositiveInt = Field(
-        200, description="Pages after which a long job lets other tenants' jobs that wait go first."
+        50, description="Pages after which a long job gives its place to another tenant's job that waits."
     )
     lease_s: PositiveFloat = Field(
         60.0, description="Time after which a job of a process that was killed or cut off is taken over."
@@ -101,6 +101,13 @@ class JobSettings(Branch):
     max_pages: PositiveInt = Field(10_000, description="Maximum pages of a job's document.")
     max_queued_pages: PositiveInt = Field(
         100_000, description="Maximum pages in the queue. More are refused with 503, and intake pauses."
+    )
+    tenant_share: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Share of the queue's room, without what other tenants have in it, that one tenant may fill. "
+        "More is refused with 429.",
     )
     retention_days: PositiveFloat = Field(7.0, description="How long ended jobs, their results and uploads are kept.")
     max_streams: PositiveInt = Field(

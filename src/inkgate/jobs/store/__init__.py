@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
@@ -24,12 +26,13 @@ from inkgate.jobs.job import (
     JobState,
     NewJob,
 )
-from inkgate.jobs.store import deliveries, fields, queue, views
+from inkgate.jobs.store import deliveries, fields, queue, turns, views
 from inkgate.jobs.store.database import Clock, Database
 from inkgate.jobs.store.deliveries import Due, StoredDelivery
 from inkgate.jobs.store.fields import FieldCorrection, FoundFields, StoredFields
 from inkgate.jobs.store.queue import Claim, JobEnd, LeaseLost, Progress, Release
 from inkgate.jobs.store.records import JobIds, job_of, pack, unpack
+from inkgate.jobs.store.turns import NextJob, Sharing
 from inkgate.types import PageResult
 
 __all__ = [
@@ -40,8 +43,10 @@ __all__ = [
     "JobEnd",
     "JobStore",
     "LeaseLost",
+    "NextJob",
     "Progress",
     "Release",
+    "Sharing",
     "StoredDelivery",
     "StoredFields",
 ]
@@ -63,15 +68,18 @@ class JobStore:
         clock: Unix time in seconds.
     """
 
-    def __init__(self, url: URL, clock: Clock, lease_s: float, max_queued_pages: int) -> None:
+    def __init__(
+        self, url: URL, clock: Clock, lease_s: float, max_queued_pages: int, sharing: Sharing | None = None
+    ) -> None:
         """`url`: see `database_url`. `clock`: Unix time in seconds."""
         self.database = Database(url, clock)
         self.clock = clock
         self._lease_s = lease_s
         self._max_queued_pages = max_queued_pages
+        self._sharing = sharing or Sharing()
         self._ids = JobIds()
         self._packing = Threads("jobs_pages", 2)
-        self._queued = _Recent(views.queued_pages, self.database)
+        self._backlog = _Recent(views.backlog, self.database)
         self._rate = _Recent(lambda connection: views.pages_per_s(connection, self.database.now()), self.database)
         self._counts = _Recent(lambda connection: views.counts(connection, self.database.now()), self.database)
 
@@ -87,27 +95,36 @@ class JobStore:
 
     # -- for those who add and watch --
 
-    async def check_room(self, count: int) -> None:
-        """Raises Overloaded("jobs_full") if there is no room for `count` more jobs."""
-        queued = await self._queued.value()
-        if queued + self._queued.added + count > self._max_queued_pages:
-            most = f"{self._max_queued_pages:,}"
-            raise Overloaded("jobs_full", f"{most} pages wait to be read, the maximum.", _FULL_RETRY_S)
+    async def check_room(self, tenant: str, count: int) -> None:
+        """Raises Overloaded if there is no room for `count` more jobs of the tenant: "jobs_full", or "share_exceeded"
+        if what is left is for others.
+        """
+        backlog = await self._backlog.value()
+        mine = backlog.pages_of(tenant) + self._backlog.added[tenant]
+        others = backlog.pages + self._backlog.added.total() - mine
+        most = self._max_queued_pages
+        if others + mine + count > most:
+            raise Overloaded("jobs_full", f"{most:,} pages wait to be read, the maximum.", _FULL_RETRY_S)
+        own = math.ceil(self._sharing.tenant_share * (most - others))
+        if mine + count > own:
+            detail = f"{mine:,} pages of your jobs wait to be read, of the {own:,} that you may have waiting now."
+            raise Overloaded("share_exceeded", detail, _FULL_RETRY_S)
 
     async def add(self, jobs: Sequence[NewJob]) -> Sequence[AddedJob]:
         """Adds jobs, in one transaction.
 
         Raises:
-            Overloaded: "jobs_full": `jobs.max_queued_pages` is reached.
+            Overloaded: "jobs_full": `jobs.max_queued_pages` is reached; "share_exceeded": a tenant's share of it is.
             InputRejected: "key_reused".
         """
-        await self.check_room(len(jobs))
+        for tenant, count in Counter(job.tenant for job in jobs).items():
+            await self.check_room(tenant, count)
         now = self.clock()
         new = [(self._ids.make(now), job) for job in jobs]
         added = await self.database.write(
-            lambda connection: queue.add(connection, new, self.database.now()), queue.lock_turns
+            lambda connection: queue.add(connection, new, self.database.now()), turns.lock_turns
         )
-        self._queued.added += sum(not one.duplicate for one in added)
+        self._backlog.added.update(job.tenant for job, one in zip(jobs, added, strict=True) if not one.duplicate)
         return added
 
     async def get(self, job_id: str, tenant: str | None) -> Job:
@@ -146,8 +163,8 @@ class JobStore:
 
     async def forecast(self, job: Job) -> JobForecast:
         """When the job may end."""
-        rate = await self._rate.value()
-        ahead = await self.database.read(lambda connection: views.ahead_of(connection, job))
+        rate, others = await self._rate.value(), await self._backlog.value()
+        ahead = await self.database.read(lambda connection: views.ahead_of(connection, job, others, self._sharing))
         left = ahead.pages + max((job.pages or 1) - job.saved, 0)
         return JobForecast(ahead.jobs, left / rate if rate else None)
 
@@ -159,13 +176,17 @@ class JobStore:
     async def cancel(self, job_id: str, tenant: str | None) -> Job:
         """Cancels the job. Raises InputRejected: "job_unknown", "job_ended"."""
         return await self.database.write(
-            lambda connection: views.cancel(connection, job_id, tenant, self.database.now()), queue.lock_turns
+            lambda connection: views.cancel(connection, job_id, tenant, self.database.now()), turns.lock_turns
         )
 
     async def retry(self, job_id: str, tenant: str | None) -> Job:
-        """Queues the job's failed and missing pages. Raises InputRejected as views.retry does."""
+        """Queues the job's failed and missing pages. Raises InputRejected as views.retry does, and Overloaded as
+        `check_room` does for a job of `tenant`.
+        """
+        if tenant is not None:
+            await self.check_room(tenant, 1)
         return await self.database.write(
-            lambda connection: views.retry(connection, job_id, tenant, self.database.now()), queue.lock_turns
+            lambda connection: views.retry(connection, job_id, tenant, self.database.now()), turns.lock_turns
         )
 
     async def remove(self, job_id: str, tenant: str | None) -> None:
@@ -174,7 +195,7 @@ class JobStore:
         Raises:
             InputRejected: "job_unknown", "job_not_ended".
         """
-        await self.database.write(lambda connection: views.remove(connection, job_id, tenant), queue.lock_turns)
+        await self.database.write(lambda connection: views.remove(connection, job_id, tenant), turns.lock_turns)
 
     async def unneeded(self, uploads: Sequence[str]) -> Sequence[str]:
         """Those of `uploads` that no job needs any more."""
@@ -191,7 +212,7 @@ class JobStore:
         count = 0
         when = self._ended(before)
         while done := await self.database.write(
-            lambda connection: views.expire(connection, when(), _PURGED_AT_ONCE), queue.lock_turns
+            lambda connection: views.expire(connection, when(), _PURGED_AT_ONCE), turns.lock_turns
         ):
             count += done
         return count
@@ -201,7 +222,7 @@ class JobStore:
         count = 0
         when = self._ended(before)
         while done := await self.database.write(
-            lambda connection: views.forget(connection, when(), _PURGED_AT_ONCE), queue.lock_turns
+            lambda connection: views.forget(connection, when(), _PURGED_AT_ONCE), turns.lock_turns
         ):
             count += done
         return count
@@ -214,11 +235,17 @@ class JobStore:
     # -- for workers --
 
     async def claim(self, room: int) -> Sequence[Claim]:
-        """Claims up to `room` jobs that wait, in order."""
+        """Claims up to `room` jobs that wait, in turn."""
         token = secrets.token_hex(16)
         return await self.database.write(
-            lambda connection: queue.claim(connection, token, room, self.database.now(), self._lease_s),
-            queue.lock_turns,
+            lambda connection: queue.claim(connection, token, room, self.database.now(), self._lease_s, self._sharing),
+            turns.lock_turns,
+        )
+
+    async def next_in_turn(self) -> NextJob | None:
+        """The job that would be claimed now; None if none waits."""
+        return await self.database.read(
+            lambda connection: turns.next_in_turn(connection, self._sharing, self.database.now())
         )
 
     async def has_abandoned(self) -> bool:
@@ -253,8 +280,10 @@ class JobStore:
         packed = await self._packing.run(pack, pages) if pages else ()
         progress = Progress(packed, opened, end)
         return await self.database.write(
-            lambda connection: queue.save(connection, held, progress, self.database.now(), self._lease_s),
-            queue.lock_turns if opened is not None and opened[1] > 1 else None,
+            lambda connection: queue.save(
+                connection, held, progress, self.database.now(), self._lease_s, self._sharing
+            ),
+            turns.lock_turns if end is not None and held.owed(end.pages_read, self._sharing) else None,
         )
 
     async def mark_suspect(self, held: Claim, page: int) -> None:
@@ -264,13 +293,9 @@ class JobStore:
     async def release(self, held: Claim, how: Release) -> JobState:
         """Gives the job back. Raises LeaseLost."""
         return await self.database.write(
-            lambda connection: queue.release(connection, held, how, self.database.now()),
-            queue.lock_turns if how.to_the_end else None,
+            lambda connection: queue.release(connection, held, how, self.database.now(), self._sharing),
+            turns.lock_turns if how.to_the_end or held.owed(how.pages_read, self._sharing) else None,
         )
-
-    async def others_wait(self, job: Job) -> bool:
-        """Whether another tenant's job waits."""
-        return await self.database.read(lambda connection: queue.others_wait(connection, job, self.database.now()))
 
     # -- the outbox --
 
@@ -312,11 +337,11 @@ class _Recent(Generic[T]):
     """A value that is read at most every two seconds, however many ask for it.
 
     Attributes:
-        added: what the owner adds since the last reading.
+        added: what the owner adds since the last reading, by tenant.
     """
 
     def __init__(self, read: Callable[[Connection], T], database: Database) -> None:
-        self.added = 0
+        self.added: Counter[str] = Counter()
         self._read = read
         self._database = database
         self._lock = anyio.Lock()
@@ -327,5 +352,5 @@ class _Recent(Generic[T]):
         async with self._lock:
             if self._value is None or loop_time() - self._value[1] > _FRESH_S:
                 self._value = await self._database.read(self._read), loop_time()
-                self.added = 0
+                self.added.clear()
             return self._value[0]

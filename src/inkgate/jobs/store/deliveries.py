@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
 from inkgate.jobs.job import Job
-from inkgate.jobs.store.queue import Now, add_deliveries
+from inkgate.jobs.store.queue import add_deliveries
 from inkgate.jobs.store.records import clean, job_of
 from inkgate.jobs.store.tables import jobs, outbox
+from inkgate.jobs.store.turns import Now
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
 """The queue: jobs are added, claimed under a lease, saved page by page, and ended. Functions run in a transaction.
 
-Order: priority class, then turn. A tenant's jobs get consecutive turns, from the turn that was claimed last on
-(start-time fair queueing: Goyal, Vin and Cheng, SIGCOMM 1996). So a tenant with one job does not wait for all of a
-tenant with thousands, and the order needs nothing but an index.
+Order: see turns.py. A tenant's own jobs have consecutive turns.
 
 A claim has a lease with a token. Writes for a job must bring the token (fencing): a worker that was stopped past its
 lease, and whose job was taken over, can't write any more.
@@ -11,32 +9,25 @@ lease, and whose job was taken over, can't write any more.
 from __future__ import annotations
 
 import secrets
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import AddedJob, Job, JobDocument, JobFailure, JobState, NewJob
 from inkgate.jobs.store.fields import FoundFields, keep_found, request_fields
 from inkgate.jobs.store.records import PackedPage, clean, document_json, job_of, new_row
-from inkgate.jobs.store.tables import jobs, outbox, pages, shares
+from inkgate.jobs.store.tables import insert, jobs, outbox, pages
+from inkgate.jobs.store.turns import Now, Sharing, charge, join, lock_turns, next_in_turn
 
 log = structlog.get_logger(__name__)
 
-Now = ColumnElement[float]
 _CLOCK_BACK_S = 5.0
 """A lease that begins later than this from now was made before the clock was set back."""
-_LONGEST_PAUSE_S = 900.0
-"""A job that is due later than this from now was put into the queue before the clock was set back."""
 _NOT_UNDERSTOOD_S = 60.0
-_TURNS = 7860_0002
-"""PostgreSQL's lock of the turns."""
-_LOCKED = "inkgate_turns"
 _LIVE = (JobState.RUNNING.value, JobState.CANCELLING.value)
 
 
@@ -52,6 +43,7 @@ class Claim:
         saved_pages: pages that have a result.
         suspect: the last page that was read alone and not saved, as its worker died, `suspect_deaths` times.
         retries: times that it was put back after a failure of the service, without a page saved since.
+        charged: pages that its tenant was charged for it; see turns.py.
     """
 
     job: Job
@@ -60,18 +52,24 @@ class Claim:
     suspect: int | None
     suspect_deaths: int
     retries: int
+    charged: int = 0
+
+    def owed(self, pages_read: int, sharing: Sharing) -> int:
+        """What its tenant is to be charged yet if the claim ends with these pages read."""
+        return sharing.slice(pages_read) - self.charged
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
     """How a job ends, and the sinks that are told; those of a cancelled job are not. `fields`: what was found; None for
-    a job that finds none, or failed.
+    a job that finds none, or failed. `pages_read`: since it was claimed.
     """
 
     state: JobState
     failure: JobFailure | None = None
     sinks: tuple[str, ...] = ()
     fields: FoundFields | None = None
+    pages_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +86,6 @@ class Progress:
     end: JobEnd | None = None
 
 
-def insert(connection: Connection) -> Callable[..., Any]:
-    """The insert of the dialect, with ON CONFLICT."""
-    return postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-
-
 def add(connection: Connection, new: Sequence[tuple[str, NewJob]], now: Now) -> list[AddedJob]:
     """Adds jobs with these IDs, each with a turn. A job whose key is there is a duplicate.
 
@@ -102,12 +95,10 @@ def add(connection: Connection, new: Sequence[tuple[str, NewJob]], now: Now) -> 
     rows = [new_row(job, job_id) for job_id, job in new]
     known = _known(connection, rows)
     wanted = _first_of_each_key(row for row in rows if (row["tenant"], row["key"]) not in known)
-    counts = Counter((row["rank"], row["tenant"]) for row in wanted)
-    turns = {each: take_turns(connection, *each, count) for each, count in sorted(counts.items())}
+    turns = {each: join(connection, *each) for each in sorted({(row["rank"], row["tenant"]) for row in wanted})}
     for row in wanted:
-        each = row["rank"], row["tenant"]
-        row.update(turn=turns[each], saved=0, failed=0, attempts=0, retries=0, suspect_deaths=0, expired=False)
-        turns[each] += 1
+        turn = turns[row["rank"], row["tenant"]]
+        row.update(turn=turn, saved=0, failed=0, attempts=0, retries=0, suspect_deaths=0, expired=False)
     if wanted:
         statement = insert(connection)(jobs).on_conflict_do_nothing()
         connection.execute(statement.values(created=now, not_before=now), wanted)
@@ -147,58 +138,22 @@ def _added(row: dict[str, Any], known: dict[tuple[str, str], tuple[str, str]]) -
     return AddedJob(job_id, duplicate=job_id != row["id"])
 
 
-def lock_turns(connection: Connection) -> None:
-    """Locks the turns of all tenants until the end of the transaction, on PostgreSQL. Call it first in a transaction.
-
-    A transaction has what several callers write, so it locks rows of jobs and turns in any order: without this lock,
-    eight processes deadlocked once a second.
-    """
-    if connection.dialect.name == "postgresql" and connection.info.get(_LOCKED) is not connection.get_transaction():
-        connection.execute(select(func.pg_advisory_xact_lock(_TURNS)))
-        connection.info[_LOCKED] = connection.get_transaction()
-
-
-def take_turns(connection: Connection, rank: int, tenant: str, count: int) -> int:
-    """The first of `count` turns of the tenant, which are its own from now on."""
+def claim(connection: Connection, token: str, room: int, now: Now, lease_s: float, sharing: Sharing) -> list[Claim]:
+    """Claims up to `room` jobs that wait, in turn."""
     lock_turns(connection)
-    chosen = select(func.max(shares.c.turn)).where(shares.c.rank == rank, shares.c.tenant.in_((tenant, "")))
-    first = int(connection.execute(chosen).scalar() or 0) + 1
-    _set_turn(connection, rank, tenant, first + count - 1)
-    return first
-
-
-def _set_turn(connection: Connection, rank: int, tenant: str, turn: int) -> None:
-    lock_turns(connection)
-    statement = insert(connection)(shares).values(rank=rank, tenant=tenant, turn=turn)
-    later = case((shares.c.turn > statement.excluded.turn, shares.c.turn), else_=statement.excluded.turn)
-    connection.execute(statement.on_conflict_do_update(index_elements=["rank", "tenant"], set_={"turn": later}))
-
-
-def due(now: Now) -> ColumnElement[bool]:
-    """Jobs that may be claimed: queued, and their time has come."""
-    begun = or_(jobs.c.not_before <= now, jobs.c.not_before > now + _LONGEST_PAUSE_S)
-    return and_(jobs.c.state == JobState.QUEUED.value, begun)
-
-
-def queue_order() -> tuple[ColumnElement[Any], ...]:
-    """The order in which jobs are claimed."""
-    return (jobs.c.rank, jobs.c.turn, jobs.c.id)
-
-
-def claim(connection: Connection, token: str, room: int, now: Now, lease_s: float) -> list[Claim]:
-    """Claims up to `room` jobs that wait, in order."""
-    chosen = select(jobs.c.id).where(due(now)).order_by(*queue_order()).limit(room).with_for_update(skip_locked=True)
-    ids = list(connection.execute(chosen).scalars())
-    if not ids:
-        return []
-    changed = update(jobs).where(jobs.c.id.in_(ids), jobs.c.state == JobState.QUEUED.value)
-    lease = _lease(now, lease_s)
-    started = func.coalesce(jobs.c.started, now)
-    statement = changed.values(state=JobState.RUNNING.value, lease=token, started=started, **lease).returning(jobs)
-    rows = sorted(connection.execute(statement), key=lambda row: (row.rank, row.turn, row.id))
-    for rank in {row.rank for row in rows}:
-        _set_turn(connection, rank, "", max(row.turn for row in rows if row.rank == rank))
-    return _claims(connection, rows, token, now)
+    rows: list[Any] = []
+    charged: dict[str, int] = {}
+    while len(rows) < room and (chosen := next_in_turn(connection, sharing, now)) is not None:
+        changed = update(jobs).where(jobs.c.id == chosen.id, jobs.c.state == JobState.QUEUED.value)
+        started = func.coalesce(jobs.c.started, now)
+        values = {"state": JobState.RUNNING.value, "lease": token, "started": started, **_lease(now, lease_s)}
+        claimed = connection.execute(changed.values(**values).returning(jobs)).first()
+        if claimed is None:
+            break
+        rows.append(claimed)
+        charge(connection, chosen.rank, chosen.tenant, chosen.cost, sharing)
+        charged[chosen.id] = chosen.cost
+    return _claims(connection, rows, token, now, charged)
 
 
 def abandoned(now: Now) -> ColumnElement[bool]:
@@ -214,20 +169,22 @@ def has_abandoned(connection: Connection, now: Now) -> bool:
 
 def claim_abandoned(connection: Connection, token: str, now: Now, lease_s: float) -> list[Claim]:
     """Claims one abandoned job: none or one."""
-    chosen = select(jobs.c.id).where(abandoned(now)).order_by(*queue_order()).limit(1)
+    chosen = select(jobs.c.id).where(abandoned(now)).order_by(jobs.c.rank, jobs.c.id).limit(1)
     job_id = connection.execute(chosen.with_for_update(skip_locked=True)).scalar()
     if job_id is None:
         return []
     changed = update(jobs).where(jobs.c.id == job_id).values(lease=token, **_lease(now, lease_s))
     statement = changed.values(attempts=jobs.c.attempts + 1).returning(jobs)
-    return _claims(connection, list(connection.execute(statement)), token, now)
+    return _claims(connection, list(connection.execute(statement)), token, now, {})
 
 
 def _lease(now: Now, lease_s: float) -> dict[str, Any]:
     return {"leased_at": now, "lease_until": now + lease_s}
 
 
-def _claims(connection: Connection, found_rows: Sequence[Any], token: str, now: Now) -> list[Claim]:
+def _claims(
+    connection: Connection, found_rows: Sequence[Any], token: str, now: Now, charged: Mapping[str, int]
+) -> list[Claim]:
     jobs_by_id: dict[str, Job] = {}
     for row in found_rows:
         try:
@@ -243,7 +200,15 @@ def _claims(connection: Connection, found_rows: Sequence[Any], token: str, now: 
         for job_id, page in connection.execute(select(pages.c.job, pages.c.page).where(pages.c.job.in_(begun))):
             found.setdefault(job_id, set()).add(page)
     return [
-        Claim(jobs_by_id[row.id], token, frozenset(found.get(row.id, ())), row.suspect, row.suspect_deaths, row.retries)
+        Claim(
+            jobs_by_id[row.id],
+            token,
+            frozenset(found.get(row.id, ())),
+            row.suspect,
+            row.suspect_deaths,
+            row.retries,
+            charged.get(row.id, 0),
+        )
         for row in rows
     ]
 
@@ -263,7 +228,9 @@ def renew(connection: Connection, held: Sequence[Claim], now: Now, lease_s: floa
     return found
 
 
-def save(connection: Connection, held: Claim, progress: Progress, now: Now, lease_s: float) -> JobState:
+def save(
+    connection: Connection, held: Claim, progress: Progress, now: Now, lease_s: float, sharing: Sharing
+) -> JobState:
     """Saves pages, what was opened, and the end. Returns the state that the job then has.
 
     Raises:
@@ -284,8 +251,9 @@ def save(connection: Connection, held: Claim, progress: Progress, now: Now, leas
         raise LeaseLost(held.job.id)
     if progress.pages:
         _insert_pages(connection, held, progress.pages, now)
-    if progress.opened is not None and progress.opened[1] > 1:  # the turn of one page was taken when it was added
-        _charge(connection, held.job, progress.opened[1] - 1)
+    if progress.end is not None:
+        owed = held.owed(progress.end.pages_read, sharing)
+        charge(connection, held.job.priority.rank, held.job.tenant, owed, sharing)
     if progress.end is not None and row.state != JobState.CANCELLED.value:
         add_deliveries(connection, held.job.id, progress.end.sinks, now)
     if progress.end is not None and progress.end.fields is not None:
@@ -327,13 +295,6 @@ def add_deliveries(connection: Connection, job_id: str, sinks: Sequence[str], no
         connection.execute(outbox.insert().values(not_before=now), rows)
 
 
-def _charge(connection: Connection, job: Job, page_count: int) -> None:
-    """Moves the tenant's next jobs back by pages that were not known when the job was added."""
-    lock_turns(connection)
-    mine = and_(shares.c.rank == job.priority.rank, shares.c.tenant == job.tenant)
-    connection.execute(update(shares).where(mine).values(turn=shares.c.turn + page_count))
-
-
 @dataclass(frozen=True, slots=True)
 class Release:
     """How a claimed job goes back to the queue.
@@ -341,15 +302,17 @@ class Release:
     Attributes:
         pause_s: until it may be claimed again.
         retried: it counts as a retry after a failure of the service.
-        to_the_end: it goes behind what other tenants have added.
+        to_the_end: it goes behind what its tenant would read in a slice.
+        pages_read: since it was claimed.
     """
 
     pause_s: float = 0.0
     retried: bool = False
     to_the_end: bool = False
+    pages_read: int = 0
 
 
-def release(connection: Connection, held: Claim, how: Release, now: Now) -> JobState:
+def release(connection: Connection, held: Claim, how: Release, now: Now, sharing: Sharing) -> JobState:
     """Gives a job back. One that is being cancelled is cancelled with that.
 
     Raises:
@@ -366,11 +329,14 @@ def release(connection: Connection, held: Claim, how: Release, now: Now) -> JobS
         "suspect": None,
         "suspect_deaths": 0,
     }
+    rank, tenant = held.job.priority.rank, held.job.tenant
+    owed = held.owed(how.pages_read, sharing)
     if how.to_the_end:
-        values["turn"] = take_turns(connection, held.job.priority.rank, held.job.tenant, 1)
+        values["turn"] = join(connection, rank, tenant) + owed + sharing.slice_pages - 1
     row = connection.execute(update(jobs).where(_mine(held)).values(**values).returning(jobs.c.state)).first()
     if row is None:
         raise LeaseLost(held.job.id)
+    charge(connection, rank, tenant, owed, sharing)
     return JobState(row.state)
 
 
@@ -385,9 +351,3 @@ def mark_suspect(connection: Connection, held: Claim, page: int) -> None:
     changed = update(jobs).where(_mine(held)).values(suspect=page, suspect_deaths=deaths)
     if not connection.execute(changed).rowcount:
         raise LeaseLost(held.job.id)
-
-
-def others_wait(connection: Connection, job: Job, now: Now) -> bool:
-    """Whether a job of another tenant waits that should not wait for this one."""
-    other = and_(due(now), jobs.c.rank <= job.priority.rank, jobs.c.tenant != job.tenant)
-    return connection.execute(select(jobs.c.id).where(other).limit(1)).first() is not None

@@ -5,6 +5,9 @@ Times are Unix times in seconds: of the database's clock on PostgreSQL, of this 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -24,6 +27,7 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 
 metadata = MetaData()
 
@@ -39,7 +43,7 @@ jobs = Table(
     Column("options", Text, nullable=False),  # JSON of JobOptions, without the password
     Column("password", Text),
     Column("rank", Integer, nullable=False),
-    Column("turn", BigInteger, nullable=False),
+    Column("turn", BigInteger, nullable=False),  # order of its tenant's jobs
     Column("pipeline", Text, nullable=False),
     Column("webhook", Text, nullable=False),
     Column("key", String(64)),
@@ -65,7 +69,7 @@ jobs = Table(
     Column("expired", Boolean, nullable=False, default=False),  # its pages are no longer kept
     Column("review", String(12)),  # JobReview, of a job that finds fields
     UniqueConstraint("tenant", "key", name="inkgate_jobs_key"),
-    Index("inkgate_jobs_queue", "state", "rank", "turn", "id"),
+    Index("inkgate_jobs_turns", "state", "rank", "tenant", "turn", "id"),
     Index("inkgate_jobs_tenant", "tenant", "id"),
     Index("inkgate_jobs_ended", "expired", "ended"),
     Index("inkgate_jobs_upload", "upload"),
@@ -97,8 +101,9 @@ shares = Table(
     "inkgate_shares",
     metadata,
     Column("rank", Integer, primary_key=True, autoincrement=False),
-    Column("tenant", Text, primary_key=True),  # empty: the turn that was claimed last
-    Column("turn", BigInteger, nullable=False),
+    Column("tenant", Text, primary_key=True),  # empty: the virtual time
+    Column("turn", BigInteger, nullable=False),  # of versions before 3
+    Column("used", Double, nullable=False, server_default="0"),  # pages by weight, in virtual time
 )
 
 outbox = Table(
@@ -118,7 +123,7 @@ outbox = Table(
 
 schema = Table("inkgate_schema", metadata, Column("version", Integer, primary_key=True, autoincrement=False))
 
-VERSION = 2
+VERSION = 3
 """Incremented with each change of the tables, and a step in `_STEPS` that makes it."""
 _STEPS: dict[int, tuple[str, ...]] = {
     2: (
@@ -129,11 +134,20 @@ _STEPS: dict[int, tuple[str, ...]] = {
             "corrections TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (job))"
         ),
     ),
+    3: (
+        "ALTER TABLE inkgate_shares ADD COLUMN used DOUBLE PRECISION NOT NULL DEFAULT 0",
+        "CREATE INDEX inkgate_jobs_turns ON inkgate_jobs (state, rank, tenant, turn, id)",
+    ),
 }
 """By version, the SQL that changes the tables of the version before. A step only adds, so that processes of the
 version before can go on during an update."""
 _LOCK = 7860_0001
 """Of PostgreSQL, so that two processes don't make the tables at once."""
+
+
+def insert(connection: Connection) -> Callable[..., Any]:
+    """The insert of the dialect, with ON CONFLICT."""
+    return postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
 
 
 class StoreTooNew(Exception):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +12,9 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, selec
 
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobCounts, JobFilter, JobReview, JobState
-from inkgate.jobs.store.queue import Now, lock_turns, queue_order, take_turns
 from inkgate.jobs.store.records import job_of
-from inkgate.jobs.store.tables import fields, jobs, outbox, pages, shares
+from inkgate.jobs.store.tables import fields, jobs, outbox, pages
+from inkgate.jobs.store.turns import Now, Sharing, forget_tenants, join, pages_left, tags_of
 
 _ENDED = [state.value for state in JobState if state.ended]
 _LEASED = (JobState.RUNNING.value, JobState.CANCELLING.value)
@@ -82,6 +84,44 @@ def pages_per_s(connection: Connection, now: Now) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits to be read. A document that was not opened yet counts as one page.
+
+    Attributes:
+        queued: by class and tenant, the number of queued jobs and of their pages.
+        running: by tenant, pages of running jobs.
+    """
+
+    queued: Mapping[tuple[int, str], tuple[int, int]]
+    running: Mapping[str, int]
+
+    @property
+    def pages(self) -> int:
+        """All pages."""
+        return sum(pages for _, pages in self.queued.values()) + sum(self.running.values())
+
+    def pages_of(self, tenant: str) -> int:
+        """Pages of a tenant."""
+        queued = sum(pages for (_, owner), (_, pages) in self.queued.items() if owner == tenant)
+        return queued + self.running.get(tenant, 0)
+
+
+def backlog(connection: Connection) -> Backlog:
+    """What waits to be read."""
+    queued: dict[tuple[int, str], tuple[int, int]] = {}
+    running: Counter[str] = Counter()
+    of_all = select(jobs.c.state, jobs.c.rank, jobs.c.tenant, func.count(), func.sum(pages_left()))
+    live = jobs.c.state.in_((JobState.QUEUED.value, JobState.RUNNING.value))
+    chosen = of_all.where(live).group_by(jobs.c.state, jobs.c.rank, jobs.c.tenant)
+    for state, rank, tenant, count, left in connection.execute(chosen):
+        if state == JobState.QUEUED.value:
+            queued[rank, tenant] = count, int(left)
+        else:
+            running[tenant] += int(left)
+    return Backlog(queued, running)
+
+
+@dataclass(frozen=True, slots=True)
 class QueueAhead:
     """Queued jobs before a job, and the pages of these and of running jobs."""
 
@@ -89,18 +129,30 @@ class QueueAhead:
     pages: int
 
 
-def ahead_of(connection: Connection, job: Job) -> QueueAhead:
-    """What is claimed before this job; up to 10,000 jobs are counted."""
+def ahead_of(connection: Connection, job: Job, others: Backlog, sharing: Sharing) -> QueueAhead:
+    """What will be claimed before this job, as far as is known now. Of its tenant's own jobs, up to 10,000 are counted;
+    of each other tenant's, what its share allows until then.
+    """
     if job.state is not JobState.QUEUED:
         return QueueAhead(0, 0)
-    rank, turn = connection.execute(select(jobs.c.rank, jobs.c.turn).where(jobs.c.id == job.id)).one()
-    same = and_(jobs.c.rank == rank, or_(jobs.c.turn < turn, and_(jobs.c.turn == turn, jobs.c.id < job.id)))
-    before = and_(jobs.c.state == JobState.QUEUED.value, or_(jobs.c.rank < rank, same))
-    left = (func.coalesce(jobs.c.pages, 1) - jobs.c.saved).label("left")
-    first = select(left).where(before).order_by(*queue_order()).limit(_MOST_AHEAD).subquery()
+    row = connection.execute(select(jobs.c.rank, jobs.c.turn).where(jobs.c.id == job.id)).one()
+    earlier = or_(jobs.c.turn < row.turn, and_(jobs.c.turn == row.turn, jobs.c.id < job.id))
+    mine = and_(jobs.c.state == JobState.QUEUED.value, jobs.c.rank == row.rank, jobs.c.tenant == job.tenant)
+    first = select(pages_left().label("left")).where(mine, earlier).limit(_MOST_AHEAD).subquery()
     count, total = connection.execute(select(func.count(), func.coalesce(func.sum(first.c.left), 0))).one()
-    running = select(func.coalesce(func.sum(left), 0)).where(jobs.c.state == JobState.RUNNING.value)
-    return QueueAhead(count, int(total) + int(connection.execute(running).scalar_one()))
+    tags, clock = tags_of(connection, row.rank)
+    own = (int(total) + sharing.slice(max((job.pages or 1) - job.saved, 1))) / sharing.weight(job.tenant)
+    ends = tags.get(job.tenant, clock) + own
+    for (rank, tenant), (number, left) in others.queued.items():
+        if rank > row.rank or (rank == row.rank and tenant == job.tenant):
+            continue
+        part = 1.0
+        if rank == row.rank:
+            until = (ends - tags.get(tenant, clock)) * sharing.weight(tenant)
+            part = min(max(until / max(left, 1), 0.0), 1.0)
+        count += math.ceil(number * part)
+        total += math.ceil(left * part)
+    return QueueAhead(count, int(total) + sum(others.running.values()))
 
 
 def counts(connection: Connection, now: Now) -> JobCounts:
@@ -119,7 +171,7 @@ def counts(connection: Connection, now: Now) -> JobCounts:
     due = select(now - func.min(outbox.c.not_before)).where(outbox.c.state == "waiting")
     return JobCounts(
         by_state,
-        queued_pages(connection),
+        backlog(connection).pages,
         max(0.0, float(connection.execute(oldest).scalar() or 0.0)),
         pages_per_s(connection, now),
         letters.get("waiting", 0),
@@ -127,13 +179,6 @@ def counts(connection: Connection, now: Now) -> JobCounts:
         int(connection.execute(abandoned).scalar_one()),
         max(0.0, float(connection.execute(due).scalar() or 0.0)),
     )
-
-
-def queued_pages(connection: Connection) -> int:
-    """Pages to read of queued and running jobs; a document that was not opened yet counts as one page."""
-    left = func.sum(func.coalesce(jobs.c.pages, 1) - jobs.c.saved)
-    live = jobs.c.state.in_((JobState.QUEUED.value, JobState.RUNNING.value))
-    return int(connection.execute(select(left).where(live)).scalar() or 0)
 
 
 def cancel(connection: Connection, job_id: str, tenant: str | None, now: Now) -> Job:
@@ -172,7 +217,7 @@ def retry(connection: Connection, job_id: str, tenant: str | None, now: Now) -> 
     fresh |= {"attempts": 0, "retries": 0, "suspect": None, "suspect_deaths": 0, "error_code": None}
     if row.review is not None:
         fresh["review"] = JobReview.WAITING.value
-    fresh |= {"error_detail": None, "deadline": None, "turn": take_turns(connection, row.rank, row.tenant, 1)}
+    fresh |= {"error_detail": None, "deadline": None, "turn": join(connection, row.rank, row.tenant)}
     return job_of(connection.execute(changed.values(saved=jobs.c.saved - gone, **fresh).returning(jobs)).one())
 
 
@@ -200,11 +245,8 @@ def forget(connection: Connection, before: Now, limit: int) -> int:
     chosen = select(jobs.c.id).where(jobs.c.ended < before, jobs.c.expired.is_(True)).limit(limit)
     ids = list(connection.execute(chosen).scalars())
     _forget(connection, ids)
-    if not ids:  # tenants that have had no job since: their turn is of no use
-        lock_turns(connection)
-        clock = shares.alias()
-        last = select(clock.c.turn).where(clock.c.rank == shares.c.rank, clock.c.tenant == "").scalar_subquery()
-        connection.execute(delete(shares).where(shares.c.tenant != "", shares.c.turn < last))
+    if not ids:
+        forget_tenants(connection)
     return len(ids)
 
 
