@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import chain
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -49,6 +49,7 @@ from inkgate.types import (
 )
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 EXACT_VERSION: Literal[3] = 3
 """Incremented when `load_page` can't read what an earlier `dump_page` wrote."""
@@ -57,8 +58,10 @@ SCHEMA_VERSION: Literal[1] = 1
 
 MAX_COORDINATE = 1_000_000
 """In pixels. Larger pages and places are refused in published JSON."""
-MAX_PLACES, MAX_PLACES_OF_DOCUMENT = 200_000, 2_000_000
-"""Places of all tables of a page and of a document in published JSON. An A4 page in the smallest print has a tenth."""
+MAX_PLACES = 200_000
+"""Places (rows x columns) of all tables of a page in published JSON. An A4 page in the smallest print has a tenth."""
+_MAX_REASON, _MAX_KEY = 200, 40
+"""Characters of the reason why JSON is refused, and of a key in it: a stranger may have written them."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -110,18 +113,19 @@ def parse_page(data: bytes) -> PageResult:
     """The page of which `data` is the published form, in upright coordinates.
 
     Raises:
-        ValueError: `data` is not a published page.
+        ValueError: `data` is not a published page. It says where, and what is wrong there.
     """
-    return _upright(_PUBLISHED_PAGE.validate_json(data))
+    return _upright(_parsed(_PUBLISHED_PAGE, data))
 
 
 def parse_document(data: bytes) -> DocumentResult:
     """The document of which `data` is the published form, in upright coordinates.
 
     Raises:
-        ValueError: `data` is not a published document, or of another `SCHEMA_VERSION`.
+        ValueError: `data` is not a published document, or of another `SCHEMA_VERSION`. It says where, and what is
+            wrong there.
     """
-    document = _PUBLISHED_DOCUMENT.validate_json(data)
+    document = _parsed(_PUBLISHED_DOCUMENT, data)
     return DocumentResult(
         name=document.name,
         mime_type=document.mime_type,
@@ -373,15 +377,16 @@ class _PublishedPage(PageResult):
     def __post_init__(self) -> None:
         """Raises ValueError if the page could not be on paper: what writes it counts on that."""
         if not (0 <= self.width <= MAX_COORDINATE and 0 <= self.height <= MAX_COORDINATE):
-            raise ValueError("the size of the page is out of bounds")
+            raise ValueError(f"its width and height must be from 0 to {MAX_COORDINATE:,} pixels")
         values = _all_coordinates(self)
         # The least and the greatest ignore NaN, which makes the sum NaN.
         if values and not (-MAX_COORDINATE <= min(values) <= max(values) <= MAX_COORDINATE and isfinite(sum(values))):
-            raise ValueError("a coordinate is out of bounds")
-        for table in _tables(self):
-            _check_grid(table)
-        if _places_of(self) > MAX_PLACES:
-            raise ValueError("the tables of the page have more cells than a page can hold")
+            raise ValueError(f"a coordinate is not from -{MAX_COORDINATE:,} to {MAX_COORDINATE:,} pixels")
+        for number, block in enumerate(self.blocks or ()):
+            if block.table is not None:
+                _check_grid(block.table, f"blocks[{number}].table")
+        if places_of(self) > MAX_PLACES:
+            raise ValueError(f"its tables have more than {MAX_PLACES:,} places (rows x columns)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,11 +396,6 @@ class _PublishedDocument(DocumentResult):
     schema_version: Literal[1]
     pages: tuple[_PublishedPage, ...]
 
-    def __post_init__(self) -> None:
-        """Raises ValueError if all pages together have too many cells to be written."""
-        if sum(map(_places_of, self.pages)) > MAX_PLACES_OF_DOCUMENT:
-            raise ValueError("the tables of the document have more cells than can be written")
-
 
 _STORED_PAGE: TypeAdapter[_StoredPage] = TypeAdapter(_StoredPage)
 _PUBLISHED_PAGE: TypeAdapter[_PublishedPage] = TypeAdapter(_PublishedPage)
@@ -403,25 +403,42 @@ _PUBLISHED_DOCUMENT: TypeAdapter[_PublishedDocument] = TypeAdapter(_PublishedDoc
 _PAGE_FIELDS = tuple(field.name for field in fields(PageResult))
 
 
+def _parsed(kind: TypeAdapter[T], data: bytes) -> T:
+    """The value of `data`. Raises ValueError with a reason that is short however long the data are."""
+    try:
+        return kind.validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        steps = (f"[{step}]" if isinstance(step, int) else f".{encodable(step)[:_MAX_KEY]}" for step in first["loc"])
+        place = "".join(steps).lstrip(".")
+        reason = first["msg"].removeprefix("Value error, ")
+        raise ValueError(f"{place}: {reason}"[:_MAX_REASON] if place else reason[:_MAX_REASON]) from None
+
+
 def _tables(page: PageResult) -> Iterator[Table]:
     return (block.table for block in page.blocks or () if block.table is not None)
 
 
-def _places_of(page: PageResult) -> int:
+def places_of(page: PageResult) -> int:
+    """Places (rows x columns) of all tables of the page."""
     return sum(table.rows * table.columns for table in _tables(page))
 
 
-def _check_grid(table: Table) -> None:
-    """Raises ValueError if a cell is not within the table, or if cells lie on each other."""
+def _check_grid(table: Table, name: str) -> None:
+    """Raises ValueError if the table is too large, a cell is not within it, or cells lie on each other. `name`: of the
+    table within its page.
+    """
+    if table.rows * table.columns > MAX_PLACES:
+        raise ValueError(f"{name} has more than {MAX_PLACES:,} places (rows x columns)")
     places = 0
-    for cell in table.cells:
+    for number, cell in enumerate(table.cells):
         last = (cell.row + cell.row_span, cell.column + cell.column_span)
         spans = cell.row_span >= 1 and cell.column_span >= 1
         if not spans or cell.row < 0 or cell.column < 0 or last[0] > table.rows or last[1] > table.columns:
-            raise ValueError(f"the table has a cell outside its {table.rows} x {table.columns} places")
+            raise ValueError(f"{name}.cells[{number}] is not within the table's {table.rows} x {table.columns} places")
         places += cell.row_span * cell.column_span
     if table.rows < 1 or table.columns < 1 or places > table.rows * table.columns:
-        raise ValueError("the table has more cells than places")
+        raise ValueError(f"{name} has {places} places with cells, and {table.rows} x {table.columns} in all")
 
 
 def _all_coordinates(page: PageResult) -> list[float]:

@@ -8,13 +8,16 @@ from base64 import b64encode
 from dataclasses import replace
 
 import docx
+import orjson
 import pytest
 
 from inkgate.block_image import BlockImage
 from inkgate.documents.files import excel, word
+from inkgate.documents.files.write import converted
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.tables import tables_of
 from inkgate.documents.numbers import decimal_mark, number_of
+from inkgate.errors import InputRejected
 from inkgate.layout.figure_links import with_images
 from inkgate.types import Block, BlockType, DocumentResult, PageError, PageResult, Table, TableCell
 
@@ -196,3 +199,14 @@ def test_the_decimal_mark_is_that_of_the_tables_numbers() -> None:
     assert decimal_mark(["1.234", "2,5"]) == ","
     assert decimal_mark(["1.234.567"]) == ","
     assert decimal_mark(["1,234", "text"]) == ""
+
+
+def test_a_document_of_many_large_tables_is_not_converted() -> None:
+    table = {"rows": 100_000, "columns": 2, "cells": [{"row": 0, "column": 0, "text": "x"}]}
+    block = {"type": "table", "box": [0, 0, 9, 9], "lines": [], "text": "x", "markdown": "x", "table": table}
+    pages = [{"index": i, "width": 100, "height": 100, "blocks": [block]} for i in range(6)]
+    facts = {"name": "x", "mime_type": "image/png", "byte_count": 1, "page_count": 6, "engine": "e"}
+    document = {"schema_version": 1, **facts, "notes": [], "pages": pages}
+    assert converted(orjson.dumps({**document, "pages": pages[:5]}), Format.CSV).startswith(b"x,\r\n,\r\n")
+    with pytest.raises(InputRejected, match=r"1,200,000 places .* at most 1,000,000"):
+        converted(orjson.dumps(document), Format.CSV)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.codec import parse_document
+from inkgate.codec import parse_document, places_of
 from inkgate.documents.files import AnyFormat, FileFormat, excel, require_writer, word
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
@@ -19,6 +19,10 @@ OFFICE: Mapping[FileFormat, Callable[[DocumentResult], bytes]] = {
     FileFormat.XLSX: excel.render,
 }
 """Formats that are made of the result alone. Blocking."""
+
+
+MAX_PLACES_OF_DOCUMENT = 1_000_000
+"""Places of all tables of a document that a client sends, which few bytes may claim: 2,000 pages of 500 each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,17 @@ def converted(body: bytes, shape: AnyFormat, *, marks: bool = False) -> bytes:
     Blocking, and of a stranger: runs in a worker process.
 
     Raises:
-        InputRejected: "options_invalid": it is no such JSON.
+        InputRejected: "options_invalid": it is no such JSON, or its tables are too large.
     """
     try:
         result = parse_document(body)
     except ValueError as error:
-        detail = "The body is not the JSON of a document, as /ocr sends it."
-        raise InputRejected("options_invalid", detail) from error
+        reason = str(error)
+        raise InputRejected("options_invalid", f"The body is not the JSON of a document: {reason}.") from error
+    if (places := sum(map(places_of, result.pages))) > MAX_PLACES_OF_DOCUMENT:
+        most = f"{MAX_PLACES_OF_DOCUMENT:,}"
+        detail = f"The tables of the document have {places:,} places (rows x columns); at most {most} can be converted."
+        raise InputRejected("options_invalid", detail)
     result = finished(result)
     if isinstance(shape, FileFormat):
         return OFFICE[shape](result)
