@@ -41,7 +41,6 @@ class Threads:
     def __init__(self, name: str, limit: int) -> None:
         self.name = name
         self._limiter = anyio.CapacityLimiter(limit)
-        self._unlimited = anyio.CapacityLimiter(math.inf)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Returns `function(*args, **kwargs)`, run in a thread.
@@ -51,19 +50,6 @@ class Threads:
         # Errors are returned as values: anyio's future would hold an error whose traceback holds the future and `args`.
         call = partial(_outcome, partial(function, *args, **kwargs))
         return _returned(await anyio.to_thread.run_sync(call, limiter=self._limiter))
-
-    async def run_abandonable(self, charge: Charge, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `run`, but a cancelled caller returns at once. The thread goes on: until it ends, it keeps its slot here,
-        and its request is charged for it. `function` must use nothing that its caller frees.
-        """
-        work = _LeftWork(partial(_outcome, partial(function, *args, **kwargs)), self._limiter, charge)
-        await self._limiter.acquire_on_behalf_of(work)
-        charge.begin_work()
-        try:
-            return _returned(await anyio.to_thread.run_sync(work.run, abandon_on_cancel=True, limiter=self._unlimited))
-        finally:
-            if not work.begun:  # cancelled before
-                work.end()
 
     async def run_large(self, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `run`, but without a thread if `size`, the bytes that it works on, is at most INLINE_BYTES."""
@@ -81,13 +67,28 @@ class _Failed:
     error: Exception
 
 
-class _LeftWork(Generic[T]):
+async def run_charged(charge: Charge, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Returns `function(*args, **kwargs)`, run in a thread at once: who calls this bounds the number of threads.
+
+    A cancelled caller returns at once. The thread goes on, and `charge` is charged for it until it ends. `function`
+    must use nothing that its caller frees.
+    """
+    work = _ChargedWork(partial(_outcome, partial(function, *args, **kwargs)), charge)
+    charge.begin_work()
+    try:
+        unlimited = anyio.CapacityLimiter(math.inf)
+        return _returned(await anyio.to_thread.run_sync(work.run, abandon_on_cancel=True, limiter=unlimited))
+    finally:
+        if not work.begun:  # cancelled before
+            work.end()
+
+
+class _ChargedWork(Generic[T]):
     """Work in a thread that may outlast its caller."""
 
-    def __init__(self, call: Callable[[], T], limiter: anyio.CapacityLimiter, charge: Charge) -> None:
+    def __init__(self, call: Callable[[], T], charge: Charge) -> None:
         self.begun = False
         self._call = call
-        self._limiter = limiter
         self._charge = charge
         self._ended = False
         self._loop = asyncio.get_running_loop()
@@ -102,10 +103,9 @@ class _LeftWork(Generic[T]):
                 self._loop.call_soon_threadsafe(self.end)
 
     def end(self) -> None:
-        """Frees its slot, once. On the event loop."""
+        """Ends what is charged, once. On the event loop."""
         if not self._ended:
             self._ended = True
-            self._limiter.release_on_behalf_of(self)
             self._charge.end_work()
 
 
@@ -121,7 +121,7 @@ def _returned(outcome: T | _Failed) -> T:
 def _outcome(function: Callable[[], T]) -> T | _Failed:
     try:
         return function()
-    except Exception as error:  # noqa: BLE001 - raised again in `run`
+    except Exception as error:  # noqa: BLE001 - raised again in `_returned`
         return _Failed(error)
 
 

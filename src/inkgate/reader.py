@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from inkgate.caller import Caller, with_default_priority
 from inkgate.codec import estimated_bytes
-from inkgate.concurrency import Threads, single_error
+from inkgate.concurrency import single_error
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.files.write import FileOrder
 from inkgate.documents.open import OpenDocument, Opener
@@ -25,6 +25,7 @@ from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, from_page_error
 from inkgate.layout.whole_document import finished
 from inkgate.page import Page, Pixels
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import child_span
@@ -171,7 +172,8 @@ class Reading:
     async def all(self) -> DocumentResult:
         """All pages, once the last is read, after the steps for whole documents (layout.whole_document)."""
         pages = [page async for page in self]
-        return await self._window.finishing.run_large(self.page_bytes, self.result, pages)
+        threads, caller = self._window.threads, self._window.caller
+        return await threads.run_large(caller, self.page_bytes, self.result, pages)
 
     def result(self, pages: Sequence[PageResult]) -> DocumentResult:
         """The document with `pages`, those that were yielded. Blocking, some 0.3 ms for each page."""
@@ -232,7 +234,7 @@ class PageWindow:
     size: int
     tasks: TaskGroup
     callbacks: PageCallbacks
-    finishing: Threads
+    threads: FairThreads
     images: ImageBudget = field(default_factory=ImageBudget)
 
     def start(self, upcoming: Iterator[int], open_pages: deque[_PendingPage]) -> None:
@@ -321,7 +323,6 @@ class Reader:
         self._limits = limits
         self._on_work_ended = on_work_ended
         self._observer = observer
-        self._finishing = Threads("documents", 1)
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions, caller: Caller) -> AsyncIterator[Reading]:
@@ -354,7 +355,7 @@ class Reader:
                             size = options.window or self._limits.page_window
                             callbacks = PageCallbacks(self._on_work_ended, self._observer)
                             window = PageWindow(
-                                opened, self._engine, options.task, caller, size, tasks, callbacks, self._finishing
+                                opened, self._engine, options.task, caller, size, tasks, callbacks, self._opener.threads
                             )
                             note = options.pages.note(opened.page_count) if options.pages else ""
                             yield Reading(document, opened, selected, window, note)

@@ -15,10 +15,11 @@ import anyio
 import httpx
 import pytest
 
-from inkgate.caller import Caller
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import FetchSettings
 from inkgate.storage.fetch import Check, Fetcher
 from inkgate.types import PageResult, Task, Word
@@ -61,7 +62,7 @@ class StalledFetcher(Fetcher):
 class BlockedThreads:
     """Threads of which each is busy until `freed` is set."""
 
-    threads: Threads
+    threads: FairThreads
     freed: threading.Event
     count: int
 
@@ -69,7 +70,7 @@ class BlockedThreads:
     async def busy(self) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
             for _ in range(self.count):
-                group.start_soon(self.threads.run, self.freed.wait)
+                group.start_soon(self.threads.run, NO_CALLER, 1, self.freed.wait)
             await anyio.wait_all_tasks_blocked()
             try:
                 yield
@@ -109,6 +110,15 @@ async def test_a_body_whose_parsing_waits_for_a_thread() -> None:
         async with threads.busy():
             body = json.dumps({"image": b64(png()), "unknown": "x" * 100_000})
             check_late(await api.client.post("/ocr", content=body, headers={**JSON, **TIMEOUT}))
+
+
+async def test_the_services_own_limit_while_parsing_waits_for_a_thread_is_its_own_failure() -> None:
+    async with running_api(limits={"time_s": 0.1}) as api:
+        threads = BlockedThreads(api.context.threads, threading.Event(), 4)
+        async with threads.busy():
+            body = json.dumps({"image": b64(png()), "unknown": "x" * 100_000})
+            response = await api.client.post("/ocr", content=body, headers=JSON)
+    assert (response.status_code, response.json()["code"]) == (504, "service_timeout")
 
 
 @pytest.mark.parametrize("path", ["/ocr", "/extract?type=receipt", "/v1/ocr"])

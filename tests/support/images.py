@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from inkgate.concurrency import Threads
 from inkgate.documents.images import DecodeThreads, ImageDocument, open_image
 from inkgate.documents.sniff import sniff
+from inkgate.serving.queue import FairThreads
 
 WIDTH, HEIGHT = 96, 64
 RED, GREEN, BLUE, GREY = (200, 30, 30), (30, 180, 30), (30, 30, 200), (120, 120, 120)
@@ -82,7 +82,7 @@ def tiff(pixels: NDArray[np.generic], **tags: int) -> bytes:
 
 
 async def opened(data: bytes, max_pixels: int = 120_000_000) -> ImageDocument:
-    threads = DecodeThreads(Threads("decode", 2), Threads("decode-large", 1))
+    threads = DecodeThreads(FairThreads(2), FairThreads(1))
     return await open_image(data, sniff(data), max_pixels, threads)
 
 

@@ -7,7 +7,8 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from inkgate.concurrency import Threads, loop_time, single_error
+from inkgate.concurrency import Threads, loop_time, run_charged, single_error
+from support.charges import CountedCharge
 
 pytestmark = pytest.mark.anyio
 
@@ -115,52 +116,33 @@ async def test_the_errors_of_other_tasks_are_the_cause() -> None:
     assert [str(error) for error in raised.value.__cause__.exceptions] == ["second"]
 
 
-class Works:
-    """A charge that counts."""
-
-    def __init__(self) -> None:
-        self.begun = self.ended = 0
-
-    def begin_work(self) -> None:
-        self.begun += 1
-
-    def end_work(self) -> None:
-        self.ended += 1
-
-
-async def test_a_cancelled_caller_leaves_its_thread_which_keeps_its_slot_and_its_charge() -> None:
-    threads, charge, go = Threads("test", 1), Works(), threading.Event()
-    entered = threading.Event()
+async def test_a_cancelled_caller_leaves_its_thread_and_is_charged_until_it_ends() -> None:
+    charge, go, entered = CountedCharge(), threading.Event(), threading.Event()
 
     def call() -> None:
         entered.set()
         assert go.wait(30)
 
     async with anyio.create_task_group() as callers:
-        callers.start_soon(threads.run_abandonable, charge, call)
+        callers.start_soon(run_charged, charge, call)
         assert await anyio.to_thread.run_sync(entered.wait, 30)
         callers.cancel_scope.cancel()
     assert (charge.begun, charge.ended) == (1, 0)
-    async with anyio.create_task_group() as group:
-        group.start_soon(threads.run, list)
-        await anyio.wait_all_tasks_blocked()
-        assert threads.waiting == 1
-        go.set()
-    assert (charge.begun, charge.ended) == (1, 1)
+    go.set()
+    await charge.paid()
 
 
 async def test_a_call_that_is_cancelled_before_it_has_a_thread_costs_nothing() -> None:
-    threads, charge = Threads("test", 1), Works()
+    charge = CountedCharge()
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await threads.run_abandonable(charge, list)
+        await run_charged(charge, list)
     assert charge.begun == charge.ended
-    assert await threads.run(list) == []
 
 
 async def test_the_result_or_the_error_of_a_thread_that_may_be_left_is_the_callers() -> None:
-    threads, charge = Threads("test", 1), Works()
-    assert await threads.run_abandonable(charge, int, "7") == 7
+    charge = CountedCharge()
+    assert await run_charged(charge, int, "7") == 7
     with pytest.raises(ValueError, match="seven"):
-        await threads.run_abandonable(charge, int, "seven")
+        await run_charged(charge, int, "seven")
     assert (charge.begun, charge.ended) == (2, 2)

@@ -139,8 +139,11 @@ async def test_leaving_early_cancels_what_is_being_read() -> None:
     engine = ScriptedEngine(gates.script)
     async with reader_of(engine) as reader:
         async with reader.read(document(5), ReadOptions(), NO_CALLER) as reading:
+            pages = aiter(reading)
             gates.open(0)
-            await anext(aiter(reading))
+            await anext(pages)
+            while not engine.running:  # the next pages are still being opened
+                await anyio.sleep(0.001)
         assert not engine.running
         assert engine.cancelled
 

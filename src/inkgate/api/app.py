@@ -59,8 +59,8 @@ from inkgate.api.mistral_batch.lines import MistralBatchRequest
 from inkgate.api.mistral_response import MistralRequest
 from inkgate.api.paddlex import PaddlexRequest, paddlex_error
 from inkgate.api.website import UI_PATH, ServeWebPage, add_guide, guide_url
-from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import Settings
 from inkgate.settings.extensions import load_extension
 from inkgate.storage.fetch import Fetcher
@@ -139,8 +139,9 @@ def create_app(
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     drain = Drain()
     store = FileStore()
-    threads = Threads("http_bodies", _BODY_THREADS)
-    bodies = BodyThreads(threads, Threads("http_large_bodies", 1))
+    scheduling = settings.serving.scheduling
+    threads = FairThreads(_BODY_THREADS, scheduling)
+    bodies = BodyThreads(threads, FairThreads(1, scheduling))
     rate_limiter = build_rate_limiter(settings.rate_limit)
     measure = Measure(service.observer)
     app = FastAPIOffline(
@@ -183,7 +184,7 @@ def create_app(
     return app
 
 
-def _job_watches(service: ServiceView, threads: Threads) -> JobWatches | None:
+def _job_watches(service: ServiceView, threads: FairThreads) -> JobWatches | None:
     if service.jobs is None:
         return None
     settings = service.jobs.settings

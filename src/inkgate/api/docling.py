@@ -19,7 +19,6 @@ from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import DOCUMENT, JOB, RESULT, STREAM, costs
-from inkgate.api.http.decoding import decode_base64
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
@@ -187,7 +186,7 @@ async def _from_json(received: ReceivedJob) -> JobDraft:
     if source.base64_string is None:
         raise InputRejected("file_missing", "The source has neither `url` nor `base64_string`.")
     text = source.base64_string
-    data = await received.context.bodies.run(len(text), decode_base64, text)
+    data = await received.context.sources.decoded(text, received.caller)
     found = checked(document(data, clean_name(source.filename or "")))
     return _draft(received, options, JobSource(), found.data, found.name)
 
@@ -306,7 +305,7 @@ async def result(request: Request, task_id: TaskId) -> Response:
     found = DoclingDocument(filename=job.name)
     if error is None:
         with call.watches.stream(call.tenant):
-            reader = ResultReader(call.jobs, context_of(request).threads)
+            reader = ResultReader(call.jobs, context_of(request).threads, call.caller)
             found.md_content = await reader.text(job, PagewiseMarkdown(several=job.saved > 1))
             found.text_content = await reader.text(job, PagewiseText())
     pages = f"{job.failed} pages could not be read." if job.failed else ""
@@ -353,11 +352,11 @@ class DoclingSources:
         options, source = request.options or DoclingOptions(), request.source()
         name = clean_name(source.filename or "") or DEFAULT_NAME
         if source.url is not None:
-            return _read_request(options, await received.context.sources.from_url(source.url, received.tenant, name))
+            return _read_request(options, await received.context.sources.from_url(source.url, received.caller, name))
         if source.base64_string is None:
             raise InputRejected("file_missing", "The source has neither `url` nor `base64_string`.")
         text = source.base64_string
-        data = await received.context.bodies.run(len(text), decode_base64, text)
+        data = await received.context.sources.decoded(text, received.caller)
         return _read_request(options, document(data, name))
 
     def problem(self, problem: Problem) -> Response:

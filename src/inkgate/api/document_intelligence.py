@@ -20,7 +20,6 @@ from starlette.responses import Response
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import JOB, RESULT, WRITTEN, costs
-from inkgate.api.http.decoding import decode_base64
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import parse
 from inkgate.api.http.sources import document
@@ -176,7 +175,7 @@ async def _draft(received: ReceivedJob, kind: TaskKind, options: AnalyzeOptions)
             source, data, name = await received.from_url(requested.url_source, name)
         elif requested.base64_source is not None:
             text = requested.base64_source
-            data = checked(document(await received.context.bodies.run(len(text), decode_base64, text), name)).data
+            data = checked(document(await received.context.sources.decoded(text, received.caller), name)).data
         else:
             raise InputRejected("file_missing", "The request has neither `base64Source` nor `urlSource`.")
     pages = pages_text(select(options.pages or None, first=1))
@@ -270,8 +269,8 @@ async def _result(call: JobCall, job: Job, model: str, found: AnalyzeOperation, 
     threads, collected = context_of(call.request).threads, AnalyzedPages(markdown=markdown)
     with call.watches.stream(call.tenant):
         async with call.watches.whole:
-            await ResultReader(call.jobs, threads).text(job, collected)
-            return await threads.run(_answered, found, model, collected, markdown)
+            await ResultReader(call.jobs, threads, call.caller).text(job, collected)
+            return await threads.run(call.caller, job.saved, _answered, found, model, collected, markdown)
 
 
 def _answered(found: AnalyzeOperation, model: str, collected: AnalyzedPages, markdown: bool) -> Response:

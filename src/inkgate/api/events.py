@@ -119,7 +119,7 @@ async def take(request: Request) -> Response:
         with admitted.receiving() as count_bytes:
             body = await receive_bytes(request, context.settings.limits, MAX_EVENT_BYTES, count_bytes)
     # A thousand small events in envelopes take half a second, for which the event loop must not stand still.
-    parsed = await context.bodies.run(len(body), parse_event, body, request.headers)
+    parsed = await context.bodies.run(head.caller, len(body), parse_event, body, request.headers)
     if parsed.handshake is not None:
         return await _shake_hands(context, parsed.handshake)
     taken = await intake.take(parsed.objects)

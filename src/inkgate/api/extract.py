@@ -104,7 +104,7 @@ async def _document(received: ReceivedRequest) -> Document:
     image = received.body.fields.get("image") or received.body.fields.get("file")
     if not isinstance(image, str) or not image:
         raise InputRejected("file_missing", "There is neither a part `file` nor base64 in `image`.")
-    return await received.context.sources.from_text(image, received.tenant)
+    return await received.context.sources.from_text(image, received.caller)
 
 
 router = APIRouter(tags=["fields"])

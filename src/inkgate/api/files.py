@@ -100,7 +100,7 @@ async def upload(request: Request) -> UploadedFile:
     head = parse_head(request, context.settings)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
-            body = await uploads.receive(request, context.settings.limits, context.bodies, count_bytes)
+            body = await uploads.receive(request, context.settings.limits, context.bodies, admitted.caller, count_bytes)
     part = body.files.get("file")
     if part is None:
         raise InputRejected("file_missing", "The form has no part `file` with a filename.")

@@ -89,7 +89,7 @@ class LayoutParsing:
         options = parse(OcrOptions, received.body.fields, received.query)
         shape = options.shape(received.accept)
         task = replace(request.task(), images=options.images(shape), invisible=options.invisible)
-        found = await received.context.sources.from_text(request.file, received.tenant)
+        found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
         shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))
         order = ReadRequest(found, options.read_options(task), shape, shown, coordinates=options.coordinates)

@@ -238,9 +238,9 @@ async def result(request: Request, task_id: TaskId) -> Response:
     with call.watches.stream(call.tenant):
         pages = PagewiseMarkdown(several=job.saved > 1, embedded=False)
         async with call.watches.whole if job.options.task.images else nullcontext():
-            markdown = await ResultReader(call.jobs, threads).text(job, pages)
+            markdown = await ResultReader(call.jobs, threads, call.caller).text(job, pages)
             if as_zip:
-                archive = await threads.run(_archive, _stem(job.name), markdown, pages.images)
+                archive = await threads.run(call.caller, job.saved, _archive, _stem(job.name), markdown, pages.images)
                 return Response(archive, media_type="application/zip")
     images = {image.name: image.data_url for image in pages.images} if job.options.task.images else None
     found = MineruMarkdown(md_content=markdown, images=images)

@@ -121,9 +121,9 @@ async def _names(received: ReceivedRequest) -> tuple[str, ...]:
 async def _get(source: DocumentSource, received: ReceivedRequest) -> Document:
     name = source.document_name or DEFAULT_NAME
     if source.url is not None and source.type != "file":
-        return await received.context.sources.from_url(source.url, received.tenant, name)
+        return await received.context.sources.from_url(source.url, received.caller, name)
     if source.file_id is not None:
-        return received.context.sources.from_file_id(source.file_id, received.tenant)
+        return received.context.sources.from_file_id(source.file_id, received.caller.tenant)
     raise InputRejected(
         "file_missing", "`document` has no `document_url`, `image_url` or `file_id` that matches its `type`."
     )
@@ -137,7 +137,7 @@ async def _decoded(key: str, value: str, received: ReceivedRequest) -> object:
     if key not in _LISTS or value[:1] not in {"[", "{"}:
         return value
     try:
-        return await received.context.bodies.run(len(value), _parsed, value)
+        return await received.context.bodies.run(received.caller, len(value), _parsed, value)
     except InputRejected as error:
         raise InputRejected(error.code, f"Field `{key}`: {error.detail}") from error
 

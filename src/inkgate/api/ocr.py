@@ -34,7 +34,7 @@ class SimpleJson:
         image = received.body.fields["image"]
         if not isinstance(image, str):
             raise InputRejected("options_invalid", "`image` must be a string: base64, or a URL.")
-        found = await received.context.sources.from_text(image, received.tenant)
+        found = await received.context.sources.from_text(image, received.caller)
         return _simple(received, found, simple_json)
 
     def problem(self, problem: Problem) -> Response:
@@ -51,7 +51,7 @@ class SimpleMultipart:
         text = received.body.fields["file"]
         if not text:
             raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
-        return _simple(received, await received.context.sources.from_text(text, received.tenant), simple_multipart)
+        return _simple(received, await received.context.sources.from_text(text, received.caller), simple_multipart)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()

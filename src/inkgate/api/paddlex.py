@@ -154,7 +154,7 @@ class Paddlex:
         request = parse(PaddlexRequest, received.body.fields)
         options = parse(OcrOptions, received.body.fields, received.query)
         shape = options.shape(received.accept)
-        found = await received.context.sources.from_text(request.file, received.tenant)
+        found = await received.context.sources.from_text(request.file, received.caller)
         task = request.task(options.task_kind(shape))
         # Keeps only the options, so that the file's base64 is freed before reading.
         show = _PaddlexOutput(self._envelope, request.model_copy(update={"file": ""}))

@@ -60,7 +60,7 @@ class RapidOcrForm:
             found = document(file.data, file.filename)
         else:
             text = received.body.fields.get("image_data") or received.body.fields.get("image_file") or ""
-            found = await received.context.sources.from_text(text, received.tenant)
+            found = await received.context.sources.from_text(text, received.caller)
         shown = _RapidOcrOutput(boxes=options.use_det is not False, text=options.use_rec is not False)
         order = ordered(received, found, shown)
         if options.use_cls is None:

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.extraction.finder import FieldFinder
 from inkgate.gateway import Gateway
@@ -25,6 +24,7 @@ from inkgate.jobs.store import JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.watch import JobParts, JobsWatch
 from inkgate.jobs.worker import Worker
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import Settings
 from inkgate.storage.fetch import Fetcher
 from inkgate.storage.objects import Objects, file_url
@@ -107,7 +107,7 @@ async def running_jobs(
         service.call_when_added(worker.wake)
         files = JobFiles(service, parts.gateway)
         sinks = build_sinks(settings, objects, service.store.clock, files.make)
-        reviews = JobReviews(service.store, parts.fields.types, Threads("jobs_reviews", 1))
+        reviews = JobReviews(service.store, parts.fields.types, FairThreads(1))
         relay = Relay(
             service.store,
             sinks,

@@ -6,21 +6,25 @@ multi-picture JPEG, the primary one of a HEIC or AVIF file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from types import MappingProxyType
+from typing import ParamSpec, TypeVar
 
-from inkgate.caller import NO_CALLER, Caller, Charge
-from inkgate.concurrency import Threads
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.decode import FrameSource, Header, read_header, read_pixels
 from inkgate.documents.files.embedded_image import EmbeddedImage, embed
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import frame_offsets
 from inkgate.errors import InputRejected
 from inkgate.page import Pixels, TextLayer
+from inkgate.serving.queue import FairThreads
 from inkgate.types import Size
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _DIGEST_SIZE = 32
 
@@ -39,19 +43,23 @@ def content_key_of(document: bytes, *parts: object) -> bytes:
 
 
 _LARGE_PIXELS = 32_000_000
+_PIXELS_PER_MS = 30_000
+"""Estimate of what a thread decodes, until its time is known."""
 _MAX_SIDE = 100_000
 """Maximum pixels of a side: codecs take time per row, and a strip 100 million high is within most pixel limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeThreads:
-    """Threads that decode images: `large` images separately and fewer at once: each takes up to 7 bytes per pixel."""
+    """Threads that decode images. `large` images have one of their own: each takes up to 7 bytes per pixel."""
 
-    usual: Threads
-    large: Threads
+    usual: FairThreads
+    large: FairThreads
 
-    def fitting(self, size: Size) -> Threads:
-        return self.large if size.pixels > _LARGE_PIXELS else self.usual
+    async def run(self, caller: Caller, size: Size, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns `function(*args, **kwargs)`, which decodes an image of `size`."""
+        threads = self.large if size.pixels > _LARGE_PIXELS else self.usual
+        return await threads.run(caller, 1 + size.pixels // _PIXELS_PER_MS, function, *args, **kwargs)
 
 
 class ImagePage:
@@ -64,15 +72,15 @@ class ImagePage:
         header: Header,
         threads: DecodeThreads,
         content_key: bytes,
-        charge: Charge,
+        caller: Caller,
     ) -> None:
-        """`charge`: of the request that decodes it."""
+        """`caller`: on whose behalf it is decoded."""
         self.content_key = content_key
         self._index = index
         self._frame = frame
         self._header = header
         self._threads = threads
-        self._charge = charge
+        self._caller = caller
 
     @property
     def index(self) -> int:
@@ -101,12 +109,11 @@ class ImagePage:
         Raises:
             InputRejected: `image_corrupt`, `image_too_large`.
         """
-        threads = self._threads.fitting(self.size)
-        return await threads.run_abandonable(self._charge, read_pixels, self._frame, self._header, longest_side)
+        return await self._threads.run(self._caller, self.size, read_pixels, self._frame, self._header, longest_side)
 
     async def embedded(self) -> EmbeddedImage:
         """The image as a PDF embeds it. Raises InputRejected as `pixels` does."""
-        return await self._threads.fitting(self.size).run_abandonable(self._charge, embed, self._frame, self._header)
+        return await self._threads.run(self._caller, self.size, embed, self._frame, self._header)
 
 
 class ImageDocument:
@@ -128,6 +135,7 @@ class ImageDocument:
         self._max_pixels = max_pixels
         self._threads = threads
         self._content = content
+        self._first: Header | None = None
 
     @property
     def mime_type(self) -> str:
@@ -147,9 +155,10 @@ class ImageDocument:
         if not 0 <= index < len(self._frames):
             raise IndexError(index)
         frame = self._frames[index]
-        header = await self._threads.usual.run(read_header, frame)
-        self._check(header.size)
-        return ImagePage(index, frame, header, self._threads, self.content_key(index), caller.charge)
+        header = self._first if index == 0 and self._first is not None else await self._header(frame, caller)
+        if index == 0:
+            self._first = header  # that of a single page is read when the document is opened
+        return ImagePage(index, frame, header, self._threads, self.content_key(index), caller)
 
     def notes(self, attachments: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - the port's; images have none
         """See OpenDocument."""
@@ -163,6 +172,11 @@ class ImageDocument:
         """See OpenDocument."""
         return self._content if len(self._frames) == 1 else content_key_of(self._content, index)
 
+    async def _header(self, frame: FrameSource, caller: Caller) -> Header:
+        header = await self._threads.usual.run(caller, 1, read_header, frame)
+        self._check(header.size)
+        return header
+
     def _check(self, size: Size) -> None:
         is_large = f"The image is {size.width}×{size.height} pixels"
         if size.pixels > self._max_pixels:
@@ -171,19 +185,21 @@ class ImageDocument:
             raise InputRejected("image_too_large", f"{is_large}; the limit for a side is {_MAX_SIDE}.")
 
 
-async def open_image(data: bytes, file_type: FileType, max_pixels: int, threads: DecodeThreads) -> ImageDocument:
-    """Opens an image file. The header of a single page is checked at once.
+async def open_image(
+    data: bytes, file_type: FileType, max_pixels: int, threads: DecodeThreads, caller: Caller = NO_CALLER
+) -> ImageDocument:
+    """Opens an image file on behalf of `caller`. The header of a single page is checked at once.
 
     Raises:
         InputRejected: `image_corrupt`, `image_too_large`, `too_many_pages`.
     """
     if file_type is FileType.TIFF:
-        offsets = await threads.usual.run(frame_offsets, data)
+        offsets = await threads.usual.run(caller, 1, frame_offsets, data)
         frames = tuple(FrameSource(data, file_type, offset) for offset in offsets)
     else:
         frames = (FrameSource(data, file_type),)
-    content = await threads.usual.run(digest, data)
+    content = await threads.usual.run_large(caller, len(data), digest, data)
     document = ImageDocument(file_type, frames, max_pixels, threads, content)
     if document.page_count == 1:
-        await document.page(0)
+        await document.page(0, caller)
     return document

@@ -9,18 +9,18 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.concurrency import Threads
 from inkgate.documents.files.searchable_pdf import SearchablePdfs
 from inkgate.documents.files.writers import Writers
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.page import Page
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import LimitSettings, PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
 from inkgate.types import Document, PageResult
 
-_DECODE_THREADS = min(4, os.cpu_count() or 1)
+_THREADS = min(4, os.cpu_count() or 1)
 
 
 class OpenDocument(Protocol):
@@ -86,6 +86,7 @@ class Opener:
 
     Attributes:
         writers: write files that are made of a result alone. While it is open.
+        threads: for decoding, and for other short work on documents.
     """
 
     def __init__(
@@ -100,15 +101,16 @@ class Opener:
         self._pdf = pdf
         self._supervisor = supervisor
         self._scheduling = scheduling
+        self.threads = FairThreads(_THREADS, scheduling)
+        self._decoding = DecodeThreads(self.threads, FairThreads(1, scheduling))
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._threads = DecodeThreads(Threads("decode", _DECODE_THREADS), Threads("decode-large", 1))
         self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, None, self._supervisor, self._scheduling))
         writers = Writers(self._pdf, self._supervisor, self._scheduling)
         self.writers = await self._stack.enter_async_context(writers)
         most_bytes = self._pdf.worker_memory_mb * 2**20 // 4  # here and in the worker, some in two copies
-        self._searchable = SearchablePdfs(self.writers, self._threads, self._limits.max_pixels, most_bytes)
+        self._searchable = SearchablePdfs(self.writers, self._decoding, self._limits.max_pixels, most_bytes)
         return self
 
     async def __aexit__(
@@ -154,7 +156,7 @@ class Opener:
             async with self._pool.open(document.data, pdf_text or self._pdf.text, password, caller) as opened:
                 yield _OpenPdf(opened)
         else:
-            yield await open_image(document.data, file_type, self._limits.max_pixels, self._threads)
+            yield await open_image(document.data, file_type, self._limits.max_pixels, self._decoding, caller)
 
     async def searchable_pdf(
         self, document: Document, pages: Sequence[PageResult], password: str = "", caller: Caller = NO_CALLER

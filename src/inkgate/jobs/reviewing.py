@@ -8,8 +8,8 @@ from typing import Final
 
 import orjson
 
+from inkgate.caller import Caller
 from inkgate.codec import Json, encodable
-from inkgate.concurrency import Threads
 from inkgate.errors import FieldsMissing, InputRejected
 from inkgate.extraction.wanted import wanted_fields
 from inkgate.fields.corrections import check_corrections, with_corrections, with_kept_corrections
@@ -19,6 +19,7 @@ from inkgate.jobs.finding import field_request_of
 from inkgate.jobs.job import Job
 from inkgate.jobs.published import rfc3339
 from inkgate.jobs.store import FieldCorrection, JobStore, StoredFields
+from inkgate.serving.queue import FairThreads
 
 _NO_FIELDS: Final = FieldSchema("", (), {})
 
@@ -43,7 +44,7 @@ class CorrectionRequest:
 class JobReviews:
     """Shows and corrects the fields of jobs. Used from one event loop."""
 
-    def __init__(self, store: JobStore, types: DocumentTypes, threads: Threads) -> None:
+    def __init__(self, store: JobStore, types: DocumentTypes, threads: FairThreads) -> None:
         """`threads`: shared by all that are made, such as one for each request."""
         self._store = store
         self._types = types
@@ -56,7 +57,7 @@ class JobReviews:
             InputRejected: "job_not_ended", or "fields_missing".
         """
         stored = await self._found(job)
-        return await self._threads.run(published_fields, job, stored)
+        return await self._threads.run(_caller(job), 1, published_fields, job, stored)
 
     async def published(self, job: Job) -> Json | None:
         """As `show`, but None for a job without fields."""
@@ -77,7 +78,7 @@ class JobReviews:
         stored = await self._found(job)
         if asked.version is not None and asked.version != stored.version:
             raise InputRejected("fields_changed", f"The fields have version {stored.version}.")
-        correction = await self._threads.run(self._checked, stored, asked, now)
+        correction = await self._threads.run(_caller(job), 1, self._checked, stored, asked, now)
         # Between the check and this, rows can only have been added; the version says whether that matters.
         await self._store.correct(job.id, asked.version, correction, reviewed=asked.reviewed)
 
@@ -124,3 +125,8 @@ def published_fields(job: Job, stored: StoredFields) -> Json:
         "version": stored.version,
         "corrections": corrections,
     }
+
+
+def _caller(job: Job) -> Caller:
+    """On whose behalf the fields of `job` are shown."""
+    return Caller(job.tenant, flow=job.id)

@@ -9,12 +9,14 @@ from dataclasses import replace
 import anyio
 import structlog
 
-from inkgate.concurrency import Threads, loop_time
+from inkgate.caller import Caller
+from inkgate.concurrency import loop_time
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded, from_page_error
 from inkgate.jobs.documents import JobDocuments
 from inkgate.jobs.job import AddedJob, Job, JobSource, JobState, NewJob
 from inkgate.jobs.store import JobStore
 from inkgate.layout.whole_document import finished_pages
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import JobSettings
 from inkgate.storage.uploads import Uploads
 from inkgate.types import Document, DocumentResult, PageError, PageResult
@@ -42,7 +44,7 @@ class JobService:
         self.settings = settings
         self._uploads = uploads
         self._documents = documents
-        self._finishing = Threads("jobs_documents", 1)
+        self._finishing = FairThreads(1)
         self._swept_at = -math.inf
         self._added: list[Callable[[], None]] = []
 
@@ -105,7 +107,7 @@ class JobService:
         if not pages:
             raise InputRejected("job_expired", "The result is no longer kept.") if job.saved else failure_of(job)
         known = job.document
-        finished = await self._finishing.run(finished_pages, pages)
+        finished = await self._finishing.run(Caller(job.tenant, flow=job.id), len(pages), finished_pages, pages)
         return DocumentResult(
             job.name, known.mime_type, known.byte_count, known.page_count, known.engine, finished, known.notes
         )

@@ -19,6 +19,7 @@ from inkgate.api.http.decoding import LARGE
 from inkgate.api.http.errors import Problem, internal_error, openai_error
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import EarlyBody, cancelled_when_left, send_freeing_slot
+from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.gateway import Admitted
 from inkgate.model_servers.protocol import (
@@ -71,34 +72,34 @@ class ChatResponse(Response):
             with admitted.receiving() as count_bytes:
                 body = await uploads.receive_json(request, context.settings.limits, count_bytes)
             admitted.received(len(body))
-            requested = await self._parsed(body)
+            requested = await self._parsed(body, admitted.caller)
             del body  # `requested` has it, and gives it up when it is renamed
             noted |= {"model": requested.model[:_SHOWN], "stream": requested.stream}
             async with cancelled_when_left(early.receive):
                 if requested.remote:
-                    requested = await self._inlined(requested, head.caller.tenant)
+                    requested = await self._inlined(requested, admitted.caller)
                     admitted.holds(len(requested.body))
                 if requested.changes.ignored:
-                    requested = await context.bodies.run(len(requested.body), apply_changes, requested)
+                    requested = await context.bodies.run(admitted.caller, len(requested.body), apply_changes, requested)
                 requested = await self._known(requested)
                 relay = _Relay(
                     context.settings, admitted, send_freeing_slot(admitted, send), noted, requested.changes.ignored
                 )
                 await relay.answer(self._upstream, requested)
 
-    async def _inlined(self, requested: ChatRequest, tenant: str) -> ChatRequest:
+    async def _inlined(self, requested: ChatRequest, caller: Caller) -> ChatRequest:
         """The request with the files at its URLs inlined."""
         context = self._context
         max_bytes = int(context.settings.limits.max_body_mb * 1_000_000)
-        body = await with_media_inlined(requested.body, context.sources, tenant, context.bodies, max_bytes)
-        return await self._parsed(body)
+        body = await with_media_inlined(requested.body, context.sources, caller, context.bodies, max_bytes)
+        return await self._parsed(body, caller)
 
-    async def _parsed(self, body: bytes) -> ChatRequest:
+    async def _parsed(self, body: bytes, caller: Caller) -> ChatRequest:
         """Large images are not parsed, so only a body without them takes long."""
         limits = self._context.image_limits
         if len(body) <= LARGE:
             return parse_chat(body, limits)
-        return await self._context.bodies.run(len(body), parse_chat, body, limits)
+        return await self._context.bodies.run(caller, len(body), parse_chat, body, limits)
 
     async def _known(self, requested: ChatRequest) -> ChatRequest:
         """The request, with the engine's name replaced by the model server's name for the model."""

@@ -29,6 +29,7 @@ from inkgate.api.chat.fields import (
 from inkgate.api.chat.images import UNKNOWN_MODEL, image_tokens
 from inkgate.api.http.decoding import BodyThreads, parse_json
 from inkgate.api.http.sources import Sources
+from inkgate.caller import Caller
 from inkgate.engines.vlm.images import ImageLimits
 from inkgate.errors import InputRejected
 from inkgate.model_servers.upstream import ModelCall
@@ -70,14 +71,16 @@ def remote_media(messages: object) -> Iterator[RemoteMedia]:
                 yield RemoteMedia(value, node, key)
 
 
-async def with_media_inlined(body: bytes, sources: Sources, tenant: str, threads: BodyThreads, max_bytes: int) -> bytes:
+async def with_media_inlined(
+    body: bytes, sources: Sources, caller: Caller, threads: BodyThreads, max_bytes: int
+) -> bytes:
     """`body` with each remote URL replaced by a data: URL: the same values, serialized again.
 
     Raises:
         InputRejected: "url_forbidden", "url_unreachable" or another of `Sources.from_url`; "options_invalid": there are
             too many; "body_too_large": with the fetched files, it has more than `max_bytes`.
     """
-    fields: Any = await threads.run(len(body), parse_json, body)
+    fields: Any = await threads.run(caller, len(body), parse_json, body)
     found = list(remote_media(fields.get("messages")))
     if len(found) > MAX_REMOTE:
         raise InputRejected(
@@ -85,15 +88,15 @@ async def with_media_inlined(body: bytes, sources: Sources, tenant: str, threads
         )
     size = len(body)
     for media in found:
-        data = (await sources.from_url(media.url, tenant)).data
+        data = (await sources.from_url(media.url, caller)).data
         size += len(data) * 4 // 3
         if size > max_bytes:
             raise InputRejected(
                 "body_too_large",
                 "Together with the files at its URLs, the request is larger than the maximum body size.",
             )
-        media.replace(await threads.run(len(data), _data_url, data))
-    return await threads.run(size, orjson.dumps, fields)
+        media.replace(await threads.run(caller, len(data), _data_url, data))
+    return await threads.run(caller, size, orjson.dumps, fields)
 
 
 def _data_url(data: bytes) -> str:

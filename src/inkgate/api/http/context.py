@@ -13,7 +13,6 @@ from inkgate.api.http.drain import Drain
 from inkgate.api.http.leaving import EarlyBodies
 from inkgate.api.http.served import ServedModels
 from inkgate.api.http.sources import FileStore, Sources
-from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.vlm.images import ImageLimits
 from inkgate.extraction.finder import FieldFinder
@@ -22,6 +21,7 @@ from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
 from inkgate.model_servers.upstream import Upstream
 from inkgate.service.readiness import Readiness
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer
@@ -110,7 +110,7 @@ class Context:
     files: FileStore
     sources: Sources
     served: ServedModels
-    threads: Threads
+    threads: FairThreads
     bodies: BodyThreads
     early_bodies: EarlyBodies
     image_limits: ImageLimits

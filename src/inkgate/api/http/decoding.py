@@ -13,8 +13,9 @@ from urllib.parse import unquote_to_bytes
 import orjson
 import pybase64
 
-from inkgate.concurrency import Threads
+from inkgate.caller import Caller
 from inkgate.errors import InputRejected
+from inkgate.serving.queue import FairThreads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,6 +25,8 @@ MAX_JSON_VALUES = 100_000
 no prompt that fits into a model has as many."""
 _MARKS = (b",", b"[", b"{")
 _PIECE = 64 * 1024
+_BYTES_PER_MS = 100_000
+"""Estimate of what a thread decodes, until its time is known."""
 LARGE = 1_000_000
 """A body with more bytes than this, or a text with more characters, is large."""
 _WHITESPACE = b" \t\r\n\f\v"
@@ -36,14 +39,19 @@ class BodyThreads:
     memory for decoding.
     """
 
-    def __init__(self, small: Threads, large: Threads) -> None:
+    def __init__(self, small: FairThreads, large: FairThreads) -> None:
         self._small = small
         self._large = large
 
-    async def run(self, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`function(*args, **kwargs)`, run in a thread. `size`: of the input, in bytes."""
+    async def run(self, caller: Caller, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`function(*args, **kwargs)`, run in a thread on behalf of `caller`. `size`: of the input, in bytes.
+
+        Raises:
+            InputRejected, EngineFailed: the deadline passed before it ended; see Caller.timeout_error.
+        """
         threads = self._large if size > LARGE else self._small
-        return await threads.run(function, *args, **kwargs)
+        with caller.in_time("The time limit passed before the body was decoded."):
+            return await threads.run(caller, 1 + size // _BYTES_PER_MS, function, *args, **kwargs)
 
 
 def parse_json(raw: bytes) -> object:

@@ -24,7 +24,6 @@ from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, par
 from inkgate.api.http.uploads import CountBytes, UploadedBody
 from inkgate.caller import Caller
 from inkgate.codec import estimated_bytes, page_to_dict
-from inkgate.concurrency import Threads
 from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
 from inkgate.documents.files.write import FileOrder
@@ -35,6 +34,7 @@ from inkgate.gateway import Admitted
 from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.reader import Reading, ReadOptions
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
+from inkgate.serving.queue import FairThreads
 from inkgate.settings import LimitSettings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
 
@@ -55,7 +55,7 @@ class ReceivedRequest:
     body: UploadedBody
     query: Mapping[str, str]
     accept: str | None
-    tenant: str
+    caller: Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Form(Protocol):
         ...
 
 
-ReceiveBody = Callable[[Request, LimitSettings, BodyThreads, CountBytes], Awaitable[UploadedBody]]
+ReceiveBody = Callable[[Request, LimitSettings, BodyThreads, Caller, CountBytes], Awaitable[UploadedBody]]
 
 
 def ordered(received: ReceivedRequest, found: Document, show: Callable[[DocumentResult], Any]) -> ReadRequest:
@@ -136,10 +136,12 @@ class DocumentResponse(Response):
             async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
                 send_all = send_freeing_slot(admitted, send)
                 with admitted.receiving() as count_bytes:
-                    body = await self._receive_body(request, context.settings.limits, context.bodies, count_bytes)
+                    body = await self._receive_body(
+                        request, context.settings.limits, context.bodies, admitted.caller, count_bytes
+                    )
                 form = self._find_form(body)
                 accept = request.headers.get("accept")
-                received = ReceivedRequest(context, body, request.query_params, accept, head.caller.tenant)
+                received = ReceivedRequest(context, body, request.query_params, accept, admitted.caller)
                 async with cancelled_when_left(receive):
                     requested = await form.parse(received)
                     # Frees the body before reading: as base64, it is a third larger than the file.
@@ -151,7 +153,7 @@ class DocumentResponse(Response):
                     admitted.answered(len(answer.body))
                     await answer(scope, receive, send_all)
                 if len(pages) > 1:
-                    await context.threads.run(_free, pages)
+                    await context.threads.run(admitted.caller, len(pages), _free, pages)
                 return
         except InkgateError as error:
             if form is None or error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -166,7 +168,7 @@ class DocumentResponse(Response):
         """The response to send; None if it was streamed. Adds the pages that it shows to `pages`."""
         async with admitted.read(requested.document, requested.options) as reading:
             if requested.shape is Native.NDJSON:
-                lines = PageLines(requested, self._context.threads)
+                lines = PageLines(requested, self._context.threads, admitted.caller)
                 await stream_pages(reading, lines, admitted, request_id, send)
                 return None
             result = await reading.all()
@@ -181,9 +183,8 @@ class DocumentResponse(Response):
             content, media_type = await admitted.file(order), requested.shape.media_type
         else:
             begun = perf_counter()
-            charge = admitted.caller.charge
-            content, media_type = await self._context.threads.run_abandonable(
-                charge, _rendered, requested, requested.shape, result
+            content, media_type = await self._context.threads.run(
+                admitted.caller, len(result.pages), _rendered, requested, requested.shape, result
             )
             self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
@@ -209,11 +210,12 @@ class PageLines:
     """Makes lines of a stream."""
 
     requested: ReadRequest
-    threads: Threads
+    threads: FairThreads
+    caller: Caller
 
     async def of(self, page: PageResult) -> bytes:
         """The page as a line of JSON. A dense page takes 80 ms, in a thread."""
-        return await self.threads.run_large(estimated_bytes(page), self._line, page)
+        return await self.threads.run_large(self.caller, estimated_bytes(page), self._line, page)
 
     def _line(self, page: PageResult) -> bytes:
         return _json_line(self.requested.line(page))

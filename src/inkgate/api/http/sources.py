@@ -19,6 +19,8 @@ from uuid import uuid4
 
 from inkgate.api.http.decoding import BodyThreads, decode_base64, decode_data_url
 from inkgate.api.http.uploads import clean_name
+from inkgate.caller import Caller
+from inkgate.concurrency import INLINE_BYTES
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.storage.fetch import Fetcher
 from inkgate.types import Document
@@ -201,29 +203,35 @@ class Sources:
         self._fetcher = fetcher
         self._threads = threads
 
-    async def from_text(self, text: str, tenant: str, name: str = DEFAULT_NAME) -> Document:
+    async def from_text(self, text: str, caller: Caller, name: str = DEFAULT_NAME) -> Document:
         """The document in or at `text`: base64, a data: URL, the URL of an uploaded file, or another URL.
 
         Raises:
             InputRejected: it is none of these, is empty, or must not be fetched.
         """
         if text[:5].lower() == "data:":
-            return document(await self._threads.run(len(text), decode_data_url, text), name)
+            return document(await self._threads.run(caller, len(text), decode_data_url, text), name)
         if text[:8].lower().startswith(("http://", "https://")):
-            return await self.from_url(text, tenant, name)
-        return document(await self._threads.run(len(text), decode_base64, text), name)
+            return await self.from_url(text, caller, name)
+        return document(await self.decoded(text, caller), name)
 
-    async def from_url(self, url: str, tenant: str, name: str = DEFAULT_NAME) -> Document:
+    async def decoded(self, text: str, caller: Caller) -> bytes:
+        """The bytes that `text` is as base64. Raises InputRejected("base64_invalid")."""
+        if len(text) <= INLINE_BYTES:
+            return decode_base64(text)
+        return await self._threads.run(caller, len(text), decode_base64, text)
+
+    async def from_url(self, url: str, caller: Caller, name: str = DEFAULT_NAME) -> Document:
         """The document at a data:, http: or https: URL. URLs from `FileStore.signed_url` need no network.
 
         Raises:
             InputRejected: there is no document, or it must not be fetched.
         """
         if url[:5].lower() == "data:":
-            return document(await self._threads.run(len(url), decode_data_url, url), name)
+            return document(await self._threads.run(caller, len(url), decode_data_url, url), name)
         if len(url) > MAX_URL_LENGTH:
             raise InputRejected("url_forbidden", f"The URL is longer than {MAX_URL_LENGTH} characters.")
-        if stored := self._files.by_signed_url(url, tenant):
+        if stored := self._files.by_signed_url(url, caller.tenant):
             return document(stored.data, stored.name)
         fetched_name = clean_name(url.partition("?")[0])
         return document(await self._fetcher.fetch(url), name if name != DEFAULT_NAME else fetched_name)

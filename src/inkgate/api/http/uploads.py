@@ -14,6 +14,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
 from inkgate.api.http.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
+from inkgate.caller import Caller
 from inkgate.concurrency import INLINE_BYTES
 from inkgate.errors import InputRejected
 from inkgate.serving.outcomes import CallerLeft
@@ -195,14 +196,14 @@ CountBytes = Callable[[int], None]
 
 
 async def receive_document(
-    request: Request, limits: LimitSettings, threads: BodyThreads, count_bytes: CountBytes
+    request: Request, limits: LimitSettings, threads: BodyThreads, caller: Caller, count_bytes: CountBytes
 ) -> UploadedBody:
     """As `receive`; a body of another type for files, such as application/pdf or image/png, is the document itself. Its
     name is the one in the Content-Disposition header.
     """
     kind = _kind(request, limits)
     if not kind.startswith(("image/", "application/")) or kind in _FORMS or _is_json(kind):
-        return await receive(request, limits, threads, count_bytes)
+        return await receive(request, limits, threads, caller, count_bytes)
     name = _name_in(request.headers.get("content-disposition", ""))
     return UploadedBody({}, raw=FormPart("file", name, kind, await _gather(request, limits, count_bytes)))
 
@@ -211,9 +212,9 @@ _FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
 async def receive(
-    request: Request, limits: LimitSettings, threads: BodyThreads, count_bytes: CountBytes
+    request: Request, limits: LimitSettings, threads: BodyThreads, caller: Caller, count_bytes: CountBytes
 ) -> UploadedBody:
-    """Receives and parses the whole body of `request`, in memory.
+    """Receives and parses the whole body of `request`, in memory, on behalf of `caller`.
 
     Raises:
         InputRejected: it is too large (checked by Content-Length first), stalls, has an unsupported type, or does
@@ -231,9 +232,9 @@ async def receive(
         raw = await _gather(request, limits, count_bytes)
         # The default type of curl -d.
         looks_like_json = raw.lstrip()[:1] == b"{"
-        return await _json(raw, threads) if looks_like_json else await _urlencoded(raw, threads)
+        return await _json(raw, threads, caller) if looks_like_json else await _urlencoded(raw, threads, caller)
     if _is_json(kind):
-        return await _json(await _gather(request, limits, count_bytes), threads)
+        return await _json(await _gather(request, limits, count_bytes), threads, caller)
     raise _unsupported(kind, "JSON or a form")
 
 
@@ -317,8 +318,8 @@ async def _gather(request: Request, limits: LimitSettings, count_bytes: CountByt
     return whole.getvalue()
 
 
-async def _json(raw: bytes, threads: BodyThreads) -> UploadedBody:
-    value = parse_json(raw) if len(raw) <= INLINE_BYTES else await threads.run(len(raw), _value, raw)
+async def _json(raw: bytes, threads: BodyThreads, caller: Caller) -> UploadedBody:
+    value = parse_json(raw) if len(raw) <= INLINE_BYTES else await threads.run(caller, len(raw), _value, raw)
     if not isinstance(value, dict):
         raise InputRejected("request_malformed", "The body is JSON, but not a JSON object.")
     return UploadedBody(value)
@@ -332,11 +333,11 @@ def _value(raw: bytes) -> object:
     return value
 
 
-async def _urlencoded(raw: bytes, threads: BodyThreads) -> UploadedBody:
+async def _urlencoded(raw: bytes, threads: BodyThreads, caller: Caller) -> UploadedBody:
     if raw.count(b"&") >= _MAX_FIELDS:
         raise InputRejected("request_malformed", f"The form has more than {_MAX_FIELDS} fields.")
     try:
-        return UploadedBody(await threads.run(len(raw), _pairs, raw), is_form=True)
+        return UploadedBody(await threads.run(caller, len(raw), _pairs, raw), is_form=True)
     except UnicodeDecodeError as error:
         raise InputRejected("request_malformed", "The form can't be decoded.") from error
 

@@ -129,7 +129,7 @@ async def correct(
     async with context.service.gateway.admit(head.caller, min(head.body_bytes, MAX_BYTES)) as admitted:
         with admitted.receiving() as count_bytes:
             raw = await receive_bytes(request, context.settings.limits, MAX_BYTES, count_bytes)
-        body = await context.bodies.run(len(raw), parse_json, raw)
+        body = await context.bodies.run(admitted.caller, len(raw), parse_json, raw)
     requested = parse(CorrectionBody, body if isinstance(body, dict) else {"fields": body})
     reviews = JobReviews(call.jobs.store, context.service.fields.types, context.threads)
     change = CorrectionRequest(requested.fields, requested.by or "", requested.reviewed, version)

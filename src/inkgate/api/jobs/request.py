@@ -16,7 +16,7 @@ from inkgate.api.http.head import PRIORITY_HEADER, RequestHead
 from inkgate.api.http.options import Native, OcrOptions, StopAtFirst, choose, parse
 from inkgate.api.http.sources import MAX_URL_LENGTH
 from inkgate.api.http.uploads import UploadedBody, clean_name
-from inkgate.caller import Priority
+from inkgate.caller import Caller, Priority
 from inkgate.codec import encodable
 from inkgate.documents.pages import PageSelection
 from inkgate.documents.sniff import sniff
@@ -134,6 +134,10 @@ class ReceivedJob:
     priority_named: bool
 
     @property
+    def caller(self) -> Caller:
+        return self.head.caller
+
+    @property
     def tenant(self) -> str:
         return self.head.caller.tenant
 
@@ -157,7 +161,7 @@ class ReceivedJob:
             InputRejected: there is no document, or it must not be fetched.
         """
         if self._sent_or_fetched(url, fetch=fetch):
-            found = await self.context.sources.from_url(url, self.tenant, name)
+            found = await self.context.sources.from_url(url, self.caller, name)
             return JobSource(), checked(found).data, found.name
         shown = clean_name(url.partition("?")[0]) if name == _DEFAULT_NAME else name
         return JobSource(url=url), None, shown or _DEFAULT_NAME

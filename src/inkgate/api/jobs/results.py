@@ -23,8 +23,8 @@ from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import expired_error, status_of
 from inkgate.api.jobs.watches import BATCH_PAGES
 from inkgate.block_image import BlockImage
+from inkgate.caller import Caller
 from inkgate.codec import Json, document_to_dict, page_to_dict
-from inkgate.concurrency import Threads
 from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
 from inkgate.documents.formats import Format, render
@@ -38,6 +38,7 @@ from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
 from inkgate.layout.image_links import images_on, with_embedded_images
 from inkgate.layout.whole_document import finished_pages
+from inkgate.serving.queue import FairThreads
 from inkgate.types import DocumentResult, PageResult
 
 _UNKNOWN = JobDocument("application/octet-stream", 0, 0, "")
@@ -220,7 +221,8 @@ class ResultReader:
     """Reads results out of the store, a few pages at a time."""
 
     jobs: JobService
-    threads: Threads
+    threads: FairThreads
+    caller: Caller
 
     async def rendered(self, job: Job, renderer: PagewiseFormat) -> AsyncGenerator[bytes]:
         """The document as `renderer` makes it, in pieces of a few pages.
@@ -233,19 +235,20 @@ class ResultReader:
         pages = await self._pages(job, -1, max_pages)
         if job.saved and not pages:
             raise expired_error()
-        yield await self.threads.run(renderer.begin)
+        yield await self.threads.run(self.caller, 1, renderer.begin)
         found = 0
         while pages:
             found += len(pages)
             last = pages[-1].index
             if renderer.is_document:
-                pages = await self.threads.run(finished_pages, pages)
+                pages = await self.threads.run(self.caller, len(pages), finished_pages, pages)
             for i in range(0, len(pages), BATCH_PAGES):
-                yield await self.threads.run(_joined, renderer.page, pages[i : i + BATCH_PAGES])
+                batch = pages[i : i + BATCH_PAGES]
+                yield await self.threads.run(self.caller, len(batch), _joined, renderer.page, batch)
             pages = await self._pages(job, last, max_pages)
         if found != job.saved:
             raise EngineFailed("internal", "The job changed while its result was sent.")
-        yield await self.threads.run(renderer.end)
+        yield await self.threads.run(self.caller, 1, renderer.end)
 
     async def _pages(self, job: Job, after: int, max_pages: int) -> Sequence[PageResult]:
         """Up to `most` pages after the one with this index."""
@@ -285,7 +288,7 @@ class JobResult(Response):
         self._job = job
         self._form = form
         self._context = context_of(call.request)
-        self._reader = ResultReader(call.jobs, self._context.threads)
+        self._reader = ResultReader(call.jobs, self._context.threads, call.caller)
         if job.saved > (max_pages := self._context.settings.limits.max_pages) and self._renderer("") is None:
             detail = f"Documents of more than {max_pages} pages are sent as text, markdown, json or ndjson."
             raise InputRejected("not_acceptable", detail)
@@ -333,7 +336,9 @@ class JobResult(Response):
                 if isinstance(shape, FileFormat):
                     body = await admitted.file(await file_order(self._call.jobs, self._job, result, shape))
                 else:
-                    body = await self._context.threads.run(render, result, shape, self._form.coordinates)
+                    body = await self._context.threads.run(
+                        admitted.caller, len(result.pages), render, result, shape, self._form.coordinates
+                    )
                 del result
             admitted.answered(len(body))
             await self._start(send)

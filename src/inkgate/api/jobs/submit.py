@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of, tenant_of
 from inkgate.api.http.document_response import ReceiveBody
+from inkgate.api.http.errors import request_id_of
 from inkgate.api.http.head import parse_head
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, key_of_request, names_priority
 from inkgate.api.jobs.watches import JobWatches
+from inkgate.caller import Caller
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobForecast
 from inkgate.jobs.service import JobService
@@ -30,6 +32,11 @@ class JobCall:
     jobs: JobService
     watches: JobWatches
     tenant: str
+
+    @property
+    def caller(self) -> Caller:
+        """On whose behalf what the request asks for is rendered."""
+        return Caller(self.tenant, flow=request_id_of(self.request))
 
     async def job(self, job_id: str) -> Job:
         """The caller's job. Raises InputRejected("job_unknown") for all others too."""
@@ -74,7 +81,8 @@ async def submit(
     key = key_of_request(request)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
-            body = await receive_body(request, context.settings.limits, context.bodies, count_bytes)
+            body = await receive_body(request, context.settings.limits, context.bodies, admitted.caller, count_bytes)
+        head = replace(head, caller=admitted.caller)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
         draft = await parse(received)
         # Frees the body before the upload is stored: as base64, it is a third larger than the file.

@@ -14,12 +14,13 @@ import anyio
 import orjson
 import structlog
 
+from inkgate.caller import Caller
 from inkgate.codec import page_to_dict
-from inkgate.concurrency import Threads
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobForecast
 from inkgate.jobs.store import JobStore
+from inkgate.serving.queue import FairThreads
 from inkgate.types import PageResult
 
 log = structlog.get_logger(__name__)
@@ -87,12 +88,13 @@ class JobWatch:
         gone: set once the job was removed.
     """
 
-    def __init__(self, job: Job, store: JobStore, threads: Threads, pace: Pace) -> None:
+    def __init__(self, job: Job, store: JobStore, threads: FairThreads, pace: Pace) -> None:
         self.job = job
         self.version = 0
         self.gone: InputRejected | None = None
         self._store = store
         self._threads = threads
+        self._caller = Caller(job.tenant, flow=job.id)
         self._pace = pace
         self._polled_at = pace.now
         self._polling: anyio.Event | None = None
@@ -137,7 +139,7 @@ class JobWatch:
             version = self.version
             await self._pace.wait()
             found = await self._store.pages(self.job.id, after, BATCH_PAGES)
-            lines = await self._threads.run(page_lines, found)
+            lines = await self._threads.run(self._caller, len(found), page_lines, found)
             if version == self.version:
                 if len(self._batches) >= _KEPT_BATCHES:
                     del self._batches[next(iter(self._batches))]
@@ -192,7 +194,7 @@ class JobWatches:
         whole: held while a whole document is loaded and rendered, so that this needs the memory of one.
     """
 
-    def __init__(self, store: JobStore, threads: Threads, max_streams: int, pace: Pace) -> None:
+    def __init__(self, store: JobStore, threads: FairThreads, max_streams: int, pace: Pace) -> None:
         """`max_streams`: of one tenant, at once."""
         self._store = store
         self._threads = threads

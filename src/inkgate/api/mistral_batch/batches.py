@@ -167,11 +167,11 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
                         reviews = JobReviews(call.jobs.store, context.service.fields.types, threads)
                         fields = await reviews.show(job)
                         show = partial(answer.annotated, fields["data"])
-                    body = await threads.run(show, result)
+                    body = await threads.run(call.caller, len(result.pages), show, result)
                     del result
             except InkgateError as failure:  # such as one that is no longer stored
                 error = failure
-        yield await threads.run(_output_line, form, job, body, error)
+        yield await threads.run(call.caller, 1, _output_line, form, job, body, error)
 
 
 def _output_line(form: LineForm, job: Job, body: dict[str, Any] | None, error: InkgateError | None) -> bytes:

@@ -106,7 +106,7 @@ async def lines_of(requested: MistralBatchRequest, received: ReceivedJob) -> Asy
             if count > MAX_LINES:
                 raise InputRejected("options_invalid", f"A batch may have {MAX_LINES} lines.")
             try:
-                fields = await received.context.bodies.run(len(raw), parse_json, raw)
+                fields = await received.context.bodies.run(received.caller, len(raw), parse_json, raw)
                 yield parse(BatchLine, fields if isinstance(fields, dict) else {})
             except InputRejected as error:
                 raise InputRejected(error.code, f"Line {count}: {error.detail}") from error

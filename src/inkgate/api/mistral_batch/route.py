@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -67,7 +68,8 @@ async def create(request: Request) -> Response:
     head, key = parse_head(request, context.settings), key_of_request(request)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
-            body = await uploads.receive(request, context.settings.limits, context.bodies, count_bytes)
+            body = await uploads.receive(request, context.settings.limits, context.bodies, admitted.caller, count_bytes)
+        head = replace(head, caller=admitted.caller)
         received = ReceivedJob(context, head, body, request.query_params, key, names_priority(request))
         requested = parse(MistralBatchRequest, body.fields)
         token = hashlib.sha256(key.encode()).hexdigest()[:TOKEN_DIGITS] if key else secrets.token_hex(10)
@@ -133,7 +135,7 @@ async def get(
     shown = batch.view()
     if inline and batch.ended and len(batch.lines) <= _MAX_INLINE:
         pieces = [piece async for piece in output_lines(call, batch, errors=None)]
-        return await context_of(request).threads.run(_with_outputs, shown, pieces)
+        return await context_of(request).threads.run(call.caller, len(pieces), _with_outputs, shown, pieces)
     return json_response(shown.model_dump())
 
 

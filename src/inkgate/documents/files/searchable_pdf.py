@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat, require_writer
 from inkgate.documents.files.embedded_image import EmbeddedImage
 from inkgate.documents.files.glyphless import CharacterCodes
@@ -29,7 +28,6 @@ class SearchablePdfs:
         self._writers = writers
         self._decoding = decoding
         self._max_pixels = max_pixels
-        self._threads = Threads("searchable_pdf", 2)
 
     async def make(
         self, document: Document, pages: Sequence[PageResult], password: str = "", caller: Caller = NO_CALLER
@@ -44,19 +42,20 @@ class SearchablePdfs:
         require_writer(FileFormat.PDF)
         file_type = sniff(document.data)
         codes = CharacterCodes()
-        contents = await self._threads.run(_contents, pages, codes)
+        threads, cost_ms = self._decoding.usual, len(pages)
+        contents = await threads.run(caller, cost_ms, _contents, pages, codes)
         if file_type is FileType.PDF:
             if not contents:
                 return document.data
-            plan = await self._threads.run(_text_plan, contents, codes)
+            plan = await threads.run(caller, cost_ms, _text_plan, contents, codes)
             return await self._writers.add_text(document.data, plan, len(contents), password, caller)
         frames = await self._images(document.data, file_type, caller)
-        plan = await self._threads.run(_image_plan, frames, contents, codes)
+        plan = await threads.run(caller, cost_ms, _image_plan, frames, contents, codes)
         return await self._writers.new_pdf(plan, len(frames), caller)
 
     async def _images(self, data: bytes, file_type: FileType, caller: Caller) -> list[EmbeddedImage]:
         """All images of the file. One is decoded at a time."""
-        opened = await open_image(data, file_type, self._max_pixels, self._decoding)
+        opened = await open_image(data, file_type, self._max_pixels, self._decoding, caller)
         images: list[EmbeddedImage] = []
         size = 0
         for index in range(opened.page_count):

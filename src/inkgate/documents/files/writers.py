@@ -15,7 +15,7 @@ from inkgate.documents.pdf.pool import machine_has_room
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
-from inkgate.serving.queue import WorkQueue
+from inkgate.serving.queue import FairThreads, WorkQueue
 from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
 from inkgate.types import DocumentResult
@@ -59,6 +59,7 @@ class Writers:
         self._processes = ProcessPool(worker_type, supervisor)
         workers = FixedLimit(len(worker_type.arguments))
         self._queue = WorkQueue(workers, scheduling or SchedulingSettings(), timed=True)
+        self._encoding = FairThreads(2, scheduling)
 
     async def __aenter__(self) -> Self:
         self._threads = Threads("writers", 2)
@@ -95,7 +96,7 @@ class Writers:
             Overloaded: the machine is out of memory or file descriptors.
         """
         require_writer(format)
-        encoded = await self._threads.run(encode_result, result)
+        encoded = await self._encoding.run(caller, len(result.pages), encode_result, result)
         return await self._write(WriteCall(WriteOp.OFFICE, format=format), (encoded,), self._most_bytes, caller)
 
     async def converted(self, body: bytes, format: AnyFormat, caller: Caller, *, marks: bool) -> bytes:  # noqa: A002

@@ -22,7 +22,7 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Pixels
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
-from inkgate.serving.queue import WorkQueue
+from inkgate.serving.queue import FairThreads, WorkQueue
 from inkgate.settings import PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
 from inkgate.workers.pool import ProcessPool
@@ -75,9 +75,10 @@ class PdfPool:
         )
         self._processes = ProcessPool(worker_type, supervisor)
         self._queue = WorkQueue(FixedLimit(settings.workers), scheduling or SchedulingSettings(), timed=True)
+        self.threads = FairThreads(settings.workers + 2, scheduling)
 
     async def __aenter__(self) -> Self:
-        self.threads = Threads("pdf", self._settings.workers + 2)
+        self._copying = Threads("pdf_copies", self._settings.workers + 2)
         await self._processes.__aenter__()
         return self
 
@@ -116,9 +117,9 @@ class PdfPool:
         """
         if not data:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
-        content_key = await self.threads.run(digest, data)
-        with machine_has_room():
-            memory = await self.threads.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
+        content_key = await self.threads.run_large(caller, len(data), digest, data)
+        with machine_has_room():  # a copy takes some 20 ms for 100 MB, and is closed here whatever happens
+            memory = await self._copying.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
         source = PdfSource(memory, content_key, password, self._processes)
         with source.hold():
             opened = await self.call(source, Call(Op.OPEN, source.number, password), caller)
@@ -275,7 +276,7 @@ class PdfDocument:
         )
         answer = await self._pool.call(self._source, call, caller)
         try:
-            found = await self._pool.threads.run(PageFacts.of, answer)
+            found = await self._pool.threads.run(caller, 1, PageFacts.of, answer)
         except (KeyError, ValueError, TypeError) as error:
             raise InputRejected("page_broken", f"Page {index + 1} could not be read.") from error
         place = _Place(self.content_key(index), index, caller)
