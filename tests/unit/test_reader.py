@@ -135,15 +135,19 @@ async def test_pages_that_are_not_read_in_time_fail_and_the_others_are_answered(
 
 
 async def test_leaving_early_cancels_what_is_being_read() -> None:
-    gates = Gates()
-    engine = ScriptedEngine(gates.script)
+    gates, others_read = Gates(), anyio.Event()
+
+    async def script(index: int) -> None:
+        if index:
+            others_read.set()
+        await gates.script(index)
+
+    engine = ScriptedEngine(script)
     async with reader_of(engine) as reader:
         async with reader.read(document(5), ReadOptions(), NO_CALLER) as reading:
-            pages = aiter(reading)
             gates.open(0)
-            await anext(pages)
-            while not engine.running:  # the next pages are still being opened
-                await anyio.sleep(0.001)
+            await anext(aiter(reading))
+            await others_read.wait()
         assert not engine.running
         assert engine.cancelled
 
