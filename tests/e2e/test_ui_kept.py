@@ -84,6 +84,49 @@ def test_a_reload_keeps_documents_corrections_and_the_place(browser: Browser, pa
         expect(page.locator("#viewer img.picture")).to_be_visible()
 
 
+# Keeps the stores busy, as on a slow disk: whatever is to be written waits until the page is left.
+_BUSY = """async () => {
+  const [{ name }] = await indexedDB.databases();
+  const db = await new Promise((resolve) => {
+    indexedDB.open(name).onsuccess = (event) => resolve(event.target.result);
+  });
+  const work = db.transaction([...db.objectStoreNames], "readwrite");
+  const again = () => { work.objectStore("tabs").count().onsuccess = again; };
+  again();
+}"""
+
+
+def edit(page: Page, before: str, after: str) -> None:
+    """Types a correction of a line, and does not leave the field."""
+    line = page.locator("#result-text .line", has_text=before)
+    line.hover()
+    line.locator(".edit").click()
+    page.keyboard.type(after)
+
+
+def test_a_reload_keeps_corrections_that_were_not_stored_yet(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
+        give(page, two_pages())
+        expect(page.locator("#files .file.done")).to_have_count(1)
+        page.wait_for_function(f"async () => (await ({_ROWS})(null)).pages === 2")
+        page.click("#result-tab-text")
+        page.evaluate(_BUSY)
+        edit(page, "Chapter 1", "Chapter One")
+        page.keyboard.press("Enter")
+        page.click("#after")
+        edit(page, "Chapter 2", "Chapter Two")  # and the field is not left
+        reload(page)
+        expect(page.locator("#result-text")).to_contain_text("Chapter Two")
+        expect(page.locator("#document-state")).to_contain_text("corrected")
+        page.click("#before")
+        expect(page.locator("#result-text")).to_contain_text("Chapter One")
+        page.wait_for_function("() => !sessionStorage.getItem('inkgate-unsaved')")
+        reload(page)
+        expect(page.locator("#result-text")).to_contain_text("Chapter One")
+        page.click("#after")
+        expect(page.locator("#result-text")).to_contain_text("Chapter Two")
+
+
 def test_a_duplicated_tab_starts_empty_and_a_closed_one_is_forgotten(browser: Browser, page_server: Server) -> None:
     with visit(browser, page_server) as page:
         give(page, LETTER)

@@ -84,4 +84,12 @@ export function correctLine(page, line, by) {
   sure(own);
 }
 
+// Makes a correction again, after a reload: {line, place, before, by}; `place` is null for a whole line. False: the text is another one.
+export function correctAgain(page, { line, place, before, by }) {
+  const own = page.lines[line], item = own && place !== null ? (own.words || [])[place] : own;
+  if (!item || item.text !== before) return false;
+  if (place === null) correctLine(page, line, by); else correctWord(page, { line, place }, by);
+  return true;
+}
+
 function sure(item) { item.confidence = 1; }

@@ -6,7 +6,7 @@ import { session } from "./words.js";
 const NAME = "inkgate " + home.pathname; // services below one host share no rows
 const STORES = ["tabs", "documents", "files", "pages"];
 const LOCK = NAME + " tab ";
-const TAB = "inkgate-tab", LEFT = "inkgate-left";
+const TAB = "inkgate-tab", LEFT = "inkgate-left", UNSAVED = "inkgate-unsaved";
 const MOST_DOCUMENTS = 200, MOST_BYTES = 200e6;
 const RENEWED_MS = 60_000;
 const AWAY_MS = 60_000; // a reload takes less; a closed tab that is opened again later has forgotten
@@ -30,7 +30,7 @@ function opened() {
 export class Kept {
   // `onTrouble()`: something will not survive a reload.
   constructor(onTrouble) {
-    Object.assign(this, { onTrouble, db: null, tab: "", leaving: false, sizes: new Map(), letGo: () => {} });
+    Object.assign(this, { onTrouble, db: null, tab: "", leaving: false, sizes: new Map(), unsaved: [], letGo: () => {} });
     this.ready = new Promise((resolve) => { this.started = resolve; });
     addEventListener("pagehide", () => { this.leaving = true; session.set(LEFT, String(Date.now())); this.letGo(); });
     addEventListener("pageshow", (event) => { if (event.persisted) { this.leaving = false; session.set(LEFT, ""); this.hold(this.tab); } });
@@ -60,7 +60,8 @@ export class Kept {
     const own = before && !late && (locks() ? await this.hold(before) : left || document.wasDiscarded);
     this.tab = own ? before : fresh();
     session.set(TAB, this.tab);
-    if (!own) await this.hold(this.tab);
+    if (own) try { this.unsaved = JSON.parse(session.get(UNSAVED) || "[]"); } catch { /* nothing was noted */ }
+    else { session.set(UNSAVED, ""); await this.hold(this.tab); }
     await this.write(["tabs"], (store) => store("tabs").put({ seen: Date.now() }, this.tab));
     if (late) await this.remove(before);
   }
@@ -122,7 +123,7 @@ export class Kept {
 
   // Keeps a document that is to be read, or whose reading ended. `row`: what is small of it.
   async put({ id, ...row }, file, pages) {
-    const texts = pages.map((page) => JSON.stringify(page));
+    const texts = pages.map((page) => JSON.stringify(page)), noted = this.unsavedOf(id);
     await this.ready;
     if (!this.db || this.leaving) return;
     const size = (file ? file.size : 0) + texts.reduce((sum, text) => sum + text.length, 0);
@@ -137,14 +138,28 @@ export class Kept {
         store("pages").delete(of(this.tab, id));
         for (const [place, text] of texts.entries()) store("pages").put(text, [this.tab, id, place]);
       });
+      if (texts.length) this.settle(noted);
     } catch { if (!this.leaving) { this.drop(id); this.onTrouble(); } }
   }
 
+  // Corrections that may not be stored yet: [{id, at, correction}], with the page's place. A transaction ends some time later, and the page
+  // may be left before: so they are noted at once, where a reload finds them.
+  unsavedOf(id) { return this.unsaved.filter((one) => one.id === id); }
+
+  note(one) { this.unsaved = [...this.unsaved, one]; session.set(UNSAVED, JSON.stringify(this.unsaved)); }
+
+  settle(some) {
+    this.unsaved = this.unsaved.filter((one) => !some.includes(one));
+    session.set(UNSAVED, this.unsaved.length ? JSON.stringify(this.unsaved) : "");
+  }
+
   // Keeps one page again, after a correction; not without the others, if another tab took this one for gone while the machine slept.
-  async putPage({ id, ...row }, page, place) {
-    const text = JSON.stringify(page);
+  async putPage({ id, ...row }, page, place, correction) {
+    const text = JSON.stringify(page), noted = { id, at: place, correction };
+    this.note(noted);
     await this.ready;
-    if (!this.db || this.leaving || !this.sizes.has(id)) return;
+    if (!this.db || !this.sizes.has(id)) { this.settle([noted]); return; }
+    if (this.leaving) return;
     await this.write(["documents", "pages"], (store) => {
       const known = store("documents").count([this.tab, id]);
       known.onsuccess = () => {
@@ -152,12 +167,13 @@ export class Kept {
         store("documents").put(row, [this.tab, id]);
         store("pages").put(text, [this.tab, id, place]);
       };
-    }).catch(() => this.onTrouble());
+    }).then(() => this.settle([noted]), () => this.onTrouble());
   }
 
   async drop(id) {
     await this.ready;
     this.sizes.delete(id);
+    this.settle(this.unsavedOf(id));
     if (this.db) await this.write(STORES.slice(1), (store) => { for (const name of STORES.slice(1)) store(name).delete(of(this.tab, id)); }).catch(() => {});
   }
 
@@ -165,6 +181,7 @@ export class Kept {
   async forget() {
     this.leaving = true;
     session.set(TAB, "");
+    session.set(UNSAVED, "");
     await Promise.race([this.ready, new Promise((resolve) => setTimeout(resolve, HANDED_OVER_MS))]);
     if (this.db) await this.remove(this.tab).catch(() => {});
   }

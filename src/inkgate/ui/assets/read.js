@@ -5,7 +5,7 @@ import { againButton, problemBox, toldOf } from "./api.js";
 import { Viewer } from "./viewer.js";
 import { boxesOf, Result } from "./result.js";
 import { Doc, ensurePictures, fileOf, Reading, service, SUFFIXES } from "./documents.js";
-import { doubtsOf } from "./corrections.js";
+import { correctAgain as correctPage, doubtsOf } from "./corrections.js";
 import { Finder } from "./find.js";
 import { Kept } from "./kept.js";
 import { hasImages } from "./figures.js";
@@ -42,7 +42,7 @@ export function startRead() {
   viewer = new Viewer($("viewer"), (id) => result.pick(id));
   result = new Result($("result"), {
     onPick: (id) => pick(id),
-    onChange: () => { selected.edited = true; kept.putPage(selected.row(), page(), at); drawBoxes(); drawBar(); },
+    onChange: (correction) => { selected.edited = true; kept.putPage(selected.row(), page(), at, correction); drawBoxes(); drawBar(); },
     onView: () => { notePlace(); drawBoxes(); finder.paint(); },
   });
   finder = new Finder($("find"), $("find-count"), {
@@ -105,6 +105,7 @@ export async function restore() {
   $("kept-text").hidden = !kept.works;
   document.documentElement.dataset.restored = "1";
   if (!found.length) return;
+  for (const doc of found) if (doc.ended && correctAgain(doc)) kept.put(doc.row(), doc.blob, doc.pages);
   docs.unshift(...found);
   if (!selected) {
     selected = found.find((doc) => doc.id === place.id) || found.at(-1);
@@ -115,6 +116,13 @@ export async function restore() {
   }
   drawFiles();
   for (const doc of found) if (!doc.ended) reading.add(doc, doc.options);
+}
+
+// Corrections that were not stored when the page was left.
+function correctAgain(doc) {
+  const unsaved = kept.unsavedOf(doc.id).filter(({ at: place, correction }) => doc.pages[place] && correctPage(doc.pages[place], correction));
+  if (unsaved.length) doc.edited = true;
+  return unsaved.length > 0;
 }
 
 export const forget = () => kept.forget();
@@ -154,6 +162,7 @@ function changed(doc) {
   $("read").classList.toggle("empty", !docs.length);
   drawFiles();
   if (!docs.includes(doc)) return; // it was removed while it was read
+  if (doc.ended) correctAgain(doc);
   if (doc.ended || doc.status === "queued") kept.put(doc.row(), doc.blob, doc.pages);
   if (doc === selected) {
     if (doc.pages.length === 1 && doc.status === "reading") { at = 0; drawPage(); reveal(); } else if (doc.ended || !doc.pages.length) drawPage(true); else drawBar();

@@ -207,15 +207,16 @@ export class Result {
 
   editWord(mark) {
     const target = { line: Number(mark.dataset.line), place: Number(mark.dataset.place) };
-    this.edit(mark, mark.textContent, (by) => correctWord(this.page, target, by));
+    const before = this.page.lines[target.line].words[target.place].text;
+    this.edit(mark, mark.textContent, (by) => { correctWord(this.page, target, by); return { ...target, before, by }; });
   }
 
   editLine(node) {
-    const line = Number(node.dataset.line);
-    this.edit(node.querySelector(".line-text"), this.page.lines[line].text, (by) => correctLine(this.page, line, by));
+    const line = Number(node.dataset.line), before = this.page.lines[line].text;
+    this.edit(node.querySelector(".line-text"), before, (by) => { correctLine(this.page, line, by); return { line, place: null, before, by }; });
   }
 
-  // Puts a field in the node's place. Enter or leaving it keeps the text, Escape does not.
+  // Puts a field in the node's place. Enter or leaving it, or the page, keeps the text, Escape does not. `keep` returns the correction.
   edit(node, text, keep) {
     const input = make("input", { class: "correction", "aria-label": word("correct_word", { text: text.slice(0, 80) }), autocomplete: "off", spellcheck: "false" });
     input.value = text;
@@ -224,8 +225,9 @@ export class Result {
     const end = (by) => {
       if (over) return;
       over = true;
+      removeEventListener("pagehide", leave);
       if (by === null || !by.trim()) { input.replaceWith(node); node.focus(); return; }
-      keep(by.trim());
+      const correction = keep(by.trim());
       const { view, at } = this, { scrollTop } = this.panels[view];
       this.drawn.clear();
       this.drawPanel();
@@ -233,14 +235,16 @@ export class Result {
       this.panels[view].scrollTop = scrollTop;
       this.at = at - 1;
       announce(word("corrected"));
-      this.onChange();
+      this.onChange(correction);
     };
+    const leave = () => end(input.value);
+    addEventListener("pagehide", leave);
     input.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Enter") { end(input.value); this.panels[this.view].focus({ preventScroll: true }); }
       if (event.key === "Escape") end(null);
     });
-    input.addEventListener("blur", () => end(input.value));
+    input.addEventListener("blur", leave);
     input.addEventListener("click", (event) => event.stopPropagation());
     node.replaceWith(input);
     input.focus();
