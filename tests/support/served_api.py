@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -51,16 +51,20 @@ async def served(
     listener: socket.socket | None = None,
     upstream: Upstream | None = None,
     manager: ServiceManager = NO_MANAGER,
+    *,
     observer: Observer = NO_OBSERVER,
+    branches: Mapping[str, dict[str, object]] | None = None,
     **server: object,
 ) -> AsyncIterator[Served]:
-    """The API with these settings of the branches `limits` and `server`; stopped at the end if it still runs.
+    """The API with these settings of the branches `limits`, `server` and others; stopped at the end if it still runs.
 
     `listener`: a bound socket to serve on. `upstream`: handles chat completions. `manager`: what started it.
     `observer`: gets events.
     """
     settings: dict[str, object] = {"port": 0, "drain_s": 5, **server}
-    async with running_api(engine, upstream=upstream, observer=observer, server=settings, limits=limits or {}) as api:
+    async with running_api(
+        engine, upstream=upstream, observer=observer, server=settings, limits=limits or {}, **branches or {}
+    ) as api:
         urls: list[str] = []
         ready = anyio.Event()
 

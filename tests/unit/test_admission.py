@@ -114,7 +114,7 @@ def test_a_refusal_says_what_there_is_no_room_for() -> None:
     full, heavy = AdmissionBench(places=2), AdmissionBench(places=8, megabytes=1.0)
     full.come("a", 2, 10)
     heavy.come("a", 2, 450_000)
-    with pytest.raises(Overloaded, match=r"service_full: The service is full: 2 documents are in flight\."):
+    with pytest.raises(Overloaded, match=r"service_full: The service is full: it has 2 documents in flight\."):
         full.limiter.admit(Arrival("a", body_bytes=10))
     with pytest.raises(Overloaded, match=r"service_full: The service is full: documents in flight have 0\.9 of 1 MB\."):
         heavy.limiter.admit(Arrival("a", body_bytes=450_000))

@@ -9,12 +9,14 @@ from typing import Any
 import anyio
 import pytest
 
-from inkgate.api.jobs.results import PagewiseFormat, PagewiseJson, PagewiseMarkdown, PagewiseText, document_of
+from inkgate.api.jobs.pagewise import PagewiseFormat, PagewiseJson, PagewiseMarkdown, PagewiseText, document_of
 from inkgate.api.jobs.watches import JobWatches, Pace, PageLine, PageOrder
 from inkgate.documents.formats import Format, render
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobDocument, JobForecast, JobOptions, JobState
 from inkgate.serving.queue import FairThreads
+from inkgate.serving.sending import SendingRoom
+from inkgate.settings import ServingSettings
 from inkgate.types import PageError, PageResult
 from support.jobs import SUCCEEDED, job
 
@@ -65,7 +67,9 @@ class CountingStore:
 
 def watches_of(store: CountingStore, clock: Clock, per_s: float = 50.0) -> JobWatches:
     as_store: Any = store
-    return JobWatches(as_store, FairThreads(1), 2, Pace(1.0, per_s, clock, clock.sleep))
+    return JobWatches(
+        as_store, FairThreads(1), 2, Pace(1.0, per_s, clock, clock.sleep), SendingRoom.of(ServingSettings())
+    )
 
 
 async def test_a_hundred_watchers_cost_one_statement_a_poll() -> None:

@@ -61,6 +61,7 @@ from inkgate.api.paddlex import PaddlexRequest, paddlex_error
 from inkgate.api.website import UI_PATH, ServeWebPage, add_guide, guide_url
 from inkgate.errors import InputRejected
 from inkgate.serving.queue import FairThreads
+from inkgate.serving.sending import SendingRoom
 from inkgate.settings import Settings
 from inkgate.settings.extensions import load_extension
 from inkgate.storage.fetch import Fetcher
@@ -142,6 +143,7 @@ def create_app(
     scheduling = settings.serving.scheduling
     threads = FairThreads(_BODY_THREADS, scheduling)
     bodies = BodyThreads(threads, FairThreads(1, scheduling))
+    room = SendingRoom.of(settings.serving)
     rate_limiter = build_rate_limiter(settings.rate_limit)
     measure = Measure(service.observer)
     app = FastAPIOffline(
@@ -165,9 +167,10 @@ def create_app(
         bodies=bodies,
         early_bodies=EarlyBodies(_EARLY_BYTES),
         image_limits=image_limits(settings.engine),
+        room=room,
         has_page=page is not None,
     )
-    app.state.job_watches = _job_watches(service, threads)
+    app.state.job_watches = _job_watches(service, threads, room)
     if page is not None:  # outside, because requests for the web page need none of the API's middleware
         root = settings.server.root_path
         app.add_middleware(ServeWebPage, page=page, origins=Origins(settings), root_path=root)
@@ -184,11 +187,11 @@ def create_app(
     return app
 
 
-def _job_watches(service: ServiceView, threads: FairThreads) -> JobWatches | None:
+def _job_watches(service: ServiceView, threads: FairThreads, room: SendingRoom) -> JobWatches | None:
     if service.jobs is None:
         return None
     settings = service.jobs.settings
-    return JobWatches(service.jobs.store, threads, settings.max_streams, Pace(settings.poll_s))
+    return JobWatches(service.jobs.store, threads, settings.max_streams, Pace(settings.poll_s), room)
 
 
 def _own_routes() -> list[BaseRoute]:

@@ -8,7 +8,9 @@ string, as docling's.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from functools import partial
+from secrets import token_hex
 from time import perf_counter
 from typing import Annotated, Any, Literal
 
@@ -25,8 +27,13 @@ from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, StopAtFirst, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody, clean_name
+from inkgate.api.jobs.pagewise import PagewiseMarkdown, PagewiseText
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
-from inkgate.api.jobs.results import PagewiseMarkdown, PagewiseText, ResultReader
+from inkgate.api.jobs.results import (
+    PiecewiseResult,
+    ResultReader,
+    filled_json,
+)
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.documents.formats import Format, render
@@ -302,22 +309,29 @@ async def result(request: Request, task_id: TaskId) -> Response:
     error = error_of(job)
     if error is not None and not job.state.ended:
         raise error
-    found = DoclingDocument(filename=job.name)
-    if error is None:
-        with call.watches.stream(call.tenant):
-            reader = ResultReader(call.jobs, context_of(request).threads, call.caller)
-            found.md_content = await reader.text(job, PagewiseMarkdown(several=job.saved > 1))
-            found.text_content = await reader.text(job, PagewiseText())
     pages = f"{job.failed} pages could not be read." if job.failed else ""
     status = "partial_success" if job.state is JobState.PARTIAL else "success"
     answer = DoclingResult(
-        document=found,
+        document=DoclingDocument(filename=job.name),
         status="failure" if error else status,
         errors=_errors(error.detail if error else pages),
         processing_time=round((job.ended or 0.0) - (job.started or job.ended or 0.0), 3),
         timings={},
     )
-    return json_response(answer.model_dump())
+    if error is not None:
+        return json_response(answer.model_dump())
+    return PiecewiseResult(call, job, "application/json", partial(_pieces, answer))
+
+
+def _pieces(answer: DoclingResult, reader: ResultReader) -> AsyncGenerator[bytes]:
+    """The result with the texts of the document."""
+    answer.document.md_content, answer.document.text_content = markdown, text = token_hex(16), token_hex(16)
+    several = reader.job.saved > 1
+    parts = {
+        markdown: reader.json_text(PagewiseMarkdown(several=several)),
+        text: reader.json_text(PagewiseText()),
+    }
+    return filled_json(answer.model_dump(), parts)
 
 
 def _errors(message: str) -> list[dict[str, str]]:

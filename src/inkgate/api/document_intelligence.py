@@ -8,7 +8,9 @@ count characters, whatever `stringIndexType` says. Errors are problem documents,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from functools import partial
+from secrets import token_hex
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -18,14 +20,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http import uploads
-from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import JOB, RESULT, WRITTEN, costs
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import parse
 from inkgate.api.http.sources import document
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, pages_text
-from inkgate.api.jobs.results import JobResult, ResultForm, ResultReader
-from inkgate.api.jobs.submit import JobCall, job_call, submit
+from inkgate.api.jobs.results import (
+    JobResult,
+    PiecewiseResult,
+    ResultForm,
+    ResultReader,
+    filled_json,
+)
+from inkgate.api.jobs.submit import job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import LineArea, page_in
@@ -34,7 +41,7 @@ from inkgate.documents.formats.text import printable
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.format_names import FileFormat
-from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
+from inkgate.jobs.job import JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
 from inkgate.types import PageResult, Task, TaskKind
 
@@ -86,36 +93,53 @@ class AnalyzeOperation(BaseModel):
     analyzeResult: Json | None = None  # noqa: N815
 
 
-class AnalyzedPages:
-    """Collects what Azure's result has of each page, as JSON, which needs a fifth of the memory of its objects;
-    `content` of the whole document.
-    """
+class _Analyzed:
+    """Renders a document page by page, and counts the characters of its content."""
 
     is_document = True
 
     def __init__(self, *, markdown: bool) -> None:
-        self.pages: list[orjson.Fragment] = []
         self._markdown = markdown
-        self._parts: list[str] = []
         self._length = 0
-
-    @property
-    def content(self) -> str:
-        return "".join(self._parts)
-
-    def _add(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
+        self._begun = False
 
     def begin(self) -> bytes:
         return b""
 
     def page(self, page: PageResult) -> bytes:
-        if self.pages:
-            self._add(_PAGE_BREAK if self._markdown else "\n")
-        start = self._length
-        shown = page_markdown(page) if self._markdown else printable(page.text)
-        self._add(shown)
+        raise NotImplementedError
+
+    def end(self) -> bytes:
+        return b""
+
+    def _lead(self) -> str:
+        """What is between the page and the one before."""
+        lead = "" if not self._begun else _PAGE_BREAK if self._markdown else "\n"
+        self._begun = True
+        return lead
+
+    def _shown(self, page: PageResult) -> str:
+        return page_markdown(page) if self._markdown else printable(page.text)
+
+
+class AnalyzedContent(_Analyzed):
+    """The `content` of Azure's result: the text or Markdown of all pages."""
+
+    def page(self, page: PageResult) -> bytes:
+        return (self._lead() + self._shown(page)).encode()
+
+
+class AnalyzedPages(_Analyzed):
+    """The `pages` of Azure's result, as JSON."""
+
+    def begin(self) -> bytes:
+        return b"["
+
+    def page(self, page: PageResult) -> bytes:
+        comma = b"," if self._begun else b""
+        start = self._length + len(self._lead())
+        shown = self._shown(page)
+        self._length = start + len(shown)
         rows = [row for area in page_in(page, Coordinates.UPRIGHT).areas for row in area.rows]
         lines, words, at = [], [], 0
         for row in rows:
@@ -134,11 +158,10 @@ class AnalyzedPages:
             "lines": lines,
             "words": words,
         }
-        self.pages.append(orjson.Fragment(orjson.dumps(found_page)))
-        return b""
+        return comma + orjson.dumps(found_page)
 
     def end(self) -> bytes:
-        return b""
+        return b"]"
 
 
 def _span(offset: int, length: int) -> dict[str, int]:
@@ -261,29 +284,27 @@ async def get(request: Request, model: ModelId, result_id: ResultId) -> Response
     if (error := error_of(job)) is not None:
         found.error = {"code": error.code, "message": error.detail}
     else:
-        return await _result(call, job, model, found, markdown=result_id.endswith(_MARKDOWN))
+        compose = partial(_pieces, found, model, markdown=result_id.endswith(_MARKDOWN))
+        return PiecewiseResult(call, job, "application/json", compose)
     return json_response(found.model_dump(exclude_none=True))
 
 
-async def _result(call: JobCall, job: Job, model: str, found: AnalyzeOperation, *, markdown: bool) -> Response:
-    threads, collected = context_of(call.request).threads, AnalyzedPages(markdown=markdown)
-    with call.watches.stream(call.tenant):
-        async with call.watches.whole:
-            await ResultReader(call.jobs, threads, call.caller).text(job, collected)
-            return await threads.run(call.caller, job.saved, _answered, found, model, collected, markdown)
-
-
-def _answered(found: AnalyzeOperation, model: str, collected: AnalyzedPages, markdown: bool) -> Response:
-    """Serializes the result of an analysis. Blocking."""
+def _pieces(found: AnalyzeOperation, model: str, reader: ResultReader, *, markdown: bool) -> AsyncGenerator[bytes]:
+    """The analysis with its result."""
+    content, pages = token_hex(16), token_hex(16)
     result = {
         "apiVersion": _VERSION,
         "modelId": model,
         "stringIndexType": "unicodeCodePoint",
-        "content": collected.content,
+        "content": content,
         "contentFormat": "markdown" if markdown else "text",
-        "pages": collected.pages,
+        "pages": pages,
     }
-    return json_response({**found.model_dump(exclude_none=True), "analyzeResult": result})
+    parts = {
+        content: reader.json_text(AnalyzedContent(markdown=markdown)),
+        pages: reader.rendered(AnalyzedPages(markdown=markdown)),
+    }
+    return filled_json({**found.model_dump(exclude_none=True), "analyzeResult": result}, parts)
 
 
 @router.get(

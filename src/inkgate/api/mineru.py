@@ -9,13 +9,17 @@ other options are accepted and ignored. Errors are problem documents, whose `det
 from __future__ import annotations
 
 import io
+import time
 import zipfile
-from collections.abc import Sequence
-from contextlib import nullcontext
+from base64 import b64decode
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from functools import partial
 from pathlib import PurePosixPath
+from secrets import token_hex
 from typing import Annotated, Any, Literal
 
+import orjson
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
@@ -30,8 +34,9 @@ from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, parse
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import UploadedBody
+from inkgate.api.jobs.pagewise import PagewiseMarkdown
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
-from inkgate.api.jobs.results import PagewiseMarkdown, ResultReader
+from inkgate.api.jobs.results import PiecewiseResult, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.block_image import BlockImage
@@ -228,35 +233,86 @@ async def get(request: Request, task_id: TaskId) -> Response:
 @costs(RESULT)
 async def result(request: Request, task_id: TaskId) -> Response:
     """Markdown of a task that has ended. 409 if it failed."""
-    call, threads = job_call(request), context_of(request).threads
+    call = job_call(request)
     as_zip = task_id.endswith(_ZIP)
     job = await call.job(task_id.removesuffix(_ZIP))
     if not job.state.ended:
         return await _task(call, job, as_zip=as_zip, status=202)
     if (error := error_of(job)) is not None:
         raise InputRejected("job_ended", f"The task failed: {error.detail}")
-    with call.watches.stream(call.tenant):
-        pages = PagewiseMarkdown(several=job.saved > 1, embedded=False)
-        async with call.watches.whole if job.options.task.images else nullcontext():
-            markdown = await ResultReader(call.jobs, threads, call.caller).text(job, pages)
-            if as_zip:
-                archive = await threads.run(call.caller, job.saved, _archive, _stem(job.name), markdown, pages.images)
-                return Response(archive, media_type="application/zip")
-    images = {image.name: image.data_url for image in pages.images} if job.options.task.images else None
-    found = MineruMarkdown(md_content=markdown, images=images)
-    answer = MineruResult(backend="inkgate", version=__version__, results={_stem(job.name): found})
-    return json_response(answer.model_dump(exclude_none=True))
+    if as_zip:
+        return PiecewiseResult(call, job, "application/zip", _zip_pieces)
+    return PiecewiseResult(call, job, "application/json", _json_pieces)
 
 
-def _archive(stem: str, markdown: str, images: Sequence[BlockImage]) -> bytes:
-    """A ZIP archive as MinerU makes it: a folder for each document, with its images in another. Blocking."""
+def _json_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
+    job, name = reader.job, _stem(reader.job.name)
+    markdown, images = token_hex(16), token_hex(16)
+    renderer = PagewiseMarkdown(several=job.saved > 1, embedded=False)
+    parts = {markdown: reader.json_text(renderer)}
+    found: dict[str, str] = {"md_content": markdown}
+    if job.options.task.images:
+        found["images"] = images
+        parts[images] = _image_pieces(renderer.images, reader)
+    return filled_json({"backend": "inkgate", "version": __version__, "results": {name: found}}, parts)
+
+
+async def _image_pieces(images: Sequence[BlockImage], reader: ResultReader) -> AsyncGenerator[bytes]:
+    """The images as JSON: `data:` URLs by their names. `images` is complete when this begins."""
+    shown = orjson.dumps({image.name: image.data_url for image in images})
+    async with aclosing(reader.images.filled(shown)) as pieces:
+        async for piece in pieces:
+            yield piece
+
+
+async def _zip_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
+    """A ZIP archive as MinerU makes it: a folder for each document, with its images in another."""
+    stem = _stem(reader.job.name)
     name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in stem).lstrip(".") or "document"
-    file = io.BytesIO()
+    renderer = PagewiseMarkdown(several=reader.job.saved > 1, embedded=False)
+    file = _SentFile()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{name}/{name}.md", markdown)
-        for image in images:
-            archive.writestr(f"{name}/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
-    return file.getvalue()
+        with archive.open(_entry(f"{name}/{name}.md", zipfile.ZIP_DEFLATED), "w") as entry:
+            async with aclosing(reader.rendered(renderer)) as pieces:
+                async for piece in pieces:
+                    await reader.threads.run(entry.write, piece)
+        yield file.taken()
+        for image in renderer.images:
+            data = b64decode(b"".join([piece async for piece in reader.images.filled(image.base64.encode())]))
+            archive.writestr(_entry(f"{name}/{IMAGE_FOLDER}/{image.name}", zipfile.ZIP_STORED), data)
+            yield file.taken()
+    yield file.taken()
+
+
+def _entry(name: str, compression: int) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, time.localtime()[:6])
+    entry.compress_type = compression
+    return entry
+
+
+class _SentFile(io.BytesIO):
+    """A file that is sent while it is written: what was taken is not kept. An archive goes back only within the entry
+    that it writes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sent = 0
+
+    def taken(self) -> bytes:
+        """What was written since the last call."""
+        data = self.getvalue()
+        self._sent += len(data)
+        super().seek(0)
+        self.truncate()
+        return data
+
+    def tell(self) -> int:
+        return self._sent + super().tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        at = offset - self._sent if whence == io.SEEK_SET else offset
+        return self._sent + super().seek(at, whence)
 
 
 # -- within the request

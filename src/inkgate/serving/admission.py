@@ -103,6 +103,7 @@ class AdmissionLimiter:
         ended: counts of how documents ended.
         refused: counts of refused and evicted documents by error code.
         max_bytes: limit on the bodies in flight.
+        what: the name of what is admitted, for errors.
     """
 
     def __init__(
@@ -127,6 +128,7 @@ class AdmissionLimiter:
         self.refused: Counter[str] = Counter()
         self.arriving: dict[Permit, None] = {}
         self._max_documents = max_documents
+        self.what = "documents in flight"
         self.max_bytes = int(settings.max_bytes_mb * 1e6)
         self._settings = settings
         self._backlog = backlog
@@ -287,9 +289,9 @@ class AdmissionLimiter:
     def _fullness(self) -> str:
         """Which limit is reached: documents or bytes."""
         if self.documents >= self.max_documents:
-            return f"The service is full: {self.documents} documents are in flight."
+            return f"The service is full: it has {self.documents} {self.what}."
         held, most = self.body_bytes / 1e6, self.max_bytes / 1e6
-        return f"The service is full: documents in flight have {held:.1f} of {most:.0f} MB."
+        return f"The service is full: {self.what} have {held:.1f} of {most:.0f} MB."
 
     def _slow_uploads(self, tenant: str, documents: int, body_bytes: int, now: float) -> list[Permit]:
         """The slow uploads whose eviction makes room for a tenant under its share; none if that is not enough."""
@@ -335,7 +337,7 @@ class AdmissionLimiter:
         if tenants > 1 and self._part(use.documents + documents, use.body_bytes + body_bytes) > 1 / tenants:
             raise Overloaded(
                 "share_exceeded",
-                f"You have {use.documents} documents in flight, and {tenants - 1} other tenants share the service.",
+                f"You have {use.documents} {self.what}, and {tenants - 1} other tenants share the service.",
                 self._backlog.retry_after_s(),
             )
 

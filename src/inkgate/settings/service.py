@@ -241,6 +241,12 @@ class SchedulingSettings(Branch):
 
 class AdmissionSettings(Branch):
     max_bytes_mb: PositiveFloat = Field(1024.0, description="Maximum memory for request bodies. More get 503.")
+    max_results: PositiveInt = Field(
+        256, description="Maximum results of jobs and files that are sent at once. More get 503."
+    )
+    max_result_mb: PositiveFloat = Field(
+        256.0, description="Maximum memory for results of jobs and files that are being sent. More get 503."
+    )
     reserve: float = Field(
         0.125,
         ge=0,

@@ -22,6 +22,7 @@ from inkgate.jobs.service import JobService
 from inkgate.model_servers.upstream import Upstream
 from inkgate.service.readiness import Readiness
 from inkgate.serving.queue import FairThreads
+from inkgate.serving.sending import SendingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer
@@ -102,6 +103,7 @@ class Context:
         bodies: decode bodies.
         early_bodies: the bodies of chat requests that wait for admission.
         image_limits: limits of images in chat requests.
+        room: for results of jobs and files that are sent.
     """
 
     service: ServiceView
@@ -114,6 +116,7 @@ class Context:
     bodies: BodyThreads
     early_bodies: EarlyBodies
     image_limits: ImageLimits
+    room: SendingRoom
     has_page: bool = False
 
 

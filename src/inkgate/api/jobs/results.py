@@ -1,13 +1,16 @@
 """Results of ended jobs in every format. Where the format allows it, a few pages at a time are loaded, rendered and
-sent, so that a document of 10,000 pages needs the memory of a few hundred.
+sent, so that a document of 10,000 pages needs the memory of a few hundred while they are rendered, and of some twenty
+while they are sent. Images are loaded when they are sent, page by page.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+import re
+import zlib
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from secrets import token_hex
 
 import orjson
 from starlette.responses import Response
@@ -18,196 +21,28 @@ from inkgate.api.http.document_response import STATUS_HEADER
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import cancelled_when_left, send_freeing_slot
 from inkgate.api.http.options import NDJSON_TYPE, Native, Shape
-from inkgate.api.jobs.streams import job_summary
+from inkgate.api.jobs.pagewise import MarkedPages, PagewiseFormat, pagewise
 from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import expired_error, status_of
-from inkgate.api.jobs.watches import BATCH_PAGES
-from inkgate.block_image import BlockImage
-from inkgate.caller import Caller
-from inkgate.codec import Json, document_to_dict, page_to_dict
+from inkgate.api.jobs.watches import BATCH_PAGES, batch_pages
+from inkgate.codec import Json, estimated_bytes
 from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
 from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.markdown import page_mark, page_markdown
-from inkgate.documents.formats.marks import marked
-from inkgate.documents.formats.text import PAGE_SEPARATOR, page_text
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.jobs.files import file_order
-from inkgate.jobs.job import Job, JobDocument
+from inkgate.jobs.job import Job
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
-from inkgate.layout.image_links import images_on, with_embedded_images
 from inkgate.layout.whole_document import finished_pages
-from inkgate.serving.queue import FairThreads
-from inkgate.types import DocumentResult, PageResult
+from inkgate.serving.order import Work
+from inkgate.serving.permits import Permit
+from inkgate.types import PageResult
 
-_UNKNOWN = JobDocument("application/octet-stream", 0, 0, "")
+_FASTEST = 1
 FINISHED_PAGES = 200
 """Pages that are in memory at once where the steps for whole documents change them: some 50 MB as objects. The steps
 see only these, so in longer documents each such part is finished on its own."""
-
-
-class PagewiseFormat(Protocol):
-    """A format that is rendered page by page. Methods block, and are called in order.
-
-    `is_document`: the pages are shown after the steps for whole documents (layout.whole_document), not as read.
-    """
-
-    @property
-    def is_document(self) -> bool: ...
-
-    def begin(self) -> bytes: ...
-
-    def page(self, page: PageResult) -> bytes: ...
-
-    def end(self) -> bytes: ...
-
-
-class PagewiseJson:
-    """The document as JSON: the same bytes as documents/formats/json.py makes."""
-
-    is_document = True
-
-    def __init__(self, job: Job, coordinates: Coordinates | None, fields: Json | None = None) -> None:
-        """`fields`: of the document, as published."""
-        self._job = job
-        self._coordinates = coordinates or Coordinates.UPRIGHT
-        self._fields = fields
-        self._begun = False
-        self._to_review: list[int] = []
-
-    def begin(self) -> bytes:
-        head = document_to_dict(document_of(self._job, ())) | {"status": status_of(self._job).value}
-        return orjson.dumps(head).removesuffix(b'],"needs_review":[]}')
-
-    def page(self, page: PageResult) -> bytes:
-        comma = b"," if self._begun else b""
-        self._begun = True
-        self._to_review += [page.index] if page.review else []
-        return comma + orjson.dumps(page_to_dict(page, self._coordinates))
-
-    def end(self) -> bytes:
-        fields = b"" if self._fields is None else b',"extraction":' + orjson.dumps(self._fields)
-        return b'],"needs_review":' + orjson.dumps(self._to_review) + fields + b"}\n"
-
-
-class PagewiseText:
-    """Plain text, as documents/formats/text.py makes it: no step for whole documents changes it."""
-
-    is_document = False
-
-    def __init__(self) -> None:
-        self._separator = ""
-
-    def begin(self) -> bytes:
-        return b""
-
-    def page(self, page: PageResult) -> bytes:
-        text = self._separator + page_text(page)
-        self._separator = PAGE_SEPARATOR
-        return text.encode()
-
-    def end(self) -> bytes:
-        return b""
-
-
-class PagewiseMarkdown:
-    """Markdown, as documents/formats/markdown.py makes it, with figures inside as `data:` URLs.
-
-    Attributes:
-        images: of the pages until now; empty if they are inside.
-    """
-
-    is_document = True
-
-    def __init__(self, *, several: bool, embedded: bool = True) -> None:
-        """`several`: whether the document has several pages. `embedded`: False: links to files, which `images` has."""
-        self.images: list[BlockImage] = []
-        self._embedded = embedded
-        self._several = several
-        self._begun = False
-
-    def begin(self) -> bytes:
-        return b""
-
-    def page(self, page: PageResult) -> bytes:
-        shown = with_embedded_images(page) if self._embedded else page
-        self.images += [] if self._embedded else images_on(page)
-        parts = [part for part in (page_mark(page) if self._several else "", page_markdown(shown)) if part]
-        if not parts:
-            return b""
-        lead = "\n\n" if self._begun else ""
-        self._begun = True
-        return (lead + "\n\n".join(parts)).encode()
-
-    def end(self) -> bytes:
-        return b"\n" if self._begun else b""
-
-
-class PagewiseNdjson:
-    """A line for each page, then the summary."""
-
-    is_document = False
-
-    def __init__(self, job: Job, coordinates: Coordinates | None, request_id: str) -> None:
-        self._job = job
-        self._coordinates = coordinates or Coordinates.UPRIGHT
-        self._request_id = request_id
-        self._pages = 0
-        self._to_review: list[int] = []
-
-    def begin(self) -> bytes:
-        return b""
-
-    def page(self, page: PageResult) -> bytes:
-        self._pages += 1
-        self._to_review += [page.index] if page.review else []
-        return orjson.dumps(page_to_dict(page, self._coordinates), option=orjson.OPT_APPEND_NEWLINE)
-
-    def end(self) -> bytes:
-        summary = job_summary(self._job, self._pages, None, self._request_id)
-        return orjson.dumps(summary | {"needs_review": self._to_review}) + b"\n"
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedPages:
-    """Another renderer, with what is doubtful marked in the Markdown."""
-
-    inner: PagewiseFormat
-
-    @property
-    def is_document(self) -> bool:
-        return self.inner.is_document
-
-    def begin(self) -> bytes:
-        return self.inner.begin()
-
-    def page(self, page: PageResult) -> bytes:
-        return self.inner.page(marked(page))
-
-    def end(self) -> bytes:
-        return self.inner.end()
-
-
-def document_of(job: Job, pages: Sequence[PageResult]) -> DocumentResult:
-    """The document of an ended job, with `pages`."""
-    found = job.document or _UNKNOWN
-    return DocumentResult(
-        job.name, found.mime_type, found.byte_count, found.page_count, found.engine, tuple(pages), found.notes
-    )
-
-
-def pagewise(
-    job: Job, shape: Shape, coordinates: Coordinates | None, request_id: str, fields: Json | None = None
-) -> PagewiseFormat | None:
-    """The page by page renderer of `shape`; None if it has none. `fields`: for JSON."""
-    if shape is Native.NDJSON:
-        return PagewiseNdjson(job, coordinates, request_id)
-    if shape is Native.FORM or shape is Format.JSON:
-        return PagewiseJson(job, coordinates, fields)
-    if shape is Format.TEXT:
-        return PagewiseText()
-    return PagewiseMarkdown(several=job.saved > 1) if shape is Format.MARKDOWN else None
 
 
 def media_type_of(shape: Shape) -> str:
@@ -216,58 +51,222 @@ def media_type_of(shape: Shape) -> str:
     return "application/json" if isinstance(shape, Native) else shape.media_type
 
 
+class StoredImages:
+    """The images of a job's pages. Until they are sent, results have marks in their places."""
+
+    def __init__(self, jobs: JobService, job: Job) -> None:
+        self._jobs = jobs
+        self._job = job
+        self._mark = token_hex(8)  # no document can have it
+        self._marks = re.compile(self._mark.encode() + b"([0-9a-f]{8})([0-9a-f]{8})")
+        self._has_marks = False
+        self._page = -1
+        self._images: tuple[str, ...] = ()
+
+    @property
+    def loaded_bytes(self) -> int:
+        """Of the page whose images are loaded."""
+        return sum(map(len, self._images))
+
+    def marked(self, page: PageResult) -> PageResult:
+        """The page with a mark for each image."""
+        if all(block.image is None for block in page.blocks or ()):
+            return page
+        self._has_marks = True
+        number, blocks = 0, []
+        for block in page.blocks or ():
+            if block.image is not None:
+                mark = f"{self._mark}{page.index:08x}{number:08x}"
+                block = replace(block, image=replace(block.image, base64=mark))  # noqa: PLW2901
+                number += 1
+            blocks.append(block)
+        return replace(page, blocks=tuple(blocks))
+
+    async def filled(self, piece: bytes) -> AsyncGenerator[bytes]:
+        """The bytes with the images in base64 instead of the marks, in pieces of one image at most."""
+        at = 0
+        for found in self._marks.finditer(piece) if self._has_marks else ():
+            if found.start() > at:
+                yield piece[at : found.start()]
+            at = found.end()
+            yield await self._image(int(found[1], 16), int(found[2], 16))
+        if at < len(piece):
+            yield piece[at:]
+
+    async def _image(self, page: int, number: int) -> bytes:
+        if page != self._page:
+            self._images = ()
+            loaded = await self._jobs.store.pages(self._job.id, page - 1, 1)
+            blocks = loaded[0].blocks if loaded and loaded[0].index == page else None
+            self._images = tuple(block.image.base64 for block in blocks or () if block.image is not None)
+            self._page = page
+        if number >= len(self._images):
+            raise _changed_error()
+        return self._images[number].encode()
+
+
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """Some pages of a result, rendered.
+
+    Attributes:
+        count: of its pages.
+        last: index of the last.
+        pieces: compressed, to be sent one after another.
+        byte_count: of `pieces`, and of the largest as it is sent.
+    """
+
+    count: int
+    last: int
+    pieces: tuple[bytes, ...]
+    byte_count: int
+
+
 class ResultReader:
-    """Reads results out of the store, a few pages at a time."""
+    """Reads the result of a job out of the store, a part at a time, and charges `permit` for what it holds of it."""
 
-    jobs: JobService
-    threads: FairThreads
-    caller: Caller
+    def __init__(self, call: JobCall, job: Job, permit: Permit) -> None:
+        self.job = job
+        self.images = StoredImages(call.jobs, job)
+        self.threads = context_of(call.request).threads
+        self._store = call.jobs.store
+        self._turns = call.watches.room.parts
+        self._permit = permit
+        self._begun = False
 
-    async def rendered(self, job: Job, renderer: PagewiseFormat) -> AsyncGenerator[bytes]:
-        """The document as `renderer` makes it, in pieces of a few pages.
+    async def rendered(self, renderer: PagewiseFormat) -> AsyncGenerator[bytes]:
+        """The document as `renderer` makes it, in pieces. May be called for one renderer after another.
 
         Raises:
             InputRejected: "job_expired", before the first piece.
+            Overloaded: there is no room for the result, before the first piece.
             EngineFailed: pages were removed meanwhile, by a retry or a removal: what was sent isn't the document.
         """
-        max_pages = FINISHED_PAGES if renderer.is_document else BATCH_PAGES
-        pages = await self._pages(job, -1, max_pages)
-        if job.saved and not pages:
+        part = await self._part(renderer, -1)
+        if self.job.saved and not part.count:
             raise expired_error()
-        yield await self.threads.run(self.caller, 1, renderer.begin)
+        self._charge(part.byte_count)
+        yield await self.threads.run(renderer.begin)
         found = 0
-        while pages:
-            found += len(pages)
-            last = pages[-1].index
-            if renderer.is_document:
-                pages = await self.threads.run(self.caller, len(pages), finished_pages, pages)
-            for i in range(0, len(pages), BATCH_PAGES):
-                batch = pages[i : i + BATCH_PAGES]
-                yield await self.threads.run(self.caller, len(batch), _joined, renderer.page, batch)
-            pages = await self._pages(job, last, max_pages)
-        if found != job.saved:
-            raise EngineFailed("internal", "The job changed while its result was sent.")
-        yield await self.threads.run(self.caller, 1, renderer.end)
+        while part.count:
+            found += part.count
+            for packed in part.pieces:
+                async with aclosing(self.images.filled(await self.threads.run(zlib.decompress, packed))) as pieces:
+                    async for piece in pieces:
+                        self._permit.holds(part.byte_count + self.images.loaded_bytes)
+                        yield piece
+            part = await self._part(renderer, part.last)
+            self._permit.holds(part.byte_count)
+        if found != self.job.saved:
+            raise _changed_error()
+        yield await self.threads.run(renderer.end)
 
-    async def _pages(self, job: Job, after: int, max_pages: int) -> Sequence[PageResult]:
-        """Up to `most` pages after the one with this index."""
+    async def json_text(self, renderer: PagewiseFormat) -> AsyncGenerator[bytes]:
+        """As `rendered`, the text as a JSON string."""
+        lead = b'"'
+        async with aclosing(self.rendered(renderer)) as pieces:
+            async for piece in pieces:
+                yield lead + await self.threads.run_large(len(piece), _json_escaped, piece)
+                lead = b""
+        yield b'"'
+
+    def _charge(self, byte_count: int) -> None:
+        """Charges the first part, which may be refused. Later ones can't be: the response has begun."""
+        charge = self._permit.holds if self._begun else self._permit.grow
+        charge(byte_count)
+        self._begun = True
+
+    async def _part(self, renderer: PagewiseFormat, after: int) -> _Part:
+        """The next pages with an index above `after`. Their objects, which take five times the memory, are gone when
+        it returns, and few are there at once in all: see SendingRoom.
+        """
+        async with self._turns.turn(Work(1, self._permit.tenant, self.job.id)):
+            pages = await self._pages(after, FINISHED_PAGES if renderer.is_document else BATCH_PAGES)
+            last = pages[-1].index if pages else after
+            if renderer.is_document:
+                pages = await self.threads.run(finished_pages, pages)
+            pieces, largest = [], 0
+            for i in range(0, len(pages), BATCH_PAGES):
+                packed, size = await self.threads.run(_packed, renderer.page, pages[i : i + BATCH_PAGES])
+                pieces.append(packed)
+                largest = max(largest, size)
+        return _Part(len(pages), last, tuple(pieces), sum(map(len, pieces)) + largest)
+
+    async def _pages(self, after: int, max_pages: int) -> Sequence[PageResult]:
+        """Up to `max_pages` pages after the one with this index, with marks instead of images."""
         found: list[PageResult] = []
         while len(found) < max_pages:
-            more = await self.jobs.store.pages(job.id, found[-1].index if found else after, BATCH_PAGES)
-            found += more
+            count = min(batch_pages(self.job), max_pages - len(found))
+            more = await self._store.pages(self.job.id, found[-1].index if found else after, count)
+            found += map(self.images.marked, more)
             if not more:
                 break
         return found
 
-    async def text(self, job: Job, renderer: PagewiseFormat) -> str:
-        """The whole document, for formats that need little memory."""
-        return b"".join([piece async for piece in self.rendered(job, renderer)]).decode()
+
+def _packed(render_page: Callable[[PageResult], bytes], pages: Sequence[PageResult]) -> tuple[bytes, int]:
+    """Renders pages one by one, and compresses them together, as they may wait for the client. Returns their size, too.
+    Blocking.
+    """
+    rendered = b"".join(render_page(page) for page in pages)
+    return zlib.compress(rendered, _FASTEST), len(rendered)
 
 
-def _joined(render_page: Callable[[PageResult], bytes], pages: Sequence[PageResult]) -> bytes:
-    """Renders pages one by one and joins them. Blocking."""
-    return b"".join(render_page(page) for page in pages)
+def _changed_error() -> EngineFailed:
+    return EngineFailed("internal", "The job changed while its result was sent.")
+
+
+async def filled_json(value: object, parts: Mapping[str, AsyncGenerator[bytes]]) -> AsyncGenerator[bytes]:
+    """The JSON of `value`, in pieces. Strings in it that are keys of `parts`, in this order, stand for what these
+    yield, which is JSON. Nothing is yielded before the first of them yields.
+    """
+    lead, rest = b"", orjson.dumps(value)
+    for name, pieces in parts.items():
+        before, _, rest = rest.partition(b'"%b"' % name.encode())
+        lead += before
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield lead + piece
+                lead = b""
+    yield lead + rest
+
+
+def _json_escaped(text: bytes) -> bytes:
+    """The text as it is inside a JSON string."""
+    return orjson.dumps(text.decode())[1:-1]
+
+
+async def send_pieces(pieces: AsyncGenerator[bytes], headers: Mapping[str, str], send: Send) -> None:
+    """Sends a response that begins with the first piece: until then, an error can be the response."""
+    begun = False
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if not begun:
+                begun = True
+                raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+                await send({"type": "http.response.start", "status": 200, "headers": raw})
+            if piece:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class PiecewiseResult(Response):
+    """The result of an ended job in a form of its own, which `compose` makes in pieces."""
+
+    def __init__(
+        self, call: JobCall, job: Job, media_type: str, compose: Callable[[ResultReader], AsyncGenerator[bytes]]
+    ) -> None:
+        super().__init__()
+        self._call = call
+        self._job = job
+        self._headers = {"content-type": media_type}
+        self._compose = compose
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as in ASGI
+        with self._call.watches.stream(self._call.tenant) as permit:
+            async with cancelled_when_left(receive):
+                reader = ResultReader(self._call, self._job, permit)
+                await send_pieces(self._compose(reader), self._headers, send)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,20 +287,20 @@ class JobResult(Response):
         self._job = job
         self._form = form
         self._context = context_of(call.request)
-        self._reader = ResultReader(call.jobs, self._context.threads, call.caller)
         if job.saved > (max_pages := self._context.settings.limits.max_pages) and self._renderer("") is None:
             detail = f"Documents of more than {max_pages} pages are sent as text, markdown, json or ndjson."
             raise InputRejected("not_acceptable", detail)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._call.watches.stream(self._call.tenant):
+        with self._call.watches.stream(self._call.tenant) as permit:
             async with cancelled_when_left(receive):
                 fields = await self._fields()
                 renderer = self._renderer(str(scope["state"].get("request_id", "")), fields)
                 if renderer is None:
                     await self._send_whole(send)
                 else:
-                    await self._send_pagewise(renderer, send)
+                    reader = ResultReader(self._call, self._job, permit)
+                    await send_pieces(reader.rendered(renderer), self._headers, send)
 
     async def _fields(self) -> Json | None:
         """The fields of the document, where JSON shows them; None if there are none."""
@@ -314,16 +313,6 @@ class JobResult(Response):
         found = pagewise(self._job, self._form.shape, self._form.coordinates, request_id, fields)
         return MarkedPages(found) if found is not None and self._form.marks else found
 
-    async def _send_pagewise(self, renderer: PagewiseFormat, send: Send) -> None:
-        begun = False
-        async with aclosing(self._reader.rendered(self._job, renderer)) as pieces:
-            async for piece in pieces:
-                if not begun:
-                    begun = True
-                    await self._start(send)
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
     async def _send_whole(self, send: Send) -> None:
         """Holds the document in memory, so it is admitted as a document that is read, and made one after another."""
         shape = self._form.shape
@@ -331,8 +320,9 @@ class JobResult(Response):
             raise TypeError(f"{shape} is sent page by page")
         head = parse_head(self._call.request, self._context.settings)
         async with self._context.service.gateway.admit(head.caller) as admitted:
-            async with self._call.watches.whole:
+            async with self._call.watches.room.whole.turn(Work(1, self._call.tenant, self._job.id)):
                 result = await self._call.jobs.document(self._job)
+                admitted.holds(sum(map(estimated_bytes, result.pages)))
                 if isinstance(shape, FileFormat):
                     body = await admitted.file(await file_order(self._call.jobs, self._job, result, shape))
                 else:
@@ -341,14 +331,14 @@ class JobResult(Response):
                     )
                 del result
             admitted.answered(len(body))
-            await self._start(send)
+            raw = [(name.encode(), value.encode()) for name, value in self._headers.items()]
+            await send({"type": "http.response.start", "status": 200, "headers": raw})
             await send_freeing_slot(admitted, send)({"type": "http.response.body", "body": body, "more_body": False})
 
-    async def _start(self, send: Send) -> None:
-        headers = {
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {
             "content-type": media_type_of(self._form.shape),
             "cache-control": "no-store",
             STATUS_HEADER.lower(): status_of(self._job).value,
         }
-        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": 200, "headers": raw})

@@ -20,6 +20,7 @@ from inkgate.api.jobs.watches import JobWatch, PageOrder
 from inkgate.codec import Json, encodable
 from inkgate.errors import InkgateError, Overloaded
 from inkgate.jobs.job import Job
+from inkgate.serving.permits import Permit
 
 EVENTS_TYPE = "text/event-stream"
 HEARTBEAT_S = 15.0
@@ -64,11 +65,11 @@ class _Stream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as in ASGI
         watches = self._call.watches
-        with watches.stream(self._call.tenant), watches.watch(self._job) as watch:
+        with watches.stream(self._call.tenant) as permit, watches.watch(self._job) as watch:
             async with cancelled_when_left(receive):
-                await self._stream(watch, send)
+                await self._stream(watch, permit, send)
 
-    async def _stream(self, watch: JobWatch, send: Send) -> None:
+    async def _stream(self, watch: JobWatch, permit: Permit, send: Send) -> None:
         raise NotImplementedError
 
     async def _start(self, send: Send, extra: dict[str, str]) -> None:
@@ -95,7 +96,7 @@ class PageLines(_Stream):
         self._sent = 0
         self._order = PageOrder(after)
 
-    async def _stream(self, watch: JobWatch, send: Send) -> None:
+    async def _stream(self, watch: JobWatch, permit: Permit, send: Send) -> None:
         expected = self._order.expected(watch.job)
         await self._start(send, {} if expected is None else {PAGES_HEADER: str(len(expected))})
         seen = -1
@@ -104,7 +105,7 @@ class PageLines(_Stream):
             if seen != watch.version:
                 version = watch.version
                 try:
-                    await self._send_saved(watch, job, send)
+                    await self._send_saved(watch, job, permit, send)
                 except Overloaded:  # the database is away, and may come back
                     await watch.tick()
                     continue
@@ -119,12 +120,14 @@ class PageLines(_Stream):
             await watch.tick()
         await _send(send, b"", more=False)
 
-    async def _send_saved(self, watch: JobWatch, job: Job, send: Send) -> None:
+    async def _send_saved(self, watch: JobWatch, job: Job, permit: Permit, send: Send) -> None:
         while lines := self._order.release(await watch.pages(self._after), job):
+            permit.holds(sum(len(page.line) for page in lines))
             for page in lines:
                 await _send(send, page.line)
             self._after = lines[-1].index
             self._sent += len(lines)
+        permit.holds(0)
 
 
 class JobEvents(_Stream):
@@ -143,7 +146,7 @@ class JobEvents(_Stream):
         self._last_id = last_id
         self._clock = clock
 
-    async def _stream(self, watch: JobWatch, send: Send) -> None:
+    async def _stream(self, watch: JobWatch, permit: Permit, send: Send) -> None:  # noqa: ARG002 - as in _Stream
         await self._start(send, {})
         await _send(send, b"retry: %d\n\n" % _RECONNECT_MS)
         sent_at = self._clock()

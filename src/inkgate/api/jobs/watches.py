@@ -20,7 +20,9 @@ from inkgate.documents.pages import parse_pages
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobForecast
 from inkgate.jobs.store import JobStore
+from inkgate.serving.permits import Permit
 from inkgate.serving.queue import FairThreads
+from inkgate.serving.sending import SendingRoom
 from inkgate.types import PageResult
 
 log = structlog.get_logger(__name__)
@@ -29,8 +31,14 @@ STATEMENTS_PER_S = 50.0
 """Maximum statements for all watched jobs together. The more jobs are watched, the less often each is looked at."""
 BATCH_PAGES = 20
 """Pages that are in memory at once for one stream."""
+_BATCH_PAGES_WITH_IMAGES = 4
 _KEPT_BATCHES = 4
 _RETRY_S = 5.0
+
+
+def batch_pages(job: Job) -> int:
+    """Pages of `job` that are loaded at once: fewer with images, which take a megabyte or more of each."""
+    return _BATCH_PAGES_WITH_IMAGES if job.options.task.images else BATCH_PAGES
 
 
 class Pace:
@@ -138,7 +146,7 @@ class JobWatch:
                 return self._batches[after]
             version = self.version
             await self._pace.wait()
-            found = await self._store.pages(self.job.id, after, BATCH_PAGES)
+            found = await self._store.pages(self.job.id, after, batch_pages(self.job))
             lines = await self._threads.run(self._caller, len(found), page_lines, found)
             if version == self.version:
                 if len(self._batches) >= _KEPT_BATCHES:
@@ -191,11 +199,12 @@ class JobWatches:
     """The watched jobs, and how many streams each tenant has open. Used from one event loop.
 
     Attributes:
-        whole: held while a whole document is loaded and rendered, so that this needs the memory of one.
+        room: for what is sent.
     """
 
-    def __init__(self, store: JobStore, threads: FairThreads, max_streams: int, pace: Pace) -> None:
+    def __init__(self, store: JobStore, threads: FairThreads, max_streams: int, pace: Pace, room: SendingRoom) -> None:
         """`max_streams`: of one tenant, at once."""
+        self.room = room
         self._store = store
         self._threads = threads
         self._max_streams = max_streams
@@ -203,7 +212,6 @@ class JobWatches:
         self._watches: dict[str, JobWatch] = {}
         self._watchers: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
-        self.whole = anyio.Lock()
 
     @property
     def watched(self) -> int:
@@ -211,18 +219,19 @@ class JobWatches:
         return len(self._watches)
 
     @contextmanager
-    def stream(self, tenant: str) -> Iterator[None]:
-        """Counts a response of any length that `tenant` gets.
+    def stream(self, tenant: str) -> Iterator[Permit]:
+        """Counts a response of any length that `tenant` gets. The permit is charged for what it keeps in memory.
 
         Raises:
-            Overloaded: "share_exceeded": the tenant has too many.
+            Overloaded: "share_exceeded": the tenant has too many; or as SendingRoom.sending.
         """
         if self._streams[tenant] >= self._max_streams:
             detail = f"You have {self._max_streams} results and streams of jobs open at once."
             raise Overloaded("share_exceeded", detail, _RETRY_S)
         self._streams[tenant] += 1
         try:
-            yield
+            with self.room.sending(tenant) as permit:
+                yield permit
         finally:
             self._streams[tenant] -= 1
             if not self._streams[tenant]:

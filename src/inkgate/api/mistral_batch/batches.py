@@ -19,6 +19,7 @@ from inkgate.api.mistral_response import MistralAnswer, MistralOptions
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.jobs.job import Job, JobState
 from inkgate.jobs.reviewing import JobReviews
+from inkgate.serving.order import Work
 from inkgate.types import DocumentResult
 
 TIME_DIGITS = 12
@@ -159,7 +160,7 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
         body: dict[str, Any] | None = None
         if error is None:
             try:
-                async with call.watches.whole:
+                async with call.watches.room.whole.turn(Work(1, call.tenant, job.id)):
                     result = await call.jobs.document(job)
                     answer = MistralAnswer(MistralOptions.model_validate(form.options))
                     show: Callable[[DocumentResult], dict[str, Any]] = answer.document

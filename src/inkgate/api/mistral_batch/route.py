@@ -232,6 +232,7 @@ async def download(request: Request, kind: Literal["output", "errors"], batch_id
 
 
 async def _download(call: JobCall, batch: BatchJobs, kind: str) -> AsyncIterator[bytes]:
-    with call.watches.stream(call.tenant):
+    with call.watches.stream(call.tenant) as permit:
         async for line in output_lines(call, batch, errors=kind == "errors"):
+            permit.holds(len(line))
             yield line

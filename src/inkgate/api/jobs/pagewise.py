@@ -1,0 +1,188 @@
+"""Formats of results that are rendered page by page, as the whole document would be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+
+from inkgate.api.http.options import Native, Shape
+from inkgate.api.jobs.streams import job_summary
+from inkgate.api.jobs.views import status_of
+from inkgate.block_image import BlockImage
+from inkgate.codec import Json, document_to_dict, page_to_dict
+from inkgate.coordinates import Coordinates
+from inkgate.documents.formats import Format
+from inkgate.documents.formats.markdown import page_mark, page_markdown
+from inkgate.documents.formats.marks import marked
+from inkgate.documents.formats.text import PAGE_SEPARATOR, page_text
+from inkgate.jobs.job import Job, JobDocument
+from inkgate.layout.image_links import images_on, with_embedded_images
+from inkgate.types import DocumentResult, PageResult
+
+_UNKNOWN = JobDocument("application/octet-stream", 0, 0, "")
+
+
+class PagewiseFormat(Protocol):
+    """A format that is rendered page by page. Methods block, and are called in order.
+
+    `is_document`: the pages are shown after the steps for whole documents (layout.whole_document), not as read.
+    """
+
+    @property
+    def is_document(self) -> bool: ...
+
+    def begin(self) -> bytes: ...
+
+    def page(self, page: PageResult) -> bytes: ...
+
+    def end(self) -> bytes: ...
+
+
+class PagewiseJson:
+    """The document as JSON: the same bytes as documents/formats/json.py makes."""
+
+    is_document = True
+
+    def __init__(self, job: Job, coordinates: Coordinates | None, fields: Json | None = None) -> None:
+        """`fields`: of the document, as published."""
+        self._job = job
+        self._coordinates = coordinates or Coordinates.UPRIGHT
+        self._fields = fields
+        self._begun = False
+        self._to_review: list[int] = []
+
+    def begin(self) -> bytes:
+        head = document_to_dict(document_of(self._job, ())) | {"status": status_of(self._job).value}
+        return orjson.dumps(head).removesuffix(b'],"needs_review":[]}')
+
+    def page(self, page: PageResult) -> bytes:
+        comma = b"," if self._begun else b""
+        self._begun = True
+        self._to_review += [page.index] if page.review else []
+        return comma + orjson.dumps(page_to_dict(page, self._coordinates))
+
+    def end(self) -> bytes:
+        fields = b"" if self._fields is None else b',"extraction":' + orjson.dumps(self._fields)
+        return b'],"needs_review":' + orjson.dumps(self._to_review) + fields + b"}\n"
+
+
+class PagewiseText:
+    """Plain text, as documents/formats/text.py makes it: no step for whole documents changes it."""
+
+    is_document = False
+
+    def __init__(self) -> None:
+        self._separator = ""
+
+    def begin(self) -> bytes:
+        return b""
+
+    def page(self, page: PageResult) -> bytes:
+        text = self._separator + page_text(page)
+        self._separator = PAGE_SEPARATOR
+        return text.encode()
+
+    def end(self) -> bytes:
+        return b""
+
+
+class PagewiseMarkdown:
+    """Markdown, as documents/formats/markdown.py makes it, with figures inside as `data:` URLs.
+
+    Attributes:
+        images: of the pages until now; empty if they are inside.
+    """
+
+    is_document = True
+
+    def __init__(self, *, several: bool, embedded: bool = True) -> None:
+        """`several`: whether the document has several pages. `embedded`: False: links to files, which `images` has."""
+        self.images: list[BlockImage] = []
+        self._embedded = embedded
+        self._several = several
+        self._begun = False
+
+    def begin(self) -> bytes:
+        return b""
+
+    def page(self, page: PageResult) -> bytes:
+        shown = with_embedded_images(page) if self._embedded else page
+        self.images += [] if self._embedded else images_on(page)
+        parts = [part for part in (page_mark(page) if self._several else "", page_markdown(shown)) if part]
+        if not parts:
+            return b""
+        lead = "\n\n" if self._begun else ""
+        self._begun = True
+        return (lead + "\n\n".join(parts)).encode()
+
+    def end(self) -> bytes:
+        return b"\n" if self._begun else b""
+
+
+class PagewiseNdjson:
+    """A line for each page, then the summary."""
+
+    is_document = False
+
+    def __init__(self, job: Job, coordinates: Coordinates | None, request_id: str) -> None:
+        self._job = job
+        self._coordinates = coordinates or Coordinates.UPRIGHT
+        self._request_id = request_id
+        self._pages = 0
+        self._to_review: list[int] = []
+
+    def begin(self) -> bytes:
+        return b""
+
+    def page(self, page: PageResult) -> bytes:
+        self._pages += 1
+        self._to_review += [page.index] if page.review else []
+        return orjson.dumps(page_to_dict(page, self._coordinates), option=orjson.OPT_APPEND_NEWLINE)
+
+    def end(self) -> bytes:
+        summary = job_summary(self._job, self._pages, None, self._request_id)
+        return orjson.dumps(summary | {"needs_review": self._to_review}) + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedPages:
+    """Another renderer, with what is doubtful marked in the Markdown."""
+
+    inner: PagewiseFormat
+
+    @property
+    def is_document(self) -> bool:
+        return self.inner.is_document
+
+    def begin(self) -> bytes:
+        return self.inner.begin()
+
+    def page(self, page: PageResult) -> bytes:
+        return self.inner.page(marked(page))
+
+    def end(self) -> bytes:
+        return self.inner.end()
+
+
+def document_of(job: Job, pages: Sequence[PageResult]) -> DocumentResult:
+    """The document of an ended job, with `pages`."""
+    found = job.document or _UNKNOWN
+    return DocumentResult(
+        job.name, found.mime_type, found.byte_count, found.page_count, found.engine, tuple(pages), found.notes
+    )
+
+
+def pagewise(
+    job: Job, shape: Shape, coordinates: Coordinates | None, request_id: str, fields: Json | None = None
+) -> PagewiseFormat | None:
+    """The page by page renderer of `shape`; None if it has none. `fields`: for JSON."""
+    if shape is Native.NDJSON:
+        return PagewiseNdjson(job, coordinates, request_id)
+    if shape is Native.FORM or shape is Format.JSON:
+        return PagewiseJson(job, coordinates, fields)
+    if shape is Format.TEXT:
+        return PagewiseText()
+    return PagewiseMarkdown(several=job.saved > 1) if shape is Format.MARKDOWN else None

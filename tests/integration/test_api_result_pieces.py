@@ -1,0 +1,240 @@
+"""Results of jobs are sent in pieces: the same bytes as of the whole document, and little memory, which is counted."""
+
+from __future__ import annotations
+
+import io
+import socket
+import time
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import orjson
+import pytest
+from anyio.abc import SocketAttribute
+
+from inkgate.api import docling, document_intelligence
+from inkgate.block_image import BlockImage
+from inkgate.caller import Caller
+from inkgate.documents.formats import Format, render
+from inkgate.errors import EngineFailed
+from inkgate.jobs.job import Job
+from inkgate.layout.image_links import IMAGE_FOLDER, images_of, with_all_images_embedded
+from inkgate.layout.markdown import page_markdown
+from inkgate.page import Page
+from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
+from support.api_client import Api, tiff
+from support.fake_engine import FakeEngine
+from support.jobs_api import ALPHA, BETA, KEYS, code, ended, jobs_api, submit
+from support.served_api import Served, served
+
+pytestmark = pytest.mark.anyio
+
+AZURE = "/documentintelligence/documentModels/prebuilt-layout/analyzeResults"
+NOON = time.struct_time((2026, 11, 28, 12, 0, 0, 5, 332, 0))
+
+
+@dataclass
+class FigureEngine(FakeEngine):
+    """Pages with a running title, text that JSON escapes, and two figures."""
+
+    image_bytes: int = 3000
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        read = await super().read(page, task, caller)
+        if task.kind is not TaskKind.PARSE:
+            return read
+        blocks = [Block(BlockType.HEADER, (10, 2, 190, 8), (), "Report", "Report")]
+        for number in range(2 if page.index % 3 != 1 else 0):
+            name = f"page-{page.index + 1}-{number + 1}.jpg"
+            data = f"{page.index:02d}{number}+" * (self.image_bytes // 4)
+            image = BlockImage(name, "image/jpeg", 40, 30, data) if task.images else None
+            markdown = f"![Figure](images/{name})" if task.images else ""
+            blocks.append(Block(BlockType.FIGURE, (10, 40, 50, 70), (), "", markdown, image=image))
+        text = f'"Page" {page.index} \\ \u4e16\u754c \U0001f388\t\x07'
+        blocks.append(Block(BlockType.TEXT, (10, 80, 190, 100), (0, 1), text, text))
+        return replace(read, text=text, blocks=tuple(blocks), markdown=page_markdown(blocks))
+
+
+DOCUMENTS: dict[str, tuple[FakeEngine, int, bool]] = {
+    "one page": (FigureEngine(), 1, True),
+    "many pages": (FigureEngine(), 47, True),
+    "no images": (FigureEngine(), 23, False),
+    "lines only": (FakeEngine(), 21, False),
+    "a page that failed": (FigureEngine(failing={2: EngineFailed("engine_failed", 'No "luck".')}), 5, True),
+}
+
+
+def docling_whole(job: Job, result: DocumentResult) -> bytes:
+    shown = with_all_images_embedded(result)
+    texts = {
+        "md_content": render(shown, Format.MARKDOWN).decode(),
+        "text_content": render(result, Format.TEXT).decode(),
+    }
+    document = docling.DoclingDocument(filename=job.name, **texts)  # type: ignore[arg-type]
+    errors = [f"{job.failed} pages could not be read."] if job.failed else []
+    answer = docling.DoclingResult(
+        document=document,
+        status="partial_success" if job.failed else "success",
+        errors=[
+            {"component_type": "document_backend", "module_name": "inkgate", "error_message": error} for error in errors
+        ],
+        processing_time=round((job.ended or 0.0) - (job.started or 0.0), 3),
+        timings={},
+    )
+    return orjson.dumps(answer.model_dump())
+
+
+def azure_whole(body: bytes, result: DocumentResult, *, markdown: bool) -> bytes:
+    content = document_intelligence.AnalyzedContent(markdown=markdown)
+    pages = document_intelligence.AnalyzedPages(markdown=markdown)
+    found = orjson.loads(body)
+    found["analyzeResult"]["content"] = b"".join(map(content.page, result.pages)).decode()
+    shown = pages.begin() + b"".join(map(pages.page, result.pages)) + pages.end()
+    found["analyzeResult"]["pages"] = orjson.Fragment(shown)
+    return orjson.dumps(found)
+
+
+def zip_whole(name: str, result: DocumentResult) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}/{name}.md", render(result, Format.MARKDOWN))
+        for image in images_of(result):
+            archive.writestr(f"{name}/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("which", DOCUMENTS)
+async def test_the_pieces_are_the_bytes_of_the_whole(
+    which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "localtime", lambda *_: NOON)
+    engine, pages, images = DOCUMENTS[which]
+    async with jobs_api(tmp_path, engine) as api:
+        options = {"task": "parse", "include": "images"} if images else {"task": "parse"}
+        shown = await ended(api, await submit(api, tiff(pages), **options))
+        jobs = api.context.service.jobs
+        assert jobs is not None
+        job = await jobs.store.get(shown["id"], None)
+        result = await jobs.document(job)
+
+        async def body(path: str) -> bytes:
+            answer = await api.client.get(path.format(job.id))
+            assert answer.status_code == 200, answer.text
+            return answer.content
+
+        assert await body("/v1/result/{}") == docling_whole(job, result)
+        for suffix, markdown in (("", False), (".md", True)):
+            found = await body(f"{AZURE}/{{}}{suffix}")
+            assert found == azure_whole(found, result, markdown=markdown)
+        links = {image.name: image.data_url for image in images_of(result)}
+        mineru = {"md_content": render(result, Format.MARKDOWN).decode(), **({"images": links} if images else {})}
+        found = await body("/tasks/{}/result")
+        assert found == orjson.dumps({**orjson.loads(found), "results": {"scan": mineru}})
+        assert await body("/tasks/{}.zip/result") == zip_whole("scan", result)
+        state = {"status": "partial"} if job.failed else {}
+        assert orjson.loads(await body("/v1/jobs/{}/result")) == orjson.loads(render(result, Format.JSON)) | state
+        embedded = with_all_images_embedded(result)
+        assert await body("/v1/jobs/{}/result?format=markdown") == render(embedded, Format.MARKDOWN)
+        lines = (await body("/v1/jobs/{}/result?format=ndjson")).splitlines()
+        stored = await jobs.store.pages(job.id)
+        assert [orjson.loads(line)["blocks"] for line in lines[:-1]] == [
+            page["blocks"] for page in orjson.loads(render(replace(result, pages=tuple(stored)), Format.JSON))["pages"]
+        ]
+
+
+async def unread(server: Served, path: str, headers: dict[str, str]) -> anyio.abc.SocketStream:
+    """A client that has the beginning of a response, and reads no more."""
+    client = await server.connect()
+    client.extra_attributes[SocketAttribute.raw_socket]().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
+    await client.send("\r\n".join([*lines, "", ""]).encode())
+    assert (await client.receive(20)).startswith(b"HTTP/1.1 200 ")
+    return client
+
+
+async def stored(api: Api, pages: int = 12) -> str:
+    job = await ended(api, await submit(api, tiff(pages), ALPHA, task="parse", include="images"), ALPHA)
+    return str(job["id"])
+
+
+async def test_what_a_result_holds_is_counted_until_it_is_taken(tmp_path: Path) -> None:
+    jobs = {"folder": str(tmp_path), "poll_s": 0.05}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        engine = FigureEngine(image_bytes=400_000)
+        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs}) as server:
+            job, limiter = await stored(server.api), server.api.context.room.limiter
+            for path in (f"/v1/result/{job}", f"/tasks/{job}/result", f"/v1/jobs/{job}/result?format=ndjson"):
+                client = await unread(server, path, ALPHA)
+                assert limiter.documents == 1
+                assert 0 < limiter.body_bytes < 2_000_000, path  # of 6.4 MB: the images of a page, and the texts
+                await client.aclose()
+                with anyio.fail_after(30):
+                    while limiter.documents:  # noqa: ASYNC110 - it has no event
+                        await anyio.sleep(0.01)
+                assert limiter.body_bytes == 0
+
+
+async def test_results_over_the_room_are_refused_and_say_so(tmp_path: Path) -> None:
+    jobs, room = {"folder": str(tmp_path), "poll_s": 0.05}, {"admission": {"max_results": 4}}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        engine = FigureEngine(image_bytes=400_000)
+        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs, "serving": room}) as server:
+            job = await stored(server.api)
+            path = f"/v1/result/{job}"
+            for _ in range(4):
+                await unread(server, path, ALPHA)
+            full = await server.client.get(path, headers=ALPHA)
+            assert code(full) == (503, "service_full")
+            assert "4 results being sent" in full.json()["detail"]
+            assert int(full.headers["retry-after"]) > 0
+            file = (await server.client.post("/v1/files", files={"file": ("a.tiff", tiff(1))}, headers=BETA)).json()
+            assert code(await server.client.get(f"/v1/files/{file['id']}/content", headers=BETA)) == (
+                503,
+                "service_full",
+            )
+            assert (await server.client.get(f"/v1/jobs/{job}", headers=ALPHA)).status_code == 200
+
+
+async def test_a_tenant_leaves_room_for_the_results_of_others(tmp_path: Path) -> None:
+    jobs = {"folder": str(tmp_path), "poll_s": 0.05}
+    room = {"admission": {"max_results": 4, "reserve": 0.25}}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        engine = FigureEngine(image_bytes=400_000)
+        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs, "serving": room}) as server:
+            job = await stored(server.api)
+            file = (await server.client.post("/v1/files", files={"file": ("a.tiff", tiff(900))}, headers=BETA)).json()
+            for _ in range(2):
+                await unread(server, f"/v1/result/{job}", ALPHA)
+            other = await unread(server, f"/v1/files/{file['id']}/content", BETA)
+            refused = await server.client.get(f"/v1/result/{job}", headers=ALPHA)
+            assert code(refused) == (429, "share_exceeded")
+            assert "You have 2 results being sent, and 1 other tenants" in refused.json()["detail"]
+            await other.aclose()
+
+
+async def test_a_part_that_does_not_fit_is_refused_before_the_first_byte(tmp_path: Path) -> None:
+    jobs, room = {"folder": str(tmp_path), "poll_s": 0.05}, {"admission": {"max_result_mb": 0.01}}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        engine = FigureEngine(image_bytes=400_000)
+        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs, "serving": room}) as server:
+            job = await stored(server.api)
+            await unread(server, f"/v1/result/{job}", ALPHA)  # a single one is sent, whatever it needs
+            refused = await server.client.get(f"/v1/jobs/{job}/result", headers=ALPHA)
+            assert code(refused) == (503, "service_full")
+            assert "results being sent have" in refused.json()["detail"]
+
+
+async def test_a_file_is_sent_in_pieces(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4096
+    async with jobs_api(tmp_path) as api:
+        file: dict[str, Any] = (await api.client.post("/v1/files", files={"file": ("a.bin", data)})).json()
+        answer = await api.client.get(f"/v1/files/{file['id']}/content")
+        assert answer.content == data
+        assert answer.headers["content-length"] == str(len(data))
