@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from inkgate.api import app as composition
 from inkgate.api.http.auth import is_public
-from inkgate.api.http.costs import COSTS, STATIC, Cost, RouteCost
+from inkgate.api.http.costs import COSTS, DOWNLOAD, RESULT, STATIC, STREAM, WRITTEN, Cost, RouteCost
 from inkgate.cli.configure import setting_fields
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.model_servers.server import ModelServer
@@ -106,6 +106,24 @@ async def test_a_full_service_refuses_the_admitted_routes_and_no_others(tmp_path
                 if (status in FULL) is not row.cost.admitted:
                     wrong.append((row.method, row.path, row.cost.name, status))
     assert wrong == []
+
+
+async def test_full_room_for_results_refuses_what_is_sent_and_nothing_else(tmp_path: Path) -> None:
+    async with whole_api(tmp_path) as api:
+        job = await ended(api, await submit(api, tiff(1), ALPHA, type="receipt"), ALPHA)
+        upload = await api.client.post("/v1/files", files={"file": ("scan.png", png())}, headers=ALPHA)
+        places = {"job_id": job["id"], "task_id": job["id"], "result_id": job["id"], "file_id": upload.json()["id"]}
+        rows: tuple[RouteCost, ...] = api.app.state.costs
+        rows = tuple(row for row in rows if row.method == "GET")
+        limiter = api.context.room.limiter
+        limiter._max_documents = 1
+        async with limiter.admit(Arrival("somebody")):
+            refused = {row.path: row.cost for row in rows if await status_of(api, row, places) in FULL}
+    assert set(refused.values()) == {RESULT, WRITTEN, STREAM, DOWNLOAD}
+    short = {"/v1/jobs/{job_id}", "/v1/status/poll/{task_id}"}  # without `wait`
+    batches = {row.path for row in rows if row.path.startswith("/v1/batch/") or "batch_id" in row.path}  # there is none
+    kinds = (RESULT, WRITTEN, STREAM, DOWNLOAD)
+    assert set(refused) == {row.path for row in rows if row.cost in kinds} - short - batches
 
 
 async def status_of(api: Api, row: RouteCost, places: dict[str, str]) -> int:

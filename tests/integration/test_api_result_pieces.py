@@ -6,6 +6,8 @@ import io
 import socket
 import time
 import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,11 @@ pytestmark = pytest.mark.anyio
 
 AZURE = "/documentintelligence/documentModels/prebuilt-layout/analyzeResults"
 NOON = time.struct_time((2026, 11, 28, 12, 0, 0, 5, 332, 0))
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": True}
 
 
 @dataclass
@@ -68,12 +75,9 @@ DOCUMENTS: dict[str, tuple[FakeEngine, int, bool]] = {
 
 
 def docling_whole(job: Job, result: DocumentResult) -> bytes:
-    shown = with_all_images_embedded(result)
-    texts = {
-        "md_content": render(shown, Format.MARKDOWN).decode(),
-        "text_content": render(result, Format.TEXT).decode(),
-    }
-    document = docling.DoclingDocument(filename=job.name, **texts)  # type: ignore[arg-type]
+    markdown = render(with_all_images_embedded(result), Format.MARKDOWN).decode()
+    text = render(result, Format.TEXT).decode()
+    document = docling.DoclingDocument(filename=job.name, md_content=markdown, text_content=text)
     errors = [f"{job.failed} pages could not be read."] if job.failed else []
     answer = docling.DoclingResult(
         document=document,
@@ -113,8 +117,8 @@ async def test_the_pieces_are_the_bytes_of_the_whole(
     monkeypatch.setattr(time, "localtime", lambda *_: NOON)
     engine, pages, images = DOCUMENTS[which]
     async with jobs_api(tmp_path, engine) as api:
-        options = {"task": "parse", "include": "images"} if images else {"task": "parse"}
-        shown = await ended(api, await submit(api, tiff(pages), **options))
+        include = "images" if images else ""
+        shown = await ended(api, await submit(api, tiff(pages), task="parse", include=include))
         jobs = api.context.service.jobs
         assert jobs is not None
         job = await jobs.store.get(shown["id"], None)
@@ -145,6 +149,27 @@ async def test_the_pieces_are_the_bytes_of_the_whole(
         ]
 
 
+@asynccontextmanager
+async def results_api(folder: Path, **admission: float) -> AsyncIterator[Served]:
+    """A server of large results, with short buffers. At the end, clients leave, and nothing is counted any more."""
+    branches = {"auth": KEYS, "jobs": {"folder": str(folder), "poll_s": 0.05}, "serving": {"admission": admission}}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        async with served(FigureEngine(image_bytes=400_000), listener=listener, branches=branches) as server:
+            yield server
+            for client in server.connections:
+                await anyio.aclose_forcefully(client)
+            await nothing_sent(server)
+
+
+async def nothing_sent(server: Served) -> None:
+    limiter = server.api.context.room.limiter
+    with anyio.fail_after(30):
+        while limiter.documents:  # noqa: ASYNC110 - it has no event
+            await anyio.sleep(0.01)
+    assert limiter.body_bytes == 0
+
+
 async def unread(server: Served, path: str, headers: dict[str, str]) -> anyio.abc.SocketStream:
     """A client that has the beginning of a response, and reads no more."""
     client = await server.connect()
@@ -161,74 +186,50 @@ async def stored(api: Api, pages: int = 12) -> str:
 
 
 async def test_what_a_result_holds_is_counted_until_it_is_taken(tmp_path: Path) -> None:
-    jobs = {"folder": str(tmp_path), "poll_s": 0.05}
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-        engine = FigureEngine(image_bytes=400_000)
-        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs}) as server:
-            job, limiter = await stored(server.api), server.api.context.room.limiter
-            for path in (f"/v1/result/{job}", f"/tasks/{job}/result", f"/v1/jobs/{job}/result?format=ndjson"):
-                client = await unread(server, path, ALPHA)
-                assert limiter.documents == 1
-                assert 0 < limiter.body_bytes < 2_000_000, path  # of 6.4 MB: the images of a page, and the texts
-                await client.aclose()
-                with anyio.fail_after(30):
-                    while limiter.documents:  # noqa: ASYNC110 - it has no event
-                        await anyio.sleep(0.01)
-                assert limiter.body_bytes == 0
+    async with results_api(tmp_path) as server:
+        job, limiter = await stored(server.api), server.api.context.room.limiter
+        for path in (f"/v1/result/{job}", f"/tasks/{job}/result", f"/v1/jobs/{job}/result?format=ndjson"):
+            client = await unread(server, path, ALPHA)
+            assert limiter.documents == 1
+            assert 0 < limiter.body_bytes < 2_000_000, path  # of 6.4 MB: the images of a page, and the texts
+            await client.aclose()
+            await nothing_sent(server)
 
 
 async def test_results_over_the_room_are_refused_and_say_so(tmp_path: Path) -> None:
-    jobs, room = {"folder": str(tmp_path), "poll_s": 0.05}, {"admission": {"max_results": 4}}
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-        engine = FigureEngine(image_bytes=400_000)
-        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs, "serving": room}) as server:
-            job = await stored(server.api)
-            path = f"/v1/result/{job}"
-            for _ in range(4):
-                await unread(server, path, ALPHA)
-            full = await server.client.get(path, headers=ALPHA)
-            assert code(full) == (503, "service_full")
-            assert "4 results being sent" in full.json()["detail"]
-            assert int(full.headers["retry-after"]) > 0
-            file = (await server.client.post("/v1/files", files={"file": ("a.tiff", tiff(1))}, headers=BETA)).json()
-            assert code(await server.client.get(f"/v1/files/{file['id']}/content", headers=BETA)) == (
-                503,
-                "service_full",
-            )
-            assert (await server.client.get(f"/v1/jobs/{job}", headers=ALPHA)).status_code == 200
+    async with results_api(tmp_path, max_results=4) as server:
+        job = await stored(server.api)
+        for _ in range(4):
+            await unread(server, f"/v1/result/{job}", ALPHA)
+        full = await server.client.get(f"/v1/result/{job}", headers=ALPHA)
+        assert code(full) == (503, "service_full")
+        assert "4 results being sent" in full.json()["detail"]
+        assert int(full.headers["retry-after"]) > 0
+        file = (await server.client.post("/v1/files", files={"file": ("a.tiff", tiff(1))}, headers=BETA)).json()
+        refused = await server.client.get(f"/v1/files/{file['id']}/content", headers=BETA)
+        assert code(refused) == (503, "service_full")
+        assert (await server.client.get(f"/v1/jobs/{job}", headers=ALPHA)).status_code == 200
 
 
 async def test_a_tenant_leaves_room_for_the_results_of_others(tmp_path: Path) -> None:
-    jobs = {"folder": str(tmp_path), "poll_s": 0.05}
-    room = {"admission": {"max_results": 4, "reserve": 0.25}}
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-        engine = FigureEngine(image_bytes=400_000)
-        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs, "serving": room}) as server:
-            job = await stored(server.api)
-            file = (await server.client.post("/v1/files", files={"file": ("a.tiff", tiff(900))}, headers=BETA)).json()
-            for _ in range(2):
-                await unread(server, f"/v1/result/{job}", ALPHA)
-            other = await unread(server, f"/v1/files/{file['id']}/content", BETA)
-            refused = await server.client.get(f"/v1/result/{job}", headers=ALPHA)
-            assert code(refused) == (429, "share_exceeded")
-            assert "You have 2 results being sent, and 1 other tenants" in refused.json()["detail"]
-            await other.aclose()
+    async with results_api(tmp_path, max_results=4, reserve=0.25) as server:
+        job = await stored(server.api)
+        file = (await server.client.post("/v1/files", files={"file": ("a.tiff", tiff(900))}, headers=BETA)).json()
+        for _ in range(2):
+            await unread(server, f"/v1/result/{job}", ALPHA)
+        await unread(server, f"/v1/files/{file['id']}/content", BETA)
+        refused = await server.client.get(f"/v1/result/{job}", headers=ALPHA)
+        assert code(refused) == (429, "share_exceeded")
+        assert "You have 2 results being sent, and 1 other tenants" in refused.json()["detail"]
 
 
 async def test_a_part_that_does_not_fit_is_refused_before_the_first_byte(tmp_path: Path) -> None:
-    jobs, room = {"folder": str(tmp_path), "poll_s": 0.05}, {"admission": {"max_result_mb": 0.01}}
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-        engine = FigureEngine(image_bytes=400_000)
-        async with served(engine, listener=listener, branches={"auth": KEYS, "jobs": jobs, "serving": room}) as server:
-            job = await stored(server.api)
-            await unread(server, f"/v1/result/{job}", ALPHA)  # a single one is sent, whatever it needs
-            refused = await server.client.get(f"/v1/jobs/{job}/result", headers=ALPHA)
-            assert code(refused) == (503, "service_full")
-            assert "results being sent have" in refused.json()["detail"]
+    async with results_api(tmp_path, max_result_mb=0.01) as server:
+        job = await stored(server.api)
+        await unread(server, f"/v1/result/{job}", ALPHA)  # a single one is sent, whatever it needs
+        refused = await server.client.get(f"/v1/jobs/{job}/result", headers=ALPHA)
+        assert code(refused) == (503, "service_full")
+        assert "results being sent have" in refused.json()["detail"]
 
 
 async def test_a_file_is_sent_in_pieces(tmp_path: Path) -> None:

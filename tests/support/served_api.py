@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -53,7 +54,7 @@ async def served(
     manager: ServiceManager = NO_MANAGER,
     *,
     observer: Observer = NO_OBSERVER,
-    branches: Mapping[str, dict[str, object]] | None = None,
+    branches: Mapping[str, Any] | None = None,
     **server: object,
 ) -> AsyncIterator[Served]:
     """The API with these settings of the branches `limits`, `server` and others; stopped at the end if it still runs.

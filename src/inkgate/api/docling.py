@@ -30,7 +30,7 @@ from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.api.jobs.pagewise import PagewiseMarkdown, PagewiseText
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import (
-    PiecewiseResult,
+    PiecewiseResponse,
     ResultReader,
     filled_json,
 )
@@ -320,7 +320,7 @@ async def result(request: Request, task_id: TaskId) -> Response:
     )
     if error is not None:
         return json_response(answer.model_dump())
-    return PiecewiseResult(call, job, "application/json", partial(_pieces, answer))
+    return PiecewiseResponse(call, "application/json", lambda permit: _pieces(answer, ResultReader(call, job, permit)))
 
 
 def _pieces(answer: DoclingResult, reader: ResultReader) -> AsyncGenerator[bytes]:

@@ -27,7 +27,7 @@ from inkgate.api.http.sources import document
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, pages_text
 from inkgate.api.jobs.results import (
     JobResult,
-    PiecewiseResult,
+    PiecewiseResponse,
     ResultForm,
     ResultReader,
     filled_json,
@@ -285,7 +285,7 @@ async def get(request: Request, model: ModelId, result_id: ResultId) -> Response
         found.error = {"code": error.code, "message": error.detail}
     else:
         compose = partial(_pieces, found, model, markdown=result_id.endswith(_MARKDOWN))
-        return PiecewiseResult(call, job, "application/json", compose)
+        return PiecewiseResponse(call, "application/json", lambda permit: compose(ResultReader(call, job, permit)))
     return json_response(found.model_dump(exclude_none=True))
 
 

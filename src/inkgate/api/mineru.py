@@ -36,7 +36,7 @@ from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.jobs.pagewise import PagewiseMarkdown
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
-from inkgate.api.jobs.results import PiecewiseResult, ResultReader, filled_json
+from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.block_image import BlockImage
@@ -241,8 +241,8 @@ async def result(request: Request, task_id: TaskId) -> Response:
     if (error := error_of(job)) is not None:
         raise InputRejected("job_ended", f"The task failed: {error.detail}")
     if as_zip:
-        return PiecewiseResult(call, job, "application/zip", _zip_pieces)
-    return PiecewiseResult(call, job, "application/json", _json_pieces)
+        return PiecewiseResponse(call, "application/zip", lambda permit: _zip_pieces(ResultReader(call, job, permit)))
+    return PiecewiseResponse(call, "application/json", lambda permit: _json_pieces(ResultReader(call, job, permit)))
 
 
 def _json_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
@@ -275,7 +275,7 @@ async def _zip_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
         with archive.open(_entry(f"{name}/{name}.md", zipfile.ZIP_DEFLATED), "w") as entry:
             async with aclosing(reader.rendered(renderer)) as pieces:
                 async for piece in pieces:
-                    await reader.threads.run(entry.write, piece)
+                    await reader.run(1, entry.write, piece)
         yield file.taken()
         for image in renderer.images:
             data = b64decode(b"".join([piece async for piece in reader.images.filled(image.base64.encode())]))

@@ -37,6 +37,8 @@ class Cost:
 
 _ADMISSION = "admission, by the head"
 _BODY = "`limits.max_body_mb`, `limits.body_timeout_s`"
+_ROOM = "`serving.admission.max_results`, `serving.admission.max_result_mb`"
+_SENDING = "`server.send_timeout_s`, `server.min_send_kb_s`"
 _IN_FLIGHT = "`limits.max_in_flight`, `serving.admission.max_bytes_mb`"
 
 DOCUMENT = Cost(
@@ -104,30 +106,32 @@ CONVERSION = Cost(
 )
 RESULT = Cost(
     "result",
-    uses="reads of the database; threads that render; some pages in memory, or the document's text",
+    uses="reads of the database; threads that render; some pages in memory, and the images of one",
     admitted=False,
-    admitted_by="open results and streams of the tenant; formats that need the whole document: admission",
-    charged_to="tenant: an open result; formats that need the whole document: a document and its bytes",
-    shared="whole documents are rendered one after another",
-    bounded_by="`jobs.max_streams`, `limits.max_pages` for a whole document, `server.send_timeout_s`",
+    admitted_by="open results and streams of the tenant; the room for results; formats that need the whole document: "
+    "admission",
+    charged_to="tenant: an open result and the bytes that it keeps; formats that need the whole document: a document "
+    "and its bytes",
+    shared="parts of results are rendered in turns, by tenant and job, and whole documents one after another",
+    bounded_by=f"`jobs.max_streams`, {_ROOM}, `limits.max_pages` for a whole document, {_SENDING}",
 )
 WRITTEN = Cost(
     "written result",
     uses="the whole document in memory; a process that writes the file",
     admitted=True,
-    admitted_by="open results and streams of the tenant; admission",
+    admitted_by="open results and streams of the tenant; the room for results; admission",
     charged_to="tenant: an open result; a document and its bytes",
-    shared="whole documents are written one after another",
-    bounded_by=f"{_IN_FLIGHT}, `jobs.max_streams`, `limits.max_pages`, `limits.time_s`, `server.send_timeout_s`",
+    shared="whole documents are written one after another, in turns by tenant and job",
+    bounded_by=f"{_IN_FLIGHT}, `jobs.max_streams`, {_ROOM}, `limits.max_pages`, `limits.time_s`, {_SENDING}",
 )
 STREAM = Cost(
     "stream",
-    uses="a connection; a read of the database now and then, shared by all who watch the job",
+    uses="a connection; a read of the database now and then, shared by all who watch the job; pages that are sent",
     admitted=False,
-    admitted_by="open results and streams of the tenant",
-    charged_to="tenant: an open stream",
+    admitted_by="open results and streams of the tenant; the room for results",
+    charged_to="tenant: an open stream and the bytes of the pages that it sends",
     shared="watched jobs are looked at in turn, 50 times a second in all",
-    bounded_by="`jobs.max_streams`, `server.max_connections`, `server.send_timeout_s`; the job's end, 60 s of `wait`",
+    bounded_by=f"`jobs.max_streams`, {_ROOM}, `server.max_connections`, {_SENDING}; the job's end, 60 s of `wait`",
 )
 CONTROL = Cost(
     "control",
@@ -140,12 +144,12 @@ CONTROL = Cost(
 )
 DOWNLOAD = Cost(
     "download",
-    uses="the file's bytes in the connection's buffer",
+    uses="a piece of the file in the connection's buffer",
     admitted=False,
-    admitted_by="key and rate limit",
-    charged_to="nobody",
+    admitted_by="the room for results",
+    charged_to="tenant: a result that is sent, and the bytes of a piece",
     shared="",
-    bounded_by="`rate_limit.per_key`, `server.max_connections`, `server.send_timeout_s`",
+    bounded_by=f"{_ROOM}, `rate_limit.per_key`, `server.max_connections`, {_SENDING}",
 )
 STATE = Cost(
     "state",

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from secrets import token_hex
+from typing import ParamSpec, TypeVar
 
 import orjson
 from starlette.responses import Response
@@ -38,6 +39,9 @@ from inkgate.layout.whole_document import finished_pages
 from inkgate.serving.order import Work
 from inkgate.serving.permits import Permit
 from inkgate.types import PageResult
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _FASTEST = 1
 FINISHED_PAGES = 200
@@ -128,7 +132,8 @@ class ResultReader:
     def __init__(self, call: JobCall, job: Job, permit: Permit) -> None:
         self.job = job
         self.images = StoredImages(call.jobs, job)
-        self.threads = context_of(call.request).threads
+        self._caller = replace(call.caller, charge=permit)
+        self._threads = context_of(call.request).threads
         self._store = call.jobs.store
         self._turns = call.watches.room.parts
         self._permit = permit
@@ -146,12 +151,12 @@ class ResultReader:
         if self.job.saved and not part.count:
             raise expired_error()
         self._charge(part.byte_count)
-        yield await self.threads.run(renderer.begin)
+        yield await self.run(1, renderer.begin)
         found = 0
         while part.count:
             found += part.count
             for packed in part.pieces:
-                async with aclosing(self.images.filled(await self.threads.run(zlib.decompress, packed))) as pieces:
+                async with aclosing(self.images.filled(await self.run(1, zlib.decompress, packed))) as pieces:
                     async for piece in pieces:
                         self._permit.holds(part.byte_count + self.images.loaded_bytes)
                         yield piece
@@ -159,14 +164,18 @@ class ResultReader:
             self._permit.holds(part.byte_count)
         if found != self.job.saved:
             raise _changed_error()
-        yield await self.threads.run(renderer.end)
+        yield await self.run(1, renderer.end)
+
+    async def run(self, cost_ms: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns `function(*args, **kwargs)`, run in a thread on behalf of the caller."""
+        return await self._threads.run(self._caller, cost_ms, function, *args, **kwargs)
 
     async def json_text(self, renderer: PagewiseFormat) -> AsyncGenerator[bytes]:
         """As `rendered`, the text as a JSON string."""
         lead = b'"'
         async with aclosing(self.rendered(renderer)) as pieces:
             async for piece in pieces:
-                yield lead + await self.threads.run_large(len(piece), _json_escaped, piece)
+                yield lead + await self._threads.run_large(self._caller, len(piece), _json_escaped, piece)
                 lead = b""
         yield b'"'
 
@@ -180,14 +189,15 @@ class ResultReader:
         """The next pages with an index above `after`. Their objects, which take five times the memory, are gone when
         it returns, and few are there at once in all: see SendingRoom.
         """
-        async with self._turns.turn(Work(1, self._permit.tenant, self.job.id)):
+        async with self._turns.turn(Work.for_caller(self._caller, 1)):
             pages = await self._pages(after, FINISHED_PAGES if renderer.is_document else BATCH_PAGES)
             last = pages[-1].index if pages else after
             if renderer.is_document:
-                pages = await self.threads.run(finished_pages, pages)
+                pages = await self.run(len(pages), finished_pages, pages)
             pieces, largest = [], 0
             for i in range(0, len(pages), BATCH_PAGES):
-                packed, size = await self.threads.run(_packed, renderer.page, pages[i : i + BATCH_PAGES])
+                batch = pages[i : i + BATCH_PAGES]
+                packed, size = await self.run(len(batch), _packed, renderer.page, batch)
                 pieces.append(packed)
                 largest = max(largest, size)
         return _Part(len(pages), last, tuple(pieces), sum(map(len, pieces)) + largest)
@@ -238,35 +248,33 @@ def _json_escaped(text: bytes) -> bytes:
 
 async def send_pieces(pieces: AsyncGenerator[bytes], headers: Mapping[str, str], send: Send) -> None:
     """Sends a response that begins with the first piece: until then, an error can be the response."""
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     begun = False
     async with aclosing(pieces):
         async for piece in pieces:
             if not begun:
                 begun = True
-                raw = [(name.encode(), value.encode()) for name, value in headers.items()]
                 await send({"type": "http.response.start", "status": 200, "headers": raw})
             if piece:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+    if not begun:
+        await send({"type": "http.response.start", "status": 200, "headers": raw})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-class PiecewiseResult(Response):
-    """The result of an ended job in a form of its own, which `compose` makes in pieces."""
+class PiecewiseResponse(Response):
+    """A result that `compose` makes in pieces. It gets the permit to charge for what they keep in memory."""
 
-    def __init__(
-        self, call: JobCall, job: Job, media_type: str, compose: Callable[[ResultReader], AsyncGenerator[bytes]]
-    ) -> None:
+    def __init__(self, call: JobCall, media_type: str, compose: Callable[[Permit], AsyncGenerator[bytes]]) -> None:
         super().__init__()
         self._call = call
-        self._job = job
-        self._headers = {"content-type": media_type}
         self._compose = compose
+        self._head = {"content-type": media_type}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as in ASGI
         with self._call.watches.stream(self._call.tenant) as permit:
             async with cancelled_when_left(receive):
-                reader = ResultReader(self._call, self._job, permit)
-                await send_pieces(self._compose(reader), self._headers, send)
+                await send_pieces(self._compose(permit), self._head, send)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +308,7 @@ class JobResult(Response):
                     await self._send_whole(send)
                 else:
                     reader = ResultReader(self._call, self._job, permit)
-                    await send_pieces(reader.rendered(renderer), self._headers, send)
+                    await send_pieces(reader.rendered(renderer), self._head, send)
 
     async def _fields(self) -> Json | None:
         """The fields of the document, where JSON shows them; None if there are none."""
@@ -320,7 +328,7 @@ class JobResult(Response):
             raise TypeError(f"{shape} is sent page by page")
         head = parse_head(self._call.request, self._context.settings)
         async with self._context.service.gateway.admit(head.caller) as admitted:
-            async with self._call.watches.room.whole.turn(Work(1, self._call.tenant, self._job.id)):
+            async with self._call.watches.room.whole.turn(Work.for_caller(admitted.caller, 1)):
                 result = await self._call.jobs.document(self._job)
                 admitted.holds(sum(map(estimated_bytes, result.pages)))
                 if isinstance(shape, FileFormat):
@@ -331,12 +339,12 @@ class JobResult(Response):
                     )
                 del result
             admitted.answered(len(body))
-            raw = [(name.encode(), value.encode()) for name, value in self._headers.items()]
+            raw = [(name.encode(), value.encode()) for name, value in self._head.items()]
             await send({"type": "http.response.start", "status": 200, "headers": raw})
             await send_freeing_slot(admitted, send)({"type": "http.response.body", "body": body, "more_body": False})
 
     @property
-    def _headers(self) -> dict[str, str]:
+    def _head(self) -> dict[str, str]:
         return {
             "content-type": media_type_of(self._form.shape),
             "cache-control": "no-store",

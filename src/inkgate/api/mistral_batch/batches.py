@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from inkgate.errors import InkgateError, InputRejected
 from inkgate.jobs.job import Job, JobState
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.serving.order import Work
+from inkgate.serving.permits import Permit
 from inkgate.types import DocumentResult
 
 TIME_DIGITS = 12
@@ -149,10 +150,12 @@ async def batch_of(call: JobCall, batch_id: str) -> BatchJobs:
     raise InputRejected("job_unknown", "There is no job with this ID.")
 
 
-async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) -> AsyncIterator[bytes]:
-    """Lines of the batch's files: the responses, or the `errors`; None: both."""
+async def output_lines(
+    call: JobCall, batch: BatchJobs, permit: Permit, *, errors: bool | None
+) -> AsyncGenerator[bytes]:
+    """Lines of the batch's files: the responses, or the `errors`; None: both. `permit` is charged for each."""
     context = context_of(call.request)
-    threads = context.threads
+    threads, caller = context.threads, replace(call.caller, charge=permit)
     for form, job in batch.lines:
         error = error_of(job)
         if errors is not None and errors is not (error is not None):
@@ -160,7 +163,7 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
         body: dict[str, Any] | None = None
         if error is None:
             try:
-                async with call.watches.room.whole.turn(Work(1, call.tenant, job.id)):
+                async with call.watches.room.whole.turn(Work.for_caller(caller, 1)):
                     result = await call.jobs.document(job)
                     answer = MistralAnswer(MistralOptions.model_validate(form.options))
                     show: Callable[[DocumentResult], dict[str, Any]] = answer.document
@@ -168,11 +171,14 @@ async def output_lines(call: JobCall, batch: BatchJobs, *, errors: bool | None) 
                         reviews = JobReviews(call.jobs.store, context.service.fields.types, threads)
                         fields = await reviews.show(job)
                         show = partial(answer.annotated, fields["data"])
-                    body = await threads.run(call.caller, len(result.pages), show, result)
+                    body = await threads.run(caller, len(result.pages), show, result)
                     del result
             except InkgateError as failure:  # such as one that is no longer stored
                 error = failure
-        yield await threads.run(call.caller, 1, _output_line, form, job, body, error)
+        line = await threads.run(caller, 1, _output_line, form, job, body, error)
+        del body
+        permit.holds(len(line))
+        yield line
 
 
 def _output_line(form: LineForm, job: Job, body: dict[str, Any] | None, error: InkgateError | None) -> bytes:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import anyio
-import orjson
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of
@@ -22,6 +23,7 @@ from inkgate.api.http.head import parse_head
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import parse
 from inkgate.api.jobs.request import ReceivedJob, key_of_request, names_priority
+from inkgate.api.jobs.results import PiecewiseResponse, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call
 from inkgate.api.jobs.views import json_response
 from inkgate.api.mistral_batch.batches import (
@@ -39,6 +41,7 @@ from inkgate.api.mistral_batch.lines import LineForm, MistralBatchRequest, count
 from inkgate.concurrency import single_error
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, NewJob
+from inkgate.serving.permits import Permit
 
 _MAX_LISTED = 5000
 _CANCELS_AT_ONCE = 32
@@ -134,14 +137,24 @@ async def get(
     batch = await batch_of(call, batch_id)
     shown = batch.view()
     if inline and batch.ended and len(batch.lines) <= _MAX_INLINE:
-        pieces = [piece async for piece in output_lines(call, batch, errors=None)]
-        return await context_of(request).threads.run(call.caller, len(pieces), _with_outputs, shown, pieces)
+        return PiecewiseResponse(call, "application/json", partial(_with_outputs, call, shown, batch))
     return json_response(shown.model_dump())
 
 
-def _with_outputs(shown: MistralBatch, pieces: list[bytes]) -> Response:
-    """Serializes a batch with the outputs of its lines, which are documents of many pages. Blocking."""
-    return json_response(shown.model_dump() | {"outputs": [orjson.Fragment(piece) for piece in pieces]})
+def _with_outputs(call: JobCall, shown: MistralBatch, batch: BatchJobs, permit: Permit) -> AsyncGenerator[bytes]:
+    """The batch with the outputs of its lines."""
+    outputs = secrets.token_hex(16)
+    parts = {outputs: _json_list(output_lines(call, batch, permit, errors=None))}
+    return filled_json(shown.model_dump() | {"outputs": outputs}, parts)
+
+
+async def _json_list(lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    lead = b"["
+    async with aclosing(lines):
+        async for line in lines:
+            yield lead + line
+            lead = b","
+    yield b"]" if lead == b"," else b"[]"
 
 
 @router.post(
@@ -228,11 +241,5 @@ async def download(request: Request, kind: Literal["output", "errors"], batch_id
     batch = await batch_of(call, batch_id)
     if not batch.ended:
         raise InputRejected("job_not_ended", "The batch has not ended.")
-    return StreamingResponse(_download(call, batch, kind), media_type="application/octet-stream")
-
-
-async def _download(call: JobCall, batch: BatchJobs, kind: str) -> AsyncIterator[bytes]:
-    with call.watches.stream(call.tenant) as permit:
-        async for line in output_lines(call, batch, errors=kind == "errors"):
-            permit.holds(len(line))
-            yield line
+    compose = partial(output_lines, call, batch, errors=kind == "errors")
+    return PiecewiseResponse(call, "application/octet-stream", compose)
