@@ -15,7 +15,7 @@ from inkgate.jobs.job import JobDocument, JobFields, JobFilter, JobReview, JobSt
 from inkgate.jobs.store import Due, FieldCorrection, FoundFields, JobEnd, JobStore, LeaseLost
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.store.deliveries import deliver_again
-from support.job_stores import Stores, job, one, page
+from support.job_stores import Stores, job, one, page, take_due
 from support.postgres import PostgresServer
 
 pytestmark = pytest.mark.anyio
@@ -97,13 +97,13 @@ async def test_of_two_corrections_of_one_version_one_is_kept(stores: Stores) -> 
 async def test_a_correction_is_delivered_even_if_the_result_is_on_its_way(stores: Stores) -> None:
     async with stores.store() as store:
         job_id = await found(store, sinks=("rows",))
-        (due,) = await store.take_due(1, 60.0)
+        (due,) = await take_due(store, 1, 60.0)
         await store.correct(job_id, None, FieldCorrection({"/total": "1"}, "", 5.0), reviewed=True)
         await store.delivered(due)
         assert sorted(each.state for each in await store.deliveries(job_id)) == ["done", "waiting"]
         await store.correct(job_id, None, FieldCorrection({"/total": "2"}, "", 6.0), reviewed=True)
         assert len(await store.deliveries(job_id)) == 2
-        (again,) = await store.take_due(5, 60.0)
+        (again,) = await take_due(store, 5, 60.0)
         assert again.id != due.id
 
 
@@ -116,11 +116,11 @@ async def test_a_delivery_is_not_taken_while_a_correction_counts_on_it(postgres:
 
         def correct(connection: Connection) -> None:
             deliver_again(connection, job_id, first.database.now())
-            taken.extend(anyio.from_thread.run(second.take_due, 1, 60.0))
+            taken.extend(anyio.from_thread.run(take_due, second, 1, 60.0))
 
         await first.database.write(correct)
         assert not taken
-        assert len(await first.deliveries(job_id)) == len(await second.take_due(5, 60.0)) == 1
+        assert len(await first.deliveries(job_id)) == len(await take_due(second, 5, 60.0)) == 1
 
 
 async def test_fields_of_a_job_that_was_queued_again_can_t_be_corrected(stores: Stores) -> None:
@@ -186,6 +186,10 @@ async def test_a_database_of_the_version_before_is_migrated(stores: Stores) -> N
                 "DROP INDEX inkgate_jobs_review",
                 "ALTER TABLE inkgate_jobs DROP COLUMN review",
                 "DROP TABLE inkgate_fields",
+                "DROP INDEX inkgate_jobs_turns",
+                "ALTER TABLE inkgate_shares DROP COLUMN used",
+                "DROP INDEX inkgate_outbox_lane",
+                "ALTER TABLE inkgate_outbox DROP COLUMN lane",
                 "UPDATE inkgate_schema SET version = 1",
             ):
                 connection.execute(text(statement))

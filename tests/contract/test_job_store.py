@@ -12,10 +12,10 @@ from sqlalchemy.engine import make_url
 from inkgate.caller import Priority
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import JobDocument, JobFailure, JobFilter, JobOptions, JobState
-from inkgate.jobs.store import JobEnd, JobStore, LeaseLost, Release, turns
+from inkgate.jobs.store import DeliveryLane, JobEnd, JobStore, LeaseLost, Release, turns
 from inkgate.jobs.store.database import database_url
 from inkgate.types import PageError, Task, TaskKind
-from support.job_stores import Stores, job, one, page
+from support.job_stores import Stores, job, one, page, take_due
 
 pytestmark = pytest.mark.anyio
 DOCUMENT = JobDocument("application/pdf", 1000, 3, "ppocr")
@@ -46,25 +46,25 @@ async def test_a_job_comes_back_as_it_was_added(stores: Stores) -> None:
 
 async def test_a_whole_run(stores: Stores) -> None:
     async with stores.store() as store:
-        (added,) = await store.add([job()])
+        (added,) = await store.add([job(webhook="https://h/x")])
         claim = await one(store)
         assert claim.job.state is JobState.RUNNING
         await store.save(claim, [page(0), page(1)], (DOCUMENT, 3))
         assert [got.index for got in await store.pages(added.id)] == [0, 1]
         assert [got.index for got in await store.pages(added.id, after=0)] == [1]
-        end = JobEnd(JobState.PARTIAL, None, ("db", "hook"))
+        end = JobEnd(JobState.PARTIAL, None, ("db", "webhook"))
         assert await store.save(claim, [page(2, ERROR)], None, end) is JobState.PARTIAL
         found = await store.get(added.id, None)
         assert (found.saved, found.failed, found.pages, found.document) == (3, 1, 3, DOCUMENT)
-        due = [*await store.take_due(10, 30, ["db"]), *await store.take_due(10, 30)]
-        assert [one.sink for one in due] == ["hook", "db"]
-        assert await store.take_due(10, 30) == []
+        due = [*await store.take_due({DeliveryLane("webhook h", "a"): 9}, 30), *await take_due(store, 10, 30)]
+        assert [one.sink for one in due] == ["webhook", "db"]
+        assert await take_due(store, 10, 30) == []
         await store.delivered(due[0])
         await store.dead(due[1], "gone")
         counts = await store.counts()
         assert (counts.outbox_waiting, counts.outbox_dead) == (0, 1)
         assert await store.redeliver(added.id) == 1
-        assert len(await store.take_due(10, 30)) == 1
+        assert len(await take_due(store, 10, 30)) == 1
 
 
 async def test_jobs_are_claimed_by_class_then_in_turn_between_tenants(stores: Stores) -> None:
@@ -180,7 +180,7 @@ async def test_cancel(stores: Stores) -> None:
         assert await store.renew([claim]) == {waiting.id: JobState.CANCELLING}
         assert await store.save(claim, [page(0)], (DOCUMENT, 3)) is JobState.CANCELLING
         assert await store.save(claim, [], None, JobEnd(JobState.SUCCEEDED, None, ("hook",))) is JobState.CANCELLED
-        assert await store.take_due(10, 30) == []
+        assert await take_due(store, 10, 30) == []
         with pytest.raises(InputRejected, match="job_ended"):
             await store.cancel(waiting.id, "a")
         with pytest.raises(InputRejected, match="job_unknown"):
@@ -200,7 +200,7 @@ async def test_retry_reads_only_what_failed(stores: Stores) -> None:
         claim = await one(store)
         assert claim.saved_pages == {0}
         await store.save(claim, [page(1)], None, JobEnd(JobState.SUCCEEDED, None, ("hook",)))
-        assert len(await store.take_due(10, 30)) == 2
+        assert len(await take_due(store, 10, 30)) == 2
         with pytest.raises(InputRejected, match="job_ended"):
             await store.retry(added.id, "a")
 
@@ -298,7 +298,7 @@ async def test_old_results_expire_and_then_the_jobs_are_forgotten(stores: Stores
         assert await store.forget(between + 1) == 2
         with pytest.raises(InputRejected, match="job_unknown"):
             await store.get(old.id, "a")
-        assert await store.take_due(10, 1) == []
+        assert await take_due(store, 10, 1) == []
 
 
 async def test_an_ended_job_can_be_removed(stores: Stores) -> None:
@@ -378,12 +378,27 @@ async def test_whether_there_are_tables_is_told_without_making_them(stores: Stor
         assert await store.exists()
 
 
+async def test_a_delivery_that_was_not_tried_is_no_attempt(stores: Stores) -> None:
+    async with stores.store() as store:
+        await store.add([job(), job("b")])
+        for claim in await store.claim(2):
+            await store.save(claim, [page(0)], (DOCUMENT, 1), JobEnd(JobState.SUCCEEDED, None, ("a", "b")))
+        lanes = [DeliveryLane(f"sink {sink}", tenant) for sink in "ab" for tenant in "ab"]
+        assert sorted(await store.due_lanes()) == lanes
+        (due,) = await store.take_due({lanes[1]: 5}, 60.0)
+        assert (due.sink, due.job.tenant, due.attempt) == ("a", "b", 1)
+        assert lanes[1] not in await store.due_lanes()
+        await store.put_back(due, -1.0)
+        (due,) = await store.take_due({lanes[1]: 5}, 60.0)
+        assert due.attempt == 1
+
+
 async def test_deliveries_of_a_job_are_listed_with_their_last_error(stores: Stores) -> None:
     async with stores.store() as store:
         (added,) = await store.add([job()])
         assert await store.deliveries(added.id) == []
         await store.save(await one(store), [page(0)], (DOCUMENT, 1), JobEnd(JobState.SUCCEEDED, None, ("a", "b")))
-        for due in await store.take_due(2, 60.0):
+        for due in await take_due(store, 2, 60.0):
             if due.sink == "a":
                 await store.dead(due, "gone")
             else:
@@ -397,7 +412,7 @@ async def test_abandoned_jobs_and_deliveries_that_none_makes_are_counted(stores:
         await store.add([job(), job()])
         first, _ = await store.claim(2)
         await store.save(first, [page(0)], (DOCUMENT, 1), JobEnd(JobState.SUCCEEDED, None, ("a", "b")))
-        await store.take_due(1, 60.0)
+        await take_due(store, 1, 60.0)
         stores.clock.offset_s += 10.0  # of SQLite; on PostgreSQL the server's clock counts
         await anyio.sleep(0.2)
         counts = await store.counts()

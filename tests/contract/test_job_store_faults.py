@@ -21,7 +21,7 @@ from inkgate.jobs.store import JobEnd, JobStore, LeaseLost, Release, database, t
 from inkgate.jobs.store.database import database_url
 from inkgate.settings import JobSettings
 from inkgate.types import PageError, PageResult
-from support.job_stores import Stores, job, one, page
+from support.job_stores import Stores, job, one, page, take_due
 from support.postgres import PostgresServer
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +53,7 @@ async def test_values_with_nul_and_surrogates_are_stored(stores: Stores) -> None
         found = await store.get(added.id, "a")
         assert found.failure is not None
         assert found.failure.detail.startswith("a\ufffdb")
-        (due,) = await store.take_due(1, 60)
+        (due,) = await take_due(store, 1, 60)
         await store.dead(due, "answer \0\ud800")
         assert (await store.deliveries(added.id))[0].error.startswith("answer \ufffd")
 

@@ -19,6 +19,7 @@ from inkgate.jobs.job import JobDocument, JobFailure, JobSource, JobState, NewJo
 from inkgate.jobs.store import JobEnd, JobStore
 from inkgate.jobs.store.database import database_url
 from inkgate.types import PageError, PageResult
+from support.job_stores import take_due
 
 runner = CliRunner()
 DOCUMENT = JobDocument("application/pdf", 1000, 3, "ppocr")
@@ -62,7 +63,7 @@ class Jobs:
         async def ended(store: JobStore) -> str:
             (claim,) = await store.claim(1)
             await store.save(claim, pages, (DOCUMENT, len(pages)), JobEnd(state, failure, ("shop",)))
-            (due,) = await store.take_due(1, 60.0)
+            (due,) = await take_due(store, 1, 60.0)
             await store.dead(due, "HTTP 410")
             return claim.job.id
 

@@ -15,12 +15,13 @@ from sqlalchemy import text
 
 from inkgate.caller import Priority
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.jobs.job import JobDocument, JobFields, JobOptions, JobReview, JobSource, JobState, NewJob
+from inkgate.jobs.job import Job, JobDocument, JobFields, JobOptions, JobReview, JobSource, JobState, NewJob
 from inkgate.jobs.store import Claim, JobStore, Release
 from inkgate.jobs.store.database import database_url
 from inkgate.settings import PipelineSettings
-from inkgate.types import PageResult
-from support.job_plant import SETTINGS, WINDOW, Plant, job_plant, until
+from inkgate.types import Document, PageResult
+from support.job_plant import SETTINGS, WINDOW, Documents, Plant, job_plant, until
+from support.job_stores import take_due
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ async def test_a_job_is_read_and_kept(plant: Plant) -> None:
     assert (job.document.mime_type, job.document.page_count) == ("image/tiff", 11)
     assert await plant.saved(job_id) == list(range(11))
     assert set(plant.engine.reads.values()) == {1}
-    assert {due.sink for due in await plant.store.take_due(9, 9)} == {"db", "webhook"}
+    assert {due.sink for due in await take_due(plant.store, 9, 9)} == {"db", "webhook"}
     assert (worker.counts.pages_read, worker.counts.ended) == (11, {JobState.SUCCEEDED: 1})
 
 
@@ -301,6 +302,25 @@ async def test_a_tenant_s_long_jobs_give_a_place_to_another_tenant_at_once(plant
             assert await plant.saved(job_id) == list(range(60))
     again = sum(count - 1 for count in plant.engine.reads.values())
     assert again <= SETTINGS.save_every + WINDOW  # of the one that gave its place up
+
+
+async def test_a_document_that_opens_slowly_gives_its_place_to_another_tenant(plant: Plant) -> None:
+    class Slow(Documents):
+        async def load(self, job: Job) -> Document:
+            if job.tenant == "slow":
+                await opened.wait()
+            return await super().load(job)
+
+    opened = anyio.Event()
+    plant = replace(plant, documents=Slow())
+    slow = [await plant.add(3, tenant="slow") for _ in range(SETTINGS.at_once)]
+    async with plant.working() as worker:
+        await until(lambda: worker.jobs_running == SETTINGS.at_once)
+        short = await plant.add(1, tenant="short")
+        assert (await plant.state(short)).state is JobState.SUCCEEDED
+        opened.set()
+        for job_id in slow:
+            assert (await plant.state(job_id)).state is JobState.SUCCEEDED
 
 
 async def test_a_job_of_a_higher_class_gets_a_place_beside_its_tenant_s_long_ones(plant: Plant) -> None:

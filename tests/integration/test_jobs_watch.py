@@ -18,6 +18,7 @@ from inkgate.jobs.store.database import database_url
 from inkgate.jobs.watch import JobParts, JobsWatch
 from inkgate.settings import Settings, load_settings
 from inkgate.types import DocumentResult, PageResult
+from support.job_stores import take_due
 from support.postgres import postgres_server
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +64,7 @@ async def test_what_the_database_has_is_counted(tmp_path: Path) -> None:
             claim, [PageResult(index=0)], (DOCUMENT, 4), JobEnd(JobState.PARTIAL, None, ("shop", "webhook"))
         )
         await store.save(other, [PageResult(index=0)], (DOCUMENT, 4))
-        (due, later) = await store.take_due(2, 60.0)
+        (due, later) = await take_due(store, 2, 60.0)
         await store.dead(due, "gone")
         await store.later(later, 0.0, "busy")
         clock.offset_s = 100.0

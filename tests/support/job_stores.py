@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy.engine import URL
 
 from inkgate.jobs.job import JobSource, NewJob
-from inkgate.jobs.store import Claim, JobStore, Sharing
+from inkgate.jobs.store import Claim, Due, JobStore, Sharing
 from inkgate.types import PageError, PageResult
 
 
@@ -51,3 +51,11 @@ def page(index: int, error: PageError | None = None) -> PageResult:
 async def one(store: JobStore) -> Claim:
     (claim,) = await store.claim(1)
     return claim
+
+
+async def take_due(store: JobStore, limit: int, lease_s: float) -> list[Due]:
+    """Up to `limit` deliveries that are due, lane by lane."""
+    taken: list[Due] = []
+    for lane in await store.due_lanes():
+        taken += await store.take_due({lane: limit - len(taken)}, lease_s)
+    return taken

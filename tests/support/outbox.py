@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from inkgate.jobs.store import Due
+from inkgate.jobs.store import DeliveryLane, Due
 from support.jobs import job
 
 
@@ -32,17 +32,35 @@ class MemoryOutbox:
         """Seconds until each is due."""
         return {key: due - self._clock() for key, due in self._due.items()}
 
-    async def take_due(self, limit: int, lease_s: float, skip: Collection[str] = ()) -> Sequence[Due]:
+    def _lane(self, key: str) -> DeliveryLane:
+        row = self.rows[key]
+        return DeliveryLane.of(row.sink, row.job.tenant, row.job.webhook)
+
+    async def due_lanes(self) -> Sequence[DeliveryLane]:
         if self.broken:
             raise OSError("broken")
         self.queries += 1
-        now = self._clock()
-        due = [key for key, at in self._due.items() if at <= now and self.rows[key].sink not in skip][:limit]
-        for key in due:
+        return list(dict.fromkeys(self._lane(key) for key, at in self._due.items() if at <= self._clock()))
+
+    async def take_due(self, room: Mapping[DeliveryLane, int], lease_s: float) -> Sequence[Due]:
+        if self.broken:
+            raise OSError("broken")
+        now, left = self._clock(), dict(room)
+        taken = []
+        for key, at in self._due.items():
+            lane = self._lane(key)
+            if at <= now and left.get(lane):
+                left[lane] -= 1
+                taken.append(key)
+        for key in taken:
             self._due[key] = now + lease_s
             self.rows[key] = replace(self.rows[key], attempt=self.rows[key].attempt + 1)
             self.taken.append(self.rows[key])
-        return [self.rows[key] for key in due]
+        return [self.rows[key] for key in taken]
+
+    async def put_back(self, due: Due, after_s: float) -> None:
+        self._due[due.id] = self._clock() + after_s
+        self.rows[due.id] = replace(self.rows[due.id], attempt=due.attempt - 1)
 
     async def delivered(self, due: Due) -> None:
         self._end(due)

@@ -91,7 +91,7 @@ async def test_due_deliveries_are_delivered_and_counted() -> None:
     assert made.outbox.done == sink.delivered == [str(n) for n in range(300)]
     assert made.relay.outcomes == {("sink", DeliveryOutcome.DELIVERED): 300}
     assert not sink.entered
-    assert made.outbox.queries < 50
+    assert made.outbox.queries < 100
 
 
 @pytest.mark.timeout(20)
@@ -231,26 +231,93 @@ async def test_hanging_sink_does_not_hold_up_others() -> None:
     assert hanging.most_at_once == RelaySettings().at_once
 
 
-async def test_hanging_webhook_holds_up_another_only_until_its_breaker_opens() -> None:
-    def script(delivery: Delivery) -> None:
-        if "bad" in delivery.job.webhook:
-            raise DeliverLater("the receiver did not respond within 10 s")
+class ByHost(FakeSink):
+    """Takes the seconds that are the first label of the webhook's host."""
 
-    class ByHost(FakeSink):
-        async def deliver(self, delivery: Delivery) -> None:
-            self.seconds = 10.0 if "bad" in delivery.job.webhook else 0.0
-            await super().deliver(delivery)
+    async def deliver(self, delivery: Delivery) -> None:
+        self.seconds = float(delivery.job.webhook.split("/")[2].split(".")[0])
+        await super().deliver(delivery)
 
-    sink = ByHost(script)
+
+async def test_slow_receiver_only_slows_its_own() -> None:
+    sink = ByHost()
     made = Running(webhook=sink)
     for n in range(1000):
-        made.outbox.add(f"b{n}", "webhook", webhook="https://bad.example/a")
-    for n in range(100):
-        made.outbox.add(f"g{n}", "webhook", webhook="https://good.example/a")
+        made.outbox.add(f"slow {n}", "webhook", tenant="a", webhook="https://7.example/")
     async with made.running():
-        await anyio.sleep(12)
-        assert len(sink.delivered) == 100
-        assert sum(row.sink == "webhook" and row.id[0] == "b" for row in made.outbox.taken) >= 1000
+        await anyio.sleep(3)
+        made.outbox.add("fast", "webhook", tenant="b", webhook="https://0.example/")
+        await anyio.sleep(1.1)
+        assert sink.delivered == ["fast"]
+        await anyio.sleep(60)
+        assert len(sink.delivered) >= 8 * 8
+    assert {row.attempt for row in made.outbox.taken} == {1}
+
+
+async def test_waiting_for_a_slot_is_no_attempt() -> None:
+    sink = ByHost()
+    made = Running(webhook=sink)
+    for n in range(400):
+        made.outbox.add(str(n), "webhook", webhook="https://7.example/")
+    async with made.running():
+        await anyio.sleep(400 / 8 * 8 + 60)  # longer than a lease, and than the time of a delivery
+    assert sorted(sink.delivered) == sorted(made.outbox.rows)
+    assert {row.attempt for row in made.outbox.taken} == {1}
+
+
+async def test_deliveries_that_a_breaker_holds_back_are_not_tried() -> None:
+    def script(_: Delivery) -> None:
+        raise DeliverLater("closed")
+
+    made = Running(webhook=FakeSink(script))
+    for n in range(1000):
+        made.outbox.add(str(n), "webhook", webhook="https://down.example/")
+    async with made.running():
+        await anyio.sleep(3600)
+    assert len(made.outbox.taken) <= 8 + 3600 / 60  # then a probe now and then, at last every 120 s
+    assert not made.outbox.gone
+
+
+async def test_tenant_with_many_slow_receivers_leaves_slots_for_others() -> None:
+    sink = ByHost()
+    made = Running(webhook=sink)
+    for n in range(1000):
+        made.outbox.add(f"slow {n}", "webhook", tenant="a", webhook=f"https://7.{n}.example/")
+    async with made.running():
+        await anyio.sleep(3)
+        assert sink.at_once == RelaySettings().taken // 2
+        made.outbox.add("fast", "webhook", tenant="b", webhook="https://0.example/")
+        await anyio.sleep(1.1)
+        assert sink.delivered == ["fast"]
+
+
+async def test_one_tenant_s_failing_webhooks_don_t_stop_another_s_to_the_same_host() -> None:
+    def script(delivery: Delivery) -> None:
+        if delivery.job.tenant == "bad":
+            raise DeliverLater("closed")
+
+    sink = FakeSink(script)
+    made = Running(webhook=sink)
+    for n in range(20):
+        made.outbox.add(str(n), "webhook", tenant="bad", webhook="https://hooks.example/bad")
+    async with made.running():
+        await anyio.sleep(1)
+        made.outbox.add("good", "webhook", tenant="good", webhook="https://hooks.example/good")
+        await anyio.sleep(1.1)
+        assert sink.delivered == ["good"]
+
+
+async def test_tenants_take_turns_at_a_sink_of_all() -> None:
+    sink = FakeSink(seconds=1.0)
+    made = Running(sink=sink)
+    for n in range(200):
+        made.outbox.add(f"many {n}", tenant="many")
+    async with made.running():
+        await anyio.sleep(0.5)
+        made.outbox.add("few", tenant="few")
+        await anyio.sleep(2.1)
+        assert "few" in sink.delivered
+    assert sink.most_at_once == RelaySettings().at_once
 
 
 async def test_receiver_that_comes_back_gets_what_waited() -> None:

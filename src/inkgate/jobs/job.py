@@ -14,6 +14,9 @@ from inkgate.caller import Priority
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, Task
 
+WEBHOOK = "webhook"
+"""The sink that is the job's own URL."""
+
 
 class JobState(StrEnum):
     """State of a job.

@@ -16,11 +16,11 @@ import anyio
 from inkgate.concurrency import Threads, loop_time, single_error
 from inkgate.errors import Overloaded
 from inkgate.jobs.intake.arrivals import HTTP, Intake, IntakeOutcome
-from inkgate.jobs.job import JobCounts, JobState
+from inkgate.jobs.job import WEBHOOK, JobCounts, JobState
 from inkgate.jobs.machine import jobs_disks, missing_packages
 from inkgate.jobs.sinks.relay import DeliveryOutcome, Relay
 from inkgate.jobs.store import JobStore
-from inkgate.jobs.worker import WEBHOOK, Worker
+from inkgate.jobs.worker import Worker
 from inkgate.settings import Settings
 from inkgate.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
 

@@ -25,7 +25,7 @@ from inkgate.documents.pages import parse_pages
 from inkgate.errors import Blame, InkgateError, InputRejected, Overloaded, from_page_error
 from inkgate.gateway import Admitted, Gateway
 from inkgate.jobs.finding import JobFieldFinder
-from inkgate.jobs.job import Job, JobDocument, JobFailure, JobState
+from inkgate.jobs.job import WEBHOOK, Job, JobDocument, JobFailure, JobState
 from inkgate.jobs.run import JobRun
 from inkgate.jobs.store import Claim, FoundFields, JobEnd, JobStore, LeaseLost, Release
 from inkgate.reader import Reading, ReadOptions
@@ -36,8 +36,6 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-WEBHOOK = "webhook"
-"""The sink that is the job's own URL."""
 _DIES_TWICE = 2
 _DATABASE_RETRY_S = 5.0
 _LONGEST_PAUSE_S = 300.0
@@ -183,19 +181,18 @@ class Worker:
     async def _make_room(self) -> None:
         """Takes one place back for a job that waits, if one that runs here should not keep it waiting.
 
-        That is one of a lower class, or of a tenant that would still have more places than the other; or as many, if it
-        has read its slice. It has read a page, so that it gets on, and has more to read than what is at the engine now.
+        That is a long one: it has more to read than what is at the engine now. Of these, the one that has read most in
+        its place; else the last one, so that the others get on.
         """
-        if any(run.yields for run in self._runs.values()):
+        runs = [run for run in self._runs.values() if not run.careful]
+        if any(run.yields for run in runs) or (following := await self._store.next_in_turn()) is None:
             return
-        following = await self._store.next_in_turn()
-        if following is None:
-            return
-        long = [run for run in self._runs.values() if run.read and run.left > self._window and not run.careful]
-        if found := [run for run in long if following.goes_before(run.claim.job, run.read)]:
-            run = max(found, key=lambda run: (run.claim.job.priority.rank, run.read))
-            run.yields = Release(to_the_end=True)
-            run.scope.cancel()
+        found = [run for run in runs if following.goes_before(run.claim.job, run.read)]
+        long = [run for run in reversed(found) if not run.pages or run.left > self._window]
+        chosen = max(long, key=lambda run: (run.claim.job.priority.rank, run.read), default=None)
+        if chosen is not None:
+            chosen.yields = Release(to_the_end=True)
+            chosen.scope.cancel()
 
     async def _keep_leases(self) -> None:
         """Extends leases that no save has extended, and notices jobs that were cancelled or lost."""

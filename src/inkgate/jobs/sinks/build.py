@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from inkgate.concurrency import Threads
+from inkgate.jobs.job import WEBHOOK
 from inkgate.jobs.machine import check_broker_package
 from inkgate.jobs.sinks.base import Sink
 from inkgate.jobs.sinks.objects import MakeFile, ObjectNames, ObjectsSink, ObjectWriter
 from inkgate.jobs.sinks.table import TableSink
 from inkgate.jobs.sinks.topic import TopicSink
 from inkgate.jobs.sinks.webhook import WebhookOptions, WebhookSink
-from inkgate.jobs.worker import WEBHOOK
 from inkgate.settings import (
     ExtensionSinkSettings,
     ObjectsSinkSettings,

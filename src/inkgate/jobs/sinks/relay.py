@@ -2,19 +2,21 @@
 
 A failed delivery is tried again after the pauses that Standard Webhooks recommends. Deliveries are taken under a lease,
 so those of a process that died are delivered by another one.
+
+Deliveries wait in the outbox, by receiver and tenant, until there is a slot for them: waiting is no attempt.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from heapq import heapify, heappop, heappush
 from typing import Any, Protocol, Self
-from urllib.parse import urlsplit
 
 import anyio
 import structlog
@@ -25,9 +27,8 @@ from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError, InputRejected, Overloaded
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever, Sink
-from inkgate.jobs.store import Due
-from inkgate.jobs.worker import WEBHOOK
-from inkgate.serving.breaker import Breaker, BreakerSettings
+from inkgate.jobs.store import DeliveryLane, Due
+from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.types import Document, DocumentResult, DocumentStatus
 
 log = structlog.get_logger(__name__)
@@ -42,15 +43,23 @@ _MAX_ENDPOINTS = 1000
 class Outbox(Protocol):
     """Deliveries that wait: the job store."""
 
-    async def take_due(self, limit: int, lease_s: float, skip: Collection[str] = ()) -> Sequence[Due]:
-        """Up to `limit` deliveries to make now, but none to the sinks `skip`; they are due again after `lease_s` if
-        nothing is told of their end.
+    async def due_lanes(self) -> Sequence[DeliveryLane]:
+        """The lanes with a delivery that is due."""
+        ...
+
+    async def take_due(self, room: Mapping[DeliveryLane, int], lease_s: float) -> Sequence[Due]:
+        """Up to this many deliveries of each lane, to make now; they are due again after `lease_s` if nothing is told
+        of their end.
         """
         ...
 
     async def delivered(self, due: Due) -> None: ...
 
     async def later(self, due: Due, after_s: float, error: str) -> None: ...
+
+    async def put_back(self, due: Due, after_s: float) -> None:
+        """The delivery was not tried; it is due after this many seconds."""
+        ...
 
     async def dead(self, due: Due, error: str) -> None: ...
 
@@ -66,9 +75,8 @@ class RelaySettings:
     """Bounds of the relay. Times in seconds.
 
     Attributes:
-        taken: deliveries under lease at once.
-        taken_of_sink: of these, to one sink; more are left for others to take.
-        at_once: to one endpoint; others wait.
+        taken: deliveries at once. One tenant has at most as many as are left free.
+        at_once: of these, to one sink, or of one tenant to one host.
         lease_s: until another process takes them.
         limit_s: time limit of a delivery, shorter than the lease.
         poll_s: how often it looks for what other processes added.
@@ -77,7 +85,6 @@ class RelaySettings:
     """
 
     taken: int = 128
-    taken_of_sink: int = 32
     at_once: int = 8
     lease_s: float = 300.0
     limit_s: float = 240.0
@@ -119,7 +126,7 @@ class Relay:
         self._settings = settings or RelaySettings()
         self._jitter = jitter
         self._endpoints = _Endpoints(self._settings)
-        self._taken: Counter[str] = Counter()
+        self._taken: Counter[DeliveryLane] = Counter()
         self._full = False
         self._changed = anyio.Event()
         self._stack = AsyncExitStack()
@@ -169,41 +176,68 @@ class Relay:
                 await deliveries.ended.wait()
 
     async def _take(self, group: TaskGroup) -> bool:
-        """Begins deliveries. Returns whether there may be more that are due."""
-        settings = self._settings
-        limit = min(settings.taken_of_sink, settings.taken - self._taken.total())
-        skip = [sink for sink, count in self._taken.items() if count >= settings.taken_of_sink]
-        self._full = limit <= 0 or bool(skip)
-        if limit <= 0:
-            return False
+        """Begins deliveries. Returns whether there may be more that have a slot."""
         try:
-            due = await self._outbox.take_due(limit, settings.lease_s, skip)
+            room = self._room(await self._outbox.due_lanes())
+            due = await self._outbox.take_due(room, self._settings.lease_s) if room else ()
         except Overloaded:  # the database is away
             return False
         for one in due:
-            self._taken[one.sink] += 1
-            group.start_soon(self._handle, one)
-        return len(due) == limit
+            lane = DeliveryLane.of(one.sink, one.job.tenant, one.job.webhook)
+            self._taken[lane] += 1
+            group.start_soon(self._handle, one, lane)
+        return bool(due) and self._full
 
-    async def _handle(self, due: Due) -> None:
+    def _room(self, lanes: Sequence[DeliveryLane]) -> dict[DeliveryLane, int]:
+        """How many deliveries of each lane may begin. They get slots one by one, those of the tenant first that has the
+        fewest.
+        """
+        settings = self._settings
+        of_tenant, of_slots = Counter[str](), Counter[DeliveryLane]()
+        for lane, count in self._taken.items():
+            of_tenant[lane.tenant] += count
+            of_slots[_slots_of(lane)] += count
+        free = settings.taken - self._taken.total()
+        room: dict[DeliveryLane, int] = {}
+        waiting = [(of_tenant[lane.tenant], self._jitter(), lane) for lane in lanes]
+        heapify(waiting)
+        self._full = False
+        while waiting and free:
+            _, tie, lane = heappop(waiting)
+            slots = _slots_of(lane)
+            most = min(settings.at_once, self._endpoints.room(lane, settings.at_once))
+            if of_tenant[lane.tenant] >= free or of_slots[slots] >= most:
+                self._full = True
+                continue
+            of_tenant[lane.tenant] += 1
+            of_slots[slots] += 1
+            room[lane] = room.get(lane, 0) + 1
+            free -= 1
+            heappush(waiting, (of_tenant[lane.tenant], tie, lane))
+        self._full = self._full or bool(waiting)
+        return room
+
+    async def _handle(self, due: Due, lane: DeliveryLane) -> None:
         try:
             # Without an entry in the outbox when the time is over: the lease is, too, and another process takes it.
             with anyio.move_on_after(self._settings.limit_s) as scope:
-                await self._deliver(due)
+                await self._deliver(due, lane)
             if scope.cancelled_caught:
                 log.warning("delivery_timed_out", sink=due.sink, delivery=due.id)
         except Exception as error:  # noqa: BLE001 - of one delivery: its lease runs out, and it is delivered again
             log.warning("delivery_not_noted", sink=due.sink, delivery=due.id, error=type(error).__name__)
         finally:
-            self._taken[due.sink] -= 1
-            if self._full and self._taken[due.sink] <= self._settings.taken_of_sink // 2:  # not at each: it is a query
+            self._taken[lane] -= 1
+            if self._full and self._taken[lane] <= self._settings.at_once // 2:  # not at each: it is a query
                 self._changed.set()
-            if not self._taken[due.sink]:
-                del self._taken[due.sink]
+            if not self._taken[lane]:
+                del self._taken[lane]
 
-    async def _deliver(self, due: Due) -> None:
+    async def _deliver(self, due: Due, lane: DeliveryLane) -> None:
         try:
-            await self._attempt(due)
+            await self._attempt(due, lane)
+        except _NotTried as error:
+            await self._outbox.put_back(due, error.after_s)
         except DeliverNever as error:
             await self._dead(due, str(error))
         except DeliverLater as error:
@@ -212,8 +246,8 @@ class Relay:
             await self._outbox.delivered(due)
             self._count(due, DeliveryOutcome.DELIVERED)
 
-    async def _attempt(self, due: Due) -> None:
-        """Raises DeliverLater or DeliverNever if it was not delivered, and nothing else."""
+    async def _attempt(self, due: Due, lane: DeliveryLane) -> None:
+        """Raises DeliverLater, DeliverNever or _NotTried if it was not delivered, and nothing else."""
         sink = self._sinks.get(due.sink)
         if sink is None:
             raise DeliverLater(f"there is no sink `{due.sink}` in the settings")
@@ -225,12 +259,12 @@ class Relay:
             delivery = replace(delivery, fields=fields, original=original)
         never: DeliverNever | None = None
         try:
-            async with self._endpoints.use(due):
+            async with self._endpoints.use(lane):
                 try:
                     await sink.deliver(delivery)
                 except DeliverNever as error:  # says nothing against the receiver
                     never = error
-        except DeliverLater:
+        except (DeliverLater, _NotTried):
             raise
         except Overloaded as error:
             raise DeliverLater(error.detail, error.retry_after_s) from error
@@ -286,41 +320,54 @@ class _Deliveries:
         self.ended = anyio.Event()
 
 
-class _Endpoint:
-    """A receiver: what limits calls to it."""
+class _NotTried(Exception):
+    """The receiver gets no deliveries for `after_s`."""
 
-    def __init__(self, name: str, at_once: int, breaker: BreakerSettings) -> None:
-        self.slots = anyio.Semaphore(at_once)
-        self.breaker = Breaker(name, breaker)
+    def __init__(self, after_s: float) -> None:
+        super().__init__()
+        self.after_s = after_s
+
+
+def _slots_of(lane: DeliveryLane) -> DeliveryLane:
+    """Stands for what shares slots and a breaker: all lanes of a sink, but only one of webhooks."""
+    return lane if lane.is_webhook else DeliveryLane(lane.endpoint, "")
 
 
 class _Endpoints:
-    """The receivers: each sink, and each host of the jobs' own webhooks."""
+    """The breakers of receivers: each sink, and each host of the jobs' own webhooks, by tenant."""
 
     def __init__(self, settings: RelaySettings) -> None:
         self._settings = settings
-        self._known: OrderedDict[str, _Endpoint] = OrderedDict()
+        self._known: OrderedDict[DeliveryLane, Breaker] = OrderedDict()
+
+    def room(self, lane: DeliveryLane, at_once: int) -> int:
+        """How many deliveries the receiver may get at once."""
+        breaker = self._known.get(_slots_of(lane))
+        if breaker is None or breaker.state is BreakerState.CLOSED:
+            return at_once
+        return 0 if breaker.state is BreakerState.OPEN else self._settings.breaker.probes
 
     @asynccontextmanager
-    async def use(self, due: Due) -> AsyncIterator[None]:
+    async def use(self, lane: DeliveryLane) -> AsyncIterator[None]:
         """Context of one delivery.
 
         Raises:
-            Overloaded: deliveries to this receiver failed, so it gets none for a while.
+            _NotTried: deliveries to this receiver failed, so it gets none for a while.
         """
-        endpoint = self._endpoint(due)
-        async with endpoint.slots, endpoint.breaker.guard(timed_out=lambda: True):
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._breaker(_slots_of(lane)).guard(timed_out=lambda: True))
+            except Overloaded as error:
+                raise _NotTried(error.retry_after_s) from error
             yield
 
-    def _endpoint(self, due: Due) -> _Endpoint:
-        breaker = self._settings.breaker
-        if due.sink == WEBHOOK:
-            name = f"webhook {urlsplit(due.job.webhook).netloc}"
-        else:  # large documents take long; the sink is nobody else's
-            name, breaker = f"sink {due.sink}", replace(breaker, target_s=None)
-        if name not in self._known:
-            self._known[name] = _Endpoint(name, self._settings.at_once, breaker)
+    def _breaker(self, receiver: DeliveryLane) -> Breaker:
+        settings = self._settings.breaker
+        if not receiver.is_webhook:  # large documents take long; the sink is nobody else's
+            settings = replace(settings, target_s=None)
+        if receiver not in self._known:
+            self._known[receiver] = Breaker(receiver.endpoint, settings)
             if len(self._known) > _MAX_ENDPOINTS:
                 self._known.popitem(last=False)
-        self._known.move_to_end(name)
-        return self._known[name]
+        self._known.move_to_end(receiver)
+        return self._known[receiver]

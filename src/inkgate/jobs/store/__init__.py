@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
@@ -28,7 +28,7 @@ from inkgate.jobs.job import (
 )
 from inkgate.jobs.store import deliveries, fields, queue, turns, views
 from inkgate.jobs.store.database import Clock, Database
-from inkgate.jobs.store.deliveries import Due, StoredDelivery
+from inkgate.jobs.store.deliveries import DeliveryLane, Due, StoredDelivery
 from inkgate.jobs.store.fields import FieldCorrection, FoundFields, StoredFields
 from inkgate.jobs.store.queue import Claim, JobEnd, LeaseLost, Progress, Release
 from inkgate.jobs.store.records import JobIds, job_of, pack, unpack
@@ -37,6 +37,7 @@ from inkgate.types import PageResult
 
 __all__ = [
     "Claim",
+    "DeliveryLane",
     "Due",
     "FieldCorrection",
     "FoundFields",
@@ -299,13 +300,17 @@ class JobStore:
 
     # -- the outbox --
 
-    async def take_due(self, limit: int, lease_s: float, skip: Collection[str] = ()) -> Sequence[Due]:
-        """Up to `limit` deliveries to make now, but none to the sinks `skip`; they are due again after `lease_s` if
-        nothing is told of their end.
+    async def due_lanes(self) -> Sequence[DeliveryLane]:
+        """The lanes with a delivery that is due."""
+        return await self.database.read(lambda connection: deliveries.due_lanes(connection, self.database.now()))
+
+    async def take_due(self, room: Mapping[DeliveryLane, int], lease_s: float) -> Sequence[Due]:
+        """Up to this many deliveries of each lane, to make now; they are due again after `lease_s` if nothing is told
+        of their end.
         """
         token = secrets.token_hex(16)
         return await self.database.write(
-            lambda connection: deliveries.take_due(connection, token, limit, skip, self.database.now(), lease_s)
+            lambda connection: deliveries.take_due(connection, token, room, self.database.now(), lease_s)
         )
 
     async def delivered(self, due: Due) -> None:
@@ -316,6 +321,14 @@ class JobStore:
         """The delivery is to be tried again after this many seconds."""
         await self.database.write(
             lambda connection: deliveries.settle(connection, due, not_before=self.database.now() + after_s, error=error)
+        )
+
+    async def put_back(self, due: Due, after_s: float) -> None:
+        """The delivery was not tried; it is due after this many seconds."""
+        await self.database.write(
+            lambda connection: deliveries.settle(
+                connection, due, not_before=self.database.now() + after_s, attempts=due.attempt - 1
+            )
         )
 
     async def dead(self, due: Due, error: str) -> None:

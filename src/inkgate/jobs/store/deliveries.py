@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlsplit
 
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
-from inkgate.jobs.job import Job
-from inkgate.jobs.store.queue import add_deliveries
+from inkgate.jobs.job import WEBHOOK, Job
 from inkgate.jobs.store.records import clean, job_of
 from inkgate.jobs.store.tables import jobs, outbox
-from inkgate.jobs.store.turns import Now
+from inkgate.jobs.store.turns import Now, distinct
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DeliveryLane:
+    """A tenant's deliveries to one receiver. `endpoint`: a sink of the settings, or the host of webhooks, whose name
+    then begins with `webhook `; empty: deliveries of an earlier version.
+    """
+
+    endpoint: str
+    tenant: str
+
+    @classmethod
+    def of(cls, sink: str, tenant: str, webhook: str) -> Self:
+        """The lane of a delivery."""
+        return cls(f"webhook {urlsplit(webhook).netloc}" if sink == WEBHOOK else f"sink {sink}", tenant)
+
+    @property
+    def is_webhook(self) -> bool:
+        """Whether the tenant has named the receiver, which is then nobody else's concern."""
+        return self.endpoint.startswith("webhook ")
+
+    @property
+    def key(self) -> str:
+        """As it is stored."""
+        return f"{self.endpoint}\n{self.tenant}" if self.endpoint else ""
+
+    @classmethod
+    def from_key(cls, key: str) -> Self:
+        """The lane of a key."""
+        endpoint, _, tenant = key.partition("\n")
+        return cls(endpoint, tenant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +78,48 @@ def of_job(connection: Connection, job_id: str) -> list[StoredDelivery]:
     ]
 
 
+def add_deliveries(
+    connection: Connection, job_id: str, tenant: str, webhook: str, sinks: Sequence[str], now: Now
+) -> None:
+    """Adds a delivery of a job to each sink."""
+    rows = [
+        {
+            "id": secrets.token_hex(16),
+            "job": job_id,
+            "sink": sink,
+            "state": "waiting",
+            "attempts": 0,
+            "lane": clean(DeliveryLane.of(sink, tenant, webhook).key),
+        }
+        for sink in sinks
+    ]
+    if rows:
+        connection.execute(outbox.insert().values(not_before=now), rows)
+
+
+def due_lanes(connection: Connection, now: Now) -> list[DeliveryLane]:
+    """The lanes with a delivery that is due."""
+    lanes = distinct(outbox.c.lane, outbox.c.state == "waiting")
+    first = select(outbox.c.id).where(_due_in(lanes.c.value, now)).correlate(lanes)
+    return [
+        DeliveryLane.from_key(key) for key in connection.execute(select(lanes.c.value).where(first.exists())).scalars()
+    ]
+
+
+def _due_in(lane: ColumnElement[str] | str, now: Now) -> ColumnElement[bool]:
+    return and_(outbox.c.state == "waiting", outbox.c.lane == lane, outbox.c.not_before <= now)
+
+
 def take_due(
-    connection: Connection, token: str, limit: int, skip: Collection[str], now: Now, lease_s: float
+    connection: Connection, token: str, room: Mapping[DeliveryLane, int], now: Now, lease_s: float
 ) -> list[Due]:
-    """Up to `limit` deliveries, which are due again after `lease_s` if nobody tells of their end."""
-    waits = and_(outbox.c.state == "waiting", outbox.c.not_before <= now, outbox.c.sink.not_in(skip))
-    chosen = select(outbox.c.id).where(waits).order_by(outbox.c.not_before).limit(limit)
-    ids = list(connection.execute(chosen.with_for_update(skip_locked=True)).scalars())
+    """Up to this many deliveries of each lane, the oldest first. They are due again after `lease_s` if nobody tells of
+    their end.
+    """
+    ids: list[str] = []
+    for lane, count in room.items():
+        chosen = select(outbox.c.id).where(_due_in(lane.key, now)).order_by(outbox.c.not_before).limit(count)
+        ids += connection.execute(chosen.with_for_update(skip_locked=True)).scalars()
     if not ids:
         return []
     values = {"token": token, "attempts": outbox.c.attempts + 1, "not_before": now + lease_s}
@@ -73,12 +140,14 @@ def deliver_again(connection: Connection, job_id: str, now: Now) -> None:
     """Adds a delivery to each sink that has had the job's result. One that was never tried will have what has changed;
     one that was may have been received, or be under way, with what was there before, and keeps its ID.
     """
+    tenant, webhook = connection.execute(select(jobs.c.tenant, jobs.c.webhook).where(jobs.c.id == job_id)).one()
     # Locked, or one could be taken before this is committed, and be made with what was there before.
     each = select(outbox.c.sink, outbox.c.state, outbox.c.attempts).where(outbox.c.job == job_id).with_for_update()
     untried: dict[str, bool] = {}
     for sink, state, attempts in connection.execute(each):
         untried[sink] = untried.get(sink, False) or (state == "waiting" and not attempts)
-    add_deliveries(connection, job_id, [sink for sink, waits in untried.items() if not waits], now)
+    had = [sink for sink, waits in untried.items() if not waits]
+    add_deliveries(connection, job_id, tenant, webhook, had, now)
 
 
 def redeliver(connection: Connection, job_id: str | None, now: Now) -> int:

@@ -8,7 +8,6 @@ lease, and whose job was taken over, can't write any more.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +17,10 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select,
 
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import AddedJob, Job, JobDocument, JobFailure, JobState, NewJob
+from inkgate.jobs.store.deliveries import add_deliveries
 from inkgate.jobs.store.fields import FoundFields, keep_found, request_fields
 from inkgate.jobs.store.records import PackedPage, clean, document_json, job_of, new_row
-from inkgate.jobs.store.tables import insert, jobs, outbox, pages
+from inkgate.jobs.store.tables import insert, jobs, pages
 from inkgate.jobs.store.turns import Now, Sharing, charge, join, lock_turns, next_in_turn
 
 log = structlog.get_logger(__name__)
@@ -255,7 +255,7 @@ def save(
         owed = held.owed(progress.end.pages_read, sharing)
         charge(connection, held.job.priority.rank, held.job.tenant, owed, sharing)
     if progress.end is not None and row.state != JobState.CANCELLED.value:
-        add_deliveries(connection, held.job.id, progress.end.sinks, now)
+        add_deliveries(connection, held.job.id, held.job.tenant, held.job.webhook, progress.end.sinks, now)
     if progress.end is not None and progress.end.fields is not None:
         keep_found(connection, held.job.id, progress.end.fields)
     return JobState(row.state)
@@ -284,15 +284,6 @@ def _end_values(end: JobEnd, now: Now) -> dict[str, Any]:
         "error_code": None if failure is None else failure.code,
         "error_detail": None if failure is None else clean(failure.detail),
     }
-
-
-def add_deliveries(connection: Connection, job_id: str, sinks: Sequence[str], now: Now) -> None:
-    """Adds a delivery to each sink."""
-    rows = [
-        {"id": secrets.token_hex(16), "job": job_id, "sink": sink, "state": "waiting", "attempts": 0} for sink in sinks
-    ]
-    if rows:
-        connection.execute(outbox.insert().values(not_before=now), rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,13 +117,15 @@ outbox = Table(
     Column("not_before", Double, nullable=False),
     Column("token", String(32)),
     Column("error", Text),
+    Column("lane", Text, nullable=False, server_default=""),  # of DeliveryLane; empty: of a version before 4
     Index("inkgate_outbox_due", "state", "not_before"),
+    Index("inkgate_outbox_lane", "state", "lane", "not_before"),
     Index("inkgate_outbox_job", "job"),
 )
 
 schema = Table("inkgate_schema", metadata, Column("version", Integer, primary_key=True, autoincrement=False))
 
-VERSION = 3
+VERSION = 4
 """Incremented with each change of the tables, and a step in `_STEPS` that makes it."""
 _STEPS: dict[int, tuple[str, ...]] = {
     2: (
@@ -137,6 +139,10 @@ _STEPS: dict[int, tuple[str, ...]] = {
     3: (
         "ALTER TABLE inkgate_shares ADD COLUMN used DOUBLE PRECISION NOT NULL DEFAULT 0",
         "CREATE INDEX inkgate_jobs_turns ON inkgate_jobs (state, rank, tenant, turn, id)",
+    ),
+    4: (
+        "ALTER TABLE inkgate_outbox ADD COLUMN lane TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX inkgate_outbox_lane ON inkgate_outbox (state, lane, not_before)",
     ),
 }
 """By version, the SQL that changes the tables of the version before. A step only adds, so that processes of the
