@@ -101,6 +101,32 @@ async def test_a_worker_does_not_go_on_for_a_caller_who_has_left_and_is_charged_
         assert all_ended({worker})
 
 
+async def test_a_tenant_can_not_use_all_workers() -> None:
+    done: list[str] = []
+    before = children()
+    async with Writers(ONE_WORKER, None, None) as writers:
+
+        async def convert(tenant: str) -> None:
+            await writers.converted(BODY, Format.TEXT, Caller(tenant), marks=False)
+            done.append(tenant)
+
+        await convert("a")
+        (worker,) = children() - before
+        os.kill(worker, signal.SIGSTOP)  # as good as a document that takes long
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(convert, "a")
+                    await anyio.wait_all_tasks_blocked()
+                with anyio.fail_after(60):  # half of `write_timeout_s`
+                    await convert("b")
+                assert done == ["a", "b"]
+                os.kill(worker, signal.SIGCONT)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+    assert done == ["a", "b", "a", "a", "a"]
+
+
 async def test_the_service_stays_as_it_is_while_a_hostile_document_is_converted() -> None:
     async with running_api(pdf={"worker_memory_mb": 128}) as api:
         answer = await api.client.post("/ui/api/convert?format=json", content=body_of(300_000))

@@ -40,6 +40,8 @@ _BODY = "`limits.max_body_mb`, `limits.body_timeout_s`"
 _ROOM = "`serving.admission.max_results`, `serving.admission.max_result_mb`"
 _SENDING = "`server.send_timeout_s`, `server.min_send_kb_s`"
 _IN_FLIGHT = "`limits.max_in_flight`, `serving.admission.max_bytes_mb`"
+_WRITERS = "writers: class, tenant, deadline; one of them is not for the same tenant as the others"
+_WRITING = "`pdf.write_timeout_s`, `pdf.worker_memory_mb`"
 
 DOCUMENT = Cost(
     "document",
@@ -97,12 +99,12 @@ PICTURE = Cost(
 )
 CONVERSION = Cost(
     "conversion",
-    uses="body and file in memory; a thread that renders",
+    uses="body and file in memory; a process that parses the body and writes the file",
     admitted=True,
     admitted_by=_ADMISSION,
     charged_to="tenant: a document, and the bytes of body and file",
-    shared="threads that decode bodies and render responses",
-    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.time_s`, `server.send_timeout_s`",
+    shared=_WRITERS,
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.time_s`, {_WRITING}, `server.send_timeout_s`",
 )
 RESULT = Cost(
     "result",
@@ -121,8 +123,9 @@ WRITTEN = Cost(
     admitted=True,
     admitted_by="open results and streams of the tenant; the room for results; admission",
     charged_to="tenant: an open result; a document and its bytes",
-    shared="whole documents are written one after another, in turns by tenant and job",
-    bounded_by=f"{_IN_FLIGHT}, `jobs.max_streams`, {_ROOM}, `limits.max_pages`, `limits.time_s`, {_SENDING}",
+    shared=f"whole documents are loaded one after another, in turns by tenant and job; {_WRITERS}",
+    bounded_by=f"{_IN_FLIGHT}, `jobs.max_streams`, {_ROOM}, `limits.max_pages`, `limits.time_s`, {_WRITING}, "
+    f"{_SENDING}",
 )
 STREAM = Cost(
     "stream",
