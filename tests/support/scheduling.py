@@ -22,11 +22,11 @@ class FakeLimit:
 class SchedulerBench:
     """A queue and its dependencies."""
 
-    def __init__(self, places: int = 1, **changes: object) -> None:
+    def __init__(self, places: int = 1, *, extra: bool = False, **changes: object) -> None:
         self.now = 1000.0
         self.limit = FakeLimit(places)
         chosen = SchedulingSettings.model_validate(changes)
-        self.work_queue = WorkQueue(self.limit, chosen, lambda: self.now, Random(1))
+        self.work_queue = WorkQueue(self.limit, chosen, lambda: self.now, Random(1), extra=extra)
         self.order: list[str] = []
 
     @asynccontextmanager

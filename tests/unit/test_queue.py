@@ -1,6 +1,7 @@
 """Slots of the engine: bounded, in order, always returned; refused if waiting would be in vain."""
 
 from contextlib import AsyncExitStack
+from typing import Any
 
 import anyio
 import pytest
@@ -32,6 +33,47 @@ async def test_a_flow_holds_several_slots_at_once() -> None:
         for _ in range(3):
             await stack.enter_async_context(house.work_queue.turn(Work(10, "t", "document")))
         assert house.work_queue.in_flight == 3
+
+
+async def test_while_all_turns_are_of_one_tenant_the_first_work_of_another_gets_an_extra_one() -> None:
+    house = SchedulerBench(places=2, extra=True)
+    async with anyio.create_task_group() as tasks, house.busy(2), AsyncExitStack() as stack:
+        for flow in ("more", "and more"):
+            tasks.start_soon(house.one, Work(100, "busy", flow))
+        await anyio.wait_all_tasks_blocked()
+        assert house.work_queue.expected_wait_s(Work(10, "busy")) != 0
+        await stack.enter_async_context(house.work_queue.turn(Work(10, "b")))
+        assert (house.work_queue.in_flight, house.work_queue.waiting) == (3, 2)
+        tasks.start_soon(house.one, Work(10, "b", "second of b"))
+        tasks.start_soon(house.one, Work(10, "c", "third tenant"))
+        await anyio.wait_all_tasks_blocked()
+        assert (house.work_queue.in_flight, house.order) == (3, [])
+    assert house.is_empty()
+
+
+async def test_the_extra_turn_is_not_given_back_to_the_tenant_that_has_all_others() -> None:
+    house = SchedulerBench(places=1, extra=True)
+    async with anyio.create_task_group() as tasks:
+        async with AsyncExitStack() as busy, AsyncExitStack() as other:
+            await busy.enter_async_context(house.work_queue.turn(Work(100, "busy")))
+            await other.enter_async_context(house.work_queue.turn(Work(10, "b")))
+            tasks.start_soon(house.one, Work(100, "busy", "next"))
+            await other.aclose()
+            await anyio.wait_all_tasks_blocked()
+            assert (house.work_queue.in_flight, house.order) == (1, [])
+        await anyio.wait_all_tasks_blocked()
+    assert house.order == ["next"]
+    assert house.is_empty()
+
+
+async def test_a_limit_that_has_shrunk_gives_no_extra_turn() -> None:
+    house = SchedulerBench(places=2, extra=True)
+    async with anyio.create_task_group() as tasks, house.busy(2):
+        house.limit.value = 1
+        tasks.start_soon(house.one, Work(10, "b", "b"))
+        await anyio.wait_all_tasks_blocked()
+        assert (house.work_queue.in_flight, house.order) == (2, [])
+    assert house.order == ["b"]
 
 
 async def test_who_leaves_while_waiting_is_taken_out() -> None:
@@ -111,7 +153,8 @@ async def test_what_expires_is_told_though_nothing_else_happens() -> None:
 
 @pytest.mark.parametrize(("bound", "value"), [("max_waiting", 2), ("max_waiting_tokens", 25)])
 async def test_a_full_queue_refuses_at_once(bound: str, value: int) -> None:
-    house = SchedulerBench(1, **{bound: value})
+    bounds: dict[str, Any] = {bound: value}
+    house = SchedulerBench(1, **bounds)
     async with anyio.create_task_group() as tasks, house.busy():
         for flow in "ab":
             tasks.start_soon(house.one, Work(10, flow=flow))

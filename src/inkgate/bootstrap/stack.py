@@ -208,7 +208,7 @@ def _beside_a_model(settings: Settings, own: Engine) -> _Beside:
     fallback = own if settings.engine.vllm.fallback else None
     witness = own if settings.fields.witness == "embedded" else None
     pages = FixedLimit(settings.engine.ppocr.concurrent_pages)
-    queue = WorkQueue(pages, settings.serving.scheduling) if fallback or witness else None
+    queue = WorkQueue(pages, settings.serving.scheduling, extra=True) if fallback or witness else None
     return _Beside(fallback, witness, queue)
 
 
@@ -232,7 +232,7 @@ def _queues(
 ) -> _Queues:
     """The queues of one service."""
     serving, time_s = settings.serving, settings.limits.time_s
-    work_queue = WorkQueue(limit, serving.scheduling)
+    work_queue = WorkQueue(limit, serving.scheduling, extra=True)
     current = CurrentQueue(work_queue, beside.queue if beside.fallback else None, breaker)
     degradation = Degradation(serving.degradation, lambda: current.queue_s)
     # Calls to a model server wait within the page's turn, and have limits of their own.

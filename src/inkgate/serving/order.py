@@ -203,13 +203,15 @@ class FairOrder:
         self._enter(entry)
         return entry
 
-    def pop(self, now: float) -> QueueEntry | None:
-        """Removes and returns the next entry, and charges its tenant and flow; None if none waits. Its work ends with
-        `end`.
-        """
+    def first(self, now: float) -> QueueEntry | None:
+        """The next entry; None if none waits."""
         self._age(now)
-        head = self._head()
-        return head and self._take(head)
+        return self._head()
+
+    def pop(self, now: float) -> QueueEntry | None:
+        """Removes and returns the next entry; see `take`. None if none waits."""
+        first = self.first(now)
+        return first and self.take(first)
 
     def remove(self, entry: QueueEntry) -> None:
         """Removes an entry that was abandoned. Does nothing if it has left the queue."""
@@ -307,7 +309,8 @@ class FairOrder:
         else:
             self._ageing.discard(entry)
 
-    def _take(self, entry: QueueEntry) -> QueueEntry:
+    def take(self, entry: QueueEntry) -> QueueEntry:
+        """Removes and returns the first entry, and charges its tenant and flow. Its work ends with `end`."""
         group, tenant, flow = entry.place
         usual = group.usual(entry.work.tokens)
         entry.charged = usual if any(higher.works for higher in self._classes[: entry.rank]) else None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -103,21 +104,27 @@ class WorkQueue:
         random: Random | None = None,
         *,
         timed: bool = False,
+        extra: bool = False,
     ) -> None:
         """`timed`: work costs the milliseconds of its turn, whatever it was estimated at, and waits as long as its
         caller does. Otherwise it costs tokens, and is refused as soon as it can't finish in time.
+
+        `extra`: while all turns are of one tenant, the first work of another begins at once, above the limit. It would
+        wait for a whole work of that tenant, such as a large page, otherwise.
         """
         self.limit = limit
         self._settings = settings
         self._clock = clock
         self._random = random or SystemRandom()
         self._timed = timed
+        self._extra = extra
         self._throughput = Throughput(TokenRate(clock))
         self._order = FairOrder(settings.age_s, settings.weights)
         self._turns: dict[QueueEntry, Turn] = {}
         self._patient_tokens = 0
         """Of waiting work without a deadline."""
-        self._in_flight = 0
+        self._in_flight: Counter[str] = Counter()
+        """By tenant."""
         self.started = 0
         self.refused = 0
         self._alarm: asyncio.TimerHandle | None = None
@@ -133,7 +140,7 @@ class WorkQueue:
     @property
     def in_flight(self) -> int:
         """Number of works at the engine."""
-        return self._in_flight
+        return self._in_flight.total()
 
     @property
     def waiting(self) -> int:
@@ -190,7 +197,7 @@ class WorkQueue:
 
     def expected_wait_s(self, work: Work) -> float | None:
         """Estimated wait of `work` if it arrived now; None if unknown."""
-        if not self._order and self._in_flight < self.limit.value:
+        if not self._order and self._has_turn(work.tenant):
             return 0.0
         per_s = self._throughput.per_s(self._clock())
         return None if per_s is None else (self._order.ahead(work) + work.tokens) / per_s
@@ -290,19 +297,22 @@ class WorkQueue:
         if not self._timed:
             for expired in self._order.expire(now):
                 self._changed(expired)
-        while self._in_flight < self.limit.value:
-            entry = self._order.pop(now)
-            if entry is None:
-                break
+        while (first := self._order.first(now)) is not None and self._has_turn(first.work.tenant):
+            entry = self._order.take(first)
             turn = self._turns[entry]
             turn.began = now
-            self._in_flight += 1
+            self._in_flight[entry.work.tenant] += 1
             self.started += 1
             self._throughput.started(entry.work.tokens, now)
             self._patient_tokens -= _patient(turn)
             self._changed(entry)
         if not self._timed and self._order.next_deadline < self._alarm_at:
             self._set_alarm(now)
+
+    def _has_turn(self, tenant: str) -> bool:
+        """Whether a work of `tenant` can begin now."""
+        free = self.limit.value - self.in_flight
+        return free > 0 or (self._extra and free == 0 and len(self._in_flight) == 1 and tenant not in self._in_flight)
 
     def _set_alarm(self, now: float) -> None:
         # One timer for all waiting work: a cancel scope for each would add a quarter to the cost of a slot. It may fire
@@ -333,7 +343,9 @@ class WorkQueue:
         """Ends a turn that has begun. Called by it."""
         now, work, began = self._clock(), turn.entry.work, turn.began
         del self._turns[turn.entry]
-        self._in_flight -= 1
+        self._in_flight[work.tenant] -= 1
+        if not self._in_flight[work.tenant]:
+            del self._in_flight[work.tenant]
         over = outcome is WorkOutcome.LEFT and now >= turn.deadline
         if over and self._throughput.is_usual(work.tokens, now - began):
             outcome = WorkOutcome.LATE

@@ -318,7 +318,7 @@ class PpOcr:
         )
         self._batchers = batchers or Batchers(settings.batching)
         self._analysis = analysis
-        self._threads = Threads("ppocr", settings.concurrent_pages)
+        self._threads = Threads("ppocr", settings.concurrent_pages + 1)  # the queue gives an extra turn at times
         # One page is detected at a time per process: detection needs by far the most memory, and one call of the model
         # uses all cores anyway.
         self._detections = Threads("ppocr_detection", max(settings.workers, 1))
