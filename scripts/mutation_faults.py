@@ -43,8 +43,8 @@ FAULTS = (
     ),
     Fault(
         "serving/queue.py",
-        "        self._in_flight -= 1\n        over",
-        "        self._in_flight -= outcome is WorkOutcome.OK\n        over",
+        "        self._in_flight[work.tenant] -= 1\n        if",
+        "        self._in_flight[work.tenant] -= outcome is WorkOutcome.OK\n        if",
         "a page that fails keeps its slot at the engine",
     ),
     Fault(
