@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
@@ -81,6 +82,28 @@ async def run_charged(charge: Charge, function: Callable[P, T], *args: P.args, *
     finally:
         if not work.begun:  # cancelled before
             work.end()
+
+
+_PAUSE: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=None)
+
+
+def pause() -> None:
+    """To be called at the steps of long work, in its thread: other work may go first, and work that nobody waits for
+    ends here. Does nothing elsewhere. Takes 0.1 us.
+    """
+    pause_now = _PAUSE.get()
+    if pause_now is not None:
+        pause_now()
+
+
+@contextmanager
+def pausing(pause_now: Callable[[], None]) -> Iterator[None]:
+    """Within the block, `pause` in threads that are started calls `pause_now`."""
+    token = _PAUSE.set(pause_now)
+    try:
+        yield
+    finally:
+        _PAUSE.reset(token)
 
 
 class _ChargedWork(Generic[T]):

@@ -12,7 +12,8 @@ in that block, and whom it is charged to, by phase:
     receive     the client's deadline; without one, limits of its own (`receiving`, uploads.py)
     open        the deadline (Reader.read)
     read pages  the deadline, for each page on its own: those that were read by then are answered (`without_deadline`)
-    render      the deadline; nothing, once it has passed for some of the pages
+    find fields the deadline; nothing, once it has passed for some of the pages
+    render      likewise
     send        `server.send_timeout_s` (`answered`, `end`)
 
 All of it is charged to the caller's tenant, work that goes on in processes and threads after the caller has left too.

@@ -25,7 +25,7 @@ from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, from_page_error
 from inkgate.layout.whole_document import finished
 from inkgate.page import Page, Pixels
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import child_span

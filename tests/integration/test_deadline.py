@@ -19,7 +19,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import FetchSettings
 from inkgate.storage.fetch import Check, Fetcher
 from inkgate.types import PageResult, Task, Word
@@ -210,6 +210,25 @@ async def test_a_response_whose_rendering_waits_for_a_thread() -> None:
 
         async def read() -> None:
             check_late(await api.client.post("/ocr", files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}))
+            answered.set()
+
+        group.start_soon(read)
+        await engine.reading.wait()
+        async with threads.busy():
+            engine.gate.set()
+            await answered.wait()
+
+
+async def test_fields_whose_search_waits_for_a_thread() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    assert engine.gate is not None
+    async with running_api(engine) as api, anyio.create_task_group() as group:
+        threads = BlockedThreads(api.context.service.fields.threads, threading.Event(), 2)
+        answered = anyio.Event()
+
+        async def read() -> None:
+            headers = {"X-Inkgate-Timeout": "0.5"}
+            check_late(await api.client.post("/extract?type=receipt", files={"file": png()}, headers=headers))
             answered.set()
 
         group.start_soon(read)

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from inkgate.documents.images import DecodeThreads, ImageDocument, open_image
 from inkgate.documents.sniff import sniff
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 
 WIDTH, HEIGHT = 96, 64
 RED, GREEN, BLUE, GREY = (200, 30, 30), (30, 180, 30), (30, 30, 200), (120, 120, 120)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import pytest
@@ -13,11 +13,20 @@ from PIL import Image
 
 from inkgate.api.http.decoding import BodyThreads, parse_json
 from inkgate.caller import Caller
+from inkgate.concurrency import pause
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.sniff import FileType
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.serving.queue import FairThreads
+from inkgate.extraction.finder import FieldFinder
+from inkgate.extraction.wanted import WantedFields
+from inkgate.fields.document_types import DocumentTypes
+from inkgate.serving import threads as fair_threads
+from inkgate.serving.threads import FairThreads
+from inkgate.settings import FieldsSettings
+from inkgate.types import DocumentResult
 from support.charges import CountedCharge
+from support.job_plant import until
+from support.receipts import RECEIPT, page
 
 pytestmark = pytest.mark.anyio
 
@@ -146,3 +155,106 @@ async def test_a_deadline_ends_the_wait_for_a_body(*, runs: bool, given: bool) -
         work.go.set()
     if runs:
         await charge.paid()
+
+
+def long(made: list[int], count: int) -> str:
+    for number in range(count):
+        made.append(number)
+        pause()
+    return "done"
+
+
+async def test_long_work_lets_other_work_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_threads, "_SLICE_MS", 0)
+    threads, made, seen = FairThreads(1), list[int](), list[int]()
+    first = Blocked()
+
+    async def of_a() -> None:
+        assert await threads.run_long(A, long, made, 100) == "done"
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(threads.run, A, 1, first)
+        await first.is_running()
+        for _ in range(2):  # each gives up its turn for the other
+            group.start_soon(of_a)
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(threads.run, B, 1, lambda: seen.append(len(made)))
+        await anyio.wait_all_tasks_blocked()
+        first.go.set()
+    assert len(made) == 200
+    assert seen[0] <= 2
+
+
+async def test_long_work_ends_at_its_next_step_once_its_caller_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_threads, "_SLICE_MS", 0)
+    threads, made, charge = FairThreads(1), list[int](), CountedCharge()
+    blocked = Blocked()
+
+    def work() -> None:
+        long(made, 3)
+        blocked()
+        long(made, 100)
+
+    async with anyio.create_task_group() as callers:
+        callers.start_soon(threads.run_long, Caller("a", charge=charge), work)
+        await blocked.is_running()
+        callers.cancel_scope.cancel()
+    assert charge.begun == charge.ended + 1
+    blocked.go.set()
+    await until(lambda: charge.begun == charge.ended)
+    assert len(made) == 4  # the step that ran
+    assert await threads.run(B, 1, list) == []
+
+
+async def test_long_work_that_waits_for_its_next_turn_ends_with_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_threads, "_SLICE_MS", 0)
+    threads, made, charge = FairThreads(1), list[int](), CountedCharge()
+    others, begins = Blocked(), Blocked()
+
+    def work() -> None:
+        begins()
+        long(made, 100)
+
+    async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as callers:
+            callers.start_soon(threads.run_long, Caller("a", charge=charge), work)
+            await begins.is_running()
+            group.start_soon(threads.run, B, 1, others)
+            await until(lambda: threads.waiting == 1)
+            begins.go.set()
+            await others.is_running()
+            await until(lambda: threads.waiting == 1)  # the long work does
+            callers.cancel_scope.cancel()
+        await until(lambda: threads.waiting == 0)
+        assert charge.begun == charge.ended
+        others.go.set()
+    assert len(made) == 1
+
+
+async def test_errors_of_long_work_are_the_callers() -> None:
+    with pytest.raises(ValueError, match="seven"):
+        await FairThreads(1).run_long(A, int, "seven")
+
+
+async def test_fields_of_one_tenants_long_documents_do_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_threads, "_SLICE_MS", 0)
+    types = DocumentTypes.load()
+    finder, wanted, ended = FieldFinder(types, FieldsSettings()), WantedFields(types.named("receipt")), list[str]()
+    monkeypatch.setattr(finder, "threads", FairThreads(1))
+    first = Blocked()
+
+    async def find(caller: Caller, pages: int) -> None:
+        document = tuple(replace(page(RECEIPT), index=index) for index in range(pages))
+        await finder.find(DocumentResult("a.pdf", "application/pdf", 0, pages, "", document), wanted, caller)
+        ended.append(caller.tenant)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(finder.threads.run, A, 1, first)
+        await first.is_running()
+        for _ in range(3):
+            group.start_soon(find, A, 10)
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(find, B, 1)
+        await anyio.wait_all_tasks_blocked()
+        first.go.set()
+    assert ended == ["b", "a", "a", "a"]

@@ -14,8 +14,8 @@ from inkgate.api.jobs.watches import JobWatches, Pace, PageLine, PageOrder
 from inkgate.documents.formats import Format, render
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobDocument, JobForecast, JobOptions, JobState
-from inkgate.serving.queue import FairThreads
 from inkgate.serving.sending import SendingRoom
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import ServingSettings
 from inkgate.types import PageError, PageResult
 from support.jobs import SUCCEEDED, job

@@ -60,8 +60,8 @@ from inkgate.api.mistral_response import MistralRequest
 from inkgate.api.paddlex import PaddlexRequest, paddlex_error
 from inkgate.api.website import UI_PATH, ServeWebPage, add_guide, guide_url
 from inkgate.errors import InputRejected
-from inkgate.serving.queue import FairThreads
 from inkgate.serving.sending import SendingRoom
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
 from inkgate.settings.extensions import load_extension
 from inkgate.storage.fetch import Fetcher

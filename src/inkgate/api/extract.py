@@ -73,7 +73,7 @@ class ExtractForm:
         if options.coordinates is Coordinates.SENT:
             raise InputRejected("options_invalid", "`coordinates`: fields have boxes of the upright page only.")
         finder = received.context.service.fields
-        requested = await finder.wanted(options.request(verify=self.verify))
+        requested = await finder.wanted(options.request(verify=self.verify), received.caller)
 
         async def find(result: DocumentResult, caller: Caller) -> Callable[[DocumentResult], Json]:
             return partial(document_fields_to_dict, await finder.find(result, requested, caller))

@@ -90,7 +90,7 @@ async def _annotated(request: ReadRequest, answer: MistralAnswer, received: Rece
     service, options = received.context.service, answer.options
     finder, limits = service.fields, received.context.settings.limits
     of_document, of_figures = [
-        await finder.wanted(FieldRequest(schema=schema)) if schema else None
+        await finder.wanted(FieldRequest(schema=schema), received.caller) if schema else None
         for schema in (options.annotation_schema(), options.figure_schema())
     ]
     if of_figures is not None and of_figures.schema is not None and not of_figures.schema.questions:

@@ -24,7 +24,7 @@ from inkgate.jobs.store import JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.watch import JobParts, JobsWatch
 from inkgate.jobs.worker import Worker
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
 from inkgate.storage.fetch import Fetcher
 from inkgate.storage.objects import Objects, file_url

@@ -20,7 +20,7 @@ from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import frame_offsets
 from inkgate.errors import InputRejected
 from inkgate.page import Pixels, TextLayer
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 from inkgate.types import Size
 
 P = ParamSpec("P")

@@ -15,7 +15,7 @@ from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.page import Page
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings, PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
 from inkgate.types import Document, PageResult

@@ -11,7 +11,6 @@ from typing import Final
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.extraction.text_model import TextModelServer
 from inkgate.extraction.wanted import FieldRequest, WantedFields, wanted_fields
@@ -24,11 +23,13 @@ from inkgate.fields.terms import TermChange, Terms, with_read_as
 from inkgate.fields.values import Extraction, Proposal
 from inkgate.reader import ReadOptions
 from inkgate.service.terms import load_terms
-from inkgate.settings import FieldsSettings, Settings
+from inkgate.serving.threads import FairThreads
+from inkgate.settings import FieldsSettings, SchedulingSettings, Settings
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 
+_THREADS: Final = 2
 Proposals = Mapping[str, Sequence[Proposal]]
 TEXT_MODEL_FAILED: Final = "text_model_failed"
 """In `Extraction.notes`: the text model could not be asked."""
@@ -41,6 +42,7 @@ class FieldFinder:
 
     Attributes:
         types: the known document types.
+        threads: for work on fields.
     """
 
     def __init__(
@@ -51,22 +53,23 @@ class FieldFinder:
         asks: bool = False,
         text_model: TextModelServer | None = None,
         terms: Terms | None = None,
+        scheduling: SchedulingSettings | None = None,
     ) -> None:
-        """`asks`: the engine is a model that can be asked for fields."""
+        """`asks`: the engine is a model that can be asked for fields. `scheduling`: how callers share the threads."""
         self._terms = terms or Terms(())
         self.types = types
         self._settings = settings
         self._asks = asks
         self._text_model = text_model
-        self._threads = Threads("fields", 2)
+        self.threads = FairThreads(_THREADS, scheduling)
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Context in which fields can be found."""
         return nullcontext() if self._text_model is None else self._text_model.running()
 
-    async def wanted(self, request: FieldRequest) -> WantedFields:
+    async def wanted(self, request: FieldRequest, caller: Caller) -> WantedFields:
         """The request, checked. Raises InputRejected as `wanted_fields`."""
-        return await self._threads.run(wanted_fields, request, self.types)
+        return await self.threads.run(caller, 1, wanted_fields, request, self.types)
 
     def read_options(self, wanted: WantedFields, options: ReadOptions) -> ReadOptions:
         """`options`, for reading a document whose fields are wanted."""
@@ -75,9 +78,9 @@ class FieldFinder:
         task = Task(kind=TaskKind.PARSE, fields=names, images=options.task.images)
         return replace(options, task=task, private=wanted.private)
 
-    async def schema_of(self, pages: Sequence[PageResult]) -> FieldSchema:
+    async def schema_of(self, pages: Sequence[PageResult], caller: Caller) -> FieldSchema:
         """The schema of the type that the pages are of; one without fields if they are of none."""
-        return await self._threads.run(classify, pages, self.types)
+        return await self.threads.run_long(caller, classify, pages, self.types)
 
     async def find(self, result: DocumentResult, wanted: WantedFields, caller: Caller) -> Extraction:
         """The fields of a document that was read with `read_options`. A text model that fails costs its values only."""
@@ -86,10 +89,10 @@ class FieldFinder:
             TermChange(page.index, each.line, each.text, each.read_as) for page in pages for each in page.corrections
         ]
         if self._terms.forms:
-            pages, own = await self._threads.run(self._with_terms, pages)
+            pages, own = await self.threads.run_long(caller, self._with_terms, pages)
             changes += own
         if schema is None:
-            schema = await self.schema_of(pages)
+            schema = await self.schema_of(pages, caller)
         asked: Proposals = {}
         notes: tuple[str, ...] = ()
         if self._text_model is not None and wanted.given is None:
@@ -98,7 +101,7 @@ class FieldFinder:
             except InkgateError as error:
                 log.warning("text_model_failed", code=error.code)
                 notes = (TEXT_MODEL_FAILED,)
-        found = await self._threads.run(self.decide, pages, schema, wanted, asked, notes)
+        found = await self.threads.run_long(caller, self.decide, pages, schema, wanted, asked, notes)
         return with_read_as(found, changes)
 
     def _with_terms(self, pages: Sequence[PageResult]) -> tuple[tuple[PageResult, ...], list[TermChange]]:
@@ -140,4 +143,11 @@ def field_finder(settings: Settings) -> FieldFinder:
     told = [form for each in known if each is not None for form in each.forms]
     text_model = TextModelServer(configured, told) if configured.url else None
     asks = settings.engine.name != "ppocr"
-    return FieldFinder(types, settings.fields, asks=asks, text_model=text_model, terms=terms)
+    return FieldFinder(
+        types,
+        settings.fields,
+        asks=asks,
+        text_model=text_model,
+        terms=terms,
+        scheduling=settings.serving.scheduling,
+    )

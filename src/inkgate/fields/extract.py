@@ -10,6 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, cast
 
+from inkgate.concurrency import pause
 from inkgate.fields.calibrated import MEASURED, ORIGIN, calibrated, is_placed
 from inkgate.fields.checks import SUBTOTAL_PLUS_TAX, run_checks, with_adjustments
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
@@ -115,6 +116,7 @@ def _field(
         return ticked(pages, leaf, proposals, least)
     texts = tuple(dict.fromkeys(each.text for each in proposals))
     for proposal in proposals:
+        pause()
         if not proposal.text.strip():
             continue
         value, sources = _of_code(pages, leaf, proposal) or _ground(pages, leaf, proposal, effort)

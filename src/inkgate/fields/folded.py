@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from inkgate.concurrency import pause
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
 from inkgate.types import Box, Line, PageResult
 
@@ -71,6 +72,7 @@ class FoldedPage:
     @classmethod
     def of(cls, page: PageResult) -> FoldedPage:
         """The page's text. Lines whose middles differ by less than half of the lower one's height share a row."""
+        pause()
         order = [index for row in rows_of(page.lines) for index in row]
         folded, starts, breaks, at = [""] * len(order), [], set[int](), 0
         for index in order:
@@ -96,6 +98,7 @@ class FoldedPage:
         if kind.name not in self._values:
             found: dict[Hashable, list[Place]] = {}
             for index in self.order:
+                pause()
                 for value in kind.find(self.lines[index].text):
                     for reading in value.readings:
                         found.setdefault(reading, []).append((index, value))

@@ -10,7 +10,6 @@ from typing import Final
 import orjson
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import FieldRequest, WantedFields
@@ -38,7 +37,6 @@ class JobFieldFinder:
     def __init__(self, store: JobStore, finder: FieldFinder) -> None:
         self._store = store
         self._finder = finder
-        self._threads = Threads("jobs_fields", 1)
 
     async def wanted(self, job: Job) -> WantedFields | None:
         """What the job asks for; None: no fields.
@@ -49,7 +47,7 @@ class JobFieldFinder:
         if job.review is None:
             return None
         stored = await self._store.fields(job.id)
-        return await self._finder.wanted(field_request_of(stored.wanted))
+        return await self._finder.wanted(field_request_of(stored.wanted), job.caller)
 
     def read_options(self, wanted: WantedFields, options: ReadOptions) -> ReadOptions:
         """`options`, for a document whose fields are wanted."""
@@ -72,7 +70,7 @@ class JobFieldFinder:
         if not whole:
             extraction = replace(extraction, status=ExtractionStatus.NEEDS_REVIEW)
         review = extraction.status is ExtractionStatus.NEEDS_REVIEW
-        return FoundFields(await self._threads.run(_dumped, extraction), review)
+        return FoundFields(await self._finder.threads.run(caller, 1, _dumped, extraction), review)
 
     async def _found(self, job: Job, wanted: WantedFields, caller: Caller) -> Extraction:
         parts: list[Extraction] = []
@@ -80,8 +78,8 @@ class JobFieldFinder:
         after = -1
         while (pages := await self._store.pages(job.id, after, PART_PAGES)) or not parts:
             if schema is None:
-                schema = await self._finder.schema_of(pages)
-            finished = await self._threads.run(finished_pages, pages)
+                schema = await self._finder.schema_of(pages, caller)
+            finished = await self._finder.threads.run(caller, PART_PAGES, finished_pages, pages)
             document = DocumentResult(job.name, "", 0, len(finished), "", finished)
             parts.append(await self._finder.find(document, replace(wanted, schema=schema), caller))
             if not pages:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from inkgate.caller import Priority
+from inkgate.caller import Caller, Priority
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, Task
 
@@ -179,6 +179,11 @@ class Job:
     document: JobDocument | None
     failure: JobFailure | None
     review: JobReview | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """On whose behalf it is read."""
+        return Caller(self.tenant, self.priority, flow=self.id, priority_given=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from inkgate.jobs.finding import field_request_of
 from inkgate.jobs.job import Job
 from inkgate.jobs.published import rfc3339
 from inkgate.jobs.store import FieldCorrection, JobStore, StoredFields
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 
 _NO_FIELDS: Final = FieldSchema("", (), {})
 

@@ -16,7 +16,7 @@ from inkgate.jobs.documents import JobDocuments
 from inkgate.jobs.job import AddedJob, Job, JobSource, JobState, NewJob
 from inkgate.jobs.store import JobStore
 from inkgate.layout.whole_document import finished_pages
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import JobSettings
 from inkgate.storage.uploads import Uploads
 from inkgate.types import Document, DocumentResult, PageError, PageResult

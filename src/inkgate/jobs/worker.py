@@ -18,7 +18,6 @@ import anyio
 import anyio.lowlevel
 import structlog
 
-from inkgate.caller import Caller
 from inkgate.codec import encodable
 from inkgate.concurrency import loop_time, single_error
 from inkgate.documents.pages import parse_pages
@@ -360,7 +359,7 @@ class Worker:
         job = run.claim.job
         document = await self._documents.load(job)
         # Without a deadline: nobody waits, and its pages don't count as a queue that calls for lower quality.
-        caller = Caller(job.tenant, job.priority, flow=job.id, priority_given=True)
+        caller = job.caller
         async with self._gateway.admit(caller, len(document.data), wait_s=self._settings.lease_s) as admitted:
             if run.careful:
                 all_read = await self._read_pages(run, admitted, document, careful=True)
@@ -450,7 +449,7 @@ class Worker:
         if run.wanted is not None and state in (JobState.SUCCEEDED, JobState.PARTIAL):
             await self._write(run)
             job = run.claim.job
-            caller = Caller(job.tenant, job.priority, flow=job.id, priority_given=True)
+            caller = job.caller
             fields = await self._fields.find(job, run.wanted, caller, whole=state is JobState.SUCCEEDED)
         await self._end(run, state, failure, fields)
 

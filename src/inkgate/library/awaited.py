@@ -252,7 +252,7 @@ class AsyncOcr:
     async def _find(self, document: Source, asked: FieldsAsked, options: ReadOptions) -> DocumentFields[Any]:
         check_open(self._pid if self._service else 0)
         finder = self._finder()
-        checked = await finder.wanted(request_of(asked))
+        checked = await finder.wanted(request_of(asked), NO_CALLER)
         async with self._reading(document, finder.read_options(checked, options)) as (reading, original):
             result = await reading.all()
             if reading.failure is not None:

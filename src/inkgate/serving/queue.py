@@ -11,21 +11,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random, SystemRandom
-from typing import ParamSpec, TypeVar
 
 import anyio
 
-from inkgate.caller import Caller, Priority
-from inkgate.concurrency import INLINE_BYTES, loop_time, run_charged
+from inkgate.caller import Priority
+from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
-from inkgate.serving.limits import FixedLimit, Limit
+from inkgate.serving.limits import Limit
 from inkgate.serving.order import FairOrder, QueueEntry, Work
 from inkgate.serving.outcomes import HeldUntilDone, WorkOutcome
 from inkgate.serving.throughput import Throughput, TokenRate
 from inkgate.settings import SchedulingSettings
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _JITTER = 0.3
 """Maximum jitter of Retry-After, so that clients refused together don't come back together."""
@@ -173,23 +169,32 @@ class WorkQueue:
                 that is known.
             InputRejected, EngineFailed: its deadline has passed; see `timeout_error`.
         """
-        try:
-            turn = self._join(work)
-        except Overloaded:
-            self.refused += 1
-            raise
+        turn = await self.begin(work)
         error: BaseException | None = None
         try:
-            await self._begun(turn)
             yield turn
         except BaseException as raised:
             error = raised
             raise
         finally:
+            turn.leave(error)
+
+    async def begin(self, work: Work) -> Turn:
+        """As `turn`, for who calls `leave` of the turn."""
+        try:
+            turn = self._join(work)
+        except Overloaded:
+            self.refused += 1
+            raise
+        try:
+            await self._begun(turn)
+        except BaseException as raised:
             if turn.has_begun:
-                turn.leave(error)
+                turn.leave(raised)
             else:
                 self._abandon(turn)
+            raise
+        return turn
 
     def wake(self) -> None:
         """Starts what fits and expires what is late. To be called when the limit grew."""
@@ -359,39 +364,3 @@ class WorkQueue:
     def _go_on(self) -> None:
         self._start_next(self._clock())
         self._on_change()
-
-
-_BYTES_PER_MS = 100_000
-"""Estimate of what a thread parses, copies or renders, until its time is known."""
-
-
-class FairThreads:
-    """Threads for blocking work on behalf of callers, who share them by measured time, as they share an engine.
-
-    A cancelled caller returns at once. A thread that still runs for it keeps its turn, and its request is charged,
-    until the thread ends: what runs must use nothing that its caller frees. Used from one event loop.
-    """
-
-    def __init__(self, limit: int, scheduling: SchedulingSettings | None = None) -> None:
-        """`limit`: threads at once. `scheduling`: how callers share them."""
-        self._queue = WorkQueue(FixedLimit(limit), scheduling or SchedulingSettings(), timed=True)
-
-    @property
-    def waiting(self) -> int:
-        """Number of works that wait for a thread."""
-        return self._queue.waiting
-
-    async def run(self, caller: Caller, cost_ms: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Returns `function(*args, **kwargs)`, run in a thread. `cost_ms`: estimated time, at least 1."""
-        async with self._queue.turn(Work.for_caller(caller, cost_ms)) as turn:
-            return await run_charged(turn, function, *args, **kwargs)
-
-    async def run_large(
-        self, caller: Caller, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """As `run`, but at once if `size`, the bytes that it works on, is at most INLINE_BYTES: it would take less than
-        a turn does.
-        """
-        if size <= INLINE_BYTES:
-            return function(*args, **kwargs)
-        return await self.run(caller, 1 + size // _BYTES_PER_MS, function, *args, **kwargs)

@@ -21,8 +21,8 @@ from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
 from inkgate.model_servers.upstream import Upstream
 from inkgate.service.readiness import Readiness
-from inkgate.serving.queue import FairThreads
 from inkgate.serving.sending import SendingRoom
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer

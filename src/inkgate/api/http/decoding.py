@@ -15,7 +15,7 @@ import pybase64
 
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -34,7 +34,7 @@ from inkgate.gateway import Admitted
 from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.reader import Reading, ReadOptions
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
-from inkgate.serving.queue import FairThreads
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
 
@@ -176,8 +176,7 @@ class DocumentResponse(Response):
         if reading.failure is not None:
             raise reading.failure
         if requested.find is not None:
-            with admitted.without_deadline():
-                requested = replace(requested, show=await requested.find(result, admitted.caller), find=None)
+            requested = replace(requested, show=await requested.find(result, admitted.caller), find=None)
         if isinstance(requested.shape, FileFormat):
             order = FileOrder(requested.document, result, requested.shape, requested.options.password)
             content, media_type = await admitted.file(order), requested.shape.media_type

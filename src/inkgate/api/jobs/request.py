@@ -227,7 +227,7 @@ async def _fields(requested: JobRequest, received: ReceivedJob) -> JobFields | N
     if requested.task not in (None, TaskKind.TEXT, TaskKind.PARSE):
         raise InputRejected("options_invalid", "task: with `extract`, it must be `parse` or missing.")
     fields = requested.extract.job_fields()
-    await received.context.service.fields.wanted(field_request_of(fields))
+    await received.context.service.fields.wanted(field_request_of(fields), received.caller)
     return fields
 
 

@@ -21,8 +21,8 @@ from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobForecast
 from inkgate.jobs.store import JobStore
 from inkgate.serving.permits import Permit
-from inkgate.serving.queue import FairThreads
 from inkgate.serving.sending import SendingRoom
+from inkgate.serving.threads import FairThreads
 from inkgate.types import PageResult
 
 log = structlog.get_logger(__name__)

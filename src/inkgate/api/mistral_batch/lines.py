@@ -125,7 +125,7 @@ async def job_of(
         source = parse(MistralRequest, line.body).document
         schema = options.annotation_schema()
         if schema:
-            await context.service.fields.wanted(FieldRequest(schema=schema))
+            await context.service.fields.wanted(FieldRequest(schema=schema), received.caller)
         shown = options.model_dump(exclude_none=True, exclude={"model", "document_annotation_format"})
         head = (
             BatchHead(tuple(requested.input_files or ()), requested.metadata, requested.model)

@@ -19,7 +19,8 @@ from inkgate.documents.pdf.pool import machine_has_room
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
-from inkgate.serving.queue import FairThreads, Turn, WorkQueue
+from inkgate.serving.queue import Turn, WorkQueue
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
 from inkgate.types import DocumentResult

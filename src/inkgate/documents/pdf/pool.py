@@ -22,7 +22,8 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Pixels
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
-from inkgate.serving.queue import FairThreads, WorkQueue
+from inkgate.serving.queue import WorkQueue
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
 from inkgate.workers.pool import ProcessPool

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from inkgate.concurrency import pause
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell, head_of
 
@@ -57,6 +58,7 @@ class LabelWeight:
 
 def weigh(label: str, weights: Sequence[LabelWeight]) -> float:
     """The sum of what the label speaks for and against."""
+    pause()
     return sum(each.weight for each in weights if each.pattern.search(label))
 
 
@@ -69,6 +71,7 @@ def candidates_of(pages: PrintedPages, kind: ValueKind) -> list[FieldCandidate]:
 
 
 def _in_row(pages: PrintedPages, row: PrintedRow, kind: ValueKind) -> Iterator[FieldCandidate]:
+    pause()
     ahead = ""
     for cell in row.cells:
         for value in kind.find(cell.text):
@@ -109,6 +112,7 @@ class LabelReader:
 
     def near(self, found: FieldCandidate, tells: Callable[[str], bool]) -> tuple[str, bool]:
         """What stands left of the value, as far as it tells something; and whether another value stands between."""
+        pause()
         row, at = self._place(found)
         cell, start = row.cells[at], found.value.start if found.value else 0
         before = [each for each in self._in(row, cell) if each.end <= start]

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from rapidfuzz.fuzz import ratio
 
+from inkgate.concurrency import pause
 from inkgate.fields.folded import fold, glue
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ValueKind
@@ -83,6 +84,7 @@ class LabelFinder:
         cells: dict[int, dict[str, list[_LabelledCell]]] = {}
         glued = _glued_labels(leaves)
         for row in pages.rows:
+            pause()
             for at, cell in enumerate(row.cells):
                 for label, behind, parted in _labels_in(cell.text[:_LONGEST_CELL], glued):
                     if len(label) <= LONGEST_LABEL and (folded := fold(label)):
@@ -140,6 +142,7 @@ class LabelFinder:
         for wanted in labels:
             # Texts are 85 % alike only if the shorter has 74 % of the longer one's length.
             for length in range(int(0.74 * len(wanted)), int(len(wanted) / 0.74) + 2):
+                pause()
                 for folded, cells in self.cells.get(length, {}).items():
                     if score := ratio(folded, wanted, score_cutoff=LEAST_ALIKE):
                         alike += [(score / 100, not each.parted, each.row.number, each.at, each) for each in cells]
@@ -204,6 +207,7 @@ def _labels_in(text: str, glued: re.Pattern[str] | None) -> Iterator[tuple[str, 
 
 def likeness(folded: str, wanted: Sequence[str]) -> float:
     """How well a folded label on the page fits the folded labels of a schema, from 0 to 1."""
+    pause()
     if not folded:
         return 0.0
     best = max((ratio(folded, each, score_cutoff=LEAST_ALIKE) for each in wanted), default=0.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
+from inkgate.concurrency import pause
 from inkgate.fields.folded import rows_of
 from inkgate.types import Box, Line, PageResult, Word, box_of_quad
 
@@ -89,8 +90,10 @@ class PrintedPages:
         """The rows of the pages, top to bottom."""
         rows: list[PrintedRow] = []
         heights: list[float] = []
-        slopes = {page.index: slope_of(page.lines) for page in pages}
+        slopes: dict[int, float] = {}
         for page in pages:
+            pause()
+            slopes[page.index] = slope_of(page.lines)
             for indexes in rows_of(page.lines):
                 lines = [page.lines[i] for i in indexes]
                 heights += [line.box[3] - line.box[1] for line in lines]
