@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.browser import give, require_chromium, shoot, visit
+from support.browser import active_parts, give, require_chromium, shoot, visit
 from support.flow_picture import ANSWER, flow_picture, running_chart_page
 from support.server import Server
 
@@ -66,18 +65,6 @@ def read_chart(page: Page, title: str = "Orders") -> None:
     page.select_option("#task", "chart")
     give(page, (f"{title}.png", flow_picture(title)))
     expect(page.locator("#files .file.done")).to_have_count(1)
-
-
-def active_parts(svg: str) -> list[str]:
-    """What in a drawing could run, load or lead somewhere."""
-    found: list[str] = []
-    for node in ET.fromstring(svg).iter():  # noqa: S314 - Mermaid wrote it
-        name = str(node.tag).rpartition("}")[2]
-        found += [name] if name in {"script", "foreignObject", "iframe", "image", "a"} else []
-        found += [key for key, value in node.attrib.items() if key.startswith("on") or "://" in value]
-        found += [f"{key}={value}" for key, value in node.attrib.items() if "href" in key and value[0] != "#"]
-        found += re.findall(r"@import|url\((?!#)[^)]*", node.text or "") if name == "style" else []
-    return found
 
 
 def test_a_flowchart_is_drawn_beside_its_picture_with_its_source(browser: Browser, chart_server: Server) -> None:

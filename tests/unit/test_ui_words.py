@@ -24,6 +24,7 @@ VALUES = {
     "{call.what}": ["The document", "Page 7"],
     "{is_large}": ["The image is 7×7 pixels"],
     "{presets_with(task.kind)}": ["Presets that support 7: 7."],
+    "{self.what}": ["documents in flight", "results being sent"],
     "{why}: error in its {part}": [f"{why}: error in its {part}" for why in WHYS for part in ("header", "pixels")],
 }
 """What stands for some values; for the others, a number does."""

@@ -1,7 +1,7 @@
 // Documents of this tab: sent, read page by page, converted. No element is touched here.
 import { home, get, linesOf, patiently, Problem, request, stopped, toldOf, upload } from "./api.js";
 import { Pictures } from "./viewer.js";
-import { sizeOf, stem } from "./dom.js";
+import { plain, sizeOf, stem } from "./dom.js";
 import { word } from "./words.js";
 import { imageFiles, imageless } from "./figures.js";
 import { zipOf } from "./zip.js";
@@ -27,7 +27,7 @@ let last = 0;
 
 export class Doc {
   constructor(blob, name) {
-    Object.assign(this, { id: `${Date.now()}-${String((last += 1)).padStart(6, "0")}`, blob, name, size: blob ? blob.size : 0, job: "", pictures: new Pictures({ blob }) });
+    Object.assign(this, { id: `${Date.now()}-${String((last += 1)).padStart(6, "0")}`, blob, name: plain(name), size: blob ? blob.size : 0, job: "", pictures: new Pictures({ blob }) });
     this.reset();
   }
 

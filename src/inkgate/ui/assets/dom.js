@@ -100,6 +100,8 @@ export function save(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
+// A name without control characters, and without those that reorder what is around them: `gnp.exe` must not look like `exe.png`.
+export const plain = (name) => name.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "");
 export const stem = (name) => name.replace(/\.[A-Za-z0-9]{1,5}$/, "") || "document";
 
 // Of items that are too many to draw at once, draws some, and the others when a button is pressed.

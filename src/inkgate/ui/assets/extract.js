@@ -1,5 +1,5 @@
 // The view "Extract": fields of a document beside its page, with confidence, checks, alternatives and corrections.
-import { $, make, icon, tabs, sizeOf, save, stem, announce } from "./dom.js";
+import { $, make, icon, tabs, plain, sizeOf, save, stem, announce } from "./dom.js";
 import { word, known, percent, onLanguage } from "./words.js";
 import { againButton, get, linesOf, Problem, problemBox, request, toldOf, upload } from "./api.js";
 import { Viewer } from "./viewer.js";
@@ -138,8 +138,8 @@ export async function showReviews() {
   $("review-queue").hidden = !jobs.length;
   $("extract").classList.toggle("empty", !docs.length && !jobs.length);
   $("review-jobs").replaceChildren(...jobs.map((job) => make("li", { class: "file " + (job.review === "waiting" ? "" : "partial") },
-    make("button", { type: "button", class: "file-name", title: job.name, disabled: job.review === "waiting", onclick: () => reviewJob(job) },
-      make("span", { class: "name" }, job.name), make("span", { class: "state small" }, word(job.review === "waiting" ? "job_" + job.state : "extraction_needs_review"))))));
+    make("button", { type: "button", class: "file-name", title: plain(job.name), disabled: job.review === "waiting", onclick: () => reviewJob(job) },
+      make("span", { class: "name" }, plain(job.name)), make("span", { class: "state small" }, word(job.review === "waiting" ? "job_" + job.state : "extraction_needs_review"))))));
   if (jobs.some((job) => job.review === "waiting")) reviewsDue = setTimeout(showReviews, 2000);
 }
 let reviewsDue = 0;

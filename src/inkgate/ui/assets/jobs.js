@@ -1,5 +1,5 @@
 // The view "Jobs": documents that the service reads in the background.
-import { $, make, announce } from "./dom.js";
+import { $, make, announce, plain } from "./dom.js";
 import { word, number, duration, locale, onLanguage } from "./words.js";
 import { get, pageProblem, problemBox, request, toldOf, upload } from "./api.js";
 import { Doc, service, tooLarge, withFigures } from "./documents.js";
@@ -51,7 +51,7 @@ async function look() {
     const waiting = found.jobs.filter((job) => !ENDED.has(job.state)).sort((a, b) => (a.state === "queued") - (b.state === "queued") || a.created.localeCompare(b.created)).slice(0, FORECASTS);
     const forecasts = new Map((await Promise.all(waiting.map((job) => get("v1/jobs/" + job.id).catch(() => job)))).map((job) => [job.id, job]));
     if (turn !== asked) return;
-    jobs = found.jobs.map((job) => forecasts.get(job.id) || job);
+    jobs = found.jobs.map((job) => ({ ...(forecasts.get(job.id) || job), name: plain(job.name) }));
     for (const job of jobs) if (added.has(job.id)) added.set(job.id, job);
     $("jobs-more").hidden = !found.next || limit >= 1000;
     $("jobs-problem").replaceChildren();

@@ -1,5 +1,5 @@
 // The view "Live": a verdict in words, why, the last quarter of an hour, and recent documents.
-import { $, make } from "./dom.js";
+import { $, make, plain } from "./dom.js";
 import { word, number, duration, locale, onLanguage } from "./words.js";
 import { get, problemBox, toldOf } from "./api.js";
 import { chartNode } from "./charts.js";
@@ -120,7 +120,7 @@ function drawRecent() {
   const time = new Intl.DateTimeFormat(locale(), { timeStyle: "medium" });
   const own = recent().map((doc) => ({ name: doc.name, pages: doc.pages.length, took: doc.took, at: performance.timeOrigin + doc.began + doc.took * 1000, text: doc.status === "failed" ? doc.problem.title : doc.stateText(), bad: doc.status === "failed" }));
   const later = jobs.filter((job) => job.ended).map((job) => ({
-    name: job.name, pages: job.pages.saved, took: job.started ? (new Date(job.ended) - new Date(job.started)) / 1000 : null, at: Date.parse(job.ended), text: word("job_" + job.state), bad: ["failed", "quarantined"].includes(job.state) }));
+    name: plain(job.name), pages: job.pages.saved, took: job.started ? (new Date(job.ended) - new Date(job.started)) / 1000 : null, at: Date.parse(job.ended), text: word("job_" + job.state), bad: ["failed", "quarantined"].includes(job.state) }));
   const rows = [...own, ...later].sort((a, b) => b.at - a.at).slice(0, MOST_RECENT);
   $("recent").hidden = !rows.length;
   $("recent-rows").replaceChildren(...rows.map((row) => make("tr", {}, make("td", { class: "name" }, row.name), make("td", {}, number(row.pages)),
