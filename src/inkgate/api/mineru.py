@@ -9,6 +9,7 @@ other options are accepted and ignored. Errors are problem documents, whose `det
 from __future__ import annotations
 
 import io
+import re
 import time
 import zipfile
 from base64 import b64decode
@@ -158,6 +159,18 @@ def _stem(name: str) -> str:
     return PurePosixPath(name).stem or "document"
 
 
+_MAX_FOLDER = 60
+"""Characters; with up to four bytes each, the name and a suffix are within the 255 bytes of file systems."""
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
+
+
+def folder_name(stem: str) -> str:
+    """A document's name as a folder of an archive: no other folder, and no name of a device."""
+    name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in stem)
+    name = name[:_MAX_FOLDER].strip(".") or "document"
+    return f"_{name}" if _RESERVED.fullmatch(name) else name
+
+
 router = APIRouter(tags=["mineru"], responses=PROBLEM_RESPONSES)
 
 TaskId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}(\.zip)?$")]
@@ -267,8 +280,7 @@ async def _image_pieces(images: Sequence[BlockImage], reader: ResultReader) -> A
 
 async def _zip_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
     """A ZIP archive as MinerU makes it: a folder for each document, with its images in another."""
-    stem = _stem(reader.job.name)
-    name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in stem).lstrip(".") or "document"
+    name = folder_name(_stem(reader.job.name))
     renderer = PagewiseMarkdown(several=reader.job.saved > 1, embedded=False)
     file = _SentFile()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -14,11 +14,11 @@ from typing import Any, Literal, Protocol
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
 from inkgate.cli.result_names import result_places
+from inkgate.documents.numbers import is_formula
 from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.whole_files import write_whole
 
 _TO_REVIEW = ExtractionStatus.NEEDS_REVIEW.value
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets run cells that begin with these."""
 
 
@@ -229,6 +229,5 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        is_number = value.lstrip("+-").replace(".", "", 1).replace(",", "").isdigit()
-        return f"'{value}" if value.startswith(_FORMULA) and not is_number else value
+        return f"'{value}" if is_formula(value) else value
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Numbers in the cells of tables. Pure."""
+"""Numbers in the cells of tables, and what only looks like them. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _NUMBER = re.compile(
 )
 _MOST_DIGITS = 15
 """A spreadsheet keeps no more: longer numbers are identifiers."""
+_FORMULA = re.compile("[\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*[=+@\\-\u2212\uff1d\uff0b\uff0d\uff20]")
+"""The signs may stand behind what can't be seen, and be fullwidth: spreadsheets skip the one and accept the other."""
 _GROUPED = re.compile(r"\d{1,3}(?P<mark>[.,])\d{3}")
 
 
@@ -32,6 +34,11 @@ class CellNumber:
 def is_number(text: str) -> bool:
     """Whether the text is a number in any notation."""
     return _NUMBER.fullmatch(text) is not None
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet might take the text for a formula. Numbers are none."""
+    return _FORMULA.match(text) is not None and not is_number(text)
 
 
 def decimal_mark(texts: Iterable[str]) -> str:

@@ -1,4 +1,6 @@
-"""Excel: a sheet for each table of a document, with its spans, numbers as numbers, and texts never as formulas."""
+"""Excel: a sheet for each table of a document, with its spans, numbers as numbers, and texts never as formulas, even if
+somebody edits the cell.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from inkgate.documents.formats.tables import DocumentTable, tables_of
 from inkgate.documents.formats.text import printable
-from inkgate.documents.numbers import CellNumber, decimal_mark, number_of
+from inkgate.documents.numbers import CellNumber, decimal_mark, is_formula, number_of
 from inkgate.types import DocumentResult, TableCell
 
 if TYPE_CHECKING:
@@ -50,13 +52,15 @@ class _Formats:
 
     def __init__(self, book: Workbook) -> None:
         self._book = book
-        self._made: dict[tuple[bool, str], CellFormat] = {}
+        self._made: dict[tuple[bool, bool, str], CellFormat] = {}
 
-    def of(self, cell: TableCell, number: CellNumber | None) -> CellFormat:
+    def of(self, cell: TableCell, text: str, number: CellNumber | None) -> CellFormat:
         shown = "" if number is None else _number_format(number)
-        key = (cell.header, shown)
+        quoted = is_formula(text)
+        key = (cell.header, quoted, shown)
         if key not in self._made:
             properties: dict[str, object] = {"text_wrap": True, "valign": "top", "bold": cell.header}
+            properties["quote_prefix"] = quoted
             self._made[key] = self._book.add_format(properties | ({"num_format": shown} if shown else {}))
         return self._made[key]
 
@@ -74,7 +78,7 @@ def _fill(sheet: Worksheet, table: DocumentTable, formats: _Formats) -> None:
         if row >= _MOST_ROWS or cell.column >= _MOST_COLUMNS:
             continue
         number = None if cell.header else number_of(text, mark)
-        style = formats.of(cell, number)
+        style = formats.of(cell, text, number)
         if cell.row_span > 1 or cell.column_span > 1:
             last = (min(row + cell.row_span, _MOST_ROWS) - 1, min(cell.column + cell.column_span, _MOST_COLUMNS) - 1)
             if last > (row, cell.column):

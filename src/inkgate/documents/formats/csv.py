@@ -1,6 +1,7 @@
 """CSV (RFC 4180): the tables of a document, for programs. An empty line separates tables; no tables, an empty file.
 
-A text that a spreadsheet would take for a formula begins with an apostrophe, as OWASP recommends.
+A text that a spreadsheet would take for a formula begins with an apostrophe, as OWASP recommends. Numbers such as
+-12.50 stay as they are: programs read them, and a spreadsheet computes nothing with them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from collections.abc import Sequence
 
 from inkgate.documents.formats.tables import DocumentTable, tables_of
 from inkgate.documents.formats.text import printable
-from inkgate.documents.numbers import is_number
+from inkgate.documents.numbers import is_formula
 from inkgate.types import DocumentResult
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def render(result: DocumentResult) -> bytes:
@@ -38,4 +37,4 @@ def csv_of(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _safe(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) and not is_number(text) else text
+    return f"'{text}" if is_formula(text) else text
