@@ -36,7 +36,6 @@ from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.bench.accuracy.metrics import Token, token_of
 from inkgate.bench.accuracy.scores import FileScore, score
 from inkgate.caller import Caller, Priority
-from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
@@ -50,6 +49,7 @@ from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import AdmissionSettings, PdfText, Settings
 from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.types import PageResult, Task
@@ -105,7 +105,7 @@ async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReade
     degradation = FixedDegradation(STEPS.index(step), settings)
     work_queue = WorkQueue(FixedLimit(1), settings.serving.scheduling)
     queue = EngineQueue(work_queue, degradation, settings.serving.degradation, EngineProgress())
-    counting = PageCounter(PageReader(engine, Completion(Threads("pages", 1)), queue=queue))
+    counting = PageCounter(PageReader(engine, Completion(FairThreads(1)), queue=queue))
     async with Opener(settings.limits, settings.pdf) as opener:
         await counting.start()
         try:

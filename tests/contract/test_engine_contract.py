@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.vlm.engine import VlmEngine
@@ -28,6 +27,7 @@ from inkgate.service.page_cache import page_cache
 from inkgate.service.text_layer import TextLayers
 from inkgate.serving.cache import MemoryStore
 from inkgate.serving.quarantine import Quarantine
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
 from inkgate.types import PageResult, Size, Task, TaskKind, mean_confidence
 from support.page_readers import page_reader
@@ -65,7 +65,7 @@ def built(name: str) -> Iterator[Engine]:
     elif name == "cached":
         yield page_reader(ppocr, cache=page_cache(MemoryStore(1_000_000), 60.0), quarantine=Quarantine())
     elif name == "text_layer_first":
-        yield page_reader(ppocr, text_layers=TextLayers(PageAnalysis(layout), Threads("text_layer", 1)))
+        yield page_reader(ppocr, text_layers=TextLayers(PageAnalysis(layout), FairThreads(1)))
     else:
         yield ppocr
 

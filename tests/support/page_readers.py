@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from inkgate.concurrency import Threads
+from inkgate.caller import Caller
 from inkgate.engines.base import Engine
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.base import Region
@@ -18,6 +18,7 @@ from inkgate.serving.cache import Cache
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import DegradationSettings, SchedulingSettings
 from inkgate.types import PageResult
 
@@ -25,10 +26,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class AtOnce(Threads):
+class AtOnce(FairThreads):
     """Runs calls without a thread, as tests in virtual time need it."""
 
-    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, caller: Caller, cost_ms: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return function(*args, **kwargs)
 
 
@@ -41,7 +42,7 @@ class NoRegions:
 
 def text_layers() -> TextLayers:
     """Text layers without a layout model."""
-    return TextLayers(PageAnalysis(NoRegions()), AtOnce("test", 1))
+    return TextLayers(PageAnalysis(NoRegions()), AtOnce(1))
 
 
 def engine_queue(
@@ -60,7 +61,7 @@ def page_reader(engine: Engine, **parts: Any) -> PageReader:  # noqa: ANN401 - o
     """A PageReader with these parts. `codes`, `terms`: of its Completion. It has a queue, if not another one, where it
     has a breaker, a quarantine or an embedded engine: these are used in a page's turn.
     """
-    completion = Completion(AtOnce("test", 1), codes=parts.pop("codes", False), terms=parts.pop("terms", None))
+    completion = Completion(AtOnce(1), codes=parts.pop("codes", False), terms=parts.pop("terms", None))
     if {"breaker", "embedded", "quarantine"} & parts.keys():
         parts.setdefault("queue", engine_queue())
     if "embedded" in parts:

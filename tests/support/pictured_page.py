@@ -12,10 +12,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.page import Page
 from inkgate.service.figures import Figures
+from inkgate.serving.threads import FairThreads
 from inkgate.types import PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
 from support.page_readers import page_reader
@@ -79,7 +79,7 @@ class PicturedEngine(FakeEngine):
 
     def __post_init__(self) -> None:
         engine = _AskedEngine(self.name, self.failing, self.gate, self.reading, self.tasks, answers=self.answers)
-        self._layer = page_reader(engine, figures=Figures(Threads("test_images", 1)))
+        self._layer = page_reader(engine, figures=Figures(FairThreads(1)))
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         return await self._layer.read(page, task, caller)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 import anyio
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -20,12 +21,15 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import WantedFields
 from inkgate.fields.document_types import DocumentTypes
+from inkgate.service.complete import Completion
+from inkgate.service.remembered_page import RememberedPage
 from inkgate.serving import threads as fair_threads
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FieldsSettings
-from inkgate.types import DocumentResult
+from inkgate.types import DocumentResult, PageResult, Task
 from support.charges import CountedCharge
 from support.job_plant import until
+from support.ppocr import ArrayPage
 from support.receipts import RECEIPT, page
 
 pytestmark = pytest.mark.anyio
@@ -98,6 +102,13 @@ async def test_bodies_of_one_tenant_hold_up_those_of_another_by_one_turn(size: i
     bodies = BodyThreads(small, large)
     threads = small if size < 1_000_000 else large
     assert await place_of_b(threads, lambda caller: bodies.run(caller, len(raw), parse_json, raw)) <= 2
+
+
+async def test_pages_of_one_tenant_hold_up_those_of_another_by_one_turn() -> None:
+    """After the engine has read them."""
+    threads = FairThreads(1)
+    completion, read = Completion(threads), RememberedPage.around(ArrayPage(np.full((40, 40, 3), 255, np.uint8)))
+    assert await place_of_b(threads, lambda caller: completion.complete(read, PageResult(0), Task(), caller)) <= 2
 
 
 async def test_a_caller_who_leaves_returns_at_once_and_its_tenant_pays_until_the_thread_ends() -> None:

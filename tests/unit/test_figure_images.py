@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 from inkgate.block_image import BlockImage
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.codec import dump_page, load_page, page_to_dict, parse_page
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, Overloaded
 from inkgate.layout.escape import of_text
 from inkgate.layout.figure_links import with_images
@@ -25,6 +24,7 @@ from inkgate.page import Page, Pixels
 from inkgate.reader import MOST_IMAGE_BYTES, ImageBudget
 from inkgate.service.figures import MOST_BYTES, MOST_IMAGES, PAGES_AT_ONCE, Figures, cut_images
 from inkgate.service.remembered_page import LONGEST_SIDE
+from inkgate.serving.threads import FairThreads
 from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
 from support.page_readers import page_reader
@@ -131,7 +131,7 @@ class CountedPage:
 @pytest.mark.anyio
 async def test_a_page_is_rendered_once_for_the_engine_its_codes_and_its_images() -> None:
     page, engine = CountedPage(), FakeEngine()
-    layer = page_reader(engine, figures=Figures(Threads("test", 1)), codes=True)
+    layer = page_reader(engine, figures=Figures(FairThreads(1)), codes=True)
     result = await layer.read(page, PARSE, NO_CALLER)
     (found,) = [block.image for block in result.blocks or () if block.image]
     assert (found.name, found.width, found.height) == ("page-3-1.png", 40, 30)
@@ -156,7 +156,7 @@ async def test_a_page_that_was_read_is_not_lost_because_its_images_are() -> None
         async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
             return replace(figures((0, 0, 50, 50)), timings_ms={"ink": 1.0})
 
-    layer = page_reader(TextLayerRead(), figures=Figures(Threads("test", 1)))
+    layer = page_reader(TextLayerRead(), figures=Figures(FairThreads(1)))
     errors: list[tuple[Exception, str]] = [
         (EngineFailed("page_timeout", "It took too long."), "page_timeout"),
         (Overloaded("service_full", "There is no room.", 1.0), "service_full"),
@@ -184,7 +184,7 @@ async def test_few_pages_that_the_cache_answers_have_pixels_at_once() -> None:
         async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
             return replace(figures((0, 0, 50, 50)), timings_ms={"ink": 1.0})
 
-    layer = page_reader(CacheAnswers(), figures=Figures(Threads("test", 1)))
+    layer = page_reader(CacheAnswers(), figures=Figures(FairThreads(1)))
 
     async def read() -> None:
         nonlocal with_pixels

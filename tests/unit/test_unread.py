@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pytest
 
-from inkgate.caller import Caller
-from inkgate.concurrency import Threads
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.page import Page, Pixels, RgbArray
 from inkgate.service.complete import with_unread_ink
 from inkgate.service.remembered_page import RememberedPage
+from inkgate.serving.threads import FairThreads
 from inkgate.types import Block, BlockType, PageError, PageResult, ReviewReason, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
 
@@ -42,7 +42,7 @@ class Fixed:
 
 
 async def read(result: PageResult, rgb: RgbArray, kind: TaskKind = TaskKind.PARSE) -> PageResult:
-    return await with_unread_ink(RememberedPage.around(ArrayPage(rgb)), result, Task(kind), Threads("test", 1))
+    return await with_unread_ink(RememberedPage.around(ArrayPage(rgb)), result, Task(kind), FairThreads(1), NO_CALLER)
 
 
 async def test_writing_without_text_is_noted_with_its_place() -> None:
@@ -67,7 +67,7 @@ async def test_small_writing_is_noted_where_the_engine_used_few_pixels() -> None
     rgb[1500:1860, 300:940] = drawn(["Please return this form"], font_px=22)
     page = RememberedPage.around(Sheet(rgb))
     await page.pixels(900)
-    result = await with_unread_ink(page, replace(NOTHING, width=2480, height=3508), Task(), Threads("test", 1))
+    result = await with_unread_ink(page, replace(NOTHING, width=2480, height=3508), Task(), FairThreads(1), NO_CALLER)
     assert result.review == (ReviewReason.INK_WITHOUT_TEXT,)
 
 

@@ -43,6 +43,7 @@ from inkgate.serving.gpu_watch import gpu_watch
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.queue import WorkQueue
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import CacheSettings, PpocrSettings, Provider, Settings, VllmSettings
 from inkgate.settings.extensions import make_extension
 from inkgate.supervision import BackgroundTask, Supervisor
@@ -116,7 +117,7 @@ def build_parts(
     gpus = gpu_watch(settings, breaker)
     progress, probe = _progress(chosen, beside.fallback)
     cached = _page_cache(settings.cache) if settings.cache.enabled else None
-    threads = Threads("pages", ppocr.concurrent_pages)
+    threads = FairThreads(ppocr.concurrent_pages, settings.serving.scheduling)
     cache = None if cached is None else cached.results
     layers = TextLayers(analysis, threads)
     completion = Completion(threads, codes=settings.engine.codes, terms=load_terms(settings.terms.files, "terms.files"))
@@ -126,7 +127,7 @@ def build_parts(
         chosen.engine,
         completion,
         layers,
-        Figures(threads),
+        Figures(threads, settings.serving.scheduling),
         cache,
         revision,
         quarantine=quarantine if remote else None,

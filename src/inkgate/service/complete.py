@@ -10,8 +10,8 @@ from time import perf_counter
 import numpy as np
 import structlog
 
+from inkgate.caller import Caller
 from inkgate.codes.find import find_codes
-from inkgate.concurrency import Threads
 from inkgate.coordinates import before_rotation
 from inkgate.errors import InkgateError
 from inkgate.fields.terms import Terms
@@ -21,6 +21,7 @@ from inkgate.layout.ink import ink_notes
 from inkgate.page import Pixels
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.service.terms import with_terms
+from inkgate.serving.threads import FairThreads
 from inkgate.types import (
     Barcode,
     Block,
@@ -45,6 +46,8 @@ _LITTLE = 40
 """Characters; from more on, a page's ink is not examined. Text without places can't be compared with the ink."""
 _INK_SIDE = 1600
 """Longest side of the page whose ink is examined."""
+_COMPLETE_MS, _CODES_MS, _INK_MS = 5, 100, 20
+"""Estimates of what a thread takes, until its time is known."""
 _WHOLE_PAGE = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that read the whole page."""
 
@@ -55,17 +58,18 @@ class Completion:
     None: there are none.
     """
 
-    threads: Threads
+    threads: FairThreads
     codes: bool = False
     terms: Terms | None = None
 
-    async def complete(self, page: RememberedPage, result: PageResult, task: Task) -> PageResult:
+    async def complete(self, page: RememberedPage, result: PageResult, task: Task, caller: Caller) -> PageResult:
         """The page with terms, its confidence, the reasons to review it, notes on lines that an edge cuts, and blocks
         for codes. `timings_ms` has `terms`, `edges` and `codes` for what was done.
         """
         seen = page.known_pixels  # those that the engine used: the page is not rendered again for its edges
         sought = await self._pixels_for_codes(page, result, task)
-        return await self.threads.run(self._completed, result, seen, sought, page.size)
+        cost_ms = _COMPLETE_MS if sought is None else _CODES_MS
+        return await self.threads.run(caller, cost_ms, self._completed, result, seen, sought, page.size)
 
     async def _pixels_for_codes(self, page: RememberedPage, result: PageResult, task: Task) -> Pixels | None:
         """None if no codes are sought."""
@@ -128,7 +132,9 @@ def _code_block(code: Barcode, scale: float, rotation: int, sent: Size) -> Block
     return Block(BlockType.BARCODE, box_of_quad(upright), (), "", "", barcode=placed)
 
 
-async def with_unread_ink(page: RememberedPage, result: PageResult, task: Task, threads: Threads) -> PageResult:
+async def with_unread_ink(
+    page: RememberedPage, result: PageResult, task: Task, threads: FairThreads, caller: Caller
+) -> PageResult:
     """A page of which an engine read little or nothing, with notes that say where there is writing on it. Engines that
     examine the ink themselves have it in `timings_ms`.
     """
@@ -143,7 +149,7 @@ async def with_unread_ink(page: RememberedPage, result: PageResult, task: Task, 
     except Exception as error:  # noqa: BLE001 - the engine has read the page, so its result counts
         log.info("ink_not_examined", code=_code_of(error))
         return result
-    return result.with_notes(await threads.run(ink_notes, pixels.rgb, pixels.scale, explained))
+    return result.with_notes(await threads.run(caller, _INK_MS, ink_notes, pixels.rgb, pixels.scale, explained))
 
 
 def _code_of(error: Exception) -> str:

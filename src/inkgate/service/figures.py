@@ -9,18 +9,22 @@ from math import isfinite
 from time import perf_counter
 from typing import Final
 
-import anyio
 import cv2
 import numpy as np
 import structlog
 
 from inkgate.block_image import BlockImage
-from inkgate.concurrency import Threads
+from inkgate.caller import Caller
 from inkgate.coordinates import before_rotation
 from inkgate.errors import InkgateError
 from inkgate.layout.figure_links import with_images
 from inkgate.page import Pixels, RgbArray
 from inkgate.service.remembered_page import LONGEST_SIDE, RememberedPage
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.order import Work
+from inkgate.serving.queue import WorkQueue
+from inkgate.serving.threads import FairThreads
+from inkgate.settings import SchedulingSettings
 from inkgate.types import PICTURE_TYPES, Box, PageResult
 
 log = structlog.get_logger(__name__)
@@ -40,6 +44,8 @@ PNG if that is smaller than JPEG. Photographs and scans in colour have thousands
 """
 PAGES_AT_ONCE: Final = 16
 """Pages whose pixels wait for a thread: 17 MB each. Pages that the cache answers are not held up by an engine."""
+_CUT_MS: Final = 50
+"""Estimate for a page, until its time is known."""
 _SMALLER: Final = 0.5
 """An image that is too large for what the page has left is tried again with sides of this share."""
 
@@ -49,11 +55,12 @@ class Figures:
     the images of a page that was read before are cut out of its pixels again.
     """
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self, threads: FairThreads, scheduling: SchedulingSettings | None = None) -> None:
+        """`scheduling`: how callers share the room for pixels."""
         self._threads = threads
-        self._room = anyio.Semaphore(PAGES_AT_ONCE)
+        self._room = WorkQueue(FixedLimit(PAGES_AT_ONCE), scheduling or SchedulingSettings(), timed=True)
 
-    async def add(self, page: RememberedPage, result: PageResult) -> PageResult:
+    async def add(self, page: RememberedPage, result: PageResult, caller: Caller) -> PageResult:
         """The page whose blocks of PICTURE_TYPES have `image`. `timings_ms` has `images` if there are any. Images that
         can't be cut out cost the page nothing else.
         """
@@ -61,9 +68,9 @@ class Figures:
             return result
         started = perf_counter()
         try:
-            async with self._room:
+            async with self._room.turn(Work.for_caller(caller, _CUT_MS)):
                 pixels = await page.enough_pixels()
-                shown = await self._threads.run(_with_cut_images, result, pixels)
+                shown = await self._threads.run(caller, _CUT_MS, _with_cut_images, result, pixels)
         except Exception as error:  # noqa: BLE001 - of one page, which was read
             reason = error.code if isinstance(error, InkgateError) else type(error).__name__
             log.warning("images_not_cut", reason=reason)

@@ -264,7 +264,7 @@ class PageReader:
         else:
             result = await self._read_once(page, plain, caller)
         if task.images and task.kind is TaskKind.PARSE and self.figures is not None:
-            result = await self.figures.add(page, result)
+            result = await self.figures.add(page, result, caller)
         return result
 
     async def _read_once(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
@@ -294,8 +294,8 @@ class PageReader:
         else:
             result = await self.text_layers.read(page, task, caller, self._read_pixels)
         if result.source == "ocr":
-            result = await with_unread_ink(page, result, task, self.completion.threads)
-        return await self.completion.complete(page, result, task)
+            result = await with_unread_ink(page, result, task, self.completion.threads, caller)
+        return await self.completion.complete(page, result, task, caller)
 
     async def _read_pixels(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """By the engine, or by the embedded one: batches under load, and what the engine does not read because it fails

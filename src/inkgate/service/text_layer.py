@@ -8,7 +8,6 @@ from functools import partial
 from time import perf_counter
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import NO_EVIDENCE, PageEvidence
@@ -16,6 +15,7 @@ from inkgate.layout.ink import likely_writing
 from inkgate.page import LineStyle, Page, Pixels, TextLayer
 from inkgate.service.layer_merge import UNDECIDED, MergedLines, merge, overlap
 from inkgate.service.remembered_page import RememberedPage
+from inkgate.serving.threads import FairThreads
 from inkgate.types import (
     Attempt,
     Box,
@@ -35,6 +35,8 @@ _LAYOUT_SIDE = 1600
 """Longest side rendered for the layout model, which itself uses 800 pixels: more would not help."""
 MAX_PARTS, MAX_PARTS_SHARE = 4, 0.35
 """Up to this many parts, of up to this share of the page's area, are read one by one; else the whole page is."""
+_ARRANGE_MS, _WRITING_MS, _LOOK_MS = 5, 20, 200
+"""Estimates of what a thread takes, until its time is known."""
 _MARGIN = 0.02
 """Around a part that is read by itself, as a share of the page's longer side: a detector needs some paper."""
 
@@ -52,7 +54,7 @@ class TextLayers:
     """
 
     analysis: PageAnalysis
-    threads: Threads
+    threads: FairThreads
 
     async def read(self, page: RememberedPage, task: Task, caller: Caller, read_pixels: ReadPixels) -> PageResult:
         """The page's content. The layout model runs on the rendered page, and only for Markdown and blocks.
@@ -74,7 +76,7 @@ class TextLayers:
     ) -> PageResult:
         parse = task.kind is TaskKind.PARSE
         rest = _Rest(read_pixels)
-        sure, unsure = await self._writing(page, layer, rest.timings_ms) if layer.pictures else ((), ())
+        sure, unsure = await self._writing(page, layer, caller, rest.timings_ms) if layer.pictures else ((), ())
         places = [*layer.unread, *sure]
         merged = MergedLines(layer.lines, layer.styles)
         if places or unsure or layer.doubtful:
@@ -82,10 +84,10 @@ class TextLayers:
             whole = await _read_rest(page, boxes, task, caller, rest)
             if whole is not None:
                 return whole
-            merged = await self.threads.run(merge, layer, rest.lines, places, unsure)
-        evidence = await self._look(page, merged, rest.timings_ms) if parse else NO_EVIDENCE
+            merged = await self.threads.run(caller, _ARRANGE_MS, merge, layer, rest.lines, places, unsure)
+        evidence = await self._look(page, merged, caller, rest.timings_ms) if parse else NO_EVIDENCE
         started = perf_counter()
-        arrangement = await self.threads.run(arrange, merged.lines, page.size, evidence)
+        arrangement = await self.threads.run(caller, _ARRANGE_MS, arrange, merged.lines, page.size, evidence)
         rest.timings_ms["arrange"] = (perf_counter() - started) * 1000
         exact = all(line.confidence == 1.0 for line in merged.lines)
         result = PageResult(
@@ -102,23 +104,25 @@ class TextLayers:
         return arrangement.put_into(result, parse=parse).with_notes(merged.notes)
 
     async def _writing(
-        self, page: RememberedPage, layer: TextLayer, timings: dict[str, float]
+        self, page: RememberedPage, layer: TextLayer, caller: Caller, timings: dict[str, float]
     ) -> tuple[list[Box], list[Box]]:
         """What looks like writing in the layer's pictures, beside its lines; and what may be a short text."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         known = (*layer.lines, *layer.doubtful)
-        found = await self.threads.run(_writing_in, pixels, known, layer.pictures)
+        found = await self.threads.run(caller, _WRITING_MS, _writing_in, pixels, known, layer.pictures)
         timings["writing"] = (perf_counter() - started) * 1000
         return found
 
-    async def _look(self, page: RememberedPage, merged: MergedLines, timings: dict[str, float]) -> PageEvidence:
+    async def _look(
+        self, page: RememberedPage, merged: MergedLines, caller: Caller, timings: dict[str, float]
+    ) -> PageEvidence:
         """What the rendered page shows."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         timings["render"] = (perf_counter() - started) * 1000
         look = partial(self.analysis.look, parse=True)
-        evidence = await self.threads.run(look, pixels.rgb, pixels.scale, merged.lines)
+        evidence = await self.threads.run(caller, _LOOK_MS, look, pixels.rgb, pixels.scale, merged.lines)
         timings.update(evidence.timings_ms)
         return replace(evidence, styles=_styles(merged.styles, evidence.styles))
 
