@@ -13,6 +13,7 @@ import pytest
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
+from inkgate.caller import NO_CALLER
 from inkgate.errors import InkgateError, InputRejected, Overloaded
 from inkgate.serving.cache import Cache, CacheCodec, CacheSource, MemoryStore, Store
 
@@ -87,7 +88,7 @@ class Callers:
     async def _one(self, work: Callable[[], Awaitable[str]], group: str, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                self.answers.append(await self._cache.get_or_run(b"key", work, group, self.needed.hold))
+                self.answers.append(await self._cache.get_or_run(b"key", work, NO_CALLER, group, self.needed.hold))
             except InkgateError as error:
                 self.errors.append(error)
 
@@ -194,7 +195,7 @@ async def test_what_work_needs_is_given_back_when_all_have_left(callers: Callers
 
 async def test_what_work_needs_is_held_before_who_began_it_can_leave(store: MemoryStore, tasks: TaskGroup) -> None:
     cache, needed, work = await running_cache(store, tasks), ResourceCounter(), Work()
-    asking = cache.get_or_run(b"key", work, hold=needed.hold)
+    asking = cache.get_or_run(b"key", work, NO_CALLER, hold=needed.hold)
     asking.send(None)
     assert (needed.holders, work.begun) == (1, 0)
     asking.close()
@@ -320,7 +321,7 @@ async def test_a_value_that_has_no_bytes_is_answered_all_the_same(callers: Calle
 async def test_while_nothing_carries_what_is_shared_each_runs_for_itself(store: MemoryStore) -> None:
     work = Work()
     work.go.set()
-    assert await Cache(store, KIND, 60.0).get_or_run(b"key", work) == ("text", CacheSource.RUN)
+    assert await Cache(store, KIND, 60.0).get_or_run(b"key", work, NO_CALLER) == ("text", CacheSource.RUN)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from PIL import Image
 
 from inkgate.api.http.decoding import BodyThreads, parse_json
 from inkgate.caller import Caller
+from inkgate.codec import dump_page
 from inkgate.concurrency import pause
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.sniff import FileType
@@ -22,8 +23,10 @@ from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import WantedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.service.complete import Completion
+from inkgate.service.page_cache import page_cache
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.serving import threads as fair_threads
+from inkgate.serving.cache import CacheSource, MemoryStore
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FieldsSettings
 from inkgate.types import DocumentResult, PageResult, Task
@@ -109,6 +112,29 @@ async def test_pages_of_one_tenant_hold_up_those_of_another_by_one_turn() -> Non
     threads = FairThreads(1)
     completion, read = Completion(threads), RememberedPage.around(ArrayPage(np.full((40, 40, 3), 255, np.uint8)))
     assert await place_of_b(threads, lambda caller: completion.complete(read, PageResult(0), Task(), caller)) <= 2
+
+
+async def test_cached_pages_of_one_tenant_hold_up_those_of_another_by_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, threads, key = MemoryStore(10_000_000), FairThreads(1), iter(range(1000))
+    cache = page_cache(store, 60.0)
+    monkeypatch.setattr(cache, "_threads", threads)
+    data = dump_page(PageResult(0, text="x" * 100_000))
+    for number in range(30):
+        await store.put(bytes([number]), data, 60.0)
+
+    async def load(caller: Caller) -> None:
+        _, source = await cache.get_or_run(bytes([next(key)]), unread, caller)
+        assert source is CacheSource.KEPT
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(cache.run)
+        await anyio.wait_all_tasks_blocked()
+        assert await place_of_b(threads, load) <= 2
+        group.cancel_scope.cancel()
+
+
+async def unread() -> PageResult:
+    raise AssertionError("It is in the cache.")
 
 
 async def test_a_caller_who_leaves_returns_at_once_and_its_tenant_pays_until_the_thread_ends() -> None:

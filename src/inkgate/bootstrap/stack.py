@@ -44,7 +44,7 @@ from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.queue import WorkQueue
 from inkgate.serving.threads import FairThreads
-from inkgate.settings import CacheSettings, PpocrSettings, Provider, Settings, VllmSettings
+from inkgate.settings import CacheSettings, PpocrSettings, Provider, SchedulingSettings, Settings, VllmSettings
 from inkgate.settings.extensions import make_extension
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
@@ -116,7 +116,7 @@ def build_parts(
     breaker = _breaker(chosen) if remote else None
     gpus = gpu_watch(settings, breaker)
     progress, probe = _progress(chosen, beside.fallback)
-    cached = _page_cache(settings.cache) if settings.cache.enabled else None
+    cached = _page_cache(settings.cache, settings.serving.scheduling) if settings.cache.enabled else None
     threads = FairThreads(ppocr.concurrent_pages, settings.serving.scheduling)
     cache = None if cached is None else cached.results
     layers = TextLayers(analysis, threads)
@@ -315,18 +315,18 @@ def _embedded_limit(most: int) -> tuple[Limit, tuple[BackgroundTask, ...]]:
 _LOOK_EVERY_S = 1.0
 
 
-def _page_cache(settings: CacheSettings) -> PageCache:
+def _page_cache(settings: CacheSettings, scheduling: SchedulingSettings) -> PageCache:
     """The cache, in memory or in Redis."""
     url = settings.redis_url.get_secret_value()
     if not url:
         memory = MemoryStore(int(settings.max_mb * 1_000_000))
-        return PageCache(page_cache(memory, settings.ttl_s), memory)
+        return PageCache(page_cache(memory, settings.ttl_s, scheduling), memory)
     # Imported here: the Redis client is an extra.
     from inkgate.storage.redis import RedisStore
 
     breaker = Breaker("redis", SPARING)
     store = BreakingStore(RedisStore(url, secret=settings.secret.get_secret_value()), breaker)
-    return PageCache(page_cache(store, settings.ttl_s), breaker=breaker)
+    return PageCache(page_cache(store, settings.ttl_s, scheduling), breaker=breaker)
 
 
 def _revision(settings: Settings) -> str:

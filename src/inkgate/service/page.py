@@ -279,7 +279,7 @@ class PageReader:
         key = cache_key(page.content_key, task, self.name, self.revision)
         read = partial(self._read_now, page, task, caller)
         # The read runs in a task of the cache, so that it outlives the caller who began it.
-        result, source = await self.cache.get_or_run(key, read, caller.priority, page.hold)
+        result, source = await self.cache.get_or_run(key, read, caller, caller.priority, page.hold)
         if source is CacheSource.RUN:
             return result
         return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})

@@ -11,6 +11,7 @@ from inkgate import __version__
 from inkgate.codec import EXACT_VERSION, dump_page, estimated_bytes, load_page
 from inkgate.errors import Blame, InkgateError, from_page_error
 from inkgate.serving.cache import Cache, CacheCodec, Store
+from inkgate.settings import SchedulingSettings
 from inkgate.types import PageResult, Task
 
 
@@ -35,9 +36,9 @@ def _dumps(result: PageResult) -> bytes:
 _PAGES = CacheCodec(_dumps, load_page, estimated_bytes, _keep, _of_the_asker)
 
 
-def page_cache(store: Store, ttl_s: float) -> Cache[PageResult]:
+def page_cache(store: Store, ttl_s: float, scheduling: SchedulingSettings | None = None) -> Cache[PageResult]:
     """A cache of page results, each stored for `ttl_s` seconds. Its `run` must be running when pages are read."""
-    return Cache(store, _PAGES, ttl_s)
+    return Cache(store, _PAGES, ttl_s, scheduling)
 
 
 def cache_key(content_key: bytes, task: Task, engine: str, revision: str) -> bytes:

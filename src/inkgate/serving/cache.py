@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -16,9 +16,11 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from inkgate.concurrency import Threads
+from inkgate.caller import NO_CHARGE, Caller
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
+from inkgate.serving.threads import FairThreads
+from inkgate.settings import SchedulingSettings
 
 log = structlog.get_logger(__name__)
 
@@ -287,12 +289,15 @@ class Cache(Generic[R]):
         found: number of values by source.
     """
 
-    def __init__(self, store: Store, kind: CacheCodec[R], ttl_s: float) -> None:
+    def __init__(
+        self, store: Store, kind: CacheCodec[R], ttl_s: float, scheduling: SchedulingSettings | None = None
+    ) -> None:
+        """`scheduling`: how callers share the threads that parse and serialize large values."""
         self.found: Counter[CacheSource] = Counter()
         self._store = store
         self._kind = kind
         self._ttl_s = ttl_s
-        self._threads = Threads("cache", 2)
+        self._threads = FairThreads(2, scheduling)
         self._joined: SingleFlight[tuple[R, CacheSource]] = SingleFlight()
 
     async def run(self) -> None:
@@ -307,13 +312,15 @@ class Cache(Generic[R]):
         self,
         key: bytes,
         run: Callable[[], Awaitable[R]],
+        caller: Caller,
         group: Hashable = None,
         hold: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> tuple[R, CacheSource]:
         """The value of `key` and its source. Only callers of the same `group` share a computation; while `run` is not
         running, each caller computes for itself.
 
-        `hold`: resources that this caller may close when it leaves; held until the shared computation ends.
+        `caller`: on whose behalf a large value is parsed. `hold`: resources that this caller may close when it leaves;
+        held until the shared computation ends.
 
         Raises:
             EngineFailed: "engine_unavailable": what carries shared work ended meanwhile.
@@ -321,7 +328,7 @@ class Cache(Generic[R]):
         """
         for _ in range(_SHARED_TRIES if self._joined.running else 0):
             flight, first = self._joined.join(
-                (key, group), partial(self._look_or_run, key, run), partial(self._put, key), hold
+                (key, group), partial(self._look_or_run, key, run, caller), partial(self._put, key, caller), hold
             )
             try:
                 value, source = await flight.wait()
@@ -338,23 +345,24 @@ class Cache(Generic[R]):
         self.found[source] += 1
         return source
 
-    async def _look_or_run(self, key: bytes, run: Callable[[], Awaitable[R]]) -> tuple[R, CacheSource]:
+    async def _look_or_run(self, key: bytes, run: Callable[[], Awaitable[R]], caller: Caller) -> tuple[R, CacheSource]:
         try:
             data = await self._store.get(key)
             if data is not None:
-                return await self._threads.run_large(len(data), self._kind.loads, data), CacheSource.KEPT
+                return await self._threads.run_large(caller, len(data), self._kind.loads, data), CacheSource.KEPT
         except OSError as error:
             log.debug("cache_lookup_failed", reason=type(error).__name__)
         except (ValueError, TypeError, KeyError) as error:
             log.warning("cache_value_damaged", reason=type(error).__name__)
         return await run(), CacheSource.RUN
 
-    async def _put(self, key: bytes, found: tuple[R, CacheSource]) -> None:
+    async def _put(self, key: bytes, caller: Caller, found: tuple[R, CacheSource]) -> None:
         value, source = found
         if source is not CacheSource.RUN or not self._kind.keep(value):
             return
         try:
-            data = await self._threads.run_large(self._kind.size(value), self._kind.dumps, value)
+            later = replace(caller, charge=NO_CHARGE)  # its request may end before
+            data = await self._threads.run_large(later, self._kind.size(value), self._kind.dumps, value)
             await self._store.put(key, data, self._ttl_s)
         except OSError as error:
             log.debug("cache_put_failed", reason=type(error).__name__)
