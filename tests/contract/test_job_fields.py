@@ -190,6 +190,9 @@ async def test_a_database_of_the_version_before_is_migrated(stores: Stores) -> N
                 "ALTER TABLE inkgate_shares DROP COLUMN used",
                 "DROP INDEX inkgate_outbox_lane",
                 "ALTER TABLE inkgate_outbox DROP COLUMN lane",
+                "DROP INDEX inkgate_jobs_batch",
+                "ALTER TABLE inkgate_jobs DROP COLUMN batch",
+                "DROP TABLE inkgate_lines",
                 "UPDATE inkgate_schema SET version = 1",
             ):
                 connection.execute(text(statement))

@@ -95,6 +95,44 @@ async def test_cancelling_ends_the_lines_that_wait(tmp_path: Path) -> None:
         assert (await ended(client, job)).status == "CANCELLED"
 
 
+async def test_long_batch_is_one_though_its_lines_become_jobs_later(tmp_path: Path) -> None:
+    gate = anyio.Event()
+    engine = FakeEngine(gate=gate)
+    async with jobs_api(tmp_path, engine) as api, mistral(api) as client:
+        file = await client.files.upload_async(file={"file_name": "a.png", "content": png()}, purpose="ocr")
+        document = {"document": {"type": "file", "file_id": file.id}}
+        requests: Any = [{"custom_id": str(number), "body": document} for number in range(100)]
+        job = await client.batch.jobs.create_async(endpoint="/v1/ocr", requests=requests)
+        assert (job.total_requests, job.completed_requests) == (100, 0)
+        assert len((await api.client.get("/v1/jobs?limit=1000")).json()["jobs"]) < 100
+        listed = (await client.batch.jobs.list_async()).data or []
+        assert [(one.id, one.total_requests) for one in listed] == [(job.id, 100)]
+        with pytest.raises(SDKError, match="job_not_ended"):
+            await client.batch.jobs.delete_async(job_id=job.id)
+        gate.set()
+        job = await ended(client, job)
+        assert (job.status, job.total_requests, job.succeeded_requests) == ("SUCCESS", 100, 100)
+        assert job.output_file
+        output = await client.files.download_async(file_id=job.output_file)
+        found = [json.loads(one)["custom_id"] for one in (await output.aread()).splitlines()]
+        assert found == [str(number) for number in range(100)]
+        assert (await client.batch.jobs.delete_async(job_id=job.id)).deleted
+
+
+async def test_cancelling_a_long_batch_answers_for_each_line(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path, jobs={"work": False}) as api, mistral(api) as client:
+        requests: Any = [line(str(number), png()) for number in range(80)]
+        job = await client.batch.jobs.create_async(endpoint="/v1/ocr", requests=requests)
+        assert job.status == "QUEUED"
+        job = await client.batch.jobs.cancel_async(job_id=job.id)
+        assert (job.status, job.total_requests, job.failed_requests) == ("CANCELLED", 80, 80)
+        assert job.error_file
+        errors = await client.files.download_async(file_id=job.error_file)
+        found = [json.loads(one) for one in (await errors.aread()).splitlines()]
+        assert [one["custom_id"] for one in found] == [str(number) for number in range(80)]
+        assert {one["error"]["code"] for one in found} == {"job_cancelled"}
+
+
 async def test_a_batch_is_its_tenants_and_a_key_is_one_batch(tmp_path: Path) -> None:
     async with jobs_api(tmp_path, auth=KEYS, jobs={"work": False}) as api, mistral(api, "alpha") as client:
         requests: Any = [line("a", png())]

@@ -81,6 +81,12 @@ class JobService:
         self.wake()
         return added
 
+    async def add_batch(self, jobs: Sequence[NewJob]) -> AddedJob:
+        """Adds a batch whose jobs `keep` has checked; see JobStore.add_batch."""
+        added = await self.store.add_batch(jobs)
+        self.wake()
+        return added
+
     def wake(self) -> None:
         """Lets the worker of this process look for jobs at once."""
         for wake in self._added:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from inkgate.api.http.context import context_of
 from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import error_of
-from inkgate.api.mistral_batch.lines import BatchHead, LineForm, line_form
+from inkgate.api.mistral_batch.lines import MAX_LINES, BatchHead, LineForm, line_form
 from inkgate.api.mistral_response import MistralAnswer, MistralOptions
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.jobs.job import Job, JobState
@@ -137,14 +137,16 @@ def grouped(jobs: Iterable[Job]) -> list[BatchJobs]:
 
 async def batch_of(call: JobCall, batch_id: str) -> BatchJobs:
     """The caller's batch. Raises InputRejected("job_unknown")."""
-    time, jobs = batch_id[:TIME_DIGITS], list[Job]()
+    time = batch_id[:TIME_DIGITS]
+    # First those that are no jobs yet: what becomes a job meanwhile is found below.
+    jobs = {job.id: job for job in await call.jobs.store.waiting_lines(call.tenant, time, MAX_LINES)}
     after = f"{time}g"  # above all IDs of this time, which are hexadecimal
     while more := await call.jobs.store.list(call.tenant, after=after, limit=AT_ONCE):
-        jobs += [job for job in more if job.id.startswith(time)]
+        jobs |= {job.id: job for job in more if job.id.startswith(time)}
         after = more[-1].id
         if not after.startswith(time):
             break
-    for batch in grouped(jobs):
+    for batch in grouped(jobs.values()):
         if batch.id == batch_id:
             return batch
     raise InputRejected("job_unknown", "There is no job with this ID.")

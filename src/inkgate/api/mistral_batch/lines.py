@@ -50,14 +50,11 @@ class MistralBatchRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BatchHead:
-    """What belongs to the whole batch; stored with its first line. `lines`: how many, so that a request with the same
-    idempotency key and other lines is not taken for the same.
-    """
+    """What belongs to the whole batch; stored with its first line."""
 
     input_files: tuple[str, ...]
     metadata: dict[str, str] | None
     model: str | None
-    lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +75,6 @@ _FORM_START = '{"batch":'
 def line_form(job: Job) -> LineForm | None:
     """What is stored with the job of a line; None for other jobs."""
     return _LINE_FORM.validate_json(job.options.form) if job.options.form.startswith(_FORM_START) else None
-
-
-def counted(first: NewJob, lines: int) -> NewJob:
-    """The job of the first line, with the number of lines."""
-    form = _LINE_FORM.validate_json(first.options.form)
-    if form.head is not None:
-        form = replace(form, head=replace(form.head, lines=lines))
-    return replace(first, options=replace(first.options, form=_LINE_FORM.dump_json(form).decode()))
 
 
 async def lines_of(requested: MistralBatchRequest, received: ReceivedJob) -> AsyncIterator[BatchLine]:
@@ -146,7 +135,7 @@ async def job_of(
             ),
             priority=received.priority(),
             deadline=datetime.now(UTC).timestamp() + requested.timeout_hours * _HOUR_S,
-            key=f"batch {form.line} {received.key}" if received.key else "",
+            key=f"batch 0 {received.key}" if received.key and form.line == 0 else "",
             fields=JobFields(schema=schema) if schema else None,
         )
         return await jobs.keep(job, data)

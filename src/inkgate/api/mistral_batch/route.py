@@ -37,7 +37,7 @@ from inkgate.api.mistral_batch.batches import (
     grouped,
     output_lines,
 )
-from inkgate.api.mistral_batch.lines import LineForm, MistralBatchRequest, counted, job_of, lines_of
+from inkgate.api.mistral_batch.lines import LineForm, MistralBatchRequest, job_of, lines_of
 from inkgate.concurrency import single_error
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, NewJob
@@ -81,10 +81,9 @@ async def create(request: Request) -> Response:
             jobs.append(await job_of(call.jobs, received, requested, LineForm(token, len(jobs), None, {}), line))
         if not jobs:
             raise InputRejected("file_missing", "The batch has no lines.")
-        jobs[0] = counted(jobs[0], len(jobs))
         with admitted.without_deadline():  # added as a whole, or not at all
-            added = await call.jobs.add(jobs)
-    return json_response((await batch_of(call, added[0].id[:TIME_DIGITS] + token)).view().model_dump())
+            added = await call.jobs.add_batch(jobs)
+    return json_response((await batch_of(call, added.id[:TIME_DIGITS] + token)).view().model_dump())
 
 
 @router.get(
@@ -102,15 +101,15 @@ async def list_batches(
     status: Annotated[list[str] | None, Query(max_length=20)] = None,
     order_by: Annotated[Literal["created", "-created"], Query()] = "-created",
 ) -> Response:
-    """Batches among the caller's latest jobs."""
+    """Batches among the caller's latest jobs and lines."""
     call = job_call(request)
-    jobs: list[Job] = []
-    while len(jobs) < _MAX_LISTED:
-        more = await call.jobs.store.list(call.tenant, after=jobs[-1].id if jobs else "", limit=AT_ONCE)
-        jobs += more
-        if len(more) < AT_ONCE:
-            break
-    found = [batch.view() for batch in grouped(jobs)]
+    jobs = {job.id: job for job in await call.jobs.store.waiting_lines(call.tenant, "", _MAX_LISTED)}
+    after, count = "", 0
+    while count < _MAX_LISTED and (more := await call.jobs.store.list(call.tenant, after=after, limit=AT_ONCE)):
+        jobs |= {job.id: job for job in more}
+        after, count = more[-1].id, count + len(more)
+    latest = sorted(jobs.values(), key=lambda job: job.id, reverse=True)[:_MAX_LISTED]
+    found = [batch.view() for batch in grouped(latest)]
     if status:
         found = [batch for batch in found if batch.status in status]
     if order_by == "created":
@@ -176,7 +175,9 @@ async def cancel(request: Request, batch_id: BatchId) -> Response:
             return
 
     batch = await batch_of(call, batch_id)
-    await _each(cancel_one, [job for _, job in batch.lines if not job.state.ended])
+    left = [job for _, job in batch.lines if not job.state.ended]
+    await call.jobs.store.cancel_lines(call.tenant, [job.id for job in left])
+    await _each(cancel_one, left)
     return json_response((await batch_of(call, batch_id)).view().model_dump())
 
 

@@ -26,7 +26,7 @@ from inkgate.jobs.job import (
     JobState,
     NewJob,
 )
-from inkgate.jobs.store import deliveries, fields, queue, turns, views
+from inkgate.jobs.store import deliveries, fields, lines, queue, turns, views
 from inkgate.jobs.store.database import Clock, Database
 from inkgate.jobs.store.deliveries import DeliveryLane, Due, StoredDelivery
 from inkgate.jobs.store.fields import FieldCorrection, FoundFields, StoredFields
@@ -127,6 +127,35 @@ class JobStore:
         )
         self._backlog.added.update(job.tenant for job, one in zip(jobs, added, strict=True) if not one.duplicate)
         return added
+
+    async def add_batch(self, jobs: Sequence[NewJob]) -> AddedJob:
+        """Adds a batch of one tenant, at least one job, in one transaction. Returns its first job, whose key is that of
+        the batch; the others have IDs that follow, and become jobs as there is room.
+
+        Raises:
+            Overloaded, InputRejected: as `add` does.
+        """
+        tenant = jobs[0].tenant
+        await self.check_room(tenant, len(jobs))
+        now = self.clock()
+        new = [(self._ids.make(now), job) for job in jobs]
+        added = await self.database.write(
+            lambda connection: lines.add_batch(connection, new, self.database.now()), turns.lock_turns
+        )
+        self._backlog.added[tenant] += 0 if added.duplicate else len(jobs)
+        return added
+
+    async def waiting_lines(self, tenant: str, id_start: str, limit: int) -> Sequence[Job]:
+        """The tenant's lines of batches that are no jobs yet, as jobs that wait: the latest `limit` whose IDs begin
+        with this.
+        """
+        return await self.database.read(lambda connection: lines.waiting_lines(connection, tenant, id_start, limit))
+
+    async def cancel_lines(self, tenant: str, job_ids: Sequence[str]) -> None:
+        """Makes cancelled jobs of the tenant's lines with these IDs that are no jobs yet."""
+        await self.database.write(
+            lambda connection: lines.cancel_lines(connection, tenant, job_ids, self.database.now()), turns.lock_turns
+        )
 
     async def get(self, job_id: str, tenant: str | None) -> Job:
         """The job; `tenant` None: of any tenant.
@@ -238,10 +267,13 @@ class JobStore:
     async def claim(self, room: int) -> Sequence[Claim]:
         """Claims up to `room` jobs that wait, in turn."""
         token = secrets.token_hex(16)
-        return await self.database.write(
-            lambda connection: queue.claim(connection, token, room, self.database.now(), self._lease_s, self._sharing),
-            turns.lock_turns,
-        )
+
+        def write(connection: Connection) -> Sequence[Claim]:
+            now = self.database.now()
+            lines.begin_lines(connection, now)
+            return queue.claim(connection, token, room, now, self._lease_s, self._sharing)
+
+        return await self.database.write(write, turns.lock_turns)
 
     async def next_in_turn(self) -> NextJob | None:
         """The job that would be claimed now; None if none waits."""

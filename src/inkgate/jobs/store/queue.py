@@ -86,13 +86,33 @@ class Progress:
     end: JobEnd | None = None
 
 
-def add(connection: Connection, new: Sequence[tuple[str, NewJob]], now: Now) -> list[AddedJob]:
+@dataclass(frozen=True, slots=True)
+class BatchLines:
+    """What jobs that are lines of a batch have in common.
+
+    Attributes:
+        batch: the ID of the batch's first job.
+        created: when the batch was added.
+        fingerprint: of the whole batch; empty: each line has its own.
+    """
+
+    batch: str
+    created: float
+    fingerprint: str = ""
+
+
+def add(
+    connection: Connection, new: Sequence[tuple[str, NewJob]], now: Now, lines: BatchLines | None = None
+) -> list[AddedJob]:
     """Adds jobs with these IDs, each with a turn. A job whose key is there is a duplicate.
 
     Raises:
         InputRejected: "key_reused": the key is that of another request.
     """
     rows = [new_row(job, job_id) for job_id, job in new]
+    for row in rows:
+        row["batch"] = None if lines is None else lines.batch
+        row["fingerprint"] = row["fingerprint"] if lines is None else lines.fingerprint or row["fingerprint"]
     known = _known(connection, rows)
     wanted = _first_of_each_key(row for row in rows if (row["tenant"], row["key"]) not in known)
     turns = {each: join(connection, *each) for each in sorted({(row["rank"], row["tenant"]) for row in wanted})}
@@ -101,7 +121,8 @@ def add(connection: Connection, new: Sequence[tuple[str, NewJob]], now: Now) -> 
         row.update(turn=turn, saved=0, failed=0, attempts=0, retries=0, suspect_deaths=0, expired=False)
     if wanted:
         statement = insert(connection)(jobs).on_conflict_do_nothing()
-        connection.execute(statement.values(created=now, not_before=now), wanted)
+        created = now if lines is None else lines.created
+        connection.execute(statement.values(created=created, not_before=now), wanted)
     keyed = [row for row in rows if row["key"] is not None]
     known = _known(connection, keyed) if keyed else {}
     # Another process may have added a job with the same key meanwhile.

@@ -7,6 +7,7 @@ import secrets
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -89,8 +90,8 @@ def _fingerprint(job: NewJob, source: str, options: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def job_of(row: Row[Any]) -> Job:
-    """The job of a row of `tables.jobs`."""
+def job_of(row: Row[Any] | SimpleNamespace) -> Job:
+    """The job of a row of `tables.jobs`, or of its values."""
     options = _OPTIONS.validate_json(row.options)
     failure = None if row.error_code is None else JobFailure(row.error_code, row.error_detail or "")
     return Job(

@@ -68,12 +68,34 @@ jobs = Table(
     Column("error_detail", Text),
     Column("expired", Boolean, nullable=False, default=False),  # its pages are no longer kept
     Column("review", String(12)),  # JobReview, of a job that finds fields
+    Column("batch", String(32)),  # ID of the first job of its batch
     UniqueConstraint("tenant", "key", name="inkgate_jobs_key"),
     Index("inkgate_jobs_turns", "state", "rank", "tenant", "turn", "id"),
     Index("inkgate_jobs_tenant", "tenant", "id"),
     Index("inkgate_jobs_ended", "expired", "ended"),
     Index("inkgate_jobs_upload", "upload"),
     Index("inkgate_jobs_review", "tenant", "review", "id"),
+    Index(
+        "inkgate_jobs_batch",
+        "tenant",
+        "state",
+        sqlite_where=text("batch IS NOT NULL"),
+        postgresql_where=text("batch IS NOT NULL"),
+    ),
+)
+
+lines = Table(
+    "inkgate_lines",
+    metadata,
+    Column("id", String(32), primary_key=True),  # that its first line will have as a job
+    Column("batch", String(32), nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("number", Integer, nullable=False),  # of lines
+    Column("created", Double, nullable=False),
+    Column("uploads", Text, nullable=False),  # that they need, with spaces between
+    Column("packed", LargeBinary, nullable=False),  # JSON of IDs and NewJobs, compressed by zlib
+    Index("inkgate_lines_tenant", "tenant", "id"),
 )
 
 fields = Table(
@@ -125,9 +147,9 @@ outbox = Table(
 
 schema = Table("inkgate_schema", metadata, Column("version", Integer, primary_key=True, autoincrement=False))
 
-VERSION = 4
+VERSION = 5
 """Incremented with each change of the tables, and a step in `_STEPS` that makes it."""
-_STEPS: dict[int, tuple[str, ...]] = {
+_STEPS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: (
         "ALTER TABLE inkgate_jobs ADD COLUMN review VARCHAR(12)",
         "CREATE INDEX inkgate_jobs_review ON inkgate_jobs (tenant, review, id)",
@@ -144,9 +166,14 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE inkgate_outbox ADD COLUMN lane TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX inkgate_outbox_lane ON inkgate_outbox (state, lane, not_before)",
     ),
+    5: (
+        "ALTER TABLE inkgate_jobs ADD COLUMN batch VARCHAR(32)",
+        "CREATE INDEX inkgate_jobs_batch ON inkgate_jobs (tenant, state) WHERE batch IS NOT NULL",
+        lines.create,
+    ),
 }
-"""By version, the SQL that changes the tables of the version before. A step only adds, so that processes of the
-version before can go on during an update."""
+"""By version, the SQL, or what runs it, that changes the tables of the version before. A step only adds, so that
+processes of the version before can go on during an update."""
 _LOCK = 7860_0001
 """Of PostgreSQL, so that two processes don't make the tables at once."""
 
@@ -177,5 +204,8 @@ def migrate(connection: Connection) -> None:
         raise StoreTooNew(f"The tables of jobs have version {found}; this inkgate knows versions up to {VERSION}.")
     for version in range(found + 1, VERSION + 1):
         for statement in _STEPS[version]:
-            connection.execute(text(statement))
+            if isinstance(statement, str):
+                connection.execute(text(statement))
+            else:
+                statement(connection)
         connection.execute(update(schema).values(version=version))

@@ -12,8 +12,9 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, selec
 
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobCounts, JobFilter, JobReview, JobState
+from inkgate.jobs.store.lines import needed_uploads
 from inkgate.jobs.store.records import job_of
-from inkgate.jobs.store.tables import fields, jobs, outbox, pages
+from inkgate.jobs.store.tables import fields, jobs, lines, outbox, pages
 from inkgate.jobs.store.turns import Now, Sharing, forget_tenants, join, pages_left, tags_of
 
 _ENDED = [state.value for state in JobState if state.ended]
@@ -85,10 +86,11 @@ def pages_per_s(connection: Connection, now: Now) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits to be read. A document that was not opened yet counts as one page.
+    """What waits to be read. A document that was not opened yet counts as one page, and so does a line of a batch that
+    is no job yet.
 
     Attributes:
-        queued: by class and tenant, the number of queued jobs and of their pages.
+        queued: by class and tenant, the number of queued jobs and lines, and of their pages.
         running: by tenant, pages of running jobs.
     """
 
@@ -118,6 +120,10 @@ def backlog(connection: Connection) -> Backlog:
             queued[rank, tenant] = count, int(left)
         else:
             running[tenant] += int(left)
+    of_lines = select(lines.c.rank, lines.c.tenant, func.sum(lines.c.number)).group_by(lines.c.rank, lines.c.tenant)
+    for rank, tenant, number in connection.execute(of_lines):
+        count, left = queued.get((rank, tenant), (0, 0))
+        queued[rank, tenant] = count + int(number), left + int(number)
     return Backlog(queued, running)
 
 
@@ -271,6 +277,6 @@ def _forget(connection: Connection, ids: Sequence[str]) -> None:
 
 
 def unneeded(connection: Connection, uploads: Sequence[str]) -> list[str]:
-    """Those of `uploads` that no job needs any more."""
+    """Those of `uploads` that no job needs any more, nor a line of a batch."""
     chosen = select(jobs.c.upload).where(jobs.c.upload.in_(uploads), jobs.c.expired.is_(False)).distinct()
-    return sorted(set(uploads) - set(connection.execute(chosen).scalars()))
+    return sorted(set(uploads) - set(connection.execute(chosen).scalars()) - needed_uploads(connection))
