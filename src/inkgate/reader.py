@@ -169,9 +169,16 @@ class Reading:
             self._lost += page.lost
             self._first_error = self._first_error or page.error
 
-    async def all(self) -> DocumentResult:
-        """All pages, once the last is read, after the steps for whole documents (layout.whole_document)."""
-        pages = [page async for page in self]
+    async def all(self, holds: Callable[[int], None] | None = None) -> DocumentResult:
+        """All pages, once the last is read, after the steps for whole documents (layout.whole_document).
+
+        `holds` is called with `page_bytes` after each page.
+        """
+        pages = []
+        async for page in self:
+            pages.append(page)
+            if holds is not None:
+                holds(self.page_bytes)
         threads, caller = self._window.threads, self._window.caller
         return await threads.run_large(caller, self.page_bytes, self.result, pages)
 

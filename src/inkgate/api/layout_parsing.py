@@ -7,6 +7,7 @@ settings define the model's sampling, not `temperature`, `maxNewTokens` and the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from inkgate.api.http.document_response import DocumentResponse, Form, ReadReque
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, problems
 from inkgate.api.http.options import OcrOptions, parse
+from inkgate.api.http.page_list import AboutDocument, ShowPages
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexFile, data_info, success_schema
 from inkgate.codec import encodable, page_to_dict
@@ -91,7 +93,7 @@ class LayoutParsing:
         task = replace(request.task(), images=options.images(shape), invisible=options.invisible)
         found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
-        shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))
+        shown = ShowPages(_LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""})))
         order = ReadRequest(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
         return replace(order, marks=bool(options.marks))
 
@@ -104,17 +106,16 @@ class _LayoutParsingOutput:
     envelope: Envelope
     request: LayoutParsingRequest
 
-    def __call__(self, result: DocumentResult) -> dict[str, Any]:
-        page_count = result.page_count if result.mime_type == "application/pdf" else None
-        pages = [
-            {
-                "prunedResult": self._pruned(page, page_count),
-                "markdown": {"text": _markdown(page), "images": _images(page)},
-                "outputImages": None,
-                "inputImage": None,
-            }
-            for page in result.pages
-        ]
+    def page(self, page: PageResult, about: AboutDocument) -> dict[str, Any]:
+        page_count = about.page_count if about.mime_type == "application/pdf" else None
+        return {
+            "prunedResult": self._pruned(page, page_count),
+            "markdown": {"text": _markdown(page), "images": _images(page)},
+            "outputImages": None,
+            "inputImage": None,
+        }
+
+    def document(self, result: DocumentResult, pages: Sequence[Any]) -> dict[str, Any]:
         return self.envelope.success({"layoutParsingResults": pages, "dataInfo": data_info(result)})
 
     def _pruned(self, page: PageResult, page_count: int | None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from inkgate.api.http.document_response import DocumentResponse, Form, ReadReque
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, pages_pattern, problems
 from inkgate.api.http.options import Native, choose, flag, parse
+from inkgate.api.http.page_list import ShowPages
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.mistral_response import (
@@ -59,7 +60,7 @@ class Mistral:
         task = Task(kind=TaskKind.PARSE, images=options.images)
         requested = ReadOptions(task=task, pages=select(options.pages, first=0))
         answer = MistralAnswer(options)
-        request = ReadRequest(found, requested, shape, answer.document, answer.page)
+        request = ReadRequest(found, requested, shape, ShowPages(answer), answer.page)
         if options.annotation_schema() or options.figure_schema():
             return await _annotated(request, answer, received)
         return request

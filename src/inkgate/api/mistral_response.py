@@ -18,6 +18,7 @@ from pydantic.config import JsonDict, JsonValue
 
 from inkgate.api.http.conversions import pipe_table_to_html
 from inkgate.api.http.options import Pages
+from inkgate.api.http.page_list import AboutDocument
 from inkgate.codec import encodable, page_to_dict
 from inkgate.documents.formats.markdown import content_of
 from inkgate.errors import InputRejected
@@ -159,10 +160,10 @@ class MistralAnswer:
         """The whole response with the fields that were found."""
         return self.document(result) | {"document_annotation": orjson.dumps(data).decode()}
 
-    def document(self, result: DocumentResult) -> dict[str, Any]:
-        """The whole response."""
+    def document(self, result: DocumentResult, pages: Sequence[Any] | None = None) -> dict[str, Any]:
+        """The whole response. `pages`: None: made of those of `result`."""
         return {
-            "pages": [self.page(page) for page in result.pages],
+            "pages": [self.page(page) for page in result.pages] if pages is None else pages,
             "model": result.engine,
             "usage_info": {
                 "pages_processed": sum(page.error is None for page in result.pages),
@@ -172,7 +173,7 @@ class MistralAnswer:
             "status": result.status.value,
         }
 
-    def page(self, page: PageResult) -> dict[str, Any]:
+    def page(self, page: PageResult, about: AboutDocument | None = None) -> dict[str, Any]:  # noqa: ARG002 - see PageListForm
         """One of `pages`."""
         shown = _Page(page, self)
         markdown = shown.markdown()

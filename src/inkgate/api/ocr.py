@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastapi import APIRouter
@@ -15,13 +14,12 @@ from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import DOCUMENT, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest, ordered
 from inkgate.api.http.errors import Problem
+from inkgate.api.http.page_list import PublishedForm, ShowPages
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import FormPart, UploadedBody, receive_document
 from inkgate.api.ocr_openapi import OCR_OPERATION
 from inkgate.api.paddlex import Paddlex
 from inkgate.api.rapidocr import RapidOcrForm
-from inkgate.codec import document_to_dict
-from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.errors import InputRejected
 from inkgate.types import Document, DocumentResult
@@ -35,7 +33,7 @@ class SimpleJson:
         if not isinstance(image, str):
             raise InputRejected("options_invalid", "`image` must be a string: base64, or a URL.")
         found = await received.context.sources.from_text(image, received.caller)
-        return _simple(received, found, simple_json)
+        return _simple(received, found, ("text",))
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -47,11 +45,11 @@ class SimpleMultipart:
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
         file = received.body.files.get("file")
         if file is not None:
-            return _simple(received, document(file.data, file.filename), simple_multipart)
+            return _simple(received, document(file.data, file.filename), _TEXT_TWICE)
         text = received.body.fields["file"]
         if not text:
             raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
-        return _simple(received, await received.context.sources.from_text(text, received.caller), simple_multipart)
+        return _simple(received, await received.context.sources.from_text(text, received.caller), _TEXT_TWICE)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -64,29 +62,30 @@ class RawBody:
         self._file = file
 
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
-        return _simple(received, document(self._file.data, self._file.filename), simple_json)
+        return _simple(received, document(self._file.data, self._file.filename), ("text",))
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
 
 
-def _simple(
-    received: ReceivedRequest, found: Document, show: Callable[[Coordinates, DocumentResult], Any]
-) -> ReadRequest:
-    order = ordered(received, found, partial(show, Coordinates.UPRIGHT))
-    return order if order.coordinates is None else replace(order, show=partial(show, order.coordinates))
+def _simple(received: ReceivedRequest, found: Document, names: tuple[str, ...]) -> ReadRequest:
+    order = ordered(received, found, ShowPages(SimpleForm(names=names)))
+    return order if order.coordinates is None else replace(order, show=ShowPages(SimpleForm(order.coordinates, names)))
 
 
-def simple_json(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
-    """The document, with its whole text first."""
-    return {"text": render(result, Format.TEXT).decode(), **document_to_dict(result, coordinates)}
+@dataclass(frozen=True, slots=True)
+class SimpleForm(PublishedForm):
+    """The document, with its whole text first, by each of `names`."""
+
+    names: tuple[str, ...] = ("text",)
+
+    def document(self, result: DocumentResult, pages: Sequence[Any]) -> Any:  # noqa: ANN401 - see PageListForm
+        text = render(result, Format.TEXT).decode()
+        return {**dict.fromkeys(self.names, text), **PublishedForm.document(self, result, pages)}
 
 
-def simple_multipart(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
-    """As `simple_json`, with the text also as `result`, for older clients."""
-    answer = simple_json(coordinates, result)
-    return {"result": answer["text"], **answer}
-
+_TEXT_TWICE = ("result", "text")
+"""For older clients."""
 
 router = APIRouter(tags=["read"])
 

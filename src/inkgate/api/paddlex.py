@@ -6,7 +6,7 @@ are null, whatever `visualize` says; pages are not unwarped, and `model_settings
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -18,6 +18,7 @@ from inkgate.api.http.conversions import with_lines
 from inkgate.api.http.document_response import ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem, json_error
 from inkgate.api.http.options import OcrOptions, parse
+from inkgate.api.http.page_list import AboutDocument, ShowPages
 from inkgate.codec import page_to_dict
 from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
@@ -157,7 +158,7 @@ class Paddlex:
         found = await received.context.sources.from_text(request.file, received.caller)
         task = request.task(options.task_kind(shape))
         # Keeps only the options, so that the file's base64 is freed before reading.
-        show = _PaddlexOutput(self._envelope, request.model_copy(update={"file": ""}))
+        show = ShowPages(_PaddlexOutput(self._envelope, request.model_copy(update={"file": ""})))
         order = ReadRequest(found, options.read_options(task), shape, show, coordinates=options.coordinates)
         return replace(order, marks=bool(options.marks))
 
@@ -170,20 +171,16 @@ class _PaddlexOutput:
     envelope: Envelope
     request: PaddlexRequest
 
-    def __call__(self, result: DocumentResult) -> dict[str, Any]:
-        shown = {
-            "ocrResults": [
-                {
-                    "prunedResult": self._pruned(page),
-                    "ocrImage": None,
-                    "docPreprocessingImage": None,
-                    "inputImage": None,
-                }
-                for page in result.pages
-            ],
-            "dataInfo": data_info(result),
+    def page(self, page: PageResult, about: AboutDocument) -> dict[str, Any]:  # noqa: ARG002 - see PageListForm
+        return {
+            "prunedResult": self._pruned(page),
+            "ocrImage": None,
+            "docPreprocessingImage": None,
+            "inputImage": None,
         }
-        return self.envelope.success(shown)
+
+    def document(self, result: DocumentResult, pages: Sequence[Any]) -> dict[str, Any]:
+        return self.envelope.success({"ocrResults": pages, "dataInfo": data_info(result)})
 
     def _pruned(self, page: PageResult) -> dict[str, Any]:
         lines = page_to_dict(with_lines(page))["lines"]

@@ -48,7 +48,7 @@ DOCUMENT = Cost(
     uses="body and response in memory; threads that decode and render; PDF workers; pages at the engine",
     admitted=True,
     admitted_by=_ADMISSION,
-    charged_to="tenant: a document, and the bytes of body, file and response",
+    charged_to="tenant: a document, and the bytes of body, file, pages that were read, and response",
     shared="page queue: class, tenant, document, deadline",
     bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.max_pages`, `limits.time_s`, `server.send_timeout_s`",
 )

@@ -21,6 +21,14 @@ from inkgate.api.http.errors import Problem, internal_error, request_id_of
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import cancelled_when_left, send_freeing_slot
 from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, parse
+from inkgate.api.http.page_list import (
+    OBJECT_SIZE,
+    PageList,
+    PageListForm,
+    PiecesResponse,
+    PublishedForm,
+    ShowPages,
+)
 from inkgate.api.http.uploads import CountBytes, UploadedBody
 from inkgate.caller import Caller
 from inkgate.codec import estimated_bytes, page_to_dict
@@ -80,6 +88,15 @@ class ReadRequest:
     marks: bool = False
     find: Callable[[DocumentResult, Caller], Awaitable[Callable[[DocumentResult], Any]]] | None = None
 
+    @property
+    def page_list(self) -> PageListForm | None:
+        """The form of the response if its pages can be rendered one by one."""
+        if self.find is not None:
+            return None
+        if self.shape is Format.JSON:
+            return PublishedForm(self.coordinates or Coordinates.UPRIGHT)
+        return self.show.form if self.shape is Native.FORM and isinstance(self.show, ShowPages) else None
+
     def line(self, page: PageResult) -> Any:  # noqa: ANN401 - what becomes JSON
         """A page as one line of a stream."""
         page = marked(page) if self.marks else page
@@ -130,7 +147,6 @@ class DocumentResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, context = Request(scope, receive), self._context
         form: Form | None = None
-        pages: list[PageResult] = []
         try:
             head = parse_head(request, context.settings)
             async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
@@ -147,13 +163,12 @@ class DocumentResponse(Response):
                     # Frees the body before reading: as base64, it is a third larger than the file.
                     del body, received
                     admitted.received(len(requested.document.data))
-                    answer = await self._answer(requested, admitted, request_id_of(request), send_all, pages)
+                    answer = await self._answer(requested, admitted, request_id_of(request), send_all)
                     del requested
                 if answer is not None:
-                    admitted.answered(len(answer.body))
+                    held = answer.held_bytes if isinstance(answer, PiecesResponse) else len(answer.body)
+                    admitted.answered(held)
                     await answer(scope, receive, send_all)
-                if len(pages) > 1:
-                    await context.threads.run(admitted.caller, len(pages), _free, pages)
                 return
         except InkgateError as error:
             if form is None or error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -162,19 +177,28 @@ class DocumentResponse(Response):
             answer = form.problem(Problem.of(error, request_id_of(request)))
         await answer(scope, receive, send)
 
-    async def _answer(
-        self, requested: ReadRequest, admitted: Admitted, request_id: str, send: Send, pages: list[PageResult]
-    ) -> Response | None:
-        """The response to send; None if it was streamed. Adds the pages that it shows to `pages`."""
+    async def _answer(self, requested: ReadRequest, admitted: Admitted, request_id: str, send: Send) -> Response | None:
+        """The response to send; None if it was streamed. The pages are freed by then."""
+        uploaded = len(requested.document.data)
         async with admitted.read(requested.document, requested.options) as reading:
             if requested.shape is Native.NDJSON:
                 lines = PageLines(requested, self._context.threads, admitted.caller)
                 await stream_pages(reading, lines, admitted, request_id, send)
                 return None
-            result = await reading.all()
-        pages += result.pages
+            if (form := requested.page_list) is not None:
+                return await self._page_list(requested, form, reading, admitted)
+            result = await reading.all(lambda size: admitted.holds(uploaded + OBJECT_SIZE * size))
         if reading.failure is not None:
             raise reading.failure
+        answer = await self._whole(requested, result, admitted)
+        pages = list(result.pages)
+        del result
+        if len(pages) > 1:
+            await self._context.threads.run(admitted.caller, len(pages), _free, pages)
+        return answer
+
+    async def _whole(self, requested: ReadRequest, result: DocumentResult, admitted: Admitted) -> Response:
+        """The response of a form that needs all pages at once."""
         if requested.find is not None:
             requested = replace(requested, show=await requested.find(result, admitted.caller), find=None)
         if isinstance(requested.shape, FileFormat):
@@ -187,6 +211,32 @@ class DocumentResponse(Response):
             )
             self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
+
+    async def _page_list(
+        self, requested: ReadRequest, form: PageListForm, reading: Reading, admitted: Admitted
+    ) -> Response:
+        """The response of a form whose pages are rendered one by one."""
+        threads, caller, uploaded = self._context.threads, admitted.caller, len(requested.document.data)
+        pages = PageList(form, reading, marked if requested.marks else _unchanged)
+        async for page in reading:
+            await threads.run_large(caller, estimated_bytes(page), pages.add, page)
+            admitted.holds(uploaded + pages.held_bytes)
+        if reading.failure is not None:
+            raise reading.failure
+        begun = perf_counter()
+        end = b"\n" if requested.shape is Format.JSON else b""
+
+        def rendered() -> Response:
+            result = reading.result(pages.finish())
+            return pages.response(result, {STATUS_HEADER: result.status.value}, end)
+
+        answer = await threads.run_large(caller, reading.page_bytes, rendered)
+        self._context.service.observer.stage("assemble", perf_counter() - begun)
+        return answer
+
+
+def _unchanged(page: PageResult) -> PageResult:
+    return page
 
 
 def _free(pages: list[PageResult]) -> None:
