@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
+from time import sleep
 
 import anyio
 import pytest
@@ -27,6 +29,26 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     if request.param == "sqlite":
         return Stores(database_url("", tmp_path / "new"))
     return Stores(make_url(request.getfixturevalue("postgres").database()))
+
+
+async def test_a_tenant_with_many_reads_leaves_readers_to_others(stores: Stores) -> None:
+    read: list[str] = []
+    go_on = Event()
+
+    def note(tenant: str) -> None:
+        read.append(tenant)
+        go_on.wait(10)
+        sleep(0.03)  # longer than starting a thread takes
+
+    async with stores.store() as store, anyio.create_task_group() as tasks:
+        for tenant in [*["a"] * 30, "b"]:
+            tasks.start_soon(store.database.read, lambda _, tenant=tenant: note(tenant), tenant)
+        with anyio.fail_after(10):
+            while len(read) < 4 or len(read) + store.database._readers.waiting < 31:  # noqa: ASYNC110 - it has no event
+                await anyio.sleep(0.01)
+        go_on.set()
+    assert read.count("b") == 1
+    assert read.index("b") < 16, "in order of arrival, it would be the last"
 
 
 async def test_a_job_comes_back_as_it_was_added(stores: Stores) -> None:

@@ -163,13 +163,17 @@ class JobStore:
         Raises:
             InputRejected: "job_unknown", also for another tenant's.
         """
-        return await self.database.read(lambda connection: job_of(views.row_of(connection, job_id, tenant)))
+        return await self.database.read(
+            lambda connection: job_of(views.row_of(connection, job_id, tenant)), tenant or ""
+        )
 
     async def list(
         self, tenant: str | None, which: JobFilter = ALL_JOBS, after: str = "", limit: int = 100
     ) -> Sequence[Job]:
         """Jobs in the filter's order. `after`: ID of the last one seen."""
-        return await self.database.read(lambda connection: views.listed(connection, tenant, which, after, limit))
+        return await self.database.read(
+            lambda connection: views.listed(connection, tenant, which, after, limit), tenant or ""
+        )
 
     async def fields(self, job_id: str) -> StoredFields:
         """The job's fields. Raises InputRejected("fields_missing")."""
@@ -194,7 +198,9 @@ class JobStore:
     async def forecast(self, job: Job) -> JobForecast:
         """When the job may end."""
         rate, others = await self._rate.value(), await self._backlog.value()
-        ahead = await self.database.read(lambda connection: views.ahead_of(connection, job, others, self._sharing))
+        ahead = await self.database.read(
+            lambda connection: views.ahead_of(connection, job, others, self._sharing), job.tenant
+        )
         left = ahead.pages + max((job.pages or 1) - job.saved, 0)
         return JobForecast(ahead.jobs, left / rate if rate else None)
 

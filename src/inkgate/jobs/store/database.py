@@ -32,10 +32,12 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError, SQLAlchemyError
 
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InkgateError, Overloaded, install_extra
 from inkgate.jobs.store.postgres import limit_waits
 from inkgate.jobs.store.tables import StoreTooNew, migrate, schema
+from inkgate.serving.threads import FairThreads
 
 log = structlog.get_logger(__name__)
 
@@ -118,7 +120,7 @@ class Database:
         self._writer: Engine | None = None
         self._reader: Engine | None = None
         self._write_threads = Threads("jobs_write", 1)
-        self._read_threads = Threads("jobs_read", _READERS)
+        self._readers = FairThreads(_READERS)
         self._opening = Lock()
         self._opened_file: tuple[int, int] | None = None
         self._runs = False
@@ -158,7 +160,7 @@ class Database:
         Raises:
             Overloaded: "jobs_unavailable".
         """
-        return await self._read_threads.run(self._exists)
+        return await self._readers.run(Caller(), 1, self._exists)
 
     def _exists(self) -> bool:
         if not self.is_postgres and not Path(self._url.database or "").is_file():
@@ -174,13 +176,15 @@ class Database:
         finally:
             engine.dispose()
 
-    async def read(self, function: Callable[[Connection], T]) -> T:
-        """Returns `function(connection)`, which reads only.
+    async def read(self, function: Callable[[Connection], T], tenant: str = "") -> T:
+        """Returns `function(connection)`, which reads only. `tenant`: who asked, by default the service; they share the
+        readers by time.
 
         Raises:
             Overloaded: "jobs_unavailable".
         """
-        return await self._read_threads.run(self._in_transaction, function, perf_counter(), writes=False)
+        caller = Caller(tenant)
+        return await self._readers.run(caller, 1, self._in_transaction, function, perf_counter(), writes=False)
 
     async def write(self, function: Callable[[Connection], T], first: Callable[[Connection], None] | None = None) -> T:
         """Returns `function(connection)` once it is committed. A cancelled caller's function may still be committed.
