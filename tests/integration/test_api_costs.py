@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from inkgate.api import app as composition
 from inkgate.api.http.auth import is_public
-from inkgate.api.http.costs import COSTS, DOWNLOAD, RESULT, STATIC, STREAM, WRITTEN, Cost, RouteCost
+from inkgate.api.http.costs import COSTS, DOWNLOAD, PICTURE, RESULT, STATIC, STREAM, WRITTEN, Cost, RouteCost
 from inkgate.cli.configure import setting_fields
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.model_servers.server import ModelServer
@@ -119,10 +119,10 @@ async def test_full_room_for_results_refuses_what_is_sent_and_nothing_else(tmp_p
         limiter._max_documents = 1
         async with limiter.admit(Arrival("somebody")):
             refused = {row.path: row.cost for row in rows if await status_of(api, row, places) in FULL}
-    assert set(refused.values()) == {RESULT, WRITTEN, STREAM, DOWNLOAD}
+    assert set(refused.values()) == {RESULT, WRITTEN, STREAM, DOWNLOAD, PICTURE}
     short = {"/v1/jobs/{job_id}", "/v1/status/poll/{task_id}"}  # without `wait`
     batches = {row.path for row in rows if row.path.startswith("/v1/batch/") or "batch_id" in row.path}  # there is none
-    kinds = (RESULT, WRITTEN, STREAM, DOWNLOAD)
+    kinds = (RESULT, WRITTEN, STREAM, DOWNLOAD, PICTURE)
     assert set(refused) == {row.path for row in rows if row.cost in kinds} - short - batches
 
 

@@ -27,7 +27,7 @@ from inkgate.layout.image_links import IMAGE_FOLDER, images_of, with_all_images_
 from inkgate.layout.markdown import page_markdown
 from inkgate.page import Page
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
-from support.api_client import Api, tiff
+from support.api_client import Api, Message, RawCall, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ALPHA, BETA, KEYS, code, ended, jobs_api, submit
 from support.served_api import Served, served
@@ -230,6 +230,27 @@ async def test_a_part_that_does_not_fit_is_refused_before_the_first_byte(tmp_pat
         refused = await server.client.get(f"/v1/jobs/{job}/result", headers=ALPHA)
         assert code(refused) == (503, "service_full")
         assert "results being sent have" in refused.json()["detail"]
+
+
+async def test_a_picture_and_a_converted_document_are_counted_until_they_are_taken(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        file = (await api.client.post("/v1/files", files={"file": ("a.png", png(1600, 1600))})).json()
+        document = (await api.client.post("/ocr", files={"file": ("a.png", png())})).content
+        room, counted = api.context.room.limiter, list[tuple[int, int]]()
+        picture = RawCall(api.app, {}, [b""], f"/v1/files/{file['id']}/pages/1", method="GET")
+        converted = RawCall(api.app, {}, [document], "/ui/api/convert", "format=text")
+        for call in (picture, converted):
+
+            async def look(message: Message, call: RawCall = call) -> None:
+                call.sent.append(message)
+                counted.append((room.documents, room.body_bytes))
+
+            call._send = look  # type: ignore[method-assign]
+            counted.clear()
+            await call.run()
+            assert call.status == 200
+            assert set(counted) == {(1, len(call.body))}
+        assert (room.documents, room.body_bytes) == (0, 0)
 
 
 async def test_a_file_is_sent_in_pieces(tmp_path: Path) -> None:

@@ -8,17 +8,16 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of, tenant_of
 from inkgate.api.http.costs import CONTROL, DOWNLOAD, FILE, PICTURE, costs
 from inkgate.api.http.head import parse_head
+from inkgate.api.http.leaving import CountedContent
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
 from inkgate.api.http.sources import StoredFile, document
 from inkgate.errors import InputRejected
-from inkgate.serving.sending import SendingRoom
 from inkgate.types import Document
 
 
@@ -79,7 +78,6 @@ UPLOAD_BODY: dict[str, Any] = {
     },
 }
 
-_PIECE_BYTES = 256 * 1024
 
 router = APIRouter(prefix="/v1/files", tags=["files"], responses=PROBLEM_RESPONSES)
 
@@ -158,29 +156,10 @@ async def signed_url(
 @costs(DOWNLOAD)
 async def download(request: Request, file_id: FileId) -> Response:
     context, tenant = context_of(request), tenant_of(request)
-    return FileDownload(context.room, tenant, context.files.get(file_id, tenant).data)
-
-
-class FileDownload(Response):
-    """The bytes of a file, in pieces, so that a client that reads slowly keeps one of them."""
-
-    def __init__(self, room: SendingRoom, tenant: str, data: bytes) -> None:
-        # As an attachment and without sniffing: an upload must never run as a page of this origin.
-        headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
-        super().__init__(media_type="application/octet-stream", headers=headers)
-        self.headers["content-length"] = str(len(data))
-        self._room = room
-        self._tenant = tenant
-        self._data = memoryview(data)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as in ASGI
-        with self._room.sending(self._tenant) as permit:
-            permit.grow(min(len(self._data), _PIECE_BYTES))
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            for at in range(0, len(self._data), _PIECE_BYTES):
-                piece = self._data[at : at + _PIECE_BYTES]
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+    # As an attachment and without sniffing: an upload must never run as a page of this origin.
+    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    data = context.files.get(file_id, tenant).data
+    return CountedContent(context.room, tenant, data, "application/octet-stream", headers, stored=True)
 
 
 def _described(file: StoredFile) -> UploadedFile:

@@ -25,6 +25,7 @@ from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONVERSION, STATIC, costs
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.head import parse_head
+from inkgate.api.http.leaving import CountedContent
 from inkgate.api.http.origins import Origins
 from inkgate.api.http.uploads import receive_bytes
 from inkgate.documents.files import format_named
@@ -167,4 +168,5 @@ async def convert(
             body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), count_bytes)
         content = await admitted.converted(body, shape, marks=marks)
         admitted.holds(len(content))
-    return Response(content, media_type=shape.media_type, headers={"X-Content-Type-Options": "nosniff"})
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return CountedContent(context.room, head.caller.tenant, content, shape.media_type, headers, stored=False)

@@ -50,7 +50,7 @@ DOCUMENT = Cost(
     admitted_by=_ADMISSION,
     charged_to="tenant: a document, and the bytes of body, file, pages that were read, and response",
     shared="page queue: class, tenant, document, deadline",
-    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.max_pages`, `limits.time_s`, `server.send_timeout_s`",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.max_pages`, `limits.time_s`, {_SENDING}",
 )
 CHAT = Cost(
     "chat",
@@ -59,7 +59,7 @@ CHAT = Cost(
     admitted_by=f"{_ADMISSION}; it may wait there",
     charged_to="tenant: a document and the bytes of the body; at the model server, tokens",
     shared="call queue: class, tenant, deadline",
-    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `serving.admission.waiting_chats`, `limits.time_s`, `server.send_timeout_s`",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `serving.admission.waiting_chats`, `limits.time_s`, {_SENDING}",
 )
 JOB = Cost(
     "job",
@@ -92,19 +92,19 @@ PICTURE = Cost(
     "picture",
     uses="the file in memory; a PDF worker or a thread that decodes; a thread that encodes",
     admitted=True,
-    admitted_by=_ADMISSION,
-    charged_to="tenant: a document and the bytes of its file",
+    admitted_by=f"{_ADMISSION}; the room for results",
+    charged_to="tenant: a document and the bytes of its file; then a result that is sent, and its bytes",
     shared="PDF workers: class, tenant, deadline",
-    bounded_by=f"{_IN_FLIGHT}, `limits.max_pixels`, `limits.time_s`, `server.send_timeout_s`",
+    bounded_by=f"{_IN_FLIGHT}, {_ROOM}, `limits.max_pixels`, `limits.time_s`, {_SENDING}",
 )
 CONVERSION = Cost(
     "conversion",
     uses="body and file in memory; a process that parses the body and writes the file",
     admitted=True,
-    admitted_by=_ADMISSION,
-    charged_to="tenant: a document, and the bytes of body and file",
+    admitted_by=f"{_ADMISSION}; the room for results",
+    charged_to="tenant: a document, and the bytes of body and file; then a result that is sent, and its bytes",
     shared=_WRITERS,
-    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.time_s`, {_WRITING}, `server.send_timeout_s`",
+    bounded_by=f"{_IN_FLIGHT}, {_ROOM}, {_BODY}, `limits.time_s`, {_WRITING}, {_SENDING}",
 )
 RESULT = Cost(
     "result",
@@ -141,8 +141,8 @@ CONTROL = Cost(
     uses="reads and writes of rows in the database, or of the list of files",
     admitted=False,
     admitted_by="key and rate limit",
-    charged_to="nobody",
-    shared="four readers and one writer of the database, in order of arrival",
+    charged_to="tenant: the time of its reads",
+    shared="four readers of the database, by tenant; writes are committed together, in order of arrival",
     bounded_by="`rate_limit.per_key`, `server.max_connections`; 1,000 rows a request, 65 s a statement",
 )
 DOWNLOAD = Cost(
@@ -170,7 +170,7 @@ STATIC = Cost(
     admitted_by="nothing: it needs no key",
     charged_to="nobody",
     shared="",
-    bounded_by="`server.max_connections`, `server.head_timeout_s`, `server.send_timeout_s`",
+    bounded_by=f"`server.max_connections`, `server.head_timeout_s`, {_SENDING}",
 )
 
 COSTS = (

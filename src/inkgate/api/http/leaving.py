@@ -11,14 +11,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-from starlette.types import Message, Receive, Send
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from inkgate.concurrency import single_error
 from inkgate.gateway import Admitted
 from inkgate.serving.outcomes import CallerLeft
+from inkgate.serving.sending import SendingRoom
 
 _LAST_BYTES = 64 * 1024
 """Bytes at the end of a response sent when its slot is free. Servers write more without waiting for clients."""
+_PIECE_BYTES = 256 * 1024
+"""Bytes that a connection gets at once of content that is in memory."""
 
 
 def send_freeing_slot(admitted: Admitted, send: Send) -> Send:
@@ -51,6 +55,32 @@ def send_freeing_slot(admitted: Admitted, send: Send) -> Send:
             await send({"type": "http.response.body", "body": body})
 
     return send_to_the_end
+
+
+class CountedContent(Response):
+    """Content that is counted in the room for results until the client has taken it. It is sent in pieces, so that the
+    connection of a client that reads slowly keeps one of them.
+    """
+
+    def __init__(
+        self, room: SendingRoom, tenant: str, content: bytes, media_type: str, headers: dict[str, str], *, stored: bool
+    ) -> None:
+        """`stored`: the content stays in memory anyway, so that only a piece is counted."""
+        super().__init__(media_type=media_type, headers=headers)
+        self.headers["content-length"] = str(len(content))
+        self._room = room
+        self._tenant = tenant
+        self._content = memoryview(content)
+        self._kept = min(len(content), _PIECE_BYTES) if stored else len(content)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as in ASGI
+        with self._room.sending(self._tenant) as permit:
+            permit.grow(self._kept)
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            for at in range(0, len(self._content), _PIECE_BYTES):
+                piece = self._content[at : at + _PIECE_BYTES]
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
 from inkgate.api.http.head import parse_head
+from inkgate.api.http.leaving import CountedContent
 from inkgate.errors import EngineFailed
 from inkgate.page import Pixels
 from inkgate.types import Document
@@ -47,7 +48,7 @@ async def picture_response(
         content = await context.threads.run(admitted.caller, _ENCODE_MS, _encoded, pixels, int(turn))
     # A caller's own file: only the browser may cache it.
     headers = {"Cache-Control": "private, max-age=600", "X-Content-Type-Options": "nosniff"}
-    return Response(content, headers=headers, media_type="image/jpeg")
+    return CountedContent(context.room, head.caller.tenant, content, "image/jpeg", headers, stored=False)
 
 
 def _encoded(pixels: Pixels, turn: int) -> bytes:
