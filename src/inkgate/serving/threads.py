@@ -19,7 +19,7 @@ from inkgate.settings import SchedulingSettings
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SLICE_MS = 50
+_SLICE_MS = 20
 """Long work gives up its turn after this time, if other work waits for one."""
 _BYTES_PER_MS = 100_000
 """Estimate of what a thread parses, copies or renders, until its time is known."""
