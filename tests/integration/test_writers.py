@@ -8,6 +8,7 @@ import signal
 import zipfile
 
 import anyio
+import anyio.to_thread
 import docx
 import orjson
 import pytest
@@ -19,7 +20,7 @@ from inkgate.documents.files.writers import Writers
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.format_names import FileFormat, Format
 from inkgate.settings import PdfSettings
-from support.api_client import running_api, tiff
+from support.api_client import RawCall, running_api, tiff
 from support.processes import all_ended, children
 from support.sample_results import DOCUMENT
 
@@ -135,3 +136,20 @@ async def test_the_service_stays_as_it_is_while_a_hostile_document_is_converted(
         assert word.status_code == 200
         empty = await api.client.post("/ui/api/convert?format=json", content=b"")
         assert (empty.status_code, empty.json()["code"]) == (422, "options_invalid")
+
+
+async def test_a_conversion_ends_with_its_client() -> None:
+    before = children()
+    async with running_api(pdf={"workers": 1}) as api:
+        assert (await api.client.post("/ui/api/convert?format=text", content=BODY)).status_code == 200
+        (worker,) = children() - before
+        os.kill(worker, signal.SIGSTOP)  # as good as a document that takes all of `write_timeout_s`
+        call = RawCall(api.app, {}, [BODY], "/ui/api/convert", "format=text")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call.run)
+            await anyio.wait_all_tasks_blocked()
+            assert api.limiter.in_flight == 1
+            call.left.set()
+            assert await anyio.to_thread.run_sync(all_ended, {worker})  # within a sixth of `write_timeout_s`
+        assert call.sent == []
+        assert api.limiter.ended == {"ok": 1, "left": 1}

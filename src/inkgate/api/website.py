@@ -25,7 +25,7 @@ from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONVERSION, STATIC, costs
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.head import parse_head
-from inkgate.api.http.leaving import CountedContent
+from inkgate.api.http.leaving import CountedContent, cancelled_when_left
 from inkgate.api.http.origins import Origins
 from inkgate.api.http.uploads import receive_bytes
 from inkgate.documents.files import format_named
@@ -166,7 +166,8 @@ async def convert(
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
             body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), count_bytes)
-        content = await admitted.converted(body, shape, marks=marks)
+        async with cancelled_when_left(request.receive):
+            content = await admitted.converted(body, shape, marks=marks)
         admitted.holds(len(content))
     headers = {"X-Content-Type-Options": "nosniff"}
     return CountedContent(context.room, head.caller.tenant, content, shape.media_type, headers, stored=False)
