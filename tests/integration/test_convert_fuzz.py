@@ -24,9 +24,8 @@ from support.api_client import running_api
 from support.processes import children
 from support.published import documents
 
-pytestmark = pytest.mark.anyio
-
 EXAMPLES = int(os.environ.get("INKGATE_CONVERT_EXAMPLES", "60"))
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600 + EXAMPLES)]
 FORMATS = ("text", "markdown", "json", "hocr", "alto", "csv", "mermaid", "docx", "xlsx")
 MAX_GROWTH_MB = 200
 MAX_CPU_S = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.codec import parse_document, places_of
+from inkgate.codec import MAX_PLACES, parse_document, places_of
 from inkgate.documents.files import AnyFormat, FileFormat, excel, require_writer, word
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked_document
@@ -19,10 +19,6 @@ OFFICE: Mapping[FileFormat, Callable[[DocumentResult], bytes]] = {
     FileFormat.XLSX: excel.render,
 }
 """Formats that are made of the result alone. Blocking."""
-
-
-MAX_PLACES_OF_DOCUMENT = 1_000_000
-"""Places of all tables of a document that a client sends, which few bytes may claim: 2,000 pages of 500 each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +54,16 @@ def converted(body: bytes, shape: AnyFormat, *, marks: bool = False) -> bytes:
     Blocking, and of a stranger: runs in a worker process.
 
     Raises:
-        InputRejected: "options_invalid": it is no such JSON, or its tables are too large.
+        InputRejected: "options_invalid": it is no such JSON, or its tables have more than MAX_PLACES in all. They take
+            160 MB as Word. With a text at each place, the JSON would hardly be within `limits.max_body_mb`.
     """
     try:
         result = parse_document(body)
     except ValueError as error:
         reason = str(error)
         raise InputRejected("options_invalid", f"The body is not the JSON of a document: {reason}.") from error
-    if (places := sum(map(places_of, result.pages))) > MAX_PLACES_OF_DOCUMENT:
-        most = f"{MAX_PLACES_OF_DOCUMENT:,}"
+    if (places := sum(map(places_of, result.pages))) > MAX_PLACES:
+        most = f"{MAX_PLACES:,}"
         detail = f"The tables of the document have {places:,} places (rows x columns); at most {most} can be converted."
         raise InputRejected("options_invalid", detail)
     result = finished(result)
