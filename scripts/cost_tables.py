@@ -27,7 +27,7 @@ def costs_part() -> str:
 def routes() -> list[RouteCost]:
     """All routes of the application, by class."""
     # The routes don't depend on what is behind them, which would load models.
-    observatory = SimpleNamespace(add_reasons=lambda _: None)
+    observatory = SimpleNamespace(add_reasons=lambda _: None, watch_results=lambda _: None)
     service = SimpleNamespace(observer=NO_OBSERVER, observatory=observatory, upstream=None, jobs=None)
     app = create_app(cast("ServiceView", service), load_settings(None), page=PageSite("/ui"))
     rows: tuple[RouteCost, ...] = app.state.costs

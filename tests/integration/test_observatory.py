@@ -24,8 +24,9 @@ from inkgate.bootstrap import Service, running
 from inkgate.bootstrap.stack import build_parts
 from inkgate.bootstrap.state import StateReader
 from inkgate.engines.workers.shares import usable_cpus
+from inkgate.serving.sending import SendingRoom
 from inkgate.settings import load_settings
-from inkgate.telemetry.state import CacheState, PdfJobs, State
+from inkgate.telemetry.state import CacheState, PdfJobs, ResultsState, State
 from support.api_client import pdf
 from support.managed import FakeVllm
 from support.ppocr import drawn
@@ -244,6 +245,7 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     observatory = StateReader(parts.state_objects, settings, parts.metrics, Pdf(), lambda: 1000.0)
     observatory.add_reasons(parts.readiness.known_reasons)
     observatory.add_reasons(lambda: ["it is Sunday"])
+    observatory.watch_results(SendingRoom.of(settings.serving).limiter)
     assert parts.state_objects.breaker is not None
     parts.state_objects.breaker.trip("a GPU is too hot")
     state = observatory.state()
@@ -256,6 +258,7 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
         ("redis", "closed", 0),
     ]
     assert [(queue.name, queue.limit) for queue in state.queues] == [("embedded", 4), ("pages", 16), ("calls", 16)]
+    assert state.results == ResultsState(0, 256, 0, 256_000_000, 0)
     assert state.pdf == PdfJobs(workers=2, busy=1, waiting=3)
     assert state.machine is not None
     assert 0 < state.machine.memory_available_bytes < state.build.memory_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from inkgate.serving.admission import AdmissionLimiter
 from inkgate.telemetry.state import State
 from support.states import embedded_state
 
@@ -23,6 +24,9 @@ class FakeObservatory:
 
     def fallback_reasons(self) -> list[str]:
         return []
+
+    def watch_results(self, results: AdmissionLimiter) -> None:
+        self.results = results
 
     def add_reasons(self, reasons: Callable[[], Sequence[str]]) -> None:
         self._reasons.append(reasons)

@@ -20,6 +20,7 @@ from inkgate.telemetry.state import (
     Process,
     Queue,
     ReplicaReading,
+    ResultsState,
     State,
     TaskReading,
 )
@@ -51,6 +52,7 @@ BUSY = State(
     replicas=(ReplicaReading("a:8000", "up", "", 0, 4, kv_usage=0.5), ReplicaReading("b:8000", "out", "died", 1, 0)),
     gpus=(Gpu(0, "H200", 0.25, 3 * 2**30, 140 * 2**30, 60.0, 300.0, 1980.0, ("power",)),),
     background=(TaskReading("history", "waiting", needed=False, keeps_failing=True, failures=4),),
+    results=ResultsState(2, 256, 300, 2000, 1),
     jobs=JobsState(
         "postgresql",
         up=True,
@@ -67,8 +69,8 @@ BUSY = State(
     history=(POINT,),
 )
 IDLE = replace(
-    BUSY, queues=(), processes=(), batches=(), cache=None, breakers=(), replicas=(), gpus=(), background=(), jobs=None,
-    history=(),
+    BUSY, queues=(), processes=(), batches=(), cache=None, breakers=(), replicas=(), gpus=(), background=(),
+    results=None, jobs=None, history=(),
 )  # fmt: skip
 
 
@@ -122,6 +124,10 @@ SHOWN: list[tuple[str, dict[str, str], float | None]] = [
     ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "power"}, 1),
     ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "thermal"}, 0),
     ("inkgate_gpu_info", {"gpu_id": "0", "name": "H200"}, 1),
+    ("inkgate_results", {}, 2),
+    ("inkgate_results_limit", {}, 256),
+    ("inkgate_result_bytes", {}, 300),
+    ("inkgate_result_bytes_limit", {}, 2000),
     ("inkgate_jobs_store_up", {}, 1),
     ("inkgate_jobs", {"state": "queued"}, 3),
     ("inkgate_jobs_oldest_queued_seconds", {}, 6),
@@ -170,7 +176,15 @@ def test_labels_are_those_of_the_catalogue() -> None:
 
 def test_what_is_not_there_has_no_values() -> None:
     shown = {family.name for family in registry_of(IDLE).collect() if family.samples}
-    absent = ("gpu", "inkgate_gpu", "inkgate_replica", "inkgate_cache", "inkgate_job", "inkgate_outbox")
+    absent = (
+        "gpu",
+        "inkgate_gpu",
+        "inkgate_replica",
+        "inkgate_cache",
+        "inkgate_job",
+        "inkgate_outbox",
+        "inkgate_result",
+    )
     assert not [name for name in shown if name.startswith(absent)]
     assert "inkgate_documents" in shown
 

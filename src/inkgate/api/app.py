@@ -156,6 +156,7 @@ def create_app(
         lifespan=_lifespan(rate_limiter),
     )
     service.observatory.add_reasons(drain.reasons)
+    service.observatory.watch_results(room.limiter)
     app.state.context = Context(
         service=service,
         settings=settings,

@@ -47,6 +47,7 @@ from inkgate.telemetry.state import (
     PdfJobs,
     Queue,
     ReplicaReading,
+    ResultsState,
     State,
     TaskReading,
 )
@@ -201,6 +202,7 @@ class StateReader:
         self._started_at = clock()
         self._why_not: list[Callable[[], Iterable[str]]] = []
         self._jobs: Callable[[], JobsState | None] = lambda: None
+        self._results: AdmissionLimiter | None = None
         self._processes = Processes(self._slots)
         self._history = History(self._read, work.take_durations)
 
@@ -217,6 +219,10 @@ class StateReader:
     def watch_jobs(self, jobs: Callable[[], JobsState]) -> None:
         """Adds the state of jobs."""
         self._jobs = jobs
+
+    def watch_results(self, results: AdmissionLimiter) -> None:
+        """Adds the limiter of results that are sent."""
+        self._results = results
 
     async def run(self) -> None:
         """Records the history until cancelled."""
@@ -257,6 +263,7 @@ class StateReader:
             load_servers=None if parts.demand is None else parts.demand.servers,
             background=() if parts.supervisor is None else tuple(_background(parts.supervisor)),
             gpus=() if parts.gpus is None else parts.gpus.readings,
+            results=None if self._results is None else _results(self._results),
             jobs=self._jobs(),
             settings=self._settings,
         )
@@ -290,6 +297,17 @@ class StateReader:
 def _admission(limiter: AdmissionLimiter) -> AdmissionState:
     ended = {outcome.value: count for outcome, count in limiter.ended.items()}
     return read_from(AdmissionState, limiter, refused=dict(limiter.refused), ended=ended)
+
+
+def _results(limiter: AdmissionLimiter) -> ResultsState:
+    return ResultsState(
+        sent=limiter.documents,
+        max_sent=limiter.max_documents,
+        held_bytes=limiter.body_bytes,
+        max_bytes=limiter.max_bytes,
+        tenants=limiter.tenants,
+        refused=dict(limiter.refused),
+    )
 
 
 def _background(supervisor: Supervisor) -> Iterator[TaskReading]:

@@ -203,6 +203,23 @@ class AdmissionState:
 
 
 @reading
+class ResultsState:
+    """Results of jobs and files that are sent.
+
+    Attributes:
+        tenants: number of tenants that get them.
+        refused: refused results by code of the error.
+    """
+
+    sent: int = gauge("inkgate_results", "Results of jobs and files that are being sent.")
+    max_sent: int = gauge("inkgate_results_limit", "Maximum results that are sent at once.")
+    held_bytes: int = gauge("inkgate_result_bytes", "Memory of the results that are being sent.")
+    max_bytes: int = gauge("inkgate_result_bytes_limit", "Maximum memory of the results that are being sent.")
+    tenants: int
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+
+@reading
 class Batches:
     """The calls of one model.
 
@@ -361,6 +378,7 @@ class State:
         reasons: why it is not ready.
         ready: whether the service can read pages.
         degradation_levels: the names of all steps of degradation, in order.
+        results: results that are sent; None where none are, as in a job's worker.
         jobs: the state of jobs; None if `jobs.enabled` is false.
         settings: the settings in force, without secrets.
         history: the last quarter of an hour, oldest first.
@@ -391,6 +409,7 @@ class State:
     )
     gpus: tuple[Gpu, ...] = part(section=GPUS, default=())
     background: tuple[TaskReading, ...] = ()
+    results: ResultsState | None = None
     jobs: JobsState | None = part(section="Jobs of a process", default=None)
     settings: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Point, ...] = part(latest=True, default=())

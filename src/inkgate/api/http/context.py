@@ -21,6 +21,7 @@ from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
 from inkgate.model_servers.upstream import Upstream
 from inkgate.service.readiness import Readiness
+from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.sending import SendingRoom
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
@@ -38,6 +39,10 @@ class StateSource(Protocol):
 
     def fallback_reasons(self) -> list[str]:
         """Why the embedded engine reads the model's pages; empty while it does not."""
+        ...
+
+    def watch_results(self, results: AdmissionLimiter) -> None:
+        """Adds the limiter of results that are sent to the state."""
         ...
 
     def add_reasons(self, reasons: Callable[[], Sequence[str]]) -> None:
