@@ -187,7 +187,7 @@ def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOu
         servers.pages.request = request
 
     pool = ServerPool(found, managed)
-    engine = VlmEngine(preset, vllm, servers.upstream, blocks, pool)
+    engine = VlmEngine(preset, vllm, servers.upstream, blocks, pool, settings.serving.scheduling)
     background = servers.background
     if managed:
         names = ("managed_vllm", *(f"managed_vllm_{number}" for number in range(2, len(managed) + 1)))

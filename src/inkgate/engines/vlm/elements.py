@@ -53,6 +53,8 @@ MAX_PICTURE_SHARE = 0.5
 """If figures cover this share of a page and more than all else, the layout model took the page itself for a picture."""
 BY_BLOCK = frozenset({TaskKind.TEXT, TaskKind.PARSE})
 """All other tasks treat the image as a whole."""
+_LAYOUT_MS = 200
+"""Estimate of what a thread takes for a page's layout, until its time is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,9 @@ class ElementReader:
                 if read.error is None:
                     return model_regions(read.answer.blocks, pixels.scale), attempts
         with request.timings.of("layout"):
-            return await self.images.threads.run(regions_of, self.others.layout, pixels.rgb, preset), attempts
+            return await self.images.threads.run(
+                request.caller, _LAYOUT_MS, regions_of, self.others.layout, pixels.rgb, preset
+            ), attempts
 
     async def _all(
         self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], request: PageRequest
@@ -241,7 +245,7 @@ class ElementReader:
     async def _element(
         self, part: str, region: Region, crop: PageCrop, plan: PromptPlan, request: PageRequest
     ) -> Element:
-        if await self.images.threads.run(is_blank, crop.rgb):
+        if await self.images.threads.run(request.caller, 1, is_blank, crop.rgb):
             return Element(region, ImageRead(ParsedAnswer("")))
         try:
             read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, request)

@@ -10,7 +10,6 @@ import anyio
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.engines.vlm.elements import BlockReaders, ElementReader
 from inkgate.engines.vlm.image_read import ImageReader, WholePageReader
 from inkgate.engines.vlm.preset import Preset
@@ -22,7 +21,8 @@ from inkgate.model_servers.protocol import ServerTimeouts
 from inkgate.model_servers.server import ImageRequest
 from inkgate.model_servers.upstream import Upstream
 from inkgate.page import Page
-from inkgate.settings import ReadingMode, VllmSettings
+from inkgate.serving.threads import FairThreads
+from inkgate.settings import ReadingMode, SchedulingSettings, VllmSettings
 from inkgate.types import PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
@@ -54,14 +54,17 @@ class VlmEngine:
         upstream: Upstream,
         others: BlockReaders | None = None,
         pool: ServerPool | None = None,
+        scheduling: SchedulingSettings | None = None,
     ) -> None:
-        """`stop` closes `upstream`, but not `others`. Without `others` pages are read as one image."""
+        """`stop` closes `upstream`, but not `others`. Without `others` pages are read as one image. `scheduling`: how
+        callers share the threads that encode pages.
+        """
         self._preset = preset.within(settings.max_pixels)
         self._others = others
         self._pool = pool or ServerPool()
         self._settings = settings
         self._upstream = upstream
-        self._threads = Threads("vllm", settings.encoding_threads)
+        self._threads = FairThreads(settings.encoding_threads, scheduling)
         self._reader: WholePageReader | ElementReader | None = None
 
     @property

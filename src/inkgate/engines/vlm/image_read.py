@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.engines.attempts import AttemptTimer, StageTimes
 from inkgate.engines.vlm.answer_schema import BLANK_TAIL, SchemaSupport, completed
 from inkgate.engines.vlm.confidence import Confidence, scored_words
@@ -26,6 +25,7 @@ from inkgate.model_servers.client import ChatClient, stream_body
 from inkgate.model_servers.protocol import token_limit
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.page import Page, RgbArray
+from inkgate.serving.threads import FairThreads
 from inkgate.settings import VllmSettings
 from inkgate.types import (
     Attempt,
@@ -42,6 +42,8 @@ from inkgate.types import (
 )
 
 log = structlog.get_logger(__name__)
+_ENCODE_MS = 50
+"""Estimate of what a thread takes to encode a page, until its time is known."""
 _PATTERN_TOKENS = 64
 _PROMPT_CHARACTERS = 2
 """Characters per token of a prompt: a low estimate even for Chinese; prompts are short."""
@@ -111,7 +113,7 @@ class ImageReader:
     model: str
     settings: VllmSettings
     client: ChatClient
-    threads: Threads
+    threads: FairThreads
     schemas: SchemaSupport = field(default_factory=SchemaSupport)
 
     async def read(self, picture: Picture, plan: PromptPlan, request: PageRequest) -> ImageRead:
@@ -128,7 +130,7 @@ class ImageReader:
         image: EncodedImage | None = None
         for step in self._steps(plan):
             with request.timings.of("encode"):
-                image = await self._image(picture, step.plan, image)
+                image = await self._image(picture, step.plan, image, request.caller)
             try:
                 found = await self._step(picture, step, image, request, attempts)
             except InkgateError:
@@ -176,7 +178,9 @@ class ImageReader:
             steps.append(_Step(retry.applied(plan), ", ".join(changes)))
         return steps
 
-    async def _image(self, picture: Picture, plan: PromptPlan, last: EncodedImage | None) -> EncodedImage:
+    async def _image(
+        self, picture: Picture, plan: PromptPlan, last: EncodedImage | None, caller: Caller
+    ) -> EncodedImage:
         """The picture encoded for `plan`; `last` if that is the same."""
         target = plan.limits.resized(picture.size)
         if last is not None and last.target == target:
@@ -187,7 +191,9 @@ class ImageReader:
         if plan.limits.sent and picture.size.width * picture.size.height < plan.limits.min_pixels:
             enlarge = math.inf  # up to the target: the server may not accept the limits
         quality, stretch = self.settings.jpeg_quality, plan.limits.stretch is not None
-        return await self.threads.run(encode, picture.rgb, target, quality, enlarge=enlarge, stretch=stretch)
+        return await self.threads.run(
+            caller, _ENCODE_MS, encode, picture.rgb, target, quality, enlarge=enlarge, stretch=stretch
+        )
 
     async def _step(
         self, picture: Picture, step: _Step, image: EncodedImage, request: PageRequest, attempts: list[Attempt]
@@ -211,12 +217,12 @@ class ImageReader:
     async def _ask(self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest) -> ImageRead:
         body = self.request(plan, image.url)
         call = replace(self._call(plan, picture.size, body, image), caller=request.caller, content=request.content)
-        call = replace(call, body=await self.threads.run_large(len(image.url), stream_body, body))
+        call = replace(call, body=await self.threads.run_large(request.caller, len(image.url), stream_body, body))
         reply = await self._reply(body, call)
         request.timings.add("first_token", reply.first_token_ms)
         request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
         with request.timings.of("parse"):
-            return await self.threads.run(_understood, reply, plan, picture.size, image.size)
+            return await self.threads.run(request.caller, 1, _understood, reply, plan, picture.size, image.size)
 
     async def _reply(self, body: dict[str, object], call: ModelCall) -> ModelReply:
         """The reply. A request that is refused with a schema is sent once more without."""
@@ -294,7 +300,7 @@ class WholePageReader:
         with request.timings.of("render"):
             target = plan.limits.resized(page.size)
             pixels = await page.pixels(max(target.width, target.height))
-            blank = await self.images.threads.run(is_blank, pixels.rgb)
+            blank = await self.images.threads.run(caller, 1, is_blank, pixels.rgb)
         if blank:
             read = ImageRead(ParsedAnswer(""))
         else:
