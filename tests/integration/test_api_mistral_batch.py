@@ -16,6 +16,7 @@ from mistralai.client import Mistral
 from mistralai.client.errors import SDKError
 from mistralai.client.models import BatchJob
 
+from inkgate.storage.uploads import Uploads
 from support.api_client import Api, b64, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import KEYS, code, jobs_api
@@ -93,6 +94,34 @@ async def test_cancelling_ends_the_lines_that_wait(tmp_path: Path) -> None:
         job = await client.batch.jobs.cancel_async(job_id=job.id)
         assert job.status == "CANCELLATION_REQUESTED"
         assert (await ended(client, job)).status == "CANCELLED"
+
+
+async def test_file_that_many_lines_name_is_stored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored: list[int] = []
+    put = Uploads.put
+
+    async def counted(self: Uploads, data: bytes) -> str:
+        stored.append(len(data))
+        return await put(self, data)
+
+    monkeypatch.setattr(Uploads, "put", counted)
+    async with jobs_api(tmp_path) as api, mistral(api) as client:
+        files = [
+            await client.files.upload_async(file={"file_name": "a.png", "content": data}, purpose="ocr")
+            for data in (png(), tiff(2))
+        ]
+        requests: Any = [
+            {"custom_id": str(number), "body": {"document": {"type": "file", "file_id": files[number % 2].id}}}
+            for number in range(20)
+        ]
+        job = await client.batch.jobs.create_async(endpoint="/v1/ocr", requests=requests)
+        assert stored == [len(png()), len(tiff(2))]
+        job = await ended(client, job)
+        assert job.succeeded_requests == 20
+        assert job.output_file
+        output = await client.files.download_async(file_id=job.output_file)
+        found = [json.loads(one)["response"]["body"]["pages"] for one in (await output.aread()).splitlines()]
+        assert [len(pages) for pages in found] == [1, 2] * 10
 
 
 async def test_long_batch_is_one_though_its_lines_become_jobs_later(tmp_path: Path) -> None:

@@ -102,9 +102,16 @@ async def lines_of(requested: MistralBatchRequest, received: ReceivedJob) -> Asy
 
 
 async def job_of(
-    jobs: JobService, received: ReceivedJob, requested: MistralBatchRequest, form: LineForm, line: BatchLine
+    jobs: JobService,
+    received: ReceivedJob,
+    requested: MistralBatchRequest,
+    form: LineForm,
+    line: BatchLine,
+    stored: dict[str, JobSource],
 ) -> NewJob:
-    """The job of a line; its upload is stored. Raises InputRejected, with the number of the line."""
+    """The job of a line; its upload is stored. `stored`: where the files of `/v1/files` that earlier lines name are
+    stored, by ID; many lines may name one. Raises InputRejected, with the number of the line.
+    """
     context = received.context
     try:
         options = parse(MistralOptions, line.body)
@@ -138,7 +145,12 @@ async def job_of(
             key=f"batch 0 {received.key}" if received.key and form.line == 0 else "",
             fields=JobFields(schema=schema) if schema else None,
         )
-        return await jobs.keep(job, data)
+        file_id = source.file_id if source.url is None else None
+        if file_id is None:
+            return await jobs.keep(job, data)
+        if file_id not in stored:
+            stored[file_id] = (await jobs.keep(job, data)).source
+        return replace(job, source=stored[file_id])
     except InputRejected as error:
         raise InputRejected(error.code, f"Line {form.line + 1}: {error.detail}") from error
 

@@ -40,7 +40,7 @@ from inkgate.api.mistral_batch.batches import (
 from inkgate.api.mistral_batch.lines import LineForm, MistralBatchRequest, job_of, lines_of
 from inkgate.concurrency import single_error
 from inkgate.errors import InputRejected
-from inkgate.jobs.job import Job, NewJob
+from inkgate.jobs.job import Job, JobSource, NewJob
 from inkgate.serving.permits import Permit
 
 _MAX_LISTED = 5000
@@ -77,8 +77,10 @@ async def create(request: Request) -> Response:
         requested = parse(MistralBatchRequest, body.fields)
         token = hashlib.sha256(key.encode()).hexdigest()[:TOKEN_DIGITS] if key else secrets.token_hex(10)
         jobs: list[NewJob] = []
+        stored: dict[str, JobSource] = {}
         async for line in lines_of(requested, received):
-            jobs.append(await job_of(call.jobs, received, requested, LineForm(token, len(jobs), None, {}), line))
+            form = LineForm(token, len(jobs), None, {})
+            jobs.append(await job_of(call.jobs, received, requested, form, line, stored))
         if not jobs:
             raise InputRejected("file_missing", "The batch has no lines.")
         with admitted.without_deadline():  # added as a whole, or not at all
