@@ -2,7 +2,8 @@
 library.Ocr's event loop.
 
 Blocking work runs through a *named* capacity limiter, so that one kind of work can't starve another, and the
-concurrency of each kind is chosen explicitly.
+concurrency of each kind is chosen explicitly. What is done for callers runs in serving.threads.FairThreads, which
+callers share; in Threads runs what no caller can fill, or what waits within a turn.
 """
 
 from __future__ import annotations
