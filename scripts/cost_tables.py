@@ -128,7 +128,7 @@ ACTIVITIES = (
         (
             "BackgroundTask(transformers) engines/choose.py",
             "Threads(transformers) engines/transformers/engine.py",
-            "Threads(vllm) engines/vlm/engine.py",
+            "FairThreads() engines/vlm/engine.py",
         ),
     ),
     Activity(

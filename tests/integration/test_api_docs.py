@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from pathlib import Path
+from threading import get_ident
+from typing import Any
 
+import anyio
 import pytest
 
 from inkgate.api import website as guide
-from support.api_client import running_api
+from support.api_client import RawCall, running_api
 
 pytestmark = pytest.mark.anyio
 
@@ -89,3 +93,24 @@ async def test_fields_have_the_descriptions_of_their_docstrings_or_of_their_metr
     assert schemas["ReplicaReading"]["properties"]["kv_tokens"]["description"] == "Capacity of its KV cache."
     taken_out = schemas["ReplicaReading"]["properties"]["taken_out"]["description"]
     assert taken_out == "Times that inkgate took the server out of service."
+
+
+async def test_the_description_is_rendered_once_and_sent_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running_api() as api:
+        built: list[int] = []
+        build = api.app.openapi
+
+        def counted() -> dict[str, Any]:
+            built.append(get_ident())
+            return build()
+
+        monkeypatch.setattr(api.app, "openapi", counted)
+        calls = [RawCall(api.app, {}, [b""], "/openapi.json", method="GET") for _ in range(3)]
+        async with anyio.create_task_group() as tasks:
+            for call in calls:
+                tasks.start_soon(call.run)
+        assert len(built) == 1
+        assert built != [get_ident()], "in a thread, as it takes a second"
+        for call in calls:
+            assert json.loads(call.body)["paths"].keys() == build()["paths"].keys()
+            assert max(len(message.get("body", b"")) for message in call.sent) <= 65536

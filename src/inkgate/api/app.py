@@ -42,7 +42,7 @@ from inkgate.api.http.drain import ALWAYS_ANSWERED, Drain
 from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error
 from inkgate.api.http.leaving import EarlyBodies
 from inkgate.api.http.observability import Measure, Observe
-from inkgate.api.http.openapi import DESCRIPTION, openapi_of
+from inkgate.api.http.openapi import DESCRIPTION, openapi_of, serve_openapi
 from inkgate.api.http.options import OcrOptions
 from inkgate.api.http.origins import BehindProxies, Cors, Origins, as_client_sees
 from inkgate.api.http.ratelimit import RateLimiter, build_rate_limiter
@@ -181,6 +181,7 @@ def create_app(
     for name in settings.server.formats:
         app.include_router(_router(name))
     add_guide(app)
+    serve_openapi(app)
     measure.add_routes([*app.routes, *_own_routes()])
     app.state.costs = _costs_of(app, has_page=page is not None)
     # FastAPI's documented way to extend the schema is to replace the method of the instance.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -82,6 +83,8 @@ UPLOAD_BODY: dict[str, Any] = {
 router = APIRouter(prefix="/v1/files", tags=["files"], responses=PROBLEM_RESPONSES)
 
 FileId = Annotated[str, Path(max_length=64, description="The `id` from the upload.")]
+_LISTED_BYTES = 2000
+"""Estimate of what a file in a list costs, in bytes that are rendered: 50 microseconds."""
 _UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
 
 
@@ -111,12 +114,21 @@ async def upload(request: Request) -> UploadedFile:
     return _described(context.files.add(found.name, found.data, purpose, tenant_of(request)))
 
 
-@router.get("", operation_id="list_files", summary="List your files", responses=problems(422))
+@router.get("", operation_id="list_files", summary="List your files", response_model=FileList, responses=problems(422))
 @costs(CONTROL)
-async def list_files(request: Request) -> FileList:
+async def list_files(request: Request) -> Response:
     """The caller's files, latest first."""
-    found = [_described(file) for file in context_of(request).files.owned(tenant_of(request))]
-    return FileList(data=found, total=len(found))
+    context = context_of(request)
+    found = context.files.owned(tenant_of(request))
+    caller = parse_head(request, context.settings).caller
+    # 10,000 files take half a second, for which the event loop must not stand still.
+    listed = await context.threads.run_large(caller, len(found) * _LISTED_BYTES, _listed, found)
+    return Response(listed, media_type="application/json")
+
+
+def _listed(files: Sequence[StoredFile]) -> bytes:
+    """The list as JSON. Blocking."""
+    return FileList(data=[_described(file) for file in files], total=len(files)).model_dump_json().encode()
 
 
 @router.get("/{file_id}", operation_id="describe_file", summary="Describe a file", responses=_UNKNOWN)

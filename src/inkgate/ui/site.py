@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from inkgate.api.http.leaving import InPieces
 from inkgate.errors import CODES
 
 _TYPES = {
@@ -110,6 +111,7 @@ class PageSite:
     def __init__(self, prefix: str, served: Mapping[str, PageFile] | None = None) -> None:
         self._prefix = prefix
         self._files = load_files() if served is None else served
+        self._unzipped: dict[str, bytes] = {}
         frame = self._files.get(FRAME)
         script = None if frame is None else _SCRIPT.search(frame.content or b"")
         digest = hashlib.sha256(script[1] if script else b"").digest()
@@ -137,5 +139,6 @@ class PageSite:
         if file.zipped is not None and "gzip" in request.get("accept-encoding", ""):
             content, headers["Content-Encoding"] = file.zipped, "gzip"
         elif content is None and file.zipped is not None:
-            content = gzip.decompress(file.zipped)  # no browser asks for this
-        return Response(content, media_type=file.media_type, headers=headers)
+            content = self._unzipped.get(path) or gzip.decompress(file.zipped)  # no browser asks for this
+            self._unzipped[path] = content
+        return InPieces(content or b"", file.media_type, headers)

@@ -165,7 +165,7 @@ STATE = Cost(
 )
 STATIC = Cost(
     "static",
-    uses="a file from memory or disk, or one that is made once",
+    uses="a file from memory or disk, or one that is made once, sent in pieces",
     admitted=False,
     admitted_by="nothing: it needs no key",
     charged_to="nobody",

@@ -7,7 +7,7 @@ A disconnect is detected only after the whole body is received. So the bodies of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -21,8 +21,8 @@ from inkgate.serving.sending import SendingRoom
 
 _LAST_BYTES = 64 * 1024
 """Bytes at the end of a response sent when its slot is free. Servers write more without waiting for clients."""
-_PIECE_BYTES = 256 * 1024
-"""Bytes that a connection gets at once of content that is in memory."""
+_PIECE_BYTES = 64 * 1024
+"""Bytes that a connection gets at once of content that is in memory: after as many, it waits for its client."""
 
 
 def send_freeing_slot(admitted: Admitted, send: Send) -> Send:
@@ -57,30 +57,47 @@ def send_freeing_slot(admitted: Admitted, send: Send) -> Send:
     return send_to_the_end
 
 
-class CountedContent(Response):
-    """Content that is counted in the room for results until the client has taken it. It is sent in pieces, so that the
-    connection of a client that reads slowly keeps one of them.
+class InPieces(Response):
+    """Content that stays in memory anyway. It is sent in pieces, so that the connection of a client that reads slowly
+    keeps a copy of one of them.
     """
 
-    def __init__(
-        self, room: SendingRoom, tenant: str, content: bytes, media_type: str, headers: dict[str, str], *, stored: bool
-    ) -> None:
-        """`stored`: the content stays in memory anyway, so that only a piece is counted."""
+    def __init__(self, content: bytes, media_type: str, headers: Mapping[str, str]) -> None:
         super().__init__(media_type=media_type, headers=headers)
         self.headers["content-length"] = str(len(content))
-        self._room = room
-        self._tenant = tenant
         self._content = memoryview(content)
-        self._kept = min(len(content), _PIECE_BYTES) if stored else len(content)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as in ASGI
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        for at in range(0, len(self._content), _PIECE_BYTES):
+            piece = self._content[at : at + _PIECE_BYTES]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class CountedContent(InPieces):
+    """Content that is counted in the room for results until the client has taken it."""
+
+    def __init__(
+        self,
+        room: SendingRoom,
+        tenant: str,
+        content: bytes,
+        media_type: str,
+        headers: Mapping[str, str],
+        *,
+        stored: bool,
+    ) -> None:
+        """`stored`: the content stays in memory anyway, so that only a piece is counted."""
+        super().__init__(content, media_type, headers)
+        self._room = room
+        self._tenant = tenant
+        self._kept = min(len(content), _PIECE_BYTES) if stored else len(content)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._room.sending(self._tenant) as permit:
             permit.grow(self._kept)
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            for at in range(0, len(self._content), _PIECE_BYTES):
-                piece = self._content[at : at + _PIECE_BYTES]
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await super().__call__(scope, receive, send)
 
 
 @asynccontextmanager

@@ -6,13 +6,19 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import orjson
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from inkgate.api.http.auth import PUBLIC
 from inkgate.api.http.errors import PROBLEM_TYPE
+from inkgate.api.http.leaving import InPieces
+from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat
 from inkgate.documents.formats.json import json_schema
 from inkgate.errors import CODES
@@ -131,6 +137,28 @@ def openapi_of(app: FastAPI, requests: Sequence[type[BaseModel]], *, keys_needed
         return app.openapi_schema
 
     return openapi
+
+
+def serve_openapi(app: FastAPI) -> None:
+    """Replaces the framework's route: it is public, and would render the document for each request, which takes the
+    event loop tens of milliseconds. Here it is rendered once, in a thread.
+    """
+    url = str(app.openapi_url)
+    app.router.routes[:] = [route for route in app.routes if not (isinstance(route, Route) and route.path == url)]
+    threads, rendered = Threads("openapi", 1), dict[str, bytes]()
+
+    def render(root_path: str) -> None:
+        if root_path not in rendered:
+            document = app.openapi()
+            rendered[root_path] = orjson.dumps(document | {"servers": [{"url": root_path}]} if root_path else document)
+
+    async def openapi(request: Request) -> Response:
+        root_path = str(request.scope.get("root_path", "")).rstrip("/")
+        if root_path not in rendered:
+            await threads.run(render, root_path)
+        return InPieces(rendered[root_path], "application/json", {})
+
+    app.add_route(url, openapi, include_in_schema=False)
 
 
 def _build(app: FastAPI, requests: Sequence[type[BaseModel]], *, keys_needed: bool) -> Json:
