@@ -260,3 +260,17 @@ def test_a_document_of_many_large_tables_is_not_converted() -> None:
     assert converted(orjson.dumps({**document, "pages": pages[:1]}), Format.CSV).startswith(b"x,\r\n,\r\n")
     with pytest.raises(InputRejected, match=r"400,000 places .* at most 200,000"):
         converted(orjson.dumps(document), Format.CSV)
+
+
+@pytest.mark.parametrize("part", ["blocks", "left_out", "corrections"])
+def test_a_document_that_names_lines_that_are_not_there_is_not_converted(part: str) -> None:
+    line = {"text": "a", "quad": [[0, 0], [9, 0], [9, 9], [0, 9]], "confidence": 1}
+    parts = {
+        "blocks": {"type": "text", "box": [0, 0, 9, 9], "lines": [1], "text": "a", "markdown": "a"},
+        "left_out": {"text": "a", "reason": "invisible", "lines": [-1], "box": None},
+        "corrections": {"line": 10**18, "text": "a", "read_as": "b"},
+    }
+    page = {"index": 0, "width": 100, "height": 100, "lines": [line], part: [parts[part]]}
+    facts = {"name": "x", "mime_type": "image/png", "byte_count": 1, "page_count": 1, "engine": "e", "notes": []}
+    with pytest.raises(InputRejected, match="Page 1 of the document has 1 lines"):
+        converted(orjson.dumps({"schema_version": 1, **facts, "pages": [page]}), Format.MARKDOWN, marks=True)

@@ -166,6 +166,7 @@ async def convert(
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
             body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), count_bytes)
+        admitted.holds(2 * len(body))  # here, and in the memory that a worker reads
         async with cancelled_when_left(request.receive):
             content = await admitted.converted(body, shape, marks=marks)
         admitted.holds(len(content))

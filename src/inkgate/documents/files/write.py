@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from inkgate.codec import MAX_PLACES, parse_document, places_of
@@ -12,7 +12,7 @@ from inkgate.documents.formats.marks import marked_document
 from inkgate.errors import InputRejected
 from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.layout.whole_document import finished
-from inkgate.types import Document, DocumentResult
+from inkgate.types import Document, DocumentResult, PageResult
 
 OFFICE: Mapping[FileFormat, Callable[[DocumentResult], bytes]] = {
     FileFormat.DOCX: word.render,
@@ -54,8 +54,9 @@ def converted(body: bytes, shape: AnyFormat, *, marks: bool = False) -> bytes:
     Blocking, and of a stranger: runs in a worker process.
 
     Raises:
-        InputRejected: "options_invalid": it is no such JSON, or its tables have more than MAX_PLACES in all. They take
-            160 MB as Word. With a text at each place, the JSON would hardly be within `limits.max_body_mb`.
+        InputRejected: "options_invalid": it is no such JSON, it names lines that are not there, or its tables have
+            more than MAX_PLACES in all. They take 160 MB as Word. With a text at each place, the JSON would hardly be
+            within `limits.max_body_mb`.
     """
     try:
         result = parse_document(body)
@@ -66,9 +67,26 @@ def converted(body: bytes, shape: AnyFormat, *, marks: bool = False) -> bytes:
         most = f"{MAX_PLACES:,}"
         detail = f"The tables of the document have {places:,} places (rows x columns); at most {most} can be converted."
         raise InputRejected("options_invalid", detail)
+    for number, page in enumerate(result.pages):
+        lines = len(page.lines)
+        if (line := next((line for line in _named_lines(page) if not 0 <= line < lines), None)) is not None:
+            detail = f"Page {number + 1} of the document has {lines} lines, and a part of it names line {line}."
+            raise InputRejected("options_invalid", detail)
     result = finished(result)
     if isinstance(shape, FileFormat):
         return OFFICE[shape](result)
     if shape is Format.MARKDOWN:  # one file, as over HTTP
         result = with_all_images_embedded(result)
     return render(marked_document(result) if marks else result, shape)
+
+
+def _named_lines(page: PageResult) -> Iterator[int]:
+    """The indexes of lines that parts of the page have."""
+    for block in page.blocks or ():
+        yield from block.lines
+        for cell in block.table.cells if block.table is not None else ():
+            yield from cell.lines
+    for part in page.left_out:
+        yield from part.lines
+    for correction in page.corrections:
+        yield correction.line
