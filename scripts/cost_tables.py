@@ -122,8 +122,8 @@ ACTIVITIES = (
         "model in this process, images for model servers",
         "threads that run a model or encode images",
         "pages that have a turn",
-        "the page's turn",
-        "page queue",
+        "the page's turn; encoding: tenant, by time",
+        "page queue; encoding: class, tenant, document, deadline",
         "`engine.vllm.encoding_threads`; one thread for a model in this process",
         (
             "BackgroundTask(transformers) engines/choose.py",
@@ -155,9 +155,10 @@ ACTIVITIES = (
         _BY_TIME,
         _TENANTS,
         "4 threads for bodies and responses, up to 4 for images, `engine.ppocr.concurrent_pages` for pages; one more "
-        "for large bodies, and one for large images",
+        "for large bodies, one for large images, and one for `/openapi.json`",
         (
             "FairThreads() api/app.py",
+            "Threads(openapi) api/http/openapi.py",
             "FairThreads() documents/open.py",
             "FairThreads() bootstrap/stack.py",
             "FairThreads() serving/cache.py",
