@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,6 +13,7 @@ from inkgate.api.http.auth import hash_key
 from inkgate.api.http.context import Context
 from inkgate.jobs.intake.arrivals import Intake, IntakeOutcome
 from inkgate.jobs.intake.forms import MAX_EVENT_BYTES
+from inkgate.jobs.job import AddedJob, NewJob
 from inkgate.settings import FetchSettings, PipelineSettings
 from inkgate.storage.fetch import Check, Fetcher
 from support.adder import MemoryAdder
@@ -75,6 +76,20 @@ async def test_events_of_all_senders_add_jobs(adder: MemoryAdder) -> None:
         assert {sample.object.url for sample in SAMPLES.values() if sample.object} == {
             job.source.url for job in adder.jobs.values()
         }
+
+
+async def test_a_request_keeps_its_slot_until_its_events_are_taken() -> None:
+    adder, in_flight = MemoryAdder(), list[int]()
+    async with _running(adder) as api:
+        add = adder.add
+
+        async def look(jobs: Sequence[NewJob]) -> Sequence[AddedJob]:
+            in_flight.append(api.limiter.in_flight)
+            return await add(jobs)
+
+        adder.add = look  # type: ignore[method-assign]
+        assert (await api.client.post(PATH, json=s3_records("in/a.jpg"))).status_code == 202
+        assert (in_flight, api.limiter.in_flight) == ([1], 0)
 
 
 async def test_an_event_that_is_sent_again_adds_nothing(adder: MemoryAdder) -> None:

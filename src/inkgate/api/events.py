@@ -118,11 +118,12 @@ async def take(request: Request) -> Response:
     async with context.service.gateway.admit(head.caller, min(head.body_bytes, MAX_EVENT_BYTES)) as admitted:
         with admitted.receiving() as count_bytes:
             body = await receive_bytes(request, context.settings.limits, MAX_EVENT_BYTES, count_bytes)
-    # A thousand small events in envelopes take half a second, for which the event loop must not stand still.
-    parsed = await context.bodies.run(head.caller, len(body), parse_event, body, request.headers)
-    if parsed.handshake is not None:
-        return await _shake_hands(context, parsed.handshake)
-    taken = await intake.take(parsed.objects)
+        # A thousand small events in envelopes take half a second, for which the event loop must not stand still.
+        parsed = await context.bodies.run(admitted.caller, len(body), parse_event, body, request.headers)
+        if parsed.handshake is not None:
+            return await _shake_hands(context, parsed.handshake)
+        with admitted.without_deadline():  # an event is taken as a whole
+            taken = await intake.take(parsed.objects)
     intake.count(HTTP, IntakeOutcome.IGNORED, parsed.ignored)
     if taken.refused and len(taken.refused) == len(parsed.objects):
         raise taken.refused[0].error
