@@ -42,8 +42,8 @@ class FairThreads:
         return self._queue.waiting
 
     async def run(self, caller: Caller, cost_ms: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Returns `function(*args, **kwargs)`, run in a thread. `cost_ms`: estimated time, at least 1."""
-        async with self._queue.turn(Work.for_caller(caller, cost_ms)) as turn:
+        """Returns `function(*args, **kwargs)`, run in a thread. `cost_ms`: estimated time."""
+        async with self._queue.turn(Work.for_caller(caller, max(1, cost_ms))) as turn:
             return await run_charged(turn, function, *args, **kwargs)
 
     async def run_large(
