@@ -202,7 +202,7 @@ ACTIVITIES = (
         "documents in memory; pages at the engine",
         "jobs that were added",
         "tenant: pages",
-        "class, tenant by pages, turn",
+        "class, tenant by places and pages, turn",
         "`jobs.at_once`, `jobs.slice_pages`, `jobs.max_pages`, `jobs.max_attempts`, `jobs.lease_s`",
         ("BackgroundTask(jobs_worker) bootstrap/jobs.py",),
     ),
@@ -212,7 +212,8 @@ ACTIVITIES = (
         "jobs that ended",
         "tenant: a delivery",
         "tenant and receiver; a slow receiver is left out for a while",
-        "128 at once, 8 to one receiver; 240 s each, `webhooks.timeout_s`; 7 attempts",
+        "128 at once, of a tenant as many as are free; 8 to a sink, or of a tenant to a host; "
+        "240 s each, `webhooks.timeout_s`; 7 attempts",
         (
             "BackgroundTask(jobs_relay) bootstrap/jobs.py",
             "FairThreads() bootstrap/jobs.py",

@@ -65,10 +65,11 @@ JOB = Cost(
     "job",
     uses="body in memory until it is stored; disk; rows of the database; pages at the engine, later",
     admitted=True,
-    admitted_by=f"{_ADMISSION}; then the queue of jobs",
+    admitted_by=f"{_ADMISSION}; then the tenant's share of the queue of jobs",
     charged_to="tenant: a document and the bytes of the body; later, its pages",
-    shared="jobs: class, tenant, turn",
-    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `jobs.max_queued_pages`, `jobs.max_pages`, `jobs.retention_days`",
+    shared="jobs: class, tenant by places and pages, turn",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `jobs.max_queued_pages`, `jobs.tenant_share`, `jobs.max_pages`, "
+    "`jobs.retention_days`",
 )
 FILE = Cost(
     "file",
