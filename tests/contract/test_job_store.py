@@ -51,6 +51,18 @@ async def test_a_tenant_with_many_reads_leaves_readers_to_others(stores: Stores)
     assert read.index("b") < 16, "in order of arrival, it would be the last"
 
 
+async def test_the_forecast_of_a_job_that_was_removed_meanwhile_says_so(stores: Stores) -> None:
+    async with stores.store() as store:
+        (added,) = await store.add([job()])
+        found = await store.get(added.id, "a")
+        await store.cancel(added.id, "a")
+        await store.remove(added.id, "a")
+        with pytest.raises(InputRejected) as caught:
+            await store.forecast(found)
+        assert caught.value.code == "job_unknown"
+        assert not store.database.trouble
+
+
 async def test_a_job_comes_back_as_it_was_added(stores: Stores) -> None:
     options = JobOptions(Task(TaskKind.EXTRACT, fields=("total",)), "1-3", password="secret")  # noqa: S106
     new = job(name="a\0b\ud800.pdf", options=options, priority=Priority.NORMAL, pipeline="p", webhook="https://x/")

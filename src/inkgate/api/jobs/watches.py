@@ -155,13 +155,13 @@ class JobWatch:
             return lines
 
     async def forecast(self) -> JobForecast | None:
-        """When the job may end; None once it has ended, and while the database is away."""
+        """When the job may end; None once it has ended or was removed, and while the database is away."""
         if self.job.state.ended:
             return None
         async with self._fetching:
             if self._forecast is None:
                 await self._pace.wait()
-                with suppress(Overloaded):
+                with suppress(Overloaded, InputRejected):  # it was removed, which the next poll finds
                     self._forecast = await self._store.forecast(self.job)
             return self._forecast
 

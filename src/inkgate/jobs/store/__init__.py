@@ -196,7 +196,7 @@ class JobStore:
         return await self.database.write(write)
 
     async def forecast(self, job: Job) -> JobForecast:
-        """When the job may end."""
+        """When the job may end. Raises InputRejected("job_unknown") if it was removed."""
         rate, others = await self._rate.value(), await self._backlog.value()
         ahead = await self.database.read(
             lambda connection: views.ahead_of(connection, job, others, self._sharing), job.tenant

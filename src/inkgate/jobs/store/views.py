@@ -137,11 +137,11 @@ class QueueAhead:
 
 def ahead_of(connection: Connection, job: Job, others: Backlog, sharing: Sharing) -> QueueAhead:
     """What will be claimed before this job, as far as is known now. Of its tenant's own jobs, up to 10,000 are counted;
-    of each other tenant's, what its share allows until then.
+    of each other tenant's, what its share allows until then. Raises InputRejected("job_unknown") if it was removed.
     """
     if job.state is not JobState.QUEUED:
         return QueueAhead(0, 0)
-    row = connection.execute(select(jobs.c.rank, jobs.c.turn).where(jobs.c.id == job.id)).one()
+    row = row_of(connection, job.id, job.tenant)
     earlier = or_(jobs.c.turn < row.turn, and_(jobs.c.turn == row.turn, jobs.c.id < job.id))
     mine = and_(jobs.c.state == JobState.QUEUED.value, jobs.c.rank == row.rank, jobs.c.tenant == job.tenant)
     first = select(pages_left().label("left")).where(mine, earlier).limit(_MOST_AHEAD).subquery()
