@@ -7,7 +7,7 @@ import socket
 import time
 import zipfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from inkgate.jobs.job import Job
 from inkgate.layout.image_links import IMAGE_FOLDER, images_of, with_all_images_embedded
 from inkgate.layout.markdown import page_markdown
 from inkgate.page import Page
+from inkgate.serving.order import Work
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 from support.api_client import Api, Message, RawCall, png, tiff
 from support.fake_engine import FakeEngine
@@ -221,6 +222,18 @@ async def test_a_tenant_leaves_room_for_the_results_of_others(tmp_path: Path) ->
         refused = await server.client.get(f"/v1/result/{job}", headers=ALPHA)
         assert code(refused) == (429, "share_exceeded")
         assert "You have 2 results being sent, and 1 other tenants" in refused.json()["detail"]
+
+
+async def test_another_tenant_does_not_wait_for_the_parts_of_one(tmp_path: Path) -> None:
+    async with results_api(tmp_path) as server:
+        await ended(server.api, job := await submit(server.api, tiff(1), BETA, task="parse"), BETA)
+        parts = server.api.context.room.parts
+        async with AsyncExitStack() as stack:
+            for _ in range(parts.limit.value):  # as if parts of large results were rendered
+                await stack.enter_async_context(parts.turn(Work(1, "key:of alpha")))
+            found = await server.client.get(f"/v1/result/{job['id']}", headers=BETA)
+            assert found.status_code == 200
+            assert parts.waiting == 0
 
 
 async def test_a_part_that_does_not_fit_is_refused_before_the_first_byte(tmp_path: Path) -> None:

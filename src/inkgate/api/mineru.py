@@ -287,7 +287,7 @@ async def _zip_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
         with archive.open(_entry(f"{name}/{name}.md", zipfile.ZIP_DEFLATED), "w") as entry:
             async with aclosing(reader.rendered(renderer)) as pieces:
                 async for piece in pieces:
-                    await reader.run(1, entry.write, piece)
+                    await reader.run(len(piece), entry.write, piece)
         yield file.taken()
         for image in renderer.images:
             data = b64decode(b"".join([piece async for piece in reader.images.filled(image.base64.encode())]))

@@ -16,7 +16,8 @@ from inkgate.serving.queue import WorkQueue
 from inkgate.settings import ServingSettings
 
 _PARTS_AT_ONCE = 2
-"""Parts that are loaded and rendered at once: pages as objects take five times the memory of what is sent."""
+"""Parts that are loaded and rendered at once, and one more if these are of one tenant and another comes: pages as
+objects take five times the memory of what is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class SendingRoom:
     Attributes:
         limiter: counts results that are sent, and their bytes, by tenant.
         parts: gives turns for loading and rendering a part of a result. A turn ends before the part is sent.
-        whole: gives turns for rendering a whole document, so that this needs the memory of one.
+        whole: gives turns for rendering a whole document, so that this needs the memory of one, or of two if another
+            tenant comes.
     """
 
     limiter: AdmissionLimiter
@@ -37,11 +39,11 @@ class SendingRoom:
     def of(cls, settings: ServingSettings) -> Self:
         """The room that the settings give."""
         admission, scheduling = settings.admission, settings.scheduling
-        parts = WorkQueue(FixedLimit(_PARTS_AT_ONCE), scheduling, timed=True)
+        parts = WorkQueue(FixedLimit(_PARTS_AT_ONCE), scheduling, timed=True, extra=True)
         limits = admission.model_copy(update={"max_bytes_mb": admission.max_result_mb})
         limiter = AdmissionLimiter(admission.max_results, limits, parts)
         limiter.what = "results being sent"
-        return cls(limiter, parts, WorkQueue(FixedLimit(1), scheduling, timed=True))
+        return cls(limiter, parts, WorkQueue(FixedLimit(1), scheduling, timed=True, extra=True))
 
     @contextmanager
     def sending(self, tenant: str) -> Iterator[Permit]:

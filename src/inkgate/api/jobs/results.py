@@ -151,12 +151,12 @@ class ResultReader:
         if self.job.saved and not part.count:
             raise expired_error()
         self._charge(part.byte_count)
-        yield await self.run(1, renderer.begin)
+        yield renderer.begin()
         found = 0
         while part.count:
             found += part.count
             for packed in part.pieces:
-                async with aclosing(self.images.filled(await self.run(1, zlib.decompress, packed))) as pieces:
+                async with aclosing(self.images.filled(await self.run(len(packed), zlib.decompress, packed))) as pieces:
                     async for piece in pieces:
                         self._permit.holds(part.byte_count + self.images.loaded_bytes)
                         yield piece
@@ -164,18 +164,18 @@ class ResultReader:
             self._permit.holds(part.byte_count)
         if found != self.job.saved:
             raise _changed_error()
-        yield await self.run(1, renderer.end)
+        yield renderer.end()
 
-    async def run(self, cost_ms: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Returns `function(*args, **kwargs)`, run in a thread on behalf of the caller."""
-        return await self._threads.run(self._caller, cost_ms, function, *args, **kwargs)
+    async def run(self, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns `function(*args, **kwargs)`, run in a thread on behalf of the caller if it works on many bytes."""
+        return await self._threads.run_large(self._caller, size, function, *args, **kwargs)
 
     async def json_text(self, renderer: PagewiseFormat) -> AsyncGenerator[bytes]:
         """As `rendered`, the text as a JSON string."""
         lead = b'"'
         async with aclosing(self.rendered(renderer)) as pieces:
             async for piece in pieces:
-                yield lead + await self._threads.run_large(self._caller, len(piece), _json_escaped, piece)
+                yield lead + await self.run(len(piece), _json_escaped, piece)
                 lead = b""
         yield b'"'
 
@@ -193,11 +193,11 @@ class ResultReader:
             pages = await self._pages(after, FINISHED_PAGES if renderer.is_document else BATCH_PAGES)
             last = pages[-1].index if pages else after
             if renderer.is_document:
-                pages = await self.run(len(pages), finished_pages, pages)
+                pages = await self.run(sum(map(estimated_bytes, pages)), finished_pages, pages)
             pieces, largest = [], 0
             for i in range(0, len(pages), BATCH_PAGES):
                 batch = pages[i : i + BATCH_PAGES]
-                packed, size = await self.run(len(batch), _packed, renderer.page, batch)
+                packed, size = await self.run(sum(map(estimated_bytes, batch)), _packed, renderer.page, batch)
                 pieces.append(packed)
                 largest = max(largest, size)
         return _Part(len(pages), last, tuple(pieces), sum(map(len, pieces)) + largest)
