@@ -13,6 +13,7 @@ from typing import Final, Protocol, runtime_checkable
 import anyio
 import structlog
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from inkgate.caller import Caller, with_default_priority
 from inkgate.codec import estimated_bytes
@@ -146,6 +147,7 @@ class Reading:
             pending = open_pages.popleft()
             await pending.done.wait()
             if pending.cancelled:
+                await checkpoint_if_cancelled()  # a task that was just being woken is cancelled after its pages
                 raise RuntimeError("The block of this reading was left before all pages were read.")
             if self._window.size > 1:
                 self._window.start(upcoming, open_pages)

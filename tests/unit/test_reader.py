@@ -200,3 +200,24 @@ async def test_a_selection_that_is_not_to_be_had_is_rejected(script: PageScript,
             async with reader.read(document(6), options, NO_CALLER):
                 pass
     assert caught.value.code == code
+
+
+async def test_a_reading_that_is_cancelled_while_its_caller_is_woken_ends_by_the_cancellation() -> None:
+    """As where the save of a page and the news that the job was cancelled come in one transaction."""
+    gates, saved = Gates(), anyio.Event()
+    engine = ScriptedEngine(gates.script)
+    scope = anyio.CancelScope()
+    gates.open(0)
+
+    async def read_all(reader: Reader) -> None:
+        with scope:
+            async with reader.read(document(3), ReadOptions(), NO_CALLER) as reading:
+                async for _ in reading:
+                    await saved.wait()
+
+    async with reader_of(engine) as reader, anyio.create_task_group() as tasks:
+        tasks.start_soon(read_all, reader)
+        await anyio.wait_all_tasks_blocked()
+        saved.set()
+        scope.cancel()
+    assert scope.cancelled_caught
