@@ -66,6 +66,38 @@ async def test_the_extra_turn_is_not_given_back_to_the_tenant_that_has_all_other
     assert house.is_empty()
 
 
+async def test_a_large_first_work_gets_the_extra_turn_though_small_ones_of_the_busy_tenant_go_first() -> None:
+    house = SchedulerBench(places=2, extra=True)
+    async with anyio.create_task_group() as tasks, house.busy(2, 1):
+        tasks.start_soon(house.one, Work(1, "busy", "small"))
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(house.one, Work(1000, "b", "large"))
+        await anyio.wait_all_tasks_blocked()
+        assert house.order == ["large"]
+        tasks.start_soon(house.one, Work(1, "c", "of a lower class", Priority.BATCH))
+        await anyio.wait_all_tasks_blocked()
+        assert house.order == ["large"]
+    assert house.is_empty()
+
+
+async def test_two_tenants_that_keep_work_waiting_share_the_limit_and_one_turn_more_at_times() -> None:
+    house = SchedulerBench(places=1, extra=True)
+    at_once: list[int] = []
+
+    async def one(tenant: str) -> None:
+        async with house.work_queue.turn(Work(10, tenant)):
+            at_once.append(house.work_queue.in_flight)
+            await checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(60):
+            tasks.start_soon(one, "a")
+            tasks.start_soon(one, "b")
+    assert max(at_once) == 2
+    assert at_once.count(2) <= 3
+    assert house.is_empty()
+
+
 async def test_a_limit_that_has_shrunk_gives_no_extra_turn() -> None:
     house = SchedulerBench(places=2, extra=True)
     async with anyio.create_task_group() as tasks, house.busy(2):

@@ -126,6 +126,12 @@ class _Tenant(FairSharer):
         self.tokens = 0
 
     @property
+    def first(self) -> QueueEntry | None:
+        """Its next entry."""
+        flow = self.flows.waiting.first()
+        return None if flow is None else flow.entries.first()
+
+    @property
     def next_tokens(self) -> int:
         """See FairSharer."""
         flow = self.flows.waiting.first()
@@ -156,8 +162,7 @@ class _Class:
     def head(self) -> QueueEntry | None:
         """The next entry."""
         tenant = self.tenants.waiting.first()
-        flow = None if tenant is None else tenant.flows.waiting.first()
-        return None if flow is None else flow.entries.first()
+        return None if tenant is None else tenant.first
 
 
 class FairOrder:
@@ -203,10 +208,15 @@ class FairOrder:
         self._enter(entry)
         return entry
 
-    def first(self, now: float) -> QueueEntry | None:
-        """The next entry; None if none waits."""
+    def first(self, now: float, but: str | None = None) -> QueueEntry | None:
+        """The next entry; None if none waits. `but`: if it is of this tenant, the next of another one in its class."""
         self._age(now)
-        return self._head()
+        head = self._head()
+        if head is None or head.work.tenant != but:
+            return head
+        group, first, _ = head.place
+        tenants = islice(group.tenants.waiting.in_order(), 2)
+        return next((tenant.first for tenant in tenants if tenant is not first), None)
 
     def pop(self, now: float) -> QueueEntry | None:
         """Removes and returns the next entry; see `take`. None if none waits."""
@@ -310,7 +320,7 @@ class FairOrder:
             self._ageing.discard(entry)
 
     def take(self, entry: QueueEntry) -> QueueEntry:
-        """Removes and returns the first entry, and charges its tenant and flow. Its work ends with `end`."""
+        """Removes and returns an entry of `first`, and charges its tenant and flow. Its work ends with `end`."""
         group, tenant, flow = entry.place
         usual = group.usual(entry.work.tokens)
         entry.charged = usual if any(higher.works for higher in self._classes[: entry.rank]) else None

@@ -39,19 +39,21 @@ class Turn(HeldUntilDone):
 
     Attributes:
         deadline: of the work; its entry has the latest time to begin.
+        comes_first: whether its tenant had no other work here when it came.
         began: clock time at which it began; infinite before.
         changed: set when it begins, or can't begin in time.
         tokens_used: set by who does the work, in the unit of its cost, to correct what its tenant is charged; None if
             unknown.
     """
 
-    __slots__ = ("_queue", "began", "changed", "deadline", "entry", "tokens_used")
+    __slots__ = ("_queue", "began", "changed", "comes_first", "deadline", "entry", "tokens_used")
 
-    def __init__(self, queue: WorkQueue, entry: QueueEntry, deadline: float) -> None:
+    def __init__(self, queue: WorkQueue, entry: QueueEntry, deadline: float, *, comes_first: bool = False) -> None:
         super().__init__()
         self._queue = queue
         self.entry = entry
         self.deadline = deadline
+        self.comes_first = comes_first
         self.began = math.inf
         self.changed: anyio.Event | None = None
         self.tokens_used: int | None = None
@@ -105,8 +107,9 @@ class WorkQueue:
         """`timed`: work costs the milliseconds of its turn, whatever it was estimated at, and waits as long as its
         caller does. Otherwise it costs tokens, and is refused as soon as it can't finish in time.
 
-        `extra`: while all turns are of one tenant, the first work of another begins at once, above the limit. It would
-        wait for a whole work of that tenant, such as a large page, otherwise.
+        `extra`: while all turns are of one tenant, a work of another that has no other work here begins at once, above
+        the limit, unless the last such one still runs. It would wait for a whole work of that tenant, such as a
+        large page, otherwise.
         """
         self.limit = limit
         self._settings = settings
@@ -114,13 +117,15 @@ class WorkQueue:
         self._random = random or SystemRandom()
         self._timed = timed
         self._extra = extra
+        self._extra_turn: Turn | None = None
         self._throughput = Throughput(TokenRate(clock))
         self._order = FairOrder(settings.age_s, settings.weights)
         self._turns: dict[QueueEntry, Turn] = {}
         self._patient_tokens = 0
         """Of waiting work without a deadline."""
         self._in_flight: Counter[str] = Counter()
-        """By tenant."""
+        """By tenant; and `_works` those that wait, too."""
+        self._works: Counter[str] = Counter()
         self.started = 0
         self.refused = 0
         self._alarm: asyncio.TimerHandle | None = None
@@ -202,7 +207,8 @@ class WorkQueue:
 
     def expected_wait_s(self, work: Work) -> float | None:
         """Estimated wait of `work` if it arrived now; None if unknown."""
-        if not self._order and self._has_turn(work.tenant):
+        begins = self.in_flight < self.limit.value or (self._gives_extra and not self._works[work.tenant])
+        if not self._order and begins:
             return 0.0
         per_s = self._throughput.per_s(self._clock())
         return None if per_s is None else (self._order.ahead(work) + work.tokens) / per_s
@@ -244,7 +250,8 @@ class WorkQueue:
         now, deadline = self._clock(), work.deadline
         if not self._timed:
             work = self._in_time(work, now)
-        turn = Turn(self, self._order.push(work, now), deadline)
+        turn = Turn(self, self._order.push(work, now), deadline, comes_first=not self._works[work.tenant])
+        self._works[work.tenant] += 1
         self._turns[turn.entry] = turn
         self._patient_tokens += _patient(turn)
         self._start_next(now)
@@ -302,10 +309,12 @@ class WorkQueue:
         if not self._timed:
             for expired in self._order.expire(now):
                 self._changed(expired)
-        while (first := self._order.first(now)) is not None and self._has_turn(first.work.tenant):
-            entry = self._order.take(first)
+        while (entry := self._next(now)) is not None:
+            self._order.take(entry)
             turn = self._turns[entry]
             turn.began = now
+            if self.in_flight >= self.limit.value:
+                self._extra_turn = turn
             self._in_flight[entry.work.tenant] += 1
             self.started += 1
             self._throughput.started(entry.work.tokens, now)
@@ -314,10 +323,21 @@ class WorkQueue:
         if not self._timed and self._order.next_deadline < self._alarm_at:
             self._set_alarm(now)
 
-    def _has_turn(self, tenant: str) -> bool:
-        """Whether a work of `tenant` can begin now."""
-        free = self.limit.value - self.in_flight
-        return free > 0 or (self._extra and free == 0 and len(self._in_flight) == 1 and tenant not in self._in_flight)
+    def _next(self, now: float) -> QueueEntry | None:
+        """The work that can begin now."""
+        if self.in_flight < self.limit.value:
+            return self._order.first(now)
+        if not self._gives_extra:
+            return None
+        (tenant,) = self._in_flight
+        entry = self._order.first(now, but=tenant)
+        return entry if entry is not None and self._turns[entry].comes_first else None
+
+    @property
+    def _gives_extra(self) -> bool:
+        """Whether a work that comes first of its tenant may begin above the limit."""
+        is_full = self.in_flight == self.limit.value
+        return self._extra and self._extra_turn is None and is_full and len(self._in_flight) == 1
 
     def _set_alarm(self, now: float) -> None:
         # One timer for all waiting work: a cancel scope for each would add a quarter to the cost of a slot. It may fire
@@ -339,7 +359,7 @@ class WorkQueue:
 
     def _abandon(self, turn: Turn) -> None:
         """Its caller has left, or it has expired."""
-        del self._turns[turn.entry]
+        self._forget(turn)
         self._patient_tokens -= _patient(turn)
         self._order.remove(turn.entry)
         self._go_on()
@@ -347,7 +367,9 @@ class WorkQueue:
     def end(self, turn: Turn, outcome: WorkOutcome) -> None:
         """Ends a turn that has begun. Called by it."""
         now, work, began = self._clock(), turn.entry.work, turn.began
-        del self._turns[turn.entry]
+        self._forget(turn)
+        if turn is self._extra_turn:
+            self._extra_turn = None
         self._in_flight[work.tenant] -= 1
         if not self._in_flight[work.tenant]:
             del self._in_flight[work.tenant]
@@ -360,6 +382,13 @@ class WorkQueue:
         used = math.ceil(1000 * (now - began)) if self._timed else turn.tokens_used
         self._order.end(turn.entry, used)
         self._go_on()
+
+    def _forget(self, turn: Turn) -> None:
+        del self._turns[turn.entry]
+        tenant = turn.entry.work.tenant
+        self._works[tenant] -= 1
+        if not self._works[tenant]:
+            del self._works[tenant]
 
     def _go_on(self) -> None:
         self._start_next(self._clock())
