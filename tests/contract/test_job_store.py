@@ -427,6 +427,17 @@ async def test_a_delivery_that_was_not_tried_is_no_attempt(stores: Stores) -> No
         assert due.attempt == 1
 
 
+@pytest.mark.parametrize("webhook", ["https://a]b/x", "https://h[]/"])
+async def test_a_job_whose_webhook_is_not_valid_ends(stores: Stores, webhook: str) -> None:
+    """Versions before checked less."""
+    async with stores.store() as store:
+        (added,) = await store.add([job(webhook=webhook)])
+        await store.save(await one(store), [page(0)], (DOCUMENT, 1), JobEnd(JobState.SUCCEEDED, None, ("webhook",)))
+        (due,) = await take_due(store, 1, 60.0)
+        assert due.job.id == added.id
+        assert DeliveryLane.of(due.sink, due.job.tenant, due.job.webhook).is_webhook
+
+
 async def test_deliveries_of_a_job_are_listed_with_their_last_error(stores: Stores) -> None:
     async with stores.store() as store:
         (added,) = await store.add([job()])

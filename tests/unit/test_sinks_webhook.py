@@ -71,6 +71,9 @@ def test_webhook_is_allowed(url: str) -> None:
         "https://hooks.example.com/" + "x" * 2000,
         "https://a\x00b/",
         "file:///etc/passwd",
+        "https://a]b/x",
+        "https://a[b/x",
+        "https://h[]/",
     ],
 )
 def test_webhook_is_refused(url: str) -> None:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from ssl import SSLContext
 from typing import Self
+from urllib.parse import urlsplit
 
 import anyio
 import httpcore
@@ -71,6 +72,7 @@ def check_webhook(url: str, settings: WebhookSettings) -> None:
     try:
         target = httpx.URL(url)
         host = target.host.lower()
+        urlsplit(url)  # refuses brackets that httpx takes
     except (httpx.InvalidURL, ValueError) as error:
         raise _forbidden("The webhook's URL is not valid.") from error
     allowed = host in _lower(settings.allow_hosts)

@@ -27,8 +27,14 @@ class DeliveryLane:
 
     @classmethod
     def of(cls, sink: str, tenant: str, webhook: str) -> Self:
-        """The lane of a delivery."""
-        return cls(f"webhook {urlsplit(webhook).netloc}" if sink == WEBHOOK else f"sink {sink}", tenant)
+        """The lane of a delivery. Webhooks with URLs that are not valid have one."""
+        if sink != WEBHOOK:
+            return cls(f"sink {sink}", tenant)
+        try:
+            host = urlsplit(webhook).netloc
+        except ValueError:  # of a version that checked less
+            host = ""
+        return cls(f"webhook {host}", tenant)
 
     @property
     def is_webhook(self) -> bool:
