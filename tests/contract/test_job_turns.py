@@ -174,15 +174,26 @@ async def test_the_position_of_a_job_knows_of_shares(stores: Stores) -> None:
         assert (await store.forecast(await store.get(added.id, "few"))).ahead <= 1
 
 
-async def test_the_queue_of_version_2_goes_on(tmp_path: Path) -> None:
+def stores_of_version_2(folder: Path) -> Stores:
     """The tables as version 2 made them, with jobs that wait, one of them without its tenant's turn."""
-    path = tmp_path / "jobs.db"
-    with create_engine(f"sqlite:///{path}").begin() as connection:
+    with create_engine(f"sqlite:///{folder / 'jobs.db'}").begin() as connection:
         for statement in VERSION_2.read_text().split(";\n")[:-1]:
             connection.exec_driver_sql(statement)
-    stores = Stores(database_url("", tmp_path))
+    return Stores(database_url("", folder))
+
+
+async def test_the_queue_of_version_2_goes_on(tmp_path: Path) -> None:
+    stores = stores_of_version_2(tmp_path)
     async with stores.store() as store:
         await store.add([job("c", name="c 0")])
         names = [claim.job.name for claim in await store.claim(9)]
         assert sorted(names) == ["a 0", "a 1", "b 0", "c 0"]
         assert names.index("a 0") < names.index("a 1")
+
+
+async def test_jobs_of_version_2_go_before_those_that_their_tenant_adds_later(tmp_path: Path) -> None:
+    stores = stores_of_version_2(tmp_path)
+    async with stores.store() as store:
+        await store.add([job("a", name=f"a {n}") for n in range(2, 9)])
+        names = [claim.job.name for claim in await store.claim(10)]
+        assert [name for name in names if name[0] == "a"] == [f"a {n}" for n in range(9)]

@@ -161,6 +161,9 @@ _STEPS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     3: (
         "ALTER TABLE inkgate_shares ADD COLUMN used DOUBLE PRECISION NOT NULL DEFAULT 0",
         "CREATE INDEX inkgate_jobs_turns ON inkgate_jobs (state, rank, tenant, turn, id)",
+        # Turns of version 2 are far above those that begin now; IDs keep the order of these jobs.
+        "UPDATE inkgate_jobs SET turn = 0 WHERE state IN ('queued', 'running', 'cancelling')",
+        "UPDATE inkgate_shares SET turn = 0",
     ),
     4: (
         "ALTER TABLE inkgate_outbox ADD COLUMN lane TEXT NOT NULL DEFAULT ''",
