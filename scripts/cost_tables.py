@@ -90,7 +90,7 @@ ACTIVITIES = (
         "processes that write PDF and office files and convert documents",
         _REQUESTS,
         _BY_TIME,
-        f"{_TENANTS}; a tenant has at most two",
+        f"{_TENANTS}; a third is there for a tenant that comes while two are of another",
         "`pdf.write_timeout_s`, `pdf.worker_memory_mb`",
         (
             "WorkerType() documents/files/writers.py",

@@ -40,7 +40,7 @@ _BODY = "`limits.max_body_mb`, `limits.body_timeout_s`"
 _ROOM = "`serving.admission.max_results`, `serving.admission.max_result_mb`"
 _SENDING = "`server.send_timeout_s`, `server.min_send_kb_s`"
 _IN_FLIGHT = "`limits.max_in_flight`, `serving.admission.max_bytes_mb`"
-_WRITERS = "writers: class, tenant, deadline; one of them is not for the same tenant as the others"
+_WRITERS = "writers: class, tenant, deadline; a third is there for a tenant that comes while two are of another"
 _WRITING = "`pdf.write_timeout_s`, `pdf.worker_memory_mb`"
 
 DOCUMENT = Cost(

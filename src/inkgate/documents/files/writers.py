@@ -4,10 +4,6 @@ conversions because a small document may need much time and memory. Calls take t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -19,7 +15,7 @@ from inkgate.documents.pdf.pool import machine_has_room
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
-from inkgate.serving.queue import Turn, WorkQueue
+from inkgate.serving.queue import WorkQueue
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
@@ -41,8 +37,9 @@ _PAGE_BYTES, _LEAST_BYTES = 4096, 4 * 2**20
 
 
 class Writers:
-    """Runs calls on worker processes, which are started when they are needed. A tenant has at most two at once, and one
-    is there for the others: what a file takes is not known before, and a worker can't be interrupted.
+    """Runs calls on worker processes, which are started when they are needed. Two write at once, and a third for a
+    tenant that comes while both are another's: what a file takes is not known before, and a worker can't be
+    interrupted.
     """
 
     def __init__(
@@ -51,12 +48,11 @@ class Writers:
         self._settings = settings
         self._scheduling = scheduling or SchedulingSettings()
         self._most_bytes = settings.worker_memory_mb * 2**20 // 4  # here and in the worker, which has it in copies
-        of_tenant = min(2, settings.workers)
-        self._of_tenant = FixedLimit(of_tenant)
+        at_once = min(2, settings.workers)
         worker_type = WorkerType(
             name="writer",
             command=python_command("inkgate.documents.files.worker"),
-            arguments=("",) * (of_tenant + 1),
+            arguments=("",) * (at_once + 1),
             decode=decode_reply,
             hostile=True,
             warm=0,
@@ -67,8 +63,7 @@ class Writers:
             max_growth_mb=_MAX_GROWTH_MB,
         )
         self._processes = ProcessPool(worker_type, supervisor)
-        self._queue = WorkQueue(FixedLimit(of_tenant + 1), self._scheduling, timed=True)
-        self._of_tenants: dict[str, WorkQueue] = {}
+        self._queue = WorkQueue(FixedLimit(at_once), self._scheduling, timed=True, extra=True)
         self._encoding = FairThreads(2, self._scheduling)
 
     async def __aenter__(self) -> Self:
@@ -131,7 +126,7 @@ class Writers:
                     memories.append(memory)
                 memories.append(SharedMemory("inkgate-file-output", room, kept=False))
             try:
-                async with self._turn(caller) as turn:
+                async with self._queue.turn(Work.for_caller(caller, _USUAL_MS)) as turn:
                     reply: WriteReply = await self._processes.call(call, memories, turn)
             except CallLost as lost:
                 raise _lost_error(lost.cause, call.op, self._settings.write_timeout_s) from None
@@ -143,24 +138,6 @@ class Writers:
         finally:
             for memory in memories:
                 memory.close()
-
-    @asynccontextmanager
-    async def _turn(self, caller: Caller) -> AsyncIterator[Turn]:
-        """A turn at a worker, once the tenant has one of its own."""
-        own = self._of_tenants.get(caller.tenant)
-        if own is None:
-            own = self._of_tenants[caller.tenant] = WorkQueue(self._of_tenant, self._scheduling, timed=True)
-            own.call_when_changed(partial(self._forget_if_idle, caller.tenant))
-        async with (
-            own.turn(Work.for_caller(caller, _USUAL_MS)) as held,
-            self._queue.turn(Work.for_caller(replace(caller, charge=held), _USUAL_MS)) as turn,
-        ):
-            yield turn
-
-    def _forget_if_idle(self, tenant: str) -> None:
-        own = self._of_tenants[tenant]
-        if not own.in_flight and not own.waiting:
-            del self._of_tenants[tenant]
 
 
 def _shared(data: bytes) -> SharedMemory:
