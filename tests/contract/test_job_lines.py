@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.engine import make_url
 
 from inkgate.errors import InputRejected, Overloaded
@@ -13,7 +14,7 @@ from inkgate.jobs.job import JobDocument, JobFields, JobOptions, JobSource, JobS
 from inkgate.jobs.store import JobEnd, JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.store.lines import LINES_AT_ONCE
-from inkgate.jobs.store.tables import jobs
+from inkgate.jobs.store.tables import jobs, lines
 from support.job_stores import Stores, job, one, page
 
 pytestmark = pytest.mark.anyio
@@ -148,6 +149,25 @@ async def test_lines_that_wait_are_cancelled_with_their_batch(stores: Stores) ->
             found = await store.get(job_id, "a")
             assert (found.state, found.ended is None) == (JobState.CANCELLED, False)
         assert len(await end_all(store)) == 200 - len(ids)
+
+
+@pytest.mark.parametrize(
+    "packed", [zlib.compress(b'[["1", {"tenant": 1}]]'), b"of another kind"], ids=["field", "compression"]
+)
+async def test_lines_of_a_later_version_wait_and_hold_up_nobody_else(stores: Stores, packed: bytes) -> None:
+    async with stores.store() as store:
+
+        def change(connection: Connection) -> None:
+            connection.execute(update(lines).values(packed=packed))
+
+        await store.add_batch(batch(100))
+        await store.database.write(change)
+        await store.add_batch(batch(100, "b"))
+        names = await end_all(store)
+        assert len(names) == 1 + LINES_AT_ONCE + 100
+        assert await store.waiting_lines("a", "", 1000) == []
+        assert not (await store.add_batch(batch(1))).duplicate
+        assert (await store.counts()).queued_pages == 1 + 99 - LINES_AT_ONCE
 
 
 async def test_a_key_is_one_batch(stores: Stores) -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
+import structlog
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, and_, delete, func, select, true, update
 
@@ -18,6 +20,8 @@ from inkgate.jobs.store.queue import BatchLines, add
 from inkgate.jobs.store.records import job_of, new_row
 from inkgate.jobs.store.tables import jobs, lines
 from inkgate.jobs.store.turns import Now, distinct
+
+log = structlog.get_logger(__name__)
 
 LINES_AT_ONCE = 32
 """Lines in a row, and of a tenant's lines that are jobs and wait: below that, the next row becomes jobs."""
@@ -52,8 +56,19 @@ def _pack(some: Sequence[tuple[str, NewJob]]) -> bytes:
     return zlib.compress(_LINES.dump_json(list(some)), 1)
 
 
-def _unpack(packed: bytes) -> _Lines:
-    return _LINES.validate_json(zlib.decompress(packed))
+def _unpack(row: Row[Any]) -> _Lines:
+    """The lines of a row; none if a later version has packed it: it must not keep this one from all others."""
+    try:
+        return _LINES.validate_json(zlib.decompress(row.packed))
+    except (ValueError, zlib.error) as error:
+        _log_not_understood(row.id, type(error).__name__)
+        return []
+
+
+@lru_cache(1000)
+def _log_not_understood(row_id: str, error: str) -> None:
+    """Logs it once."""
+    log.warning("lines_not_understood", lines=row_id, error=error)
 
 
 def begin_lines(connection: Connection, now: Now) -> None:
@@ -76,9 +91,10 @@ def _begin_next(connection: Connection, tenant: str, now: Now) -> None:
 
 def _begin(connection: Connection, row: Row[Any], now: Now) -> list[str]:
     """Makes jobs of the lines of a row. Returns their IDs."""
-    some = _unpack(row.packed)
-    add(connection, some, now, BatchLines(row.batch, row.created))
-    connection.execute(delete(lines).where(lines.c.id == row.id))
+    some = _unpack(row)
+    if some:
+        add(connection, some, now, BatchLines(row.batch, row.created))
+        connection.execute(delete(lines).where(lines.c.id == row.id))
     return [job_id for job_id, _ in some]
 
 
@@ -97,7 +113,7 @@ def waiting_lines(connection: Connection, tenant: str, id_start: str, limit: int
     which = and_(lines.c.tenant == tenant, lines.c.id >= id_start, lines.c.id < f"{id_start}g")
     found: list[Job] = []
     for row in connection.execute(select(lines).where(which).order_by(lines.c.id.desc())):
-        found += [_as_job(job, job_id, row.created) for job_id, job in reversed(_unpack(row.packed))]
+        found += [_as_job(job, job_id, row.created) for job_id, job in reversed(_unpack(row))]
         if len(found) >= limit:
             break
     return found[:limit]
