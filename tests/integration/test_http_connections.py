@@ -346,6 +346,23 @@ async def test_a_client_that_reads_slowly_gets_all() -> None:
         assert json.loads(body)["text"].startswith("word word ")
 
 
+async def test_a_client_that_reads_in_bursts_may_rest_for_what_it_read_before() -> None:
+    async with (
+        served(LongTextEngine(), send_timeout_s=0.5, min_send_kb_s=1000.0) as server,
+        await server.connect() as client,
+    ):
+        await client.send(posted(tiff(1)).replace(b"localhost\r\n", b"localhost\r\nConnection: close\r\n"))
+        for rest_s in (1.2, 60.0):
+            piece = b""
+            while len(piece) < 6_000_000:
+                piece += await client.receive(65536)
+            with anyio.move_on_after(rest_s):
+                while not server.api.limiter.ended.total():  # noqa: ASYNC110 - the limiter sets no event
+                    await anyio.sleep(0.05)
+            assert server.api.limiter.ended.total() == (rest_s == 60.0)
+        assert [entry["event"] for entry in server.api.logs].count("client_reads_too_little") == 1
+
+
 async def test_the_last_bytes_of_a_response_are_not_waited_for_forever() -> None:
     """They are fewer than the number from which on the application waits for the client."""
     engine = LongTextEngine(words=5_000)

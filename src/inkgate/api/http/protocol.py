@@ -55,6 +55,10 @@ _LINGER_S = 2.0
 _LINGER_BYTES = 1_000_000
 """How many seconds and bytes are read and discarded after a refused head, so that the client can read the response:
 closing a connection with unread data resets it and loses the response."""
+_MAX_AHEAD = 3
+"""How many times what a client must read is counted in advance if it reads more. Its system acknowledges in jumps: with
+a large receive buffer, nothing for seconds while the client reads from it.
+"""
 _FULL_RETRY_S = 1.0
 
 
@@ -116,7 +120,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._unsent = 0
         self._waits_since = 0.0
         self._waited_s = 0.0
-        self._taken = 0
+        self._taken = 0.0
         self._head_timer: TimerHandle | None = None
         self._send_timer: TimerHandle | None = None
         self._linger_timer: TimerHandle | None = None
@@ -337,13 +341,16 @@ class BoundedHttp(HttpToolsProtocol):
     def _cut_off_if_slow(self) -> None:
         self._count_taken()
         taken, waited_s = self._taken, self._waited_s
-        self._taken, self._waited_s = 0, 0.0
-        if taken >= self._time_limits.min_bytes_per_s * waited_s:
+        needed = self._time_limits.min_bytes_per_s * waited_s
+        self._taken, self._waited_s = min(taken - needed, _MAX_AHEAD * needed), 0.0
+        if taken >= needed:
             self._time_sending()
             return
         client = self.client[0] if self.client else None
         unsent = self._bytes_not_taken()
-        log.info("client_reads_too_little", taken_bytes=taken, unsent_bytes=unsent, client=client, seconds=waited_s)
+        log.info(
+            "client_reads_too_little", taken_bytes=round(taken), unsent_bytes=unsent, client=client, seconds=waited_s
+        )
         self._observer.slow_reader()
         self.transport.abort()
 
