@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.engine import make_url
 
+from inkgate.caller import Priority
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import JobDocument, JobFields, JobOptions, JobSource, JobState, NewJob
-from inkgate.jobs.store import JobEnd, JobStore, Sharing
+from inkgate.jobs.store import JobEnd, JobStore, Release, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.store.lines import LINES_AT_ONCE
 from inkgate.jobs.store.tables import jobs, lines
@@ -115,6 +117,21 @@ async def test_batches_of_one_tenant_are_few_rows(stores: Stores) -> None:
         await store.add([job("b", name="other")])
         assert "other" in [claim.job.name for claim in await store.claim(2)]
         assert len(await end_all(store)) == 10 * 100 + 1 - 2
+
+
+async def test_lines_of_a_higher_class_do_not_wait_for_those_of_a_lower_one(stores: Stores) -> None:
+    async with stores.store() as store:
+        await store.add_batch([replace(line, priority=Priority.BATCH) for line in batch(100)])
+        await store.add_batch([replace(line, priority=Priority.INTERACTIVE, name="urgent") for line in batch(70)])
+        assert (await end_all(store))[:70] == ["urgent"] * 70
+
+
+async def test_lines_that_are_tried_later_do_not_hold_up_the_others(stores: Stores) -> None:
+    async with stores.store() as store:
+        await store.add_batch(batch(100))
+        for claim in await store.claim(1 + LINES_AT_ONCE):
+            await store.release(claim, Release(pause_s=60.0, retried=True))
+        assert len(await end_all(store)) == 99 - LINES_AT_ONCE
 
 
 async def test_lines_that_wait_count_in_the_queue(stores: Stores) -> None:

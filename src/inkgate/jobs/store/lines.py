@@ -13,18 +13,19 @@ from typing import Any
 
 import structlog
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, Row, and_, delete, func, select, true, update
+from sqlalchemy import Connection, Row, and_, delete, func, select, update
 
+from inkgate.caller import Priority
 from inkgate.jobs.job import AddedJob, Job, JobState, NewJob
 from inkgate.jobs.store.queue import BatchLines, add
 from inkgate.jobs.store.records import job_of, new_row
 from inkgate.jobs.store.tables import jobs, lines
-from inkgate.jobs.store.turns import Now, distinct
+from inkgate.jobs.store.turns import Now, distinct, due
 
 log = structlog.get_logger(__name__)
 
 LINES_AT_ONCE = 32
-"""Lines in a row, and of a tenant's lines that are jobs and wait: below that, the next row becomes jobs."""
+"""Lines in a row, and of a tenant's lines of a class that are jobs and due: below that, the next row becomes jobs."""
 _Lines = list[tuple[str, NewJob]]
 _LINES: TypeAdapter[_Lines] = TypeAdapter(_Lines)
 
@@ -48,7 +49,7 @@ def add_batch(connection: Connection, new: Sequence[tuple[str, NewJob]], now: No
         values = {"id": some[0][0], "batch": first_id, "tenant": first.tenant, "rank": first.priority.rank}
         values |= {"number": len(some), "uploads": " ".join(uploads), "packed": _pack(some)}
         connection.execute(lines.insert().values(created=created, **values))
-    _begin_next(connection, first.tenant, now)
+    _begin_next(connection, first.tenant, first.priority.rank, now)
     return added
 
 
@@ -72,18 +73,19 @@ def _log_not_understood(row_id: str, error: str) -> None:
 
 
 def begin_lines(connection: Connection, now: Now) -> None:
-    """Makes jobs of the next lines of each tenant few of whose lines wait as jobs."""
-    tenants = distinct(lines.c.tenant, true())
-    for tenant in list(connection.execute(select(tenants.c.value).where(tenants.c.value.is_not(None))).scalars()):
-        _begin_next(connection, tenant, now)
+    """Makes jobs of the next lines of each tenant few of whose lines in a class are jobs that are due."""
+    for priority in Priority:
+        tenants = distinct(lines.c.tenant, lines.c.rank == priority.rank)
+        for tenant in list(connection.execute(select(tenants.c.value).where(tenants.c.value.is_not(None))).scalars()):
+            _begin_next(connection, tenant, priority.rank, now)
 
 
-def _begin_next(connection: Connection, tenant: str, now: Now) -> None:
-    own = and_(jobs.c.tenant == tenant, jobs.c.batch.is_not(None), jobs.c.state == JobState.QUEUED.value)
+def _begin_next(connection: Connection, tenant: str, rank: int, now: Now) -> None:
+    own = and_(due(now), jobs.c.tenant == tenant, jobs.c.rank == rank, jobs.c.batch.is_not(None))
     waiting = select(jobs.c.id).where(own).limit(LINES_AT_ONCE).subquery()
     if connection.execute(select(func.count()).select_from(waiting)).scalar_one() >= LINES_AT_ONCE:
         return
-    first = select(lines).where(lines.c.tenant == tenant).order_by(lines.c.id).limit(1)
+    first = select(lines).where(lines.c.tenant == tenant, lines.c.rank == rank).order_by(lines.c.id).limit(1)
     row = connection.execute(first).first()
     if row is not None:
         _begin(connection, row, now)

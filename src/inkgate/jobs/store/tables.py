@@ -79,6 +79,8 @@ jobs = Table(
         "inkgate_jobs_batch",
         "tenant",
         "state",
+        "rank",
+        "not_before",
         sqlite_where=text("batch IS NOT NULL"),
         postgresql_where=text("batch IS NOT NULL"),
     ),
@@ -96,6 +98,7 @@ lines = Table(
     Column("uploads", Text, nullable=False),  # that they need, with spaces between
     Column("packed", LargeBinary, nullable=False),  # JSON of IDs and NewJobs, compressed by zlib
     Index("inkgate_lines_tenant", "tenant", "id"),
+    Index("inkgate_lines_rank", "rank", "tenant", "id"),
 )
 
 fields = Table(
@@ -171,7 +174,7 @@ _STEPS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     ),
     5: (
         "ALTER TABLE inkgate_jobs ADD COLUMN batch VARCHAR(32)",
-        "CREATE INDEX inkgate_jobs_batch ON inkgate_jobs (tenant, state) WHERE batch IS NOT NULL",
+        "CREATE INDEX inkgate_jobs_batch ON inkgate_jobs (tenant, state, rank, not_before) WHERE batch IS NOT NULL",
         lines.create,
     ),
 }
