@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import anyio
@@ -16,6 +17,9 @@ from mistralai.client import Mistral
 from mistralai.client.errors import SDKError
 from mistralai.client.models import BatchJob
 
+from inkgate.api.mistral_batch import batches
+from inkgate.api.mistral_batch.lines import LineForm, line_form
+from inkgate.jobs.job import Job
 from inkgate.storage.uploads import Uploads
 from support.api_client import Api, b64, png, tiff
 from support.fake_engine import FakeEngine
@@ -211,3 +215,28 @@ async def test_a_key_with_more_or_fewer_lines_is_another_request(tmp_path: Path)
         found = (await api.client.get("/v1/batch/jobs")).json()["data"]
         assert [batch["total_requests"] for batch in found] == [2]
         assert len((await api.client.get("/v1/jobs")).json()["jobs"]) == 2
+
+
+async def test_lines_are_grouped_in_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latest 5,000 would hold the event loop for most of a second."""
+    threads: set[int] = set()
+    view = batches.BatchJobs.view
+
+    def noted_form(job: Job) -> LineForm | None:
+        threads.add(get_ident())
+        return line_form(job)
+
+    def noted_view(self: batches.BatchJobs) -> batches.MistralBatch:
+        threads.add(get_ident())
+        return view(self)
+
+    monkeypatch.setattr(batches, "line_form", noted_form)
+    monkeypatch.setattr(batches.BatchJobs, "view", noted_view)
+    async with jobs_api(tmp_path) as api, mistral(api) as client:
+        requests: Any = [line("a", png()), line("b", png())]
+        job = await client.batch.jobs.create_async(endpoint="/v1/ocr", requests=requests)
+        assert [one.id for one in (await client.batch.jobs.list_async()).data or ()] == [job.id]
+        await client.batch.jobs.cancel_async(job_id=job.id)
+        await ended(client, job)
+    assert threads
+    assert get_ident() not in threads

@@ -139,12 +139,14 @@ STREAM = Cost(
 )
 CONTROL = Cost(
     "control",
-    uses="reads and writes of rows in the database, or of the list of files",
+    uses="reads and writes of rows in the database, or of the list of files; threads that group lines of batches",
     admitted=False,
     admitted_by="key and rate limit",
-    charged_to="tenant: the time of its reads",
-    shared="four readers of the database, by tenant; writes are committed together, in order of arrival",
-    bounded_by="`rate_limit.per_key`, `server.max_connections`; 1,000 rows a request, 65 s a statement",
+    charged_to="tenant: the time of its reads and in threads",
+    shared="four readers of the database, and the threads, by tenant; writes are committed together, in order of "
+    "arrival",
+    bounded_by="`rate_limit.per_key`, `server.max_connections`; 1,000 rows a request, of the list of batches 5,000; "
+    "65 s a statement",
 )
 DOWNLOAD = Cost(
     "download",

@@ -26,7 +26,8 @@ from inkgate.types import DocumentResult
 TIME_DIGITS = 12
 TOKEN_DIGITS = 20
 AT_ONCE = 1000
-
+LINES_PER_MS = 8
+"""Estimate of what a thread groups and shows."""
 
 BatchStatus = Literal[
     "QUEUED", "RUNNING", "SUCCESS", "FAILED", "TIMEOUT_EXCEEDED", "CANCELLATION_REQUESTED", "CANCELLED"
@@ -127,7 +128,7 @@ class BatchJobs:
 
 
 def grouped(jobs: Iterable[Job]) -> list[BatchJobs]:
-    """The batches whose jobs are among `jobs`, in their order."""
+    """The batches whose jobs are among `jobs`, in their order. Blocking: a millisecond for `LINES_PER_MS`."""
     found: dict[str, list[tuple[LineForm, Job]]] = {}
     for job in jobs:
         if (form := line_form(job)) is not None:
@@ -146,10 +147,18 @@ async def batch_of(call: JobCall, batch_id: str) -> BatchJobs:
         after = more[-1].id
         if not after.startswith(time):
             break
-    for batch in grouped(jobs.values()):
+    threads = context_of(call.request).threads
+    batches = await threads.run(call.caller, len(jobs) // LINES_PER_MS, grouped, jobs.values())
+    for batch in batches:
         if batch.id == batch_id:
             return batch
     raise InputRejected("job_unknown", "There is no job with this ID.")
+
+
+async def view_of(call: JobCall, batch: BatchJobs) -> dict[str, Any]:
+    """The batch for clients, as JSON has it."""
+    threads = context_of(call.request).threads
+    return await threads.run(call.caller, len(batch.lines) // LINES_PER_MS, lambda: batch.view().model_dump())
 
 
 async def output_lines(

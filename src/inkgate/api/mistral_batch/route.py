@@ -28,6 +28,7 @@ from inkgate.api.jobs.submit import JobCall, job_call
 from inkgate.api.jobs.views import json_response
 from inkgate.api.mistral_batch.batches import (
     AT_ONCE,
+    LINES_PER_MS,
     TIME_DIGITS,
     TOKEN_DIGITS,
     BatchJobs,
@@ -36,6 +37,7 @@ from inkgate.api.mistral_batch.batches import (
     batch_of,
     grouped,
     output_lines,
+    view_of,
 )
 from inkgate.api.mistral_batch.lines import LineForm, MistralBatchRequest, job_of, lines_of
 from inkgate.concurrency import single_error
@@ -85,7 +87,7 @@ async def create(request: Request) -> Response:
             raise InputRejected("file_missing", "The batch has no lines.")
         with admitted.without_deadline():  # added as a whole, or not at all
             added = await call.jobs.add_batch(jobs)
-    return json_response((await batch_of(call, added.id[:TIME_DIGITS] + token)).view().model_dump())
+    return json_response(await view_of(call, await batch_of(call, added.id[:TIME_DIGITS] + token)))
 
 
 @router.get(
@@ -110,14 +112,19 @@ async def list_batches(
     while count < _MAX_LISTED and (more := await call.jobs.store.list(call.tenant, after=after, limit=AT_ONCE)):
         jobs |= {job.id: job for job in more}
         after, count = more[-1].id, count + len(more)
-    latest = sorted(jobs.values(), key=lambda job: job.id, reverse=True)[:_MAX_LISTED]
-    found = [batch.view() for batch in grouped(latest)]
-    if status:
-        found = [batch for batch in found if batch.status in status]
-    if order_by == "created":
-        found.reverse()
-    shown = found[page * page_size : (page + 1) * page_size]
-    return json_response(MistralBatchList(data=shown, total=len(found)).model_dump())
+
+    def listed() -> dict[str, Any]:
+        latest = sorted(jobs.values(), key=lambda job: job.id, reverse=True)[:_MAX_LISTED]
+        found = [batch.view() for batch in grouped(latest)]
+        if status:
+            found = [batch for batch in found if batch.status in status]
+        if order_by == "created":
+            found.reverse()
+        shown = found[page * page_size : (page + 1) * page_size]
+        return MistralBatchList(data=shown, total=len(found)).model_dump()
+
+    threads = context_of(request).threads
+    return json_response(await threads.run(call.caller, len(jobs) // LINES_PER_MS, listed))
 
 
 @router.get(
@@ -136,17 +143,17 @@ async def get(
     """State of a batch."""
     call = job_call(request)
     batch = await batch_of(call, batch_id)
-    shown = batch.view()
+    shown = await view_of(call, batch)
     if inline and batch.ended and len(batch.lines) <= _MAX_INLINE:
         return PiecewiseResponse(call, "application/json", partial(_with_outputs, call, shown, batch))
-    return json_response(shown.model_dump())
+    return json_response(shown)
 
 
-def _with_outputs(call: JobCall, shown: MistralBatch, batch: BatchJobs, permit: Permit) -> AsyncGenerator[bytes]:
+def _with_outputs(call: JobCall, shown: dict[str, Any], batch: BatchJobs, permit: Permit) -> AsyncGenerator[bytes]:
     """The batch with the outputs of its lines."""
     outputs = secrets.token_hex(16)
     parts = {outputs: _json_list(output_lines(call, batch, permit, errors=None))}
-    return filled_json(shown.model_dump() | {"outputs": outputs}, parts)
+    return filled_json(shown | {"outputs": outputs}, parts)
 
 
 async def _json_list(lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
@@ -180,7 +187,7 @@ async def cancel(request: Request, batch_id: BatchId) -> Response:
     left = [job for _, job in batch.lines if not job.state.ended]
     await call.jobs.store.cancel_lines(call.tenant, [job.id for job in left])
     await _each(cancel_one, left)
-    return json_response((await batch_of(call, batch_id)).view().model_dump())
+    return json_response(await view_of(call, await batch_of(call, batch_id)))
 
 
 class DeletedBatch(BaseModel):

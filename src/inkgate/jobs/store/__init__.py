@@ -149,7 +149,9 @@ class JobStore:
         """The tenant's lines of batches that are no jobs yet, as jobs that wait: the latest `limit` whose IDs begin
         with this.
         """
-        return await self.database.read(lambda connection: lines.waiting_lines(connection, tenant, id_start, limit))
+        return await self.database.read(
+            lambda connection: lines.waiting_lines(connection, tenant, id_start, limit), tenant
+        )
 
     async def cancel_lines(self, tenant: str, job_ids: Sequence[str]) -> None:
         """Makes cancelled jobs of the tenant's lines with these IDs that are no jobs yet."""
