@@ -438,6 +438,19 @@ async def test_a_job_whose_webhook_is_not_valid_ends(stores: Stores, webhook: st
         assert DeliveryLane.of(due.sink, due.job.tenant, due.job.webhook).is_webhook
 
 
+async def test_deliveries_of_an_earlier_version_wait_in_the_lanes_that_they_are_of(stores: Stores) -> None:
+    async with stores.store() as store:
+        await store.add([job(webhook="https://h/x"), job("b"), job("b")])
+        for claim in await store.claim(3):
+            await store.save(claim, [page(0)], (DOCUMENT, 1), JobEnd(JobState.SUCCEEDED, None, ("webhook", "db")))
+        lanes = sorted(await store.due_lanes())
+        await store.database.write(lambda connection: connection.execute(text("UPDATE inkgate_outbox SET lane = ''")))
+        (old,) = await store.due_lanes()
+        assert await store.take_due({old: 1}, 60.0) == []
+        assert sorted(await store.due_lanes()) == lanes
+        assert {due.attempt for due in await take_due(store, 10, 60.0)} == {1}
+
+
 async def test_deliveries_of_a_job_are_listed_with_their_last_error(stores: Stores) -> None:
     async with stores.store() as store:
         (added,) = await store.add([job()])

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from sqlalchemy import ColumnElement, Connection, and_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, select, update
 
 from inkgate.jobs.job import WEBHOOK, Job
 from inkgate.jobs.store.records import clean, job_of
 from inkgate.jobs.store.tables import jobs, outbox
 from inkgate.jobs.store.turns import Now, distinct
+
+_GIVEN_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -120,10 +122,13 @@ def take_due(
     connection: Connection, token: str, room: Mapping[DeliveryLane, int], now: Now, lease_s: float
 ) -> list[Due]:
     """Up to this many deliveries of each lane, the oldest first. They are due again after `lease_s` if nobody tells of
-    their end.
+    their end. Those of an earlier version only get their lanes.
     """
     ids: list[str] = []
     for lane, count in room.items():
+        if not lane.key:
+            _give_lanes(connection, now)
+            continue
         chosen = select(outbox.c.id).where(_due_in(lane.key, now)).order_by(outbox.c.not_before).limit(count)
         ids += connection.execute(chosen.with_for_update(skip_locked=True)).scalars()
     if not ids:
@@ -133,6 +138,18 @@ def take_due(
     both = select(outbox.c.id.label("delivery"), outbox.c.sink, outbox.c.attempts.label("attempt"), jobs)
     rows = connection.execute(both.join(jobs, jobs.c.id == outbox.c.job).where(outbox.c.id.in_(ids)))
     return [Due(row.delivery, row.sink, job_of(row), row.attempt, token) for row in rows]
+
+
+def _give_lanes(connection: Connection, now: Now) -> None:
+    """Gives deliveries of an earlier version their lanes, in which they then wait as others do."""
+    both = select(outbox.c.id, outbox.c.sink, jobs.c.tenant, jobs.c.webhook).join(jobs, jobs.c.id == outbox.c.job)
+    chosen = both.where(_due_in("", now)).order_by(outbox.c.not_before).limit(_GIVEN_AT_ONCE)
+    rows = [
+        {"given": row.id, "to": clean(DeliveryLane.of(row.sink, row.tenant, row.webhook).key)}
+        for row in connection.execute(chosen.with_for_update(skip_locked=True, of=outbox))
+    ]
+    if rows:
+        connection.execute(update(outbox).where(outbox.c.id == bindparam("given")).values(lane=bindparam("to")), rows)
 
 
 def settle(connection: Connection, due: Due, **values: Any) -> None:  # noqa: ANN401 - columns
