@@ -451,6 +451,17 @@ async def test_deliveries_of_an_earlier_version_wait_in_the_lanes_that_they_are_
         assert {due.attempt for due in await take_due(store, 10, 60.0)} == {1}
 
 
+async def test_a_job_that_is_not_understood_is_not_charged(stores: Stores) -> None:
+    async with stores.store() as store:
+        await store.add([job()])
+        later = text("UPDATE inkgate_jobs SET options = '{}' || options")
+        used = text("SELECT tenant, used FROM inkgate_shares ORDER BY tenant")
+        await store.database.write(lambda connection: connection.execute(later))
+        assert await store.claim(1) == []
+        shares = await store.database.read(lambda connection: connection.execute(used).all())
+        assert [tuple(row) for row in shares] == [("", 0.0), ("a", 0.0)]
+
+
 async def test_deliveries_of_a_job_are_listed_with_their_last_error(stores: Stores) -> None:
     async with stores.store() as store:
         (added,) = await store.add([job()])

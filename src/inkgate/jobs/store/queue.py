@@ -174,7 +174,11 @@ def claim(connection: Connection, token: str, room: int, now: Now, lease_s: floa
         rows.append(claimed)
         charge(connection, chosen.rank, chosen.tenant, chosen.cost, sharing)
         charged[chosen.id] = chosen.cost
-    return _claims(connection, rows, token, now, charged)
+    claims = _claims(connection, rows, token, now, charged)
+    for row in rows:
+        if row.id not in {claim.job.id for claim in claims}:  # put back
+            charge(connection, row.rank, row.tenant, -charged[row.id], sharing)
+    return claims
 
 
 def abandoned(now: Now) -> ColumnElement[bool]:
