@@ -39,11 +39,11 @@ from inkgate.caller import Caller, Priority
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
-from inkgate.gateway import Gateway
 from inkgate.page import Page
-from inkgate.reader import Reader
 from inkgate.service.complete import Completion
+from inkgate.service.gateway import Gateway
 from inkgate.service.page import EngineQueue, PageReader
+from inkgate.service.reader import Reader
 from inkgate.service.readiness import EngineProgress
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel

@@ -96,7 +96,7 @@ FAULTS = (
         "a call that failed is retried on the server that failed it",
     ),
     Fault(
-        "reader.py",
+        "service/reader.py",
         "if len(selected) > most:",
         "if len(selected) > 10 * most:",
         "the page limit is ten times too high",

@@ -40,7 +40,7 @@ class Walk:
     """Notes calls from one module of the package into another.
 
     Attributes:
-        between: the functions between the page loop (reader.py) and the engine, outermost first.
+        between: the functions between the page loop (service/reader.py) and the engine, outermost first.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ def _between(engine: FrameType) -> list[str]:
     """The functions of the package that wait for this call of the engine, up to the page loop."""
     found: list[str] = []
     frame = engine.f_back
-    while frame is not None and (module := _module_of(frame)) != "reader.py":
+    while frame is not None and (module := _module_of(frame)) != "service/reader.py":
         if module and module != "serving/cache.py":
             found.insert(0, f"{module} {frame.f_code.co_name}")
         frame = frame.f_back

@@ -25,8 +25,8 @@ from PIL import Image
 from inkgate.bootstrap import running
 from inkgate.caller import NO_CALLER
 from inkgate.documents.pages import parse_page_list
-from inkgate.gateway import Gateway
-from inkgate.reader import ReadOptions
+from inkgate.service.gateway import Gateway
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Task, TaskKind
 

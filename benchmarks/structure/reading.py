@@ -23,7 +23,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
 from inkgate.codec import document_to_dict
 from inkgate.errors import InkgateError
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document, Task, TaskKind
 

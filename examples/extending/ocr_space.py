@@ -16,7 +16,7 @@ from inkgate.api.http.document_response import DocumentResponse, ReadRequest, Re
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.options import Native
 from inkgate.errors import InputRejected
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.types import Document, DocumentResult
 
 router = APIRouter(tags=["read"])

@@ -14,7 +14,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import Caller, Priority
 from inkgate.concurrency import Threads
 from inkgate.errors import InkgateError
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document
 

@@ -19,7 +19,7 @@ from inkgate.bench.accuracy.scores import probe, score
 from inkgate.caller import Caller
 from inkgate.documents.open import Opener
 from inkgate.page import Page
-from inkgate.reader import Reader
+from inkgate.service.reader import Reader
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Line, PageResult, Task, TaskKind
 from support.evaluation import draw, write_manifest

@@ -18,7 +18,7 @@ from inkgate.bootstrap.stack import build_parts
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected
 from inkgate.page import Page
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Document, PageError, PageResult, Task
 from support.api_client import png, running_api, tiff

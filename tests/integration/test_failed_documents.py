@@ -15,8 +15,8 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.page import Page
-from inkgate.reader import Reader, ReadOptions
 from inkgate.service.page_cache import page_cache
+from inkgate.service.reader import Reader, ReadOptions
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, PageResult, Task

@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from inkgate.api.http.metrics_server import registry_of
 from inkgate.bootstrap import running
 from inkgate.caller import NO_CALLER
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.telemetry.family import Family
 from inkgate.telemetry.state_collector import CATALOG, StateCollector

@@ -12,8 +12,8 @@ import pytest
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.library import AsyncOcr
-from inkgate.reader import Reader, ReadOptions
 from inkgate.service.page_cache import page_cache
+from inkgate.service.reader import Reader, ReadOptions
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, ReviewReason

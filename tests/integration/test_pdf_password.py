@@ -14,8 +14,8 @@ from inkgate.client.requests import ReadAs, reading
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
 from inkgate.library import AsyncOcr
-from inkgate.reader import ReadOptions
 from inkgate.service.page_cache import page_cache
+from inkgate.service.reader import ReadOptions
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Line, PageResult, Task

@@ -23,11 +23,11 @@ from inkgate.bootstrap.jobs import JobSurroundings, running_jobs
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.extraction.finder import FieldFinder, field_finder
-from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
 from inkgate.model_servers.upstream import Upstream
-from inkgate.reader import Reader
+from inkgate.service.gateway import Gateway
+from inkgate.service.reader import Reader
 from inkgate.service.readiness import EngineProgress, Readiness, blank_page_probe
 from inkgate.settings import Settings, load_settings
 from inkgate.storage.fetch import Fetcher

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inkgate.gateway import Gateway
-from inkgate.reader import Reader
+from inkgate.service.gateway import Gateway
+from inkgate.service.reader import Reader
 from inkgate.telemetry.observer import NO_OBSERVER
 from support.fixed_limiter import FixedLimiter
 

@@ -24,7 +24,7 @@ from inkgate.jobs.store import JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.worker import Worker
 from inkgate.page import Page
-from inkgate.reader import Reader
+from inkgate.service.reader import Reader
 from inkgate.settings import FieldsSettings, JobSettings, LimitSettings, PdfSettings, PipelineSettings
 from inkgate.types import Document, PageResult, Task
 from support.gateways import gateway_to

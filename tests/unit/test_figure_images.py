@@ -21,8 +21,8 @@ from inkgate.layout.image_links import with_embedded_images, with_image_folder
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.page import Page, Pixels
-from inkgate.reader import MOST_IMAGE_BYTES, ImageBudget
 from inkgate.service.figures import MOST_BYTES, MOST_IMAGES, PAGES_AT_ONCE, Figures, cut_images
+from inkgate.service.reader import MOST_IMAGE_BYTES, ImageBudget
 from inkgate.service.remembered_page import LONGEST_SIDE
 from inkgate.serving.threads import FairThreads
 from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Task, TaskKind

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
-from inkgate.reader import Reader, ReadOptions
+from inkgate.service.reader import Reader, ReadOptions
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.telemetry.observer import Observer, SafeObserver
 from inkgate.types import Document, PageResult, Task

@@ -13,7 +13,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.reader import Reader, ReadOptions
+from inkgate.service.reader import Reader, ReadOptions
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, DocumentStatus, PageResult
 from support.scripted_engine import PageScript, ScriptedEngine, at_once

@@ -41,7 +41,7 @@ from inkgate.documents.formats.markdown import page_markdown
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
 

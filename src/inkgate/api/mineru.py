@@ -47,7 +47,7 @@ from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
 from inkgate.layout.image_links import IMAGE_FOLDER, images_on
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import DocumentResult, Task, TaskKind
 

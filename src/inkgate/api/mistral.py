@@ -34,7 +34,7 @@ from inkgate.errors import InputRejected
 from inkgate.extraction.figures import FigureAnnotator
 from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.as_json import extraction_to_dict
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.types import Document, DocumentResult, Task, TaskKind
 
 _LISTS = frozenset({"pages", "document", "document_annotation_format", "bbox_annotation_format"})

@@ -19,10 +19,10 @@ from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine, started
 from inkgate.extraction.finder import FieldFinder, field_finder
-from inkgate.gateway import Gateway
 from inkgate.model_servers.upstream import Upstream
-from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
+from inkgate.service.gateway import Gateway
+from inkgate.service.reader import Reader
 from inkgate.service.readiness import Readiness
 from inkgate.service.starting import StartsLater
 from inkgate.settings import Settings

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 from inkgate.errors import InputRejected
 from inkgate.extraction.finder import FieldFinder
-from inkgate.gateway import Gateway
 from inkgate.jobs.documents import JobDocuments
 from inkgate.jobs.files import JobFiles
 from inkgate.jobs.finding import JobFieldFinder
@@ -24,6 +23,7 @@ from inkgate.jobs.store import JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.watch import JobParts, JobsWatch
 from inkgate.jobs.worker import Worker
+from inkgate.service.gateway import Gateway
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
 from inkgate.storage.fetch import Fetcher

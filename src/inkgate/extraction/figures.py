@@ -17,7 +17,7 @@ from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError, InputRejected, TaskUnsupported, from_page_error
 from inkgate.fields.annotation import annotation
 from inkgate.fields.schema import FieldSchema
-from inkgate.reader import Reader, ReadOptions
+from inkgate.service.reader import Reader, ReadOptions
 from inkgate.types import Document, Task, TaskKind
 
 log = structlog.get_logger(__name__)

@@ -21,7 +21,7 @@ from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.terms import TermChange, Terms, with_read_as
 from inkgate.fields.values import Extraction, Proposal
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.service.terms import load_terms
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FieldsSettings, SchedulingSettings, Settings

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from inkgate.caller import Caller, Priority
 from inkgate.documents.files.write import FileOrder
 from inkgate.format_names import FileFormat
-from inkgate.gateway import Gateway
 from inkgate.jobs.job import Job
 from inkgate.jobs.service import JobService
+from inkgate.service.gateway import Gateway
 from inkgate.types import Document, DocumentResult
 
 

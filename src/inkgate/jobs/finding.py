@@ -20,7 +20,7 @@ from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.jobs.job import Job, JobFields
 from inkgate.jobs.store import FoundFields, JobStore
 from inkgate.layout.whole_document import finished_pages
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.types import DocumentResult
 
 PART_PAGES: Final = 100

@@ -22,12 +22,12 @@ from inkgate.codec import encodable
 from inkgate.concurrency import loop_time, single_error
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import Blame, InkgateError, InputRejected, Overloaded, from_page_error
-from inkgate.gateway import Admitted, Gateway
 from inkgate.jobs.finding import JobFieldFinder
 from inkgate.jobs.job import WEBHOOK, Job, JobDocument, JobFailure, JobState
 from inkgate.jobs.run import JobRun
 from inkgate.jobs.store import Claim, FoundFields, JobEnd, JobStore, LeaseLost, Release
-from inkgate.reader import Reading, ReadOptions
+from inkgate.service.gateway import Admitted, Gateway
+from inkgate.service.reader import Reading, ReadOptions
 from inkgate.settings import JobSettings, PipelineSettings
 from inkgate.types import Document, PageResult, ReviewReason
 

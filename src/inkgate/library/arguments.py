@@ -14,7 +14,7 @@ from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
 from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.asked import FieldsAsked, Wanted
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import DegradationSettings, LimitSettings, PdfText, Settings, config_file, load_settings
 from inkgate.types import Task, TaskKind
 

@@ -37,7 +37,7 @@ from inkgate.library.arguments import (
 from inkgate.library.many import CONCURRENCY, ManyDocuments, check_documents, outcomes
 from inkgate.library.originals import Original, Source, loaded
 from inkgate.library.results import DocumentFields, DocumentOutcome, OcrResult, ocr_result
-from inkgate.reader import Reading, ReadOptions
+from inkgate.service.reader import Reading, ReadOptions
 from inkgate.telemetry.logs import log_as_library
 from inkgate.types import DocumentResult
 

@@ -33,7 +33,7 @@ from inkgate.library.many import CONCURRENCY, ManyDocuments, check_documents
 from inkgate.library.originals import Source, loaded
 from inkgate.library.portals import call
 from inkgate.library.results import DocumentFields, DocumentOutcome, OcrResult
-from inkgate.reader import Reading
+from inkgate.service.reader import Reading
 from inkgate.types import DocumentResult, PageResult
 
 T = TypeVar("T")

@@ -21,7 +21,6 @@ from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import EarlyBody, cancelled_when_left, send_freeing_slot
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.gateway import Admitted
 from inkgate.model_servers.protocol import (
     IGNORED_HEADER,
     EventLines,
@@ -34,6 +33,7 @@ from inkgate.model_servers.protocol import (
 )
 from inkgate.model_servers.refusals import chat_error
 from inkgate.model_servers.upstream import ModelAnswer, Upstream
+from inkgate.service.gateway import Admitted
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.settings import Settings
 

@@ -16,10 +16,10 @@ from inkgate.api.http.sources import FileStore, Sources
 from inkgate.engines.base import Engine
 from inkgate.engines.vlm.images import ImageLimits
 from inkgate.extraction.finder import FieldFinder
-from inkgate.gateway import Gateway
 from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
 from inkgate.model_servers.upstream import Upstream
+from inkgate.service.gateway import Gateway
 from inkgate.service.readiness import Readiness
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.sending import SendingRoom

@@ -38,9 +38,9 @@ from inkgate.documents.files.write import FileOrder
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
-from inkgate.gateway import Admitted
 from inkgate.layout.image_links import with_all_images_embedded
-from inkgate.reader import Reading, ReadOptions
+from inkgate.service.gateway import Admitted
+from inkgate.service.reader import Reading, ReadOptions
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings

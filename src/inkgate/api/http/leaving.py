@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from inkgate.concurrency import single_error
-from inkgate.gateway import Admitted
+from inkgate.service.gateway import Admitted
 from inkgate.serving.outcomes import CallerLeft
 from inkgate.serving.sending import SendingRoom
 

@@ -25,7 +25,7 @@ from inkgate.documents.files import AnyFormat, FileFormat, format_named, names_o
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
-from inkgate.reader import ReadOptions
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Task, TaskKind
 

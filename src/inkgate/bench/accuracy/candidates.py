@@ -16,8 +16,8 @@ from inkgate.caller import NO_CALLER
 from inkgate.coordinates import as_sent
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import WantedFields
-from inkgate.gateway import Gateway
-from inkgate.reader import ReadOptions
+from inkgate.service.gateway import Gateway
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
 

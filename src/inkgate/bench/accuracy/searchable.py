@@ -21,8 +21,8 @@ from inkgate.documents.files.write import FileOrder
 from inkgate.documents.formats.areas import page_in
 from inkgate.errors import InkgateError
 from inkgate.format_names import FileFormat
-from inkgate.gateway import Gateway
-from inkgate.reader import ReadOptions
+from inkgate.service.gateway import Gateway
+from inkgate.service.reader import ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, PageResult
 

@@ -34,7 +34,7 @@ from inkgate.documents.files import AnyFormat
 from inkgate.documents.files.write import FileOrder
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Pixels
-from inkgate.reader import Reader, Reading, ReadOptions
+from inkgate.service.reader import Reader, Reading, ReadOptions
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.serving.permits import Arrival, Permit
