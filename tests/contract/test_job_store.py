@@ -16,6 +16,7 @@ from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import JobDocument, JobFailure, JobFilter, JobOptions, JobState
 from inkgate.jobs.store import DeliveryLane, JobEnd, JobStore, LeaseLost, Release, turns
 from inkgate.jobs.store.database import database_url
+from inkgate.jobs.store.deliveries import WEBHOOK_LANES
 from inkgate.types import PageError, Task, TaskKind
 from support.job_stores import Stores, job, one, page, take_due
 
@@ -449,6 +450,21 @@ async def test_deliveries_of_an_earlier_version_wait_in_the_lanes_that_they_are_
         assert await store.take_due({old: 1}, 60.0) == []
         assert sorted(await store.due_lanes()) == lanes
         assert {due.attempt for due in await take_due(store, 10, 60.0)} == {1}
+
+
+async def test_a_tenant_with_many_hosts_of_webhooks_has_some_looked_at_each_time(stores: Stores) -> None:
+    count = 3 * WEBHOOK_LANES
+    async with stores.store() as store:
+        await store.add([*(job(webhook=f"https://h{n}/") for n in range(count)), job("b", webhook="https://h/")])
+        for claim in await store.claim(count + 1):
+            await store.save(claim, [page(0)], (DOCUMENT, 1), JobEnd(JobState.SUCCEEDED, None, ("webhook", "db")))
+        seen: set[DeliveryLane] = set()
+        for _ in range(100):
+            found = await store.due_lanes()
+            assert {DeliveryLane("sink db", "a"), DeliveryLane("webhook h", "b")} <= set(found)
+            assert sum(lane.is_webhook for lane in found) == WEBHOOK_LANES + 1
+            seen.update(found)
+        assert len(seen) == count + 3
 
 
 async def test_a_job_that_is_not_understood_is_not_charged(stores: Stores) -> None:

@@ -341,7 +341,7 @@ class JobStore:
     # -- the outbox --
 
     async def due_lanes(self) -> Sequence[DeliveryLane]:
-        """The lanes with a delivery that is due."""
+        """The lanes with a delivery that is due; see deliveries.due_lanes."""
         return await self.database.read(lambda connection: deliveries.due_lanes(connection, self.database.now()))
 
     async def take_due(self, room: Mapping[DeliveryLane, int], lease_s: float) -> Sequence[Due]:

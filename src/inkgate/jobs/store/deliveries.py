@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from inkgate.jobs.store.records import clean, job_of
 from inkgate.jobs.store.tables import jobs, outbox
 from inkgate.jobs.store.turns import Now, distinct
 
+WEBHOOK_LANES = 256
+"""Of a tenant, that are looked at together: a tenant names hosts freely."""
 _GIVEN_AT_ONCE = 500
 
 
@@ -106,12 +109,19 @@ def add_deliveries(
 
 
 def due_lanes(connection: Connection, now: Now) -> list[DeliveryLane]:
-    """The lanes with a delivery that is due."""
+    """The lanes with a delivery that is due. Of a tenant with more than `WEBHOOK_LANES` hosts of webhooks, it is other
+    ones each time.
+    """
     lanes = distinct(outbox.c.lane, outbox.c.state == "waiting")
     first = select(outbox.c.id).where(_due_in(lanes.c.value, now)).correlate(lanes)
-    return [
-        DeliveryLane.from_key(key) for key in connection.execute(select(lanes.c.value).where(first.exists())).scalars()
-    ]
+    found: list[DeliveryLane] = []
+    webhooks: dict[str, list[DeliveryLane]] = {}
+    for key in connection.execute(select(lanes.c.value).where(first.exists())).scalars():
+        lane = DeliveryLane.from_key(key)
+        (webhooks.setdefault(lane.tenant, []) if lane.is_webhook else found).append(lane)
+    for own in webhooks.values():
+        found += own if len(own) <= WEBHOOK_LANES else random.sample(own, WEBHOOK_LANES)
+    return found
 
 
 def _due_in(lane: ColumnElement[str] | str, now: Now) -> ColumnElement[bool]:
