@@ -226,13 +226,13 @@ ACTIVITIES = (
         "database of jobs",
         "a writer and four readers; threads that pack and unpack pages; disk",
         "requests, jobs and deliveries",
-        "tenant: the time of its reads",
-        "reads by tenant; writes in order of arrival, up to 64 in one transaction",
+        "tenant: the time of its reads, and of packing and unpacking its pages",
+        "reads, packing and unpacking by tenant; writes in order of arrival, up to 64 in one transaction",
         "65 s a statement; `jobs.max_queued_pages`, `jobs.retention_days`",
         (
             "FairThreads() jobs/store/database.py",
             "Threads(jobs_write) jobs/store/database.py",
-            "Threads(jobs_pages) jobs/store/__init__.py",
+            "FairThreads() jobs/store/__init__.py",
         ),
     ),
     Activity(

@@ -6,11 +6,13 @@ import io
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import anyio
 import numpy as np
 import pytest
 from PIL import Image
+from sqlalchemy import make_url
 
 from inkgate.api.http.decoding import BodyThreads, parse_json
 from inkgate.caller import Caller
@@ -32,6 +34,7 @@ from inkgate.settings import FieldsSettings
 from inkgate.types import DocumentResult, PageResult, Task
 from support.charges import CountedCharge
 from support.job_plant import until
+from support.job_stores import Stores
 from support.ppocr import ArrayPage
 from support.receipts import RECEIPT, page
 
@@ -105,6 +108,27 @@ async def test_bodies_of_one_tenant_hold_up_those_of_another_by_one_turn(size: i
     bodies = BodyThreads(small, large)
     threads = small if size < 1_000_000 else large
     assert await place_of_b(threads, lambda caller: bodies.run(caller, len(raw), parse_json, raw)) <= 2
+
+
+async def test_stored_pages_of_one_tenant_hold_up_those_of_another_by_one_turn(tmp_path: Path) -> None:
+    ended: list[str] = []
+    async with Stores(make_url(f"sqlite:///{tmp_path}/jobs.db")).store() as store, anyio.create_task_group() as group:
+        threads = store._packing = FairThreads(1)
+
+        async def load(tenant: str) -> None:
+            await store.pages("of no job", tenant=tenant)
+            ended.append(tenant)
+
+        first = Blocked()
+        group.start_soon(threads.run, A, 1, first)
+        await first.is_running()
+        for tenant in "aaaaaaaaa":
+            group.start_soon(load, tenant)
+        await until(lambda: threads.waiting == 9)
+        group.start_soon(load, "b")
+        await until(lambda: threads.waiting == 10)
+        first.go.set()
+    assert ended.index("b") <= 1
 
 
 async def test_pages_of_one_tenant_hold_up_those_of_another_by_one_turn() -> None:

@@ -55,7 +55,7 @@ class CountingStore:
             raise found
         return found
 
-    async def pages(self, job_id: str, after: int = -1, limit: int = 100) -> Sequence[PageResult]:
+    async def pages(self, job_id: str, after: int = -1, limit: int = 100, tenant: str = "") -> Sequence[PageResult]:
         self.statements += 1
         await anyio.lowlevel.checkpoint()
         return [page for page in self.saved if page.index > after][:limit]

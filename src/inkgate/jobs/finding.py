@@ -76,7 +76,7 @@ class JobFieldFinder:
         parts: list[Extraction] = []
         schema: FieldSchema | None = wanted.schema
         after = -1
-        while (pages := await self._store.pages(job.id, after, PART_PAGES)) or not parts:
+        while (pages := await self._store.pages(job.id, after, PART_PAGES, job.tenant)) or not parts:
             if schema is None:
                 schema = await self._finder.schema_of(pages, caller)
             finished = await self._finder.threads.run(caller, PART_PAGES, finished_pages, pages)

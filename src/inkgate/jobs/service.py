@@ -103,7 +103,7 @@ class JobService:
         if job.document is None:
             raise failure_of(job)
         pages: list[PageResult] = []
-        while more := await self.store.pages(job.id, pages[-1].index if pages else -1, _PAGES_AT_ONCE):
+        while more := await self.store.pages(job.id, pages[-1].index if pages else -1, _PAGES_AT_ONCE, job.tenant):
             pages += more
         if pages and len(pages) < job.saved:  # some were removed meanwhile
             now = await self.store.get(job.id, None)

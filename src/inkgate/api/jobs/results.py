@@ -100,7 +100,7 @@ class StoredImages:
     async def _image(self, page: int, number: int) -> bytes:
         if page != self._page:
             self._images = ()
-            loaded = await self._jobs.store.pages(self._job.id, page - 1, 1)
+            loaded = await self._jobs.store.pages(self._job.id, page - 1, 1, self._job.tenant)
             blocks = loaded[0].blocks if loaded and loaded[0].index == page else None
             self._images = tuple(block.image.base64 for block in blocks or () if block.image is not None)
             self._page = page
@@ -207,7 +207,7 @@ class ResultReader:
         found: list[PageResult] = []
         while len(found) < max_pages:
             count = min(batch_pages(self.job), max_pages - len(found))
-            more = await self._store.pages(self.job.id, found[-1].index if found else after, count)
+            more = await self._store.pages(self.job.id, found[-1].index if found else after, count, self.job.tenant)
             found += map(self.images.marked, more)
             if not more:
                 break

@@ -146,7 +146,7 @@ class JobWatch:
                 return self._batches[after]
             version = self.version
             await self._pace.wait()
-            found = await self._store.pages(self.job.id, after, batch_pages(self.job))
+            found = await self._store.pages(self.job.id, after, batch_pages(self.job), self.job.tenant)
             lines = await self._threads.run(self._caller, len(found), page_lines, found)
             if version == self.version:
                 if len(self._batches) >= _KEPT_BATCHES:

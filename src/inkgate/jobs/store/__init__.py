@@ -13,7 +13,8 @@ import anyio
 from sqlalchemy import ColumnElement, Connection
 from sqlalchemy.engine import URL
 
-from inkgate.concurrency import Threads, loop_time
+from inkgate.caller import Caller
+from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.jobs.job import (
     ALL_JOBS,
@@ -33,6 +34,7 @@ from inkgate.jobs.store.fields import FieldCorrection, FoundFields, StoredFields
 from inkgate.jobs.store.queue import Claim, JobEnd, LeaseLost, Progress, Release
 from inkgate.jobs.store.records import JobIds, job_of, pack, unpack
 from inkgate.jobs.store.turns import NextJob, Sharing
+from inkgate.serving.threads import FairThreads
 from inkgate.types import PageResult
 
 __all__ = [
@@ -79,7 +81,7 @@ class JobStore:
         self._max_queued_pages = max_queued_pages
         self._sharing = sharing or Sharing()
         self._ids = JobIds()
-        self._packing = Threads("jobs_pages", 2)
+        self._packing = FairThreads(2)
         self._backlog = _Recent(views.backlog, self.database)
         self._rate = _Recent(lambda connection: views.pages_per_s(connection, self.database.now()), self.database)
         self._counts = _Recent(lambda connection: views.counts(connection, self.database.now()), self.database)
@@ -206,10 +208,14 @@ class JobStore:
         left = ahead.pages + max((job.pages or 1) - job.saved, 0)
         return JobForecast(ahead.jobs, left / rate if rate else None)
 
-    async def pages(self, job_id: str, after: int = -1, limit: int = 100) -> Sequence[PageResult]:
-        """Results of pages above `after` that are saved so far, ascending."""
-        stored = await self.database.read(lambda connection: views.saved_after(connection, job_id, after, limit))
-        return await self._packing.run(lambda: [unpack(one) for one in stored])
+    async def pages(self, job_id: str, after: int = -1, limit: int = 100, tenant: str = "") -> Sequence[PageResult]:
+        """Results of pages above `after` that are saved so far, ascending. `tenant`: whose job it is; tenants share the
+        readers and the threads that unpack.
+        """
+        stored = await self.database.read(
+            lambda connection: views.saved_after(connection, job_id, after, limit), tenant
+        )
+        return await self._packing.run(Caller(tenant), len(stored) or 1, lambda: [unpack(one) for one in stored])
 
     async def cancel(self, job_id: str, tenant: str | None) -> Job:
         """Cancels the job. Raises InputRejected: "job_unknown", "job_ended"."""
@@ -318,7 +324,7 @@ class JobStore:
         Raises:
             LeaseLost: nothing was saved.
         """
-        packed = await self._packing.run(pack, pages) if pages else ()
+        packed = await self._packing.run(held.job.caller, len(pages), pack, pages) if pages else ()
         progress = Progress(packed, opened, end)
         return await self.database.write(
             lambda connection: queue.save(
