@@ -184,6 +184,26 @@ def _capacity() -> list[AnyPanel]:
             (f"sum(inkgate_documents_limit{{{HERE}}})", "limit"),
         ).span(6),
         lines(
+            "Results being sent",
+            "Results of jobs and files that are being sent, and their limit.",
+            "short",
+            (f"sum(inkgate_results{{{HERE}}})", "results"),
+            (f"sum(inkgate_results_limit{{{HERE}}})", "limit"),
+        ).span(6),
+        lines(
+            "Memory of results",
+            "What the results that are being sent keep in memory, and its limit.",
+            "bytes",
+            (f"sum(inkgate_result_bytes{{{HERE}}})", "results"),
+            (f"sum(inkgate_result_bytes_limit{{{HERE}}})", "limit"),
+        ).span(6),
+        lines(
+            "Slow readers",
+            "Connections closed per second because the client read less than `server.min_send_kb_s`.",
+            "cps",
+            (f"sum(rate(inkgate_slow_readers_total{{{HERE}}}[{WINDOW}]))", "closed"),
+        ).span(6),
+        lines(
             "Refusals",
             "Requests refused per second, by error code (docs/reference/errors.md).",
             "reqps",

@@ -95,7 +95,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_a_response_that_was_comple
         async with served(listener=listener, drain_s=60) as server, await server.connect() as client:
             raw = client.extra_attributes[SocketAttribute.raw_socket]()
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            await client.send(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            await client.send(b"GET /state HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             with anyio.fail_after(60):
                 while not any(entry["event"] == "request" for entry in server.api.logs):  # noqa: ASYNC110 - as above
                     await anyio.sleep(0.01)

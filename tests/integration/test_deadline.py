@@ -127,7 +127,7 @@ async def test_a_url_whose_server_does_not_respond(path: str) -> None:
     url = "https://example.com/a.png"
     body = {"image": url} if path != "/v1/ocr" else {"document": {"type": "image_url", "image_url": url}}
     async with running_api(fetcher=fetcher) as api:
-        response = await api.client.post(path, json=body, headers=TIMEOUT)
+        response = await api.client.post(path, json=body, headers={"X-Inkgate-Timeout": "0.5"})
     assert response.status_code == 408, response.text
     assert (fetcher.fetching, fetcher.cancelled) == (1, 1)
     assert api.limiter.ended == {"rejected": 1}
@@ -209,7 +209,8 @@ async def test_a_response_whose_rendering_waits_for_a_thread() -> None:
         answered = anyio.Event()
 
         async def read() -> None:
-            check_late(await api.client.post("/ocr", files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}))
+            headers = {"X-Inkgate-Timeout": "0.5"}
+            check_late(await api.client.post("/ocr?format=text", files={"file": png()}, headers=headers))
             answered.set()
 
         group.start_soon(read)
@@ -242,7 +243,7 @@ async def test_a_response_whose_rendering_takes_too_long_is_left_and_charged_unt
     words = SlowWords()
     async with running_api(ReadsSlowWords(words)) as api:
         response = await api.client.post(
-            "/ocr?format=json", files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}
+            "/ocr?format=hocr", files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}
         )
         check_late(response)
         assert api.limiter.in_flight == 1

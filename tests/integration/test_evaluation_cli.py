@@ -24,7 +24,7 @@ runner = CliRunner()
         (["manifest.json", "--filter", "nowhere"], "lists no document"),
         (["manifest.json", "--against", "abbyy"], "compare with one of rapidocr, rapidocr-openvino"),
         (["manifest.json", "--engine", "none"], "Unknown engine 'none'"),
-        (["manifest.json", "--config", "gone.toml"], "There is no file gone.toml"),
+        (["manifest.json", "--config", "gone.toml"], "There is no settings file gone.toml"),
         (["broken.json"], "a.tests.jsonl is not of the form"),
         (["manifest.json", "--limit", "0"], "--limit"),
         (["manifest.json", "--pdf-text", "maybe"], "--pdf-text"),

@@ -135,8 +135,8 @@ def test_each_value_has_a_reader() -> None:
         for kind, name, declaration in values()
         if not declaration.families and not declaration.label and not re.search(rf"\.{name}\b", text)
     }
-    # These two are for people who read /state.
-    assert unread == {("TaskReading", "next_try_s"), ("WorkTotals", "tokens_in")}
+    # These are for people who read /state.
+    assert unread == {("TaskReading", "next_try_s"), ("WorkTotals", "tokens_in"), ("ResultsState", "tenants")}
 
 
 def test_what_is_not_read_for_metrics_has_none() -> None:
