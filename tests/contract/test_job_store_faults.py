@@ -172,7 +172,9 @@ async def test_a_result_whose_pages_go_while_it_is_read_is_no_shorter_result(
         found = await store.get(await ended(store, 3), None)
         pages = store.pages
 
-        async def one_then_gone(job_id: str, after: int = -1, limit: int = 100) -> Sequence[PageResult]:
+        async def one_then_gone(
+            job_id: str, after: int = -1, limit: int = 100, tenant: str = ""
+        ) -> Sequence[PageResult]:
             if after == 0:
                 match how:
                     case "expire":
@@ -185,7 +187,7 @@ async def test_a_result_whose_pages_go_while_it_is_read_is_no_shorter_result(
                         await store.database.write(
                             lambda connection: connection.execute(delete(tables.pages).where(tables.pages.c.page > 0))
                         )
-            return await pages(job_id, after, limit)
+            return await pages(job_id, after, limit, tenant)
 
         monkeypatch.setattr(store, "pages", one_then_gone)
         service = JobService(store, Mock(), Mock(), JobSettings())
