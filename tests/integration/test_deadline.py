@@ -23,7 +23,7 @@ from inkgate.serving.threads import FairThreads
 from inkgate.settings import FetchSettings
 from inkgate.storage.fetch import Check, Fetcher
 from inkgate.types import PageResult, Task, Word
-from support.api_client import RawCall, b64, pdf, png, running_api, tiff
+from support.api_client import Api, RawCall, b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.anyio
@@ -201,16 +201,16 @@ async def test_a_page_that_the_engine_does_not_finish() -> None:
     assert engine.cancelled == 1
 
 
-async def test_a_response_whose_rendering_waits_for_a_thread() -> None:
+async def check_late_once_read(path: str, threads_of: Callable[[Api], FairThreads], count: int) -> None:
+    """The answer for a page that is read just before these `count` threads are all busy."""
     engine = FakeEngine(gate=anyio.Event())
     assert engine.gate is not None
     async with running_api(engine) as api, anyio.create_task_group() as group:
-        threads = BlockedThreads(api.context.threads, threading.Event(), 4)
+        threads = BlockedThreads(threads_of(api), threading.Event(), count)
         answered = anyio.Event()
 
         async def read() -> None:
-            headers = {"X-Inkgate-Timeout": "0.5"}
-            check_late(await api.client.post("/ocr?format=text", files={"file": png()}, headers=headers))
+            check_late(await api.client.post(path, files={"file": png()}, headers={"X-Inkgate-Timeout": "0.5"}))
             answered.set()
 
         group.start_soon(read)
@@ -218,25 +218,14 @@ async def test_a_response_whose_rendering_waits_for_a_thread() -> None:
         async with threads.busy():
             engine.gate.set()
             await answered.wait()
+
+
+async def test_a_response_whose_rendering_waits_for_a_thread() -> None:
+    await check_late_once_read("/ocr?format=text", lambda api: api.context.threads, 4)
 
 
 async def test_fields_whose_search_waits_for_a_thread() -> None:
-    engine = FakeEngine(gate=anyio.Event())
-    assert engine.gate is not None
-    async with running_api(engine) as api, anyio.create_task_group() as group:
-        threads = BlockedThreads(api.context.service.fields.threads, threading.Event(), 2)
-        answered = anyio.Event()
-
-        async def read() -> None:
-            headers = {"X-Inkgate-Timeout": "0.5"}
-            check_late(await api.client.post("/extract?type=receipt", files={"file": png()}, headers=headers))
-            answered.set()
-
-        group.start_soon(read)
-        await engine.reading.wait()
-        async with threads.busy():
-            engine.gate.set()
-            await answered.wait()
+    await check_late_once_read("/extract?type=receipt", lambda api: api.context.service.fields.threads, 2)
 
 
 async def test_a_response_whose_rendering_takes_too_long_is_left_and_charged_until_it_ends() -> None:

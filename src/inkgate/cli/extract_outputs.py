@@ -120,8 +120,8 @@ class FieldRows:
         lines = _whole_lines(kept)
         if lines and lines[0] != {"of_run": of_run}:
             raise misuse(
-                f"{kept} is of a run with other options, which did not end. Give --overwrite to begin anew, or repeat "
-                "its options."
+                f"{kept} holds rows of an interrupted run with other options. Repeat that command to continue it, or "
+                "give --overwrite to start again."
             )
         rows = {line["row"]["file"]: line for line in lines[1:]}  # the last one of each file
         found.rows.extend(line["row"] for line in rows.values())

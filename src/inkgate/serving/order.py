@@ -64,7 +64,7 @@ class Work:
 
     @classmethod
     def for_caller(cls, caller: Caller, tokens: int) -> Self:
-        """Work on behalf of `caller`."""
+        """Work on behalf of `caller`. It costs 1 at least."""
         return cls(
             max(1, tokens),
             caller.tenant,
@@ -134,8 +134,8 @@ class _Tenant(FairSharer):
     @property
     def next_tokens(self) -> int:
         """See FairSharer."""
-        flow = self.flows.waiting.first()
-        return 0 if flow is None else flow.next_tokens
+        entry = self.first
+        return 0 if entry is None else entry.work.tokens
 
 
 class _Class:

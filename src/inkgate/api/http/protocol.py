@@ -324,7 +324,7 @@ class BoundedHttp(HttpToolsProtocol):
         """Times the client while it takes less than was written.
 
         The time until the buffer has room again adds up over the connection: a response in pieces fills the buffer
-        again and again, and a slow client would begin anew with each piece. Nothing is counted while there is room,
+        again and again, and a slow client would start again with each piece. Nothing is counted while there is room,
         so a stream that has nothing to send makes no client slow.
         """
         if self._send_timer is None:

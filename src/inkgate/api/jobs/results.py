@@ -248,18 +248,22 @@ def _json_escaped(text: bytes) -> bytes:
 
 async def send_pieces(pieces: AsyncGenerator[bytes], headers: Mapping[str, str], send: Send) -> None:
     """Sends a response that begins with the first piece: until then, an error can be the response."""
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     begun = False
     async with aclosing(pieces):
         async for piece in pieces:
             if not begun:
                 begun = True
-                await send({"type": "http.response.start", "status": 200, "headers": raw})
+                await _start(headers, send)
             if piece:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
     if not begun:
-        await send({"type": "http.response.start", "status": 200, "headers": raw})
+        await _start(headers, send)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _start(headers: Mapping[str, str], send: Send) -> None:
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": 200, "headers": raw})
 
 
 class PiecewiseResponse(Response):
@@ -339,8 +343,7 @@ class JobResult(Response):
                     )
                 del result
             admitted.answered(len(body))
-            raw = [(name.encode(), value.encode()) for name, value in self._head.items()]
-            await send({"type": "http.response.start", "status": 200, "headers": raw})
+            await _start(self._head, send)
             await send_freeing_slot(admitted, send)({"type": "http.response.body", "body": body, "more_body": False})
 
     @property

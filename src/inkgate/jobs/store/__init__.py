@@ -215,7 +215,7 @@ class JobStore:
         stored = await self.database.read(
             lambda connection: views.saved_after(connection, job_id, after, limit), tenant
         )
-        return await self._packing.run(Caller(tenant), len(stored) or 1, lambda: [unpack(one) for one in stored])
+        return await self._packing.run(Caller(tenant), len(stored), lambda: [unpack(one) for one in stored])
 
     async def cancel(self, job_id: str, tenant: str | None) -> Job:
         """Cancels the job. Raises InputRejected: "job_unknown", "job_ended"."""

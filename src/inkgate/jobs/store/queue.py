@@ -175,8 +175,9 @@ def claim(connection: Connection, token: str, room: int, now: Now, lease_s: floa
         charge(connection, chosen.rank, chosen.tenant, chosen.cost, sharing)
         charged[chosen.id] = chosen.cost
     claims = _claims(connection, rows, token, now, charged)
+    understood = {claim.job.id for claim in claims}
     for row in rows:
-        if row.id not in {claim.job.id for claim in claims}:  # put back
+        if row.id not in understood:  # put back
             charge(connection, row.rank, row.tenant, -charged[row.id], sharing)
     return claims
 
