@@ -1,7 +1,6 @@
 """Writes the gallery of the documentation: pages beside the Markdown that inkgate makes of them.
 
-    python -m benchmarks.structure.gallery MANIFEST                 writes docs/concepts/gallery.md and its pictures
-    python -m benchmarks.structure.gallery MANIFEST --keep FOLDER   writes the Markdown alone, to compare with later
+    python -m benchmarks.structure.gallery MANIFEST     writes docs/concepts/gallery.md and docs/assets/gallery/
 
 MANIFEST: as for `inkgate eval`. Pages and remarks stand in gallery.toml; only documents whose licence
 allows it may be listed there, because the pictures are copied.
@@ -32,17 +31,15 @@ from inkgate.types import Document, PageResult, Task, TaskKind
 
 HERE = Path(__file__).parent
 PAGE = Path("docs/concepts/gallery.md")
-PICTURES = Path("docs/assets/gallery")
+ASSETS = Path("docs/assets/gallery")
 WIDTH, HEIGHT, QUALITY = 760, 1000, 55
 """Largest picture in pixels, and its quality as WebP: about 50 kB."""
 _INTRODUCTION = """# Gallery
 
-Pages of real documents beside the Markdown that the embedded engine makes of them, rendered; the most difficult ones
-first. Each has a remark on what is right and what is still wrong. "Before" is the Markdown of November 2026, before
-the table model came.
-
-`python -m benchmarks.structure.gallery` writes this page; each remark was written by looking at the picture and the
-result. What was left out of the Markdown, such as page numbers, is listed below it.
+Pages of real documents beside the Markdown that the embedded engine makes of them, rendered. The most difficult ones
+are first, each with what is right and what is wrong. Parts that were left out of the Markdown, such as page numbers,
+are listed below it. `python -m benchmarks.structure.gallery` writes this page and, into `docs/assets/gallery/`, what
+was read.
 """
 
 
@@ -100,29 +97,24 @@ def _source(entry: dict[str, str]) -> str:
     return f"[{entry['source_repo']}](https://github.com/{entry['source_repo']}), {entry['licence']}"
 
 
-def page_of(exhibits: list[ReadExhibit], before: Path) -> str:
+def page_of(exhibits: list[ReadExhibit]) -> str:
     """The documentation's page."""
-    return "\n".join([_INTRODUCTION, *(_section(each, before) for each in exhibits)])
+    return "\n".join([_INTRODUCTION, *(_section(each) for each in exhibits)])
 
 
-def _section(read: ReadExhibit, before: Path) -> str:
+def _section(read: ReadExhibit) -> str:
     exhibit = read.exhibit
-    earlier = before / f"{exhibit.name}.md"
     parts = [
         f"## {exhibit.path.split('/')[-1]}, page {exhibit.page}",
         f"{exhibit.remark.strip()} Source: {read.source}.",
         '<div class="gallery" markdown>',
         f"![{escape(exhibit.path)}](../assets/gallery/{exhibit.name}.webp)",
-        f'<div markdown="0">{_html(read.result.markdown or "")}</div>',
+        f'<div markdown="0">\n--8<-- "{exhibit.name}.html"\n</div>',
         "</div>",
     ]
     if read.result.left_out:
         left = "; ".join(f"{escape(part.text)} ({part.reason.value})" for part in read.result.left_out)
         parts.append(f"<p>Left out: {left}</p>")
-    if earlier.is_file():
-        markdown = _html(earlier.read_text("utf-8"))
-        summary = '<details class="gallery-before"><summary>Before</summary>'
-        parts.append(f"{summary}<div>{markdown}</div></details>")
     return "\n\n".join(parts) + "\n"
 
 
@@ -138,22 +130,14 @@ def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifest", type=Path)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write only the Markdown, into this folder")
-    parser.add_argument(
-        "--before", type=Path, metavar="FOLDER", default=HERE / "before", help="what --keep wrote earlier"
-    )
     args = parser.parse_args()
     listed = tomllib.loads((HERE / "gallery.toml").read_text("utf-8"))["page"]
     exhibits = anyio.run(read_all, args.manifest, [Exhibit(**entry) for entry in listed])
-    if args.keep is not None:
-        args.keep.mkdir(parents=True, exist_ok=True)
-        for each in exhibits:
-            (args.keep / f"{each.exhibit.name}.md").write_text(each.result.markdown or "", "utf-8")
-        return
-    PICTURES.mkdir(parents=True, exist_ok=True)
+    ASSETS.mkdir(parents=True, exist_ok=True)
     for each in exhibits:
-        (PICTURES / f"{each.exhibit.name}.webp").write_bytes(each.picture)
-    PAGE.write_text(page_of(exhibits, args.before), "utf-8")
+        (ASSETS / f"{each.exhibit.name}.webp").write_bytes(each.picture)
+        (ASSETS / f"{each.exhibit.name}.html").write_text(_html(each.result.markdown or "") + "\n", "utf-8")
+    PAGE.write_text(page_of(exhibits), "utf-8")
 
 
 if __name__ == "__main__":
