@@ -5,7 +5,7 @@
 The one command after a change to how pages are read. RESULTS: a folder for the documents as they are read with the
 default settings, a folder for each manifest (by its number); those it has are not read again, so empty it after such a
 change. MANIFESTs: as for `inkgate eval`, of sources that split.json has (halves.py adds them). Writes doubt_data.py,
-then runs judge_confidence.py, which writes the table and charts of docs/guides/accuracy.md.
+then runs judge_confidence.py, which writes the tables of benchmarks/results/confidence.md and their chart.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m benchmarks.structure.judge_confidence RESULTS MANIFEST [MANIFEST ...] [--published]
 
 RESULTS and MANIFESTs as for fit_confidence.py, which runs this. Judges what was read again, with the models in use, and
-writes the tables of docs/guides/accuracy.md and docs/plots/confidence.svg. --published: prints only, of the flags that
-the results came with, as from another version.
+writes the tables of benchmarks/results/confidence.md and docs/plots/confidence.svg. --published: prints only, of the
+flags that the results came with, as from another version.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from inkgate.layout.confidence import judged, lines_read, text_right
 from inkgate.layout.doubt_data import REVIEW_TEXT
 from inkgate.types import PageResult
 
-GUIDE = Path("docs/guides/accuracy.md")
+TABLES = Path("benchmarks/results/confidence.md")
 PLOT = Path("docs/plots/confidence.svg")
 BEGIN, END = "<!-- calibration -->", "<!-- end of calibration -->"
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
@@ -257,7 +257,7 @@ def report(documents: Sequence[ReadDocument], pages: Sequence[PageVerdict], curv
             note,
             promise_table(pages),
             flag_table(pages),
-            "![Share right by confidence, for pages, blocks, lines and words](../plots/confidence.svg)",
+            "![Share right by confidence, for pages, blocks, lines and words](../../docs/plots/confidence.svg)",
             *(curve_table(name, points) for name, points in curves.items()),
         ]
     )
@@ -300,9 +300,9 @@ def _write(documents: Sequence[ReadDocument], pages: Sequence[PageVerdict]) -> N
     shown = report(documents, pages, curves)
     print(shown)
     draw(curves, PLOT)
-    guide = GUIDE.read_text("utf-8")
-    before, rest = guide.split(BEGIN)
-    GUIDE.write_text(f"{before}{BEGIN}\n{shown}\n{END}{rest.split(END)[1]}", "utf-8")
+    text = TABLES.read_text("utf-8")
+    before, rest = text.split(BEGIN)
+    TABLES.write_text(f"{before}{BEGIN}\n{shown}\n{END}{rest.split(END)[1]}", "utf-8")
 
 
 if __name__ == "__main__":
