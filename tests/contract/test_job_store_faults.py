@@ -115,7 +115,7 @@ async def test_a_wrong_clock_of_a_node_expires_nothing_in_a_shared_database(stor
 
 
 async def test_large_jobs_expire_in_several_transactions(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_MOST_REMOVED", 5)
+    monkeypatch.setattr(views, "_MAX_REMOVED", 5)
     async with stores.store() as store:
         for _ in range(4):
             await ended(store, 3)

@@ -6,7 +6,7 @@ import pytest
 
 from inkgate.fields.extract import answer
 from inkgate.fields.rules.extractor import propose
-from inkgate.fields.rules.form_boxes import MOST_ENTRIES, form_entries
+from inkgate.fields.rules.form_boxes import MAX_ENTRIES, form_entries
 from inkgate.fields.rules.form_fields import FormReader
 from inkgate.fields.rules.form_words import fit, words_in
 from inkgate.fields.schema import FieldSchema
@@ -125,7 +125,7 @@ def test_labels_fit_if_they_have_the_words_of_the_field(wanted: str, label: str,
 def test_hostile_forms_are_bounded() -> None:
     cells = [[f"Label {i} [x] " * 12, "", "x " * 100] for i in range(1500)]
     reader = FormReader.of([form(cells)])
-    assert len(reader.entries) <= MOST_ENTRIES
+    assert len(reader.entries) <= MAX_ENTRIES
     schema = FieldSchema.of_names([f"label {i} " + "word " * 30 for i in range(100)])
     for leaf in schema.leaves:
         reader.mark(leaf)

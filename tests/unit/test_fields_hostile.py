@@ -11,7 +11,7 @@ from inkgate.fields.ground import Effort, ground_text, ground_value
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.rules.extractor import propose
-from inkgate.fields.schema import MOST_CHOICES, MOST_LABELS, FieldSchema
+from inkgate.fields.schema import MAX_CHOICES, MAX_LABELS, FieldSchema
 from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, Proposal
 from inkgate.types import PageError, PageResult
 from support.receipts import RECEIPT, page
@@ -178,7 +178,7 @@ def test_names_like_pointers_and_arrays_keep_their_places() -> None:
     [
         ({"type": "array", "items": {"properties": {"a": {}}}}, "schema_invalid"),
         ({"x-kind": "money"}, "schema_invalid"),
-        ({"properties": {"a": {"enum": list(range(MOST_CHOICES + 1))}}}, "schema_too_large"),
+        ({"properties": {"a": {"enum": list(range(MAX_CHOICES + 1))}}}, "schema_too_large"),
         ({"properties": {"a": {"allOf": [{}, {}]}}}, "schema_invalid"),
         ({"$defs": {"s3cret": 1}, "properties": {"a": {"$ref": "#/$defs/s3cret"}}}, "schema_invalid"),
         ({"properties": {"a": {"$ref": "https://s3cret.example/x"}}}, "schema_invalid"),
@@ -204,7 +204,7 @@ def test_references_that_branch_without_end_are_refused() -> None:
 def test_labels_are_bounded_and_chinese_schemas_count_as_utf_8() -> None:
     schema: dict[str, Any] = {"properties": {"name": {"x-labels": [f"label {i}" for i in range(3000)] + ["x" * 300]}}}
     (leaf,) = FieldSchema.of(schema).leaves
-    assert len(leaf.labels) == MOST_LABELS
+    assert len(leaf.labels) == MAX_LABELS
     assert leaf.labels[-1] == "name"
     assert FieldSchema.of({"properties": {"a": {"title": "发" * 15_000}}}).leaves
 

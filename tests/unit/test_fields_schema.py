@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from inkgate.errors import InputRejected
-from inkgate.fields.schema import MOST_LEAVES, FieldSchema, words_of
+from inkgate.fields.schema import MAX_LEAVES, FieldSchema, words_of
 
 
 class Seller(BaseModel):
@@ -86,7 +86,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "array"}]}}}, "schema_invalid"),
         ({"properties": {"a": {"properties": {"b": {"$ref": "#/properties/a"}}}}}, "schema_invalid"),
         (nested(9), "schema_invalid"),
-        ({"properties": {f"p{i}": {"type": "string"} for i in range(MOST_LEAVES + 1)}}, "schema_too_large"),
+        ({"properties": {f"p{i}": {"type": "string"} for i in range(MAX_LEAVES + 1)}}, "schema_too_large"),
         ({"properties": {"a": {"type": "string", "title": "x" * 70_000}}}, "schema_too_large"),
         ({"properties": {"a": {"type": {1, 2}}}}, "schema_invalid"),
     ],

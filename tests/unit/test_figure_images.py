@@ -21,8 +21,8 @@ from inkgate.layout.image_links import with_embedded_images, with_image_folder
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.page import Page, Pixels
-from inkgate.service.figures import MOST_BYTES, MOST_IMAGES, PAGES_AT_ONCE, Figures, cut_images
-from inkgate.service.reader import MOST_IMAGE_BYTES, ImageBudget
+from inkgate.service.figures import MAX_BYTES, MAX_IMAGES, PAGES_AT_ONCE, Figures, cut_images
+from inkgate.service.reader import MAX_IMAGE_BYTES, ImageBudget
 from inkgate.service.remembered_page import LONGEST_SIDE
 from inkgate.serving.threads import FairThreads
 from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Task, TaskKind
@@ -79,13 +79,13 @@ def test_drawings_are_png_and_photographs_jpeg() -> None:
 
 def test_what_a_page_may_have_is_bounded_in_number_bytes_and_area() -> None:
     small = [(x, 0.0, x + 10.0, 10.0) for x in map(float, range(0, 180, 2))]
-    assert len(cut_images(figures(*small), Pixels(corners()))) == MOST_IMAGES
+    assert len(cut_images(figures(*small), Pixels(corners()))) == MAX_IMAGES
     whole = (0.0, 0.0, 200.0, 100.0)
     assert list(cut_images(figures(*[whole] * 9), Pixels(corners()))) == [0, 1]
     noise = np.random.default_rng(0).integers(0, 256, (2400, 2400, 3), np.uint8)
     half = figures((0, 0, 2400, 1300), (0, 1300, 2400, 2400), (0, 0, 2400, 500), width=2400, height=2400)
     images = cut_images(half, Pixels(noise))
-    assert sum(len(image.data) for image in images.values()) <= MOST_BYTES
+    assert sum(len(image.data) for image in images.values()) <= MAX_BYTES
     assert images[0].width in {1200, 2400}
     assert images[0].width == 2400 or len(images) > 1
     assert images[1].width < 2400  # made smaller, as there is no room for all of it
@@ -271,7 +271,7 @@ def test_images_of_another_service_have_the_names_of_files() -> None:
 def test_a_document_has_room_for_some_images() -> None:
     budget = ImageBudget()
     assert budget.task(PARSE, 0) is PARSE
-    full = BlockImage("a.jpg", "image/jpeg", 1, 1, "A" * MOST_IMAGE_BYTES)
+    full = BlockImage("a.jpg", "image/jpeg", 1, 1, "A" * MAX_IMAGE_BYTES)
     budget.spend(with_images(page_of(block(BlockType.FIGURE, "")), {0: full}))
     assert budget.task(PARSE, 7) == Task(TaskKind.PARSE)
     assert budget.task(PARSE, 8) == Task(TaskKind.PARSE)

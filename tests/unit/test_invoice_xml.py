@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.codes.invoice_xml import MOST_BYTES, read_invoice_xml
+from inkgate.codes.invoice_xml import MAX_BYTES, read_invoice_xml
 from support.invoice_xml import CII, VALUES, as_zugferd_1
 
 UBL = """<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2" xmlns:c="urn:c" xmlns:a="urn:a">
@@ -76,7 +76,7 @@ def test_hostile_files_are_not_read() -> None:
     files = {
         "entities": bomb.encode(),
         "entities in UTF-16": bomb.encode("utf-16"),
-        "too large": b" " * MOST_BYTES + UBL.encode(),
+        "too large": b" " * MAX_BYTES + UBL.encode(),
         "no XML": b"%PDF-1.7",
         "cut off": UBL[:200].encode(),
         "another root": b"<a/>",

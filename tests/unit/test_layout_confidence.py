@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.layout.base import Region
-from inkgate.layout.confidence import MOST_SURE, NOTE, is_unreadable, judged, text_right
+from inkgate.layout.confidence import MAX_CONFIDENCE, NOTE, is_unreadable, judged, text_right
 from inkgate.layout.doubt import text_measures
 from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
 from inkgate.layout.surprise import surprise
@@ -74,7 +74,7 @@ def test_a_few_unsure_words_make_the_text_of_a_page_uncertain_whatever_the_mean_
 def test_lines_of_a_text_layer_are_certain_however_small_and_odd() -> None:
     small = [line("xqzv wvkt bjqpx zzkqw", 100, 100 + 8 * row, height=6) for row in range(10)]
     page = replace(page_of(small, 1.0), source="text_layer")
-    assert text_right(page) == MOST_SURE
+    assert text_right(page) == MAX_CONFIDENCE
     doubtful = replace(line("qwvk zzxq", 100, 500, height=6), confidence=0.6)
     assert text_right(replace(page, lines=(*page.lines, doubtful))) < REVIEW_TEXT
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.layout.base import CellGuess
-from inkgate.layout.table_tokens import MOST_CELLS, MOST_COLUMNS, TableToken, cells_of
+from inkgate.layout.table_tokens import MAX_CELLS, MAX_COLUMNS, TableToken, cells_of
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 CELL = ["<td></td>"]
@@ -80,8 +80,8 @@ def test_no_tokens_are_no_table() -> None:
 
 
 def test_many_cells_are_cut_off() -> None:
-    assert len(guesses(*(row(CELL) * (MOST_CELLS + 10)))) == MOST_CELLS
-    assert max(cell.column for cell in guesses(*(CELL * 5000))) < MOST_COLUMNS
+    assert len(guesses(*(row(CELL) * (MAX_CELLS + 10)))) == MAX_CELLS
+    assert max(cell.column for cell in guesses(*(CELL * 5000))) < MAX_COLUMNS
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=120))

@@ -17,7 +17,7 @@ FORMATS: Final = zxingcpp.barcode_formats_from_str(
     "QRCode,MicroQRCode,RMQRCode,DataMatrix,Aztec,PDF417,Code128,Code39,Code93,EANUPC,ITF"
 )
 """Not Codabar and Telepen, whose few bars are found in tables and drawings."""
-MOST: Final = 50
+MAX_CODES: Final = 50
 """Codes of a page."""
 SHORTEST: Final = {"ITF": 14, "Code39": 6, "Code93": 6, "Code128": 4}
 """Characters: strokes of tables and letters are read as shorter codes of these formats, which have weak check digits
@@ -36,7 +36,7 @@ def find_codes(pixels: RgbArray) -> list[Barcode]:
     grey = np.ascontiguousarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY))
     # Inverted codes take 20 % more time, and are rare on paper.
     found = zxingcpp.read_barcodes(grey, formats=FORMATS, text_mode=zxingcpp.TextMode.Plain, try_invert=False)
-    codes = [code for each in found[:MOST] if (code := _code(each)) is not None]
+    codes = [code for each in found[:MAX_CODES] if (code := _code(each)) is not None]
     return sorted(codes, key=lambda code: (code.quad[0][1], code.quad[0][0]))
 
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 NAMES: Final = frozenset({"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml", "order-x.xml"})
 """Of the files, in lower case."""
-MOST_BYTES: Final = 2_000_000
+MAX_BYTES: Final = 2_000_000
 _LONGEST_VALUE: Final = 500
 _DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})")
 _PARTY: Final = "{*}Party"
@@ -78,7 +78,7 @@ _AMOUNTS: Final = frozenset({"amount", "tax", "total"})
 def read_invoice_xml(data: bytes) -> Mapping[str, str]:
     """The values by name, as texts: dates in ISO 8601, amounts with a decimal point. Empty if it is no invoice."""
     # Other encodings than UTF-8 could hide a declaration.
-    if len(data) > MOST_BYTES or b"\0" in data or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+    if len(data) > MAX_BYTES or b"\0" in data or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         return {}
     try:
         root = ET.fromstring(data)  # noqa: S314 - without declarations there are no entities to expand

@@ -9,7 +9,7 @@ from inkgate.diagram import Diagram, DiagramCheck
 from inkgate.diagrams.flowchart import read_flowchart
 from inkgate.diagrams.repairs import repaired
 
-MOST_DIAGRAMS = 20
+MAX_DIAGRAMS = 20
 """In one answer; more stay text."""
 _THINKING = re.compile(r"\A\s*(?:<think(?:ing)?>)?(?:(?!</think).)*?</think(?:ing)?>", re.DOTALL)
 _UNENDED = re.compile(r"\A\s*<think(?:ing)?>")
@@ -66,7 +66,7 @@ def parts_of_answer(output: str) -> tuple[AnswerPart, ...]:
     end = 0
     for fence in _FENCE.finditer(text):
         source = _MERMAID.sub("", fence["code"])
-        if len(parts) >= MOST_DIAGRAMS or not (fence["name"].lower() == "mermaid" or _is_source(source)):
+        if len(parts) >= MAX_DIAGRAMS or not (fence["name"].lower() == "mermaid" or _is_source(source)):
             continue
         parts += _tables(text[end : fence.start()])
         end = fence.end()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from inkgate.diagram import DiagramRepair
 from inkgate.diagrams.flowchart import HEADER, LONGEST, PLAIN, SHAPES, Flowchart, read_flowchart
 
-MOST_LINES = 2000
+MAX_LINES = 2000
 """Longer diagrams are not repaired."""
 _LONGEST_LINE = 500
 _LOOSE_HEADER = re.compile(
@@ -42,7 +42,7 @@ def repaired(source: str) -> tuple[str, tuple[DiagramRepair, ...], Flowchart]:
     If no repair helps, the source stays as it is, and the content has the problem.
     """
     found = read_flowchart(source)
-    if found.problem is None or len(source) > LONGEST or source.count("\n") > MOST_LINES:
+    if found.problem is None or len(source) > LONGEST or source.count("\n") > MAX_LINES:
         return source, (), found
     made: list[DiagramRepair] = []
     for text, repairs in _attempts(source):

@@ -42,7 +42,7 @@ from inkgate.types import Size
 
 _PLAUSIBLE_DPI = (50.0, 2400.0)
 _LARGEST_SHEET_INCHES = 50.0
-_MOST_STRETCH = 4.5
+_MAX_STRETCH = 4.5
 """Resolutions across and down that differ more than those of any fax (ITU-T T.4 has 204 x 98, 204 x 391 and 408 x 391)
 are an error.
 """
@@ -89,7 +89,7 @@ def resolution_of(image: Image.Image, width: int, height: int) -> tuple[float, f
         return None
     if abs(across - down) <= 0.1 * down:
         down = across
-    elif max(across, down) > _MOST_STRETCH * min(across, down):
+    elif max(across, down) > _MAX_STRETCH * min(across, down):
         return None
     low, high = _PLAUSIBLE_DPI
     fits = max(width / across, height / down) <= _LARGEST_SHEET_INCHES

@@ -12,7 +12,7 @@ _NUMBER = re.compile(
     r"(?:(?P<mark>[.,])(?P<rest>\d+))?"
     r"(?P<percent>\s?%)?(?P<close>\))?"
 )
-_MOST_DIGITS = 15
+_MAX_DIGITS = 15
 """A spreadsheet keeps no more: longer numbers are identifiers."""
 _FORMULA = re.compile("[\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*[=+@\\-\u2212\uff1d\uff0b\uff0d\uff20]")
 """The signs may stand behind what can't be seen, and be fullwidth: spreadsheets skip the one and accept the other."""
@@ -80,7 +80,7 @@ def number_of(text: str, mark: str) -> CellNumber | None:
     elif (printed and mark and printed != mark) or (mark and mark in grouping):
         return None
     whole = re.sub(r"\D", "", digits)
-    if len(whole) + len(rest) > _MOST_DIGITS or (whole.startswith("0") and len(whole) > 1):
+    if len(whole) + len(rest) > _MAX_DIGITS or (whole.startswith("0") and len(whole) > 1):
         return None
     value = float(f"{whole}.{rest or 0}")
     negative = found["open"] or found["sign"] in {"-", "\u2212"}

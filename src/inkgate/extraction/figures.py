@@ -22,7 +22,7 @@ from inkgate.types import Document, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 
-MOST_FIGURES: Final = 100
+MAX_FIGURES: Final = 100
 """Of a document. Further ones are not asked about."""
 NO_MODEL_FOR_FIGURES: Final = (
     "this engine can't be asked about figures. Set `engine.name` to a model that extracts fields: "
@@ -59,7 +59,7 @@ class FigureAnnotator:
         options = ReadOptions(
             Task(TaskKind.EXTRACT, detect_rotation=False, fields=tuple(schema.questions)), private=private
         )
-        waiting = iter(images[:MOST_FIGURES])
+        waiting = iter(images[:MAX_FIGURES])
         said: dict[str, str] = {}
         errors: list[InkgateError] = []
 

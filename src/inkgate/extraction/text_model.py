@@ -28,14 +28,14 @@ from inkgate.types import PageResult
 Json = dict[str, Any]
 TEXT_MODEL: Final = "text_model"
 """Origin of its proposals."""
-_MOST_PARTS: Final = 20
+_MAX_PARTS: Final = 20
 """Of a document. What comes behind them is not sent."""
-_MOST_BYTES: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 """Of an answer."""
-_MOST_OF_TERMS: Final = 2000
+_MAX_OF_TERMS: Final = 2000
 """Characters of terms that are sent with each call."""
 _TOKENS_A_FIELD: Final = 100
-_MOST_TOKENS: Final = 8000
+_MAX_TOKENS: Final = 8000
 _REFUSED: Final = frozenset({400, 413, 422})
 """Statuses about one request."""
 _ORDER: Final = (
@@ -84,7 +84,7 @@ class TextModelServer:
             InputRejected, EngineFailed: the caller's time limit passed; see Caller.timeout_error.
         """
         questions = schema.questions
-        parts = list(islice(parts_of(pages, self._settings.max_characters), _MOST_PARTS)) if questions else []
+        parts = list(islice(parts_of(pages, self._settings.max_characters), _MAX_PARTS)) if questions else []
         answers: list[Json] = [{} for _ in parts]
 
         async def ask(at: int) -> None:
@@ -131,7 +131,7 @@ class TextModelServer:
                 content = bytearray()
                 async for chunk in response.aiter_bytes():
                     content += chunk
-                    if len(content) > _MOST_BYTES:
+                    if len(content) > _MAX_BYTES:
                         raise EngineFailed("upstream_garbled", "The text model's answer is larger than 1 MiB.")
                 return response.status_code, bytes(content)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -141,7 +141,7 @@ class TextModelServer:
         body: Json = {
             "model": self._settings.model,
             "temperature": 0,
-            "max_tokens": min(_MOST_TOKENS, 200 + _TOKENS_A_FIELD * len(questions)),
+            "max_tokens": min(_MAX_TOKENS, 200 + _TOKENS_A_FIELD * len(questions)),
             "messages": [
                 {"role": "system", "content": self._order},
                 {"role": "user", "content": f"Keys: {json.dumps(list(questions), ensure_ascii=False)}\n\n{text}"},
@@ -163,7 +163,7 @@ class TextModelServer:
 def _hint(terms: Sequence[str]) -> str:
     """Terms of the domain, for the model."""
     told: list[str] = []
-    room = _MOST_OF_TERMS
+    room = _MAX_OF_TERMS
     for term in terms:
         room -= len(term) + 2
         if room < 0:

@@ -14,7 +14,7 @@ from inkgate.fields.kinds.base import plain
 from inkgate.fields.schema import FieldSchema
 from inkgate.types import PageResult
 
-_MOST_CHARACTERS: Final = 20_000
+_MAX_CHARACTERS: Final = 20_000
 """Of the document's beginning: a type shows there."""
 _OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
 """Types by the layout of their machine-readable zone."""
@@ -23,7 +23,7 @@ _IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff])[ \t]+(?=[\u4e00-\u9fff])"
 """Spaces between the characters of a word: 甲 方."""
 _BY_WORDS: Final = frozenset({"obituary", "contract"})
 """Types of prose: every one has words that tell of it."""
-_LEAST: Final = 2.0
+_MIN_POINTS: Final = 2.0
 """Points that a type needs: a strong word, or two weak ones."""
 
 
@@ -39,7 +39,7 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
         return types.schemas[INVOICE_CODE]
     points = _points_by_type(pages, types)
     best = max(points, key=lambda name: points[name], default="")
-    if not best or points[best] < _LEAST:
+    if not best or points[best] < _MIN_POINTS:
         return FieldSchema("", (), {})
     return types.schemas[best]
 
@@ -61,9 +61,9 @@ def may_be(pages: Sequence[PageResult], schema: FieldSchema, types: DocumentType
 def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[str, float]:
     """The points of each type; types with fewer lines than the document has are left out."""
     read = "\n".join(line.text for page in pages for line in page.lines) or " ".join(page.text for page in pages)
-    joined = _IN_CHINESE.sub("", plain(read[:_MOST_CHARACTERS]))
+    joined = _IN_CHINESE.sub("", plain(read[:_MAX_CHARACTERS]))
     text = " ".join(_WORDS.findall(joined.casefold()))
-    kinds = _kinds_in(read[:_MOST_CHARACTERS], types)
+    kinds = _kinds_in(read[:_MAX_CHARACTERS], types)
     lines = sum(len(page.lines) for page in pages)
     return {
         name: _points(f" {text} ", schema) + sum(schema.recognise_kinds.get(kind, 0.0) for kind in kinds)
@@ -73,7 +73,7 @@ def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[s
 
 
 def _kinds_in(text: str, types: DocumentTypes) -> list[str]:
-    """Kinds that tell a type and that have a value in the text. `text`: at most `_MOST_CHARACTERS`."""
+    """Kinds that tell a type and that have a value in the text. `text`: at most `_MAX_CHARACTERS`."""
     wanted = {kind for schema in types.schemas.values() for kind in schema.recognise_kinds if kind in KINDS}
     return [kind for kind in sorted(wanted) if KINDS[kind].find(text)]
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Final, cast
 
 from inkgate.errors import InputRejected
-from inkgate.fields.items import MOST_ITEMS
+from inkgate.fields.items import MAX_ITEMS
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import FieldSchema, Leaf
@@ -153,7 +153,7 @@ def _set(target: object, name: str, value: JsonValue, number: int) -> None:
 
 
 def _row(rows: list[object], name: str, number: int) -> int:
-    index = int(name) if _INDEX.fullmatch(name) else MOST_ITEMS
-    if index > len(rows) or index >= MOST_ITEMS:
+    index = int(name) if _INDEX.fullmatch(name) else MAX_ITEMS
+    if index > len(rows) or index >= MAX_ITEMS:
         raise _refused(number, f"its array has {len(rows)} rows, and rows are added one by one")
     return index

@@ -42,7 +42,7 @@ from inkgate.fields.values import (
 )
 from inkgate.types import JsonValue, PageResult
 
-LEAST_CONFIDENCE: Final = 0.8
+MIN_CONFIDENCE: Final = 0.8
 """Fields below it are `uncertain`."""
 _OF_MATCH: Final = {Match.VALUE: 1.0, Match.EXACT: 1.0, Match.SIMILAR: 0.9, Match.CORRECTED: 0.95, Match.CODE: 1.0}
 _BY_CHECK: Final = 0.5
@@ -53,7 +53,7 @@ ZONE_NOT_READ: Final = "zone_not_read"
 """Note: the paper has no readable zone, so that its values come from the print alone, and no check digit holds them."""
 _CONTRADICTIONS: Final = frozenset({MRZ_PRINTED, CODE_MISMATCH})
 """Checks of two places that say different things; either may be right."""
-_MOST_READ_ON = 6
+_MAX_VALUE_LINES = 6
 """Lines that one value may be on."""
 _NUMBERS: Final = frozenset({"money", "number"})
 _KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS, "boolean": frozenset({"boolean"})}
@@ -64,7 +64,7 @@ def answer(
     pages: Sequence[PageResult],
     schema: FieldSchema,
     proposals: Mapping[str, Sequence[Proposal]],
-    least_confidence: float = LEAST_CONFIDENCE,
+    least_confidence: float = MIN_CONFIDENCE,
     *,
     find_items: bool = True,
     calibrate: bool = True,
@@ -160,7 +160,7 @@ def _read_on(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
     number with a letter behind it (享年84岁).
     """
     page = next((page for page in pages if page.page == proposal.page), None)
-    if page is None or not 0 < len(proposal.lines) <= _MOST_READ_ON:
+    if page is None or not 0 < len(proposal.lines) <= _MAX_VALUE_LINES:
         return []
     text = ""
     for index in proposal.lines:

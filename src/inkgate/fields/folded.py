@@ -110,7 +110,7 @@ class FoldedPage:
         if index not in self._leading:
             box = self.lines[index].box
             leads = [at for at in self._at_height(box) if at != index and _leads_to(self.lines[at].box, box)]
-            self._leading[index] = sorted(leads, key=lambda at: (-self.lines[at].box[0], at))[:_MOST_NEAR]
+            self._leading[index] = sorted(leads, key=lambda at: (-self.lines[at].box[0], at))[:_MAX_NEAR]
         return self._leading[index]
 
     def _at_height(self, box: Box) -> set[int]:
@@ -120,18 +120,18 @@ class FoldedPage:
                 for band in _bands(line.box[1], line.box[3]):
                     self._near.setdefault(band, []).append(other)
         bands = _bands(box[1] - (box[3] - box[1]), box[3])
-        return {other for band in bands for other in self._near.get(band, ())[:_MOST_NEAR]}
+        return {other for band in bands for other in self._near.get(band, ())[:_MAX_NEAR]}
 
 
 _BAND = 16
 """Height in pixels of the bands that lines are looked up in."""
-_MOST_BANDS, _MOST_NEAR = 64, 100
+_MAX_BANDS, _MAX_NEAR = 64, 100
 """Bands of a line, and lines of a band, that are looked at: hostile pages have thousands at one place."""
 
 
 def _bands(top: float, bottom: float) -> range:
     first = int(top // _BAND)
-    return range(first, min(int(bottom // _BAND), first + _MOST_BANDS) + 1)
+    return range(first, min(int(bottom // _BAND), first + _MAX_BANDS) + 1)
 
 
 def _leads_to(label: Box, value: Box) -> bool:

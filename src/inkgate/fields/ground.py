@@ -3,7 +3,7 @@
 Values of a kind (dates, amounts, times, numbers) are compared as values: the page's lines are parsed, and only an equal
 value counts. One digit changed is another value, however alike the characters are: of dates with one digit changed,
 likeness of 0.75 accepts 99.7 %, and comparing values none. Text is compared by its letters and digits: the same, or at
-least `LEAST_SIMILAR` alike with all digits the same and no word replaced.
+least `MIN_SIMILARITY` alike with all digits the same and no word replaced.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from inkgate.fields.kinds.base import ParsedValue, ValueKind
 from inkgate.fields.values import Match, Proposal, Source
 from inkgate.types import Line, Word, box_of_quad
 
-MOST_COPIED = 20
+MAX_COPIED_LINES = 20
 """Lines that one copied text may be on."""
-LEAST_SIMILAR = 90.0
+MIN_SIMILARITY = 90.0
 SHORT, SHORTEST = 8, 4
 """Text of fewer than SHORT letters and digits must be the same, and a word of its own where words have spaces: `male`
 is not on a page with `female`. Text shorter than SHORTEST must stand between spaces or marks."""
 LONGEST_SIMILAR = 1000
 """Longer text must be the same."""
-MOST_SOURCES = 20
+MAX_SOURCES = 20
 """Of one value: 0 or 1 stands anywhere."""
-_MOST_PLACES = 60
+_MAX_PLACES = 60
 """Places of one value whose labels are looked at."""
 _LONG_LINE = 2000
 """In characters. The words of longer lines are not looked up."""
@@ -70,16 +70,16 @@ def ground_value(
     for page in pages:
         places = page.values(kind)
         equal = {(at, other.start): (at, other) for each in value.readings for at, other in places.get(each, ())}
-        for index, other in islice(equal.values(), _MOST_PLACES):
+        for index, other in islice(equal.values(), _MAX_PLACES):
             if not other.agrees(value) or not _is_number(page.lines[index].text, other, kind):
                 continue
             label = _label(page, index, other.start, wanted)
             if kind.name == "money" and not _is_money(value, other, label):
                 continue
             found.append((label, page, index, other))
-        if len(found) >= _MOST_PLACES:
+        if len(found) >= _MAX_PLACES:
             break
-    best = sorted(found, key=lambda each: not each[0])[:MOST_SOURCES]
+    best = sorted(found, key=lambda each: not each[0])[:MAX_SOURCES]
     return [
         _source(page, (index,), page.lines[index].text[other.start : other.end], Match.VALUE, label)
         for label, page, index, other in best
@@ -113,12 +113,12 @@ def ground_text(pages: Sequence[FoldedPage], text: str, effort: Effort | None = 
     wanted, breaks = parts_of(text)
     if not wanted:
         return []
-    exact = list(islice((source for page in pages for source in _same(page, wanted, breaks)), MOST_SOURCES))
+    exact = list(islice((source for page in pages for source in _same(page, wanted, breaks)), MAX_SOURCES))
     if exact or not SHORT <= len(wanted) <= LONGEST_SIMILAR:
         return exact
     effort = effort or Effort()
     found = [match for page in pages if (match := _similar(page, wanted, breaks, effort)) is not None]
-    return [match.source for match in sorted(found, key=lambda match: -match.score)][:MOST_SOURCES]
+    return [match.source for match in sorted(found, key=lambda match: -match.score)][:MAX_SOURCES]
 
 
 def ground_copied(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
@@ -126,7 +126,7 @@ def ground_copied(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Sourc
     Or its own lines, which may not follow each other in rows.
     """
     page = next((page for page in pages if page.page == proposal.page), None)
-    if page is None or not 0 < len(proposal.lines) <= MOST_COPIED:
+    if page is None or not 0 < len(proposal.lines) <= MAX_COPIED_LINES:
         return []
     if len(proposal.lines) > 1:
         wanted, joined = fold(proposal.text), "".join(page.folded[index] for index in proposal.lines)
@@ -187,8 +187,8 @@ class _SimilarText:
 def _similar(page: FoldedPage, wanted: str, breaks: set[int], effort: Effort) -> _SimilarText | None:
     if len(page.text) < len(wanted) - 1 or not effort.spend(page, wanted):
         return None
-    alignment = partial_ratio_alignment(wanted, page.text, score_cutoff=LEAST_SIMILAR)
-    if alignment is None or alignment.score < LEAST_SIMILAR:
+    alignment = partial_ratio_alignment(wanted, page.text, score_cutoff=MIN_SIMILARITY)
+    if alignment is None or alignment.score < MIN_SIMILARITY:
         return None
     start, end = alignment.dest_start, alignment.dest_end
     text = page.text[start:end]

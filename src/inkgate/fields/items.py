@@ -14,14 +14,14 @@ from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.values import Match, Source
 from inkgate.types import PageResult, Table, TableCell
 
-MOST_ITEMS: Final = 1000
+MAX_ITEMS: Final = 1000
 """Of a document. More rows are left out."""
 OF_TABLE: Final = "table"
 """Origin of values out of a table's cells."""
 OF_CELL: Final = 0.95
 """Confidence of a cell's value besides that of its text: the cell may be of another column."""
 _HEADER_ROWS: Final = 4
-_LEAST_LABELLED: Final = 2
+_MIN_LABELLED: Final = 2
 """Columns with a label that a table of items has."""
 _SHORTEST_LABEL: Final = 3
 """Letters of a label that may be a part of a header."""
@@ -82,9 +82,9 @@ def _items(pages: Sequence[PageResult], leaves: Sequence[Leaf]) -> list[Item]:
             assert columns is not None  # noqa: S101 - one of both is there
             rows = _Rows(page, block.table, columns, own.header + 1 if own else 0)
             rows.add_to(found)
-            if len(found) >= MOST_ITEMS:
+            if len(found) >= MAX_ITEMS:
                 break
-    return list(found[:MOST_ITEMS])
+    return list(found[:MAX_ITEMS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _columns(table: Table, leaves: Sequence[Leaf]) -> _Columns | None:
         if len(matched) > best[0]:
             best = (len(matched), row, matched)
     count, header, columns = best
-    if count < min(_LEAST_LABELLED, len(leaves)):
+    if count < min(_MIN_LABELLED, len(leaves)):
         return None
     cells = [cell for cell in table.cells if cell.row > header]
     for leaf in leaves:

@@ -12,7 +12,7 @@ from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.schema import Leaf
 from inkgate.fields.values import FieldStatus, FieldValue, Match
 
-MOST_VALUES: Final = 200
+MAX_VALUES: Final = 200
 """Of an array. More are left out."""
 _SURE: Final = 0.95
 """Confidence of a value besides that of its text: it may be none of those that the schema means."""
@@ -34,7 +34,7 @@ def list_fields(
     seen = {field.value for field in taken.values() if field.kind == leaf.kind}
     for page, index, value in _values(pages, leaf.kind):
         shown = kind.json(value)
-        if shown in seen or number >= MOST_VALUES:
+        if shown in seen or number >= MAX_VALUES:
             continue
         seen.add(shown)
         path = f"{leaf.path[:-2]}/{number}"

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Final, cast
 
 from inkgate.fields.checks import run_checks
-from inkgate.fields.items import MOST_ITEMS, array_of
+from inkgate.fields.items import MAX_ITEMS, array_of
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
 
 _BETTER: Final = (FieldStatus.FOUND, FieldStatus.UNCERTAIN, FieldStatus.CONFLICT, FieldStatus.INVALID)
 """Statuses with a value, the best first. Others have none."""
-_MOST_ALTERNATIVES: Final = 20
+_MAX_ALTERNATIVES: Final = 20
 
 
 def merged(parts: Sequence[Extraction], schema: FieldSchema) -> Extraction:
@@ -47,7 +47,7 @@ def _best(found: Sequence[FieldValue]) -> FieldValue:
     best = min(found, key=lambda field: (_rank(field.status), -(field.confidence or 0.0)))
     others = [text for field in found if field is not best for text in (field.text, *field.alternatives) if text]
     texts = dict.fromkeys(text for text in (*best.alternatives, *others) if text != best.text)
-    return replace(best, alternatives=tuple(texts)[:_MOST_ALTERNATIVES])
+    return replace(best, alternatives=tuple(texts)[:_MAX_ALTERNATIVES])
 
 
 def _rank(status: FieldStatus) -> int:
@@ -59,11 +59,11 @@ def _add_items(fields: dict[str, FieldValue], leaf: Leaf, parts: Sequence[Extrac
     count = 0
     for part in parts:
         rows = len(cast("list[object]", _at(part.data, leaf.names) or []))
-        for number in range(min(rows, MOST_ITEMS - count)):
+        for number in range(min(rows, MAX_ITEMS - count)):
             if (field := part.fields.get(_item_path(leaf, number))) is not None:
                 path = _item_path(leaf, count + number)
                 fields[path] = replace(field, path=path)
-        count = min(count + rows, MOST_ITEMS)
+        count = min(count + rows, MAX_ITEMS)
     return count
 
 

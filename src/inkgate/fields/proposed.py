@@ -15,7 +15,7 @@ from inkgate.types import PageResult
 MODEL: Final = "model"
 _OF_MODEL: Final = 0.95
 """Score of what a model proposes: its values are looked up on the page, but may be those of another field."""
-_MOST_CHARACTERS: Final = 4000
+_MAX_CHARACTERS: Final = 4000
 """Of a value. Longer ones are no values."""
 
 
@@ -50,4 +50,4 @@ def _text(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     text = str(value).strip()
-    return text if len(text) <= _MOST_CHARACTERS else ""
+    return text if len(text) <= _MAX_CHARACTERS else ""

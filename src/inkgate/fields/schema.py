@@ -15,21 +15,21 @@ from typing import Any, Final
 from inkgate.errors import InputRejected
 from inkgate.types import JsonValue
 
-MOST_BYTES: Final = 64 * 1024
-MOST_DEPTH: Final = 8
-MOST_LEAVES: Final = 300
-MOST_NODES: Final = 2000
+MAX_BYTES: Final = 64 * 1024
+MAX_DEPTH: Final = 8
+MAX_LEAVES: Final = 300
+MAX_NODES: Final = 2000
 """References may branch: eight levels of 50 properties each are 50^8 nodes in 2 KB, without any field."""
-MOST_LABELS: Final = 40
+MAX_LABELS: Final = 40
 LONGEST_LABEL: Final = 200
 """Of a field, and in characters: each is compared with every line. More and longer ones are left out."""
-MOST_CHOICES: Final = 1000
-MOST_QUESTIONS: Final = 100
+MAX_CHOICES: Final = 1000
+MAX_QUESTIONS: Final = 100
 LONGEST_QUESTION: Final = 100
 """Fields that a model is asked for, and characters of a question."""
-MOST_LINES: Final = 10
+MAX_LINES: Final = 10
 """Of a text (`x-lines`)."""
-MOST_RECOGNISED: Final = 200
+MAX_RECOGNISED: Final = 200
 """Words by which a document type is recognised."""
 DECIMAL: Final = "decimal"
 """Format of strings that are numbers."""
@@ -109,7 +109,7 @@ class FieldSchema:
         """What a model is asked for, and the paths of the answers. Arrays are not asked for."""
         found: dict[str, str] = {}
         for leaf in self.leaves:
-            if leaf.in_array or len(found) >= MOST_QUESTIONS:
+            if leaf.in_array or len(found) >= MAX_QUESTIONS:
                 continue
             names = (leaf.question, words_of(" ".join(leaf.names)), leaf.path)
             name = next((name for name in names if name not in found), "")
@@ -130,13 +130,13 @@ class FieldSchema:
             size = len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         except (TypeError, ValueError, RecursionError) as error:
             raise invalid("it is not JSON") from error
-        if size > MOST_BYTES:
-            raise InputRejected("schema_too_large", f"The schema has {size:,} bytes; {MOST_BYTES:,} are allowed.")
+        if size > MAX_BYTES:
+            raise InputRejected("schema_too_large", f"The schema has {size:,} bytes; {MAX_BYTES:,} are allowed.")
         leaves = []
         for leaf in _Walk(schema).leaves(schema, _Place()):
             leaves.append(leaf)
-            if len(leaves) > MOST_LEAVES:
-                raise InputRejected("schema_too_large", f"The schema has more than {MOST_LEAVES} fields.")
+            if len(leaves) > MAX_LEAVES:
+                raise InputRejected("schema_too_large", f"The schema has more than {MAX_LEAVES} fields.")
         if not leaves:
             raise invalid("it has no properties")
         checks = schema.get("x-checks", ())
@@ -166,7 +166,7 @@ def _recognised(schema: Mapping[str, Any], key: str) -> dict[str, float]:
     if not isinstance(given, Mapping):
         return {}
     pairs = ((word, points) for word, points in given.items() if isinstance(word, str) and _is_number(points))
-    return {word: float(points) for word, points in islice(pairs, MOST_RECOGNISED)}
+    return {word: float(points) for word, points in islice(pairs, MAX_RECOGNISED)}
 
 
 def _is_number(value: object) -> bool:
@@ -206,11 +206,11 @@ class _Walk:
     seen: int = 0
 
     def leaves(self, node: object, place: _Place, labels: tuple[str, ...] = ()) -> Iterator[Leaf]:
-        if place.depth > MOST_DEPTH:
-            raise invalid(f"it is nested deeper than {MOST_DEPTH} levels, or refers to itself")
+        if place.depth > MAX_DEPTH:
+            raise invalid(f"it is nested deeper than {MAX_DEPTH} levels, or refers to itself")
         self.seen += 1
-        if self.seen > MOST_NODES:
-            raise InputRejected("schema_too_large", f"The schema has more than {MOST_NODES:,} nodes.")
+        if self.seen > MAX_NODES:
+            raise InputRejected("schema_too_large", f"The schema has more than {MAX_NODES:,} nodes.")
         node = self._resolved(node)
         kind = node.get("x-kind") if place.path else None
         labels = (*_labels_of(node), *labels)
@@ -230,7 +230,7 @@ class _Walk:
 
     def _resolved(self, node: object) -> Mapping[str, Any]:
         """The node behind references, `allOf` of one schema, and `anyOf: [.., null]`, as pydantic writes them."""
-        for _ in range(MOST_DEPTH):
+        for _ in range(MAX_DEPTH):
             if not isinstance(node, Mapping):
                 raise invalid("a property is not an object")
             if "$ref" in node:
@@ -245,7 +245,7 @@ class _Walk:
             if len(real) != 1:
                 raise invalid("only alternatives of one schema and null are supported")
             node = {**{name: value for name, value in node.items() if name != key}, **real[0]}
-        raise invalid(f"its references are chained more than {MOST_DEPTH} times")
+        raise invalid(f"its references are chained more than {MAX_DEPTH} times")
 
     def _referred(self, pointer: object) -> Mapping[str, Any]:
         # The errors don't repeat the pointer: schemas are not for logs.
@@ -264,16 +264,16 @@ class _Walk:
 
 def _leaf(node: Mapping[str, Any], place: _Place, kind: str, labels: tuple[str, ...]) -> Leaf:
     listed = [node["const"]] if "const" in node else node.get("enum")
-    choices = listed[: MOST_CHOICES + 1] if isinstance(listed, list) else []
-    if len(choices) > MOST_CHOICES:
-        raise InputRejected("schema_too_large", f"An `enum` of the schema has more than {MOST_CHOICES:,} values.")
+    choices = listed[: MAX_CHOICES + 1] if isinstance(listed, list) else []
+    if len(choices) > MAX_CHOICES:
+        raise InputRejected("schema_too_large", f"An `enum` of the schema has more than {MAX_CHOICES:,} values.")
     named = tuple(dict.fromkeys(label for label in labels if label and len(label) <= LONGEST_LABEL))
     allowed = tuple(each for each in choices if isinstance(each, str | int | float))
     # The property's own name is the last label, and always kept.
-    named = named if len(named) <= MOST_LABELS else (*named[: MOST_LABELS - 1], named[-1])
+    named = named if len(named) <= MAX_LABELS else (*named[: MAX_LABELS - 1], named[-1])
     kind_of_json = _type_of(node) or "string"
     question, lines = _question(node, named), node.get("x-lines")
-    most = min(lines, MOST_LINES) if isinstance(lines, int) and lines > 0 else 1
+    most = min(lines, MAX_LINES) if isinstance(lines, int) and lines > 0 else 1
     return Leaf(place.path, kind, kind_of_json, named, place.names, place.in_array, allowed, question, most)
 
 
@@ -294,8 +294,8 @@ def _labels_of(node: Mapping[str, Any]) -> list[str]:
     """Labels by `x-labels` (a list, or lists by language) and `title`."""
     listed = node.get("x-labels", ())
     if isinstance(listed, Mapping):
-        listed = [label for labels in listed.values() if isinstance(labels, list) for label in labels[:MOST_LABELS]]
-    labels = [each for each in listed[:MOST_LABELS] if isinstance(each, str)] if isinstance(listed, list) else []
+        listed = [label for labels in listed.values() if isinstance(labels, list) for label in labels[:MAX_LABELS]]
+    labels = [each for each in listed[:MAX_LABELS] if isinstance(each, str)] if isinstance(listed, list) else []
     title = node.get("title")
     return [*labels, title] if isinstance(title, str) else labels
 

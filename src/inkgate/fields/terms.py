@@ -20,11 +20,11 @@ from rapidfuzz.process import extract
 from inkgate.fields.values import Extraction, Source
 from inkgate.types import Line, PageResult, Word
 
-LEAST_SURE: Final = 0.9
+MIN_CONFIDENCE: Final = 0.9
 """Words of this confidence and more are as they were read."""
-MOST_TERMS, MOST_ALIASES, LONGEST_TERM, MOST_FILE_BYTES = 5000, 20, 100, 1 << 20
+MAX_TERMS, MAX_ALIASES, LONGEST_TERM, MAX_FILE_BYTES = 5000, 20, 100, 1 << 20
 """Of all files, of a term, in characters, and of a file."""
-MOST_WORDS: Final = 500
+MAX_WORDS: Final = 500
 """Doubtful words of a page that are compared; each takes about a millisecond with 5,000 terms."""
 _SHORTEST, _SHORTEST_CHINESE = 4, 3
 """Letters of a word, and of a Chinese term. Shorter ones resemble too much."""
@@ -35,7 +35,7 @@ _CONFUSED: Final = frozenset(map(frozenset, _ALIKE.split()))
 _MERGED: Final = {"rn": "m", "cl": "d", "vv": "w", "ri": "n", "li": "h", "nn": "m", "ii": "u", "lc": "k"}
 _OF_CONFUSED, _OF_MERGED = 0.3, 0.4
 """Costs of confusing letters that look alike, and two letters with one; of others it is 1."""
-_SHARE, _LEAST_COST = 0.2, 0.6
+_SHARE, _MIN_COST = 0.2, 0.6
 """A word may differ from its term by a fifth of the term's letters, or by two that look alike."""
 _CLEAR: Final = 0.3
 """By which the best term is better than the next."""
@@ -107,9 +107,11 @@ class Terms:
         """The page with the terms in its lines, and the changes. A page without any is the same object."""
         if not (self.tokens or self.masked):
             return page, []
-        lines, changes, left = list(page.lines), list[TermChange](), MOST_WORDS
+        lines, changes, left = list(page.lines), list[TermChange](), MAX_WORDS
         for index, line in enumerate(page.lines):
-            doubtful = [at for at, word in enumerate(line.words) if word.confidence < LEAST_SURE and word.text][:left]
+            doubtful = [at for at, word in enumerate(line.words) if word.confidence < MIN_CONFIDENCE and word.text][
+                :left
+            ]
             left -= len(doubtful)
             for at in doubtful:
                 found = self._latin(line.words, at) or self._chinese(line.words, at)
@@ -124,7 +126,7 @@ class Terms:
         read = words[at].text.strip(_AROUND).casefold()
         if len(read) < _SHORTEST or read in self.tokens or read.isdigit():
             return None
-        most = max(_LEAST_COST, _SHARE * len(read))
+        most = max(_MIN_COST, _SHARE * len(read))
         near = extract(
             read,
             self.tokens.keys(),
@@ -136,7 +138,7 @@ class Terms:
         scored: dict[tuple[int, tuple[str, ...]], float] = {}
         for token, _, _ in near:
             cost = distance(read, token)
-            for form, place in self.tokens[token] if cost <= max(_LEAST_COST, _SHARE * len(token)) else ():
+            for form, place in self.tokens[token] if cost <= max(_MIN_COST, _SHARE * len(token)) else ():
                 if len(token) >= _SHORTEST and _fits(words, at - place, form, at):
                     key = (at - place, form)
                     scored[key] = min(cost, scored.get(key, _FAR))
@@ -261,19 +263,19 @@ def _read_as(source: Source, changes: Sequence[TermChange]) -> Source:
 
 def _forms_in(file: Path) -> Iterator[str]:
     try:
-        if file.stat().st_size > MOST_FILE_BYTES:
-            raise TermsFileInvalid(f"{file}: larger than {MOST_FILE_BYTES:,} bytes")
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise TermsFileInvalid(f"{file}: larger than {MAX_FILE_BYTES:,} bytes")
         content = tomllib.loads(file.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise TermsFileInvalid(f"{file}: {error}") from error
     entries = content.get("terms")
-    if not isinstance(entries, list) or len(entries) > MOST_TERMS:
-        raise TermsFileInvalid(f"{file}: it has no tables [[terms]], or more than {MOST_TERMS:,}")
+    if not isinstance(entries, list) or len(entries) > MAX_TERMS:
+        raise TermsFileInvalid(f"{file}: it has no tables [[terms]], or more than {MAX_TERMS:,}")
     for number, entry in enumerate(entries, start=1):
         forms = [entry.get("term"), *entry.get("aliases", ())] if _is_entry(entry) else []
-        if not forms or len(forms) > MOST_ALIASES + 1 or not all(map(_is_form, forms)):
+        if not forms or len(forms) > MAX_ALIASES + 1 or not all(map(_is_form, forms)):
             raise TermsFileInvalid(
-                f"{file}: entry {number}: `term` and up to {MOST_ALIASES} `aliases` must be texts of up to "
+                f"{file}: entry {number}: `term` and up to {MAX_ALIASES} `aliases` must be texts of up to "
                 f"{LONGEST_TERM} characters"
             )
         yield from forms

@@ -10,9 +10,9 @@ from inkgate.layout.grid import Grid
 from inkgate.layout.table_evidence import cells_in, is_believable, is_full, is_number
 from inkgate.layout.tables import grid_of
 
-LEAST_CELLS = 3
+MIN_CELLS = 3
 """Minimum cells of a row: pairs of label and value are lines of a form or a receipt, not a table."""
-LEAST_ROWS = 3
+MIN_ROWS = 3
 """Minimum rows with so many cells."""
 HEADED_CELLS = 4
 """Two rows are enough if they have at least this many cells, the first words and the second numbers."""
@@ -20,11 +20,11 @@ ROW_GAP = 2.5
 """Rows of a table are at most this far apart, in line heights; ruled or shaded ones are further apart than text."""
 FIGURE_GAP = 2.0
 """As above, where the layout model sees a figure: the ticks of plots below each other are further apart."""
-MOST_BETWEEN = 2
+MAX_BETWEEN = 2
 """Maximum rows with fewer cells between two rows of a table: wrapped text and the titles of sections."""
 SAME_CELL = 0.5
 """A cell stands below another if they share this part of the narrower one's width."""
-LEAST_SHARED = 0.6
+MIN_SHARED = 0.6
 """Minimum share of the cells of a row that stand below cells of the row before: else another table begins."""
 
 
@@ -62,7 +62,7 @@ def _runs(rows: Sequence[Row], unit: float, pictured: frozenset[int]) -> list[li
         if run and (_is_far([*run, *waiting][-1], row, unit, pictured) or row[0].zone >= 0):
             runs.append(run)
             run, waiting = [], []
-        if row[0].zone < 0 and len(cells_in(row)) >= LEAST_CELLS:
+        if row[0].zone < 0 and len(cells_in(row)) >= MIN_CELLS:
             if run and not _continues(run, row):
                 runs.append(run)
                 run, waiting = [], []
@@ -73,7 +73,7 @@ def _runs(rows: Sequence[Row], unit: float, pictured: frozenset[int]) -> list[li
             waiting = []
         elif run:
             waiting.append(row)
-            if len(waiting) > MOST_BETWEEN:
+            if len(waiting) > MAX_BETWEEN:
                 runs.append(run)
                 run, waiting = [], []
     return [*runs, run] if run else runs
@@ -87,16 +87,16 @@ def _is_far(row: Row, other: Row, unit: float, pictured: frozenset[int]) -> bool
 
 def _continues(run: Sequence[Row], row: Row) -> bool:
     """Whether the cells of the row stand below those of the last row of several cells."""
-    above = next(cells_in(other) for other in reversed(run) if len(cells_in(other)) >= LEAST_CELLS)
+    above = next(cells_in(other) for other in reversed(run) if len(cells_in(other)) >= MIN_CELLS)
     here = cells_in(row)
     shared = sum(any(_are_stacked(a, b) for a in above) for b in here)
-    return shared >= LEAST_SHARED * min(len(here), len(above))
+    return shared >= MIN_SHARED * min(len(here), len(above))
 
 
 def _names_columns(row: Row, below: Row) -> bool:
     """Whether each piece of a row stands above another piece: names of columns, which may nearly touch each other."""
     cells = [(piece.left, piece.right) for piece in below]
-    if len(row) < LEAST_CELLS or any(piece.zone >= 0 for piece in row):
+    if len(row) < MIN_CELLS or any(piece.zone >= 0 for piece in row):
         return False
     under = [{i for i, cell in enumerate(cells) if _are_stacked((piece.left, piece.right), cell)} for piece in row]
     return all(len(found) == 1 for found in under) and len(set.union(*under)) == len(row)
@@ -108,11 +108,11 @@ def _are_stacked(a: tuple[float, float], b: tuple[float, float]) -> bool:
 
 
 def _table(run: Sequence[Row], unit: float) -> AlignedTable | None:
-    full = [row for row in run if len(cells_in(row)) >= LEAST_CELLS]
-    if len(full) < LEAST_ROWS and not (len(full) == 2 and len(run) == 2 and _is_headed(*full)):
+    full = [row for row in run if len(cells_in(row)) >= MIN_CELLS]
+    if len(full) < MIN_ROWS and not (len(full) == 2 and len(run) == 2 and _is_headed(*full)):
         return None
     grid = grid_of([piece for row in run for piece in row])
-    is_table = grid.columns >= LEAST_CELLS and is_believable(grid, unit) and is_full(grid)
+    is_table = grid.columns >= MIN_CELLS and is_believable(grid, unit) and is_full(grid)
     return AlignedTable(replace(grid, geometric=True)) if is_table else None
 
 

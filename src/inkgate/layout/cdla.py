@@ -23,10 +23,10 @@ HEIGHT, WIDTH = 800, 608
 MEAN: Final = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 DEVIATION: Final = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 """Mean and deviation of ImageNet's colours, red first, as in the model's training."""
-LEAST_CONFIDENCE = 0.4
-MOST_OVERLAP = 0.5
+MIN_CONFIDENCE = 0.4
+MAX_OVERLAP = 0.5
 """Intersection over union from which the less confident of two regions of one type is dropped."""
-MOST_CANDIDATES = 1000
+MAX_CANDIDATES = 1000
 """Maximum number of boxes of a type in non-maximum suppression."""
 
 BLOCK_TYPES: Final = {
@@ -105,13 +105,13 @@ def _boxes(logits: FloatArray) -> FloatArray:
 
 def _kept(boxes: FloatArray, scores: FloatArray) -> list[int]:
     """Indexes of one type's boxes after non-maximum suppression, best first."""
-    candidates = np.flatnonzero(scores > LEAST_CONFIDENCE)
-    candidates = candidates[np.argsort(-scores[candidates], kind="stable")][:MOST_CANDIDATES]
+    candidates = np.flatnonzero(scores > MIN_CONFIDENCE)
+    candidates = candidates[np.argsort(-scores[candidates], kind="stable")][:MAX_CANDIDATES]
     kept: list[int] = []
     while len(candidates):
         best, candidates = candidates[0], candidates[1:]
         kept.append(int(best))
-        candidates = candidates[_overlap(boxes[best], boxes[candidates]) <= MOST_OVERLAP]
+        candidates = candidates[_overlap(boxes[best], boxes[candidates]) <= MAX_OVERLAP]
     return kept
 
 

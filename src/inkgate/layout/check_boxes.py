@@ -22,7 +22,7 @@ LONGEST_SIDE = 2000
 """Larger pages are shrunk to this: 180 pixels per inch of a letter, at which a box of 8 points is 20 pixels wide."""
 CONTRAST = 24
 """Ink is darker than the paper around it by this much, of 255."""
-LEAST_SIDE = 12
+MIN_SIDE = 12
 """Smaller squares, in pixels, can't be told from letters."""
 SIDES = (0.75, 2.2)
 """Sides of a box, in heights of the page's lines."""
@@ -37,13 +37,13 @@ MARGIN, CLEAR = 0.15, 0.12
 Only the lower half counts: ticks reach out at the top."""
 FILLED = 0.06
 """From this share of ink inside on, a box is ticked. Empty ones have next to none, a thin tick of a pen 0.12."""
-MOST_SURE = 0.99
+MAX_CONFIDENCE = 0.99
 BESIDE, ABOVE = 3.5, 2.0
 """A box has a line beside it, or above or below it, at most this far away, in heights of the page's lines."""
 OFF_CENTRE = 0.4
 """A box above or below a line is at most this share of the line's width off its middle: a square below the end of a
 line ends a proof."""
-MOST = 200
+MAX_SQUARES = 200
 """More squares are a pattern."""
 LONG_STROKE = 0.6
 """Edges of a box are rows or columns with a stroke over this share of it: a tick that reaches out has a shorter one."""
@@ -86,7 +86,7 @@ def find_check_boxes(pixels: RgbArray, scale: float, lines: Sequence[Line]) -> l
     unit = median(min(line.box[2] - line.box[0], line.box[3] - line.box[1]) for line in lines) / scale
     dark = _dark(grey, unit)
     squares = _without_combs([box for box in _squares(dark, unit) if _is_box(dark, box)])
-    if len(squares) > MOST:
+    if len(squares) > MAX_SQUARES:
         return []
     places = np.array([line.box for line in lines], np.float64) / scale
     labels = np.array([place for place, line in zip(places, lines, strict=True) if len(line.text.strip()) > 1])
@@ -110,8 +110,8 @@ def _dark(grey: MatLike, unit: float) -> Mask:
 
 def _squares(dark: Mask, unit: float) -> list[Bounds]:
     """Bounds of what straight strokes, across and down, join to a square."""
-    least, most = max(LEAST_SIDE, int(SIDES[0] * unit)), int(SIDES[1] * unit) + 1
-    length = max(LEAST_SIDE - 2, int(0.8 * least))
+    least, most = max(MIN_SIDE, int(SIDES[0] * unit)), int(SIDES[1] * unit) + 1
+    length = max(MIN_SIDE - 2, int(0.8 * least))
     across = _strokes(dark, length, most, across=True)
     down = _strokes(dark, length, most, across=False)
     strokes = cv2.bitwise_or(across, down)
@@ -193,7 +193,7 @@ def _fill(dark: Mask, box: Bounds) -> float:
 
 def _sureness(fill: float) -> float:
     """That a box with this share of ink is ticked, or is not: 0.5 at FILLED, and more the farther from it."""
-    return min(MOST_SURE, 0.5 + 0.5 * min(1.0, abs(fill - FILLED) / FILLED))
+    return min(MAX_CONFIDENCE, 0.5 + 0.5 * min(1.0, abs(fill - FILLED) / FILLED))
 
 
 def _without_combs(boxes: list[Bounds]) -> list[Bounds]:

@@ -16,9 +16,9 @@ FIRST = 1.5
 """A label at the right of its box may be this many times as far as one at the left: most forms print it there."""
 SAME_ROW = 0.7
 """Middles of a label and its box differ by less, in heights of the higher of the two."""
-LEAST_LETTERS = 2
+MIN_LETTERS = 2
 """A label has as many letters, or one of a script without spaces: an amount is none."""
-MOST_LETTERS = 1
+MAX_LETTERS = 1
 """What is read of a box alone: a tick, a cross, the box."""
 _BOX = r"[□☐☑☒■▢口]"
 _READ_AS_BOX = re.compile(rf"\s*(?:{_BOX}|(?<!\S)[OoDXxVv0✓√](?!\S))\s*")
@@ -88,7 +88,7 @@ def _mark(lines: Sequence[Line], labels: Sequence[int], box: CheckBox) -> _Mark 
     x, y = (box.box[0] + box.box[2]) / 2, (box.box[1] + box.box[3]) / 2
     holding = [i for i, line in enumerate(lines) if _holds(line.box, x, y)]
     for i in holding:
-        if len(lines[i].text.strip()) <= MOST_LETTERS:
+        if len(lines[i].text.strip()) <= MAX_LETTERS:
             return _Mark(i, 0, len(lines[i].text), text)
     for i in holding:
         if i in labels:
@@ -103,7 +103,7 @@ def _holds(place: Box, x: float, y: float) -> bool:
 
 def _is_label(text: str) -> bool:
     letters = sum(letter.isalpha() for letter in text)
-    return letters >= LEAST_LETTERS or _NO_SPACES.search(text) is not None
+    return letters >= MIN_LETTERS or _NO_SPACES.search(text) is not None
 
 
 def _within(line: Line, number: int, box: Box, text: str) -> _Mark:

@@ -22,15 +22,15 @@ GUTTER = 0.3
 """Minimum width of a gutter, in line heights: less than an em, because detectors draw boxes generously."""
 RAGGED = 0.35
 """Left edges of one column differ by less than this, in line heights."""
-MOST_GUTTERS = 40
+MAX_GUTTERS = 40
 """Candidates tried at each cut: the left edges that most lines share."""
-LEAST_INSET = 2
+MIN_INSET = 2
 """Lines of an inset that columns run around: one alone is a cell between others."""
 INSET_NEAR = 0.8
 """Lines of both columns stand within this distance of each line of an inset, in line heights."""
 INSET_MARGIN = 5.0
 """Lines of the columns stand within this distance above and below an inset, in line heights from middle to middle."""
-MOST_INSET = 0.25
+MAX_INSET = 0.25
 """If more of the lines beside a gutter cross it, it is none."""
 MIN_SIDE = 2
 """Minimum number of lines on each side of a gutter."""
@@ -69,7 +69,7 @@ NEW_STRIP = 1.5
 LARGE, CLOSE_STRIP, VERY_LARGE = 1.25, 0.8, 1.4
 """A headline's letters are this many line heights high; nearer to the columns above than the second, as many as the
 third: lines with formulas are high, too."""
-MOST_COLUMNS = 12
+MAX_COLUMNS = 12
 """Pieces looked at above and below such a strip: the last and first rows of as many columns."""
 LONE_ROWS = 2
 """Maximum number of rows removed from each end of two columns because they belong to neither."""
@@ -148,8 +148,8 @@ def _tabled(pieces: Sequence[LayoutPiece], unit: float) -> _PieceTable:
 
 def _is_headed(ordered: Sequence[LayoutPiece], start: int, unit: float, *, large: bool) -> bool:
     """Whether a headline over several of the columns above begins at this piece; `large`: in large letters."""
-    above = ordered[max(0, start - MOST_COLUMNS) : start]
-    for head in ordered[start : start + MOST_COLUMNS]:
+    above = ordered[max(0, start - MAX_COLUMNS) : start]
+    for head in ordered[start : start + MAX_COLUMNS]:
         if (
             head.height < (VERY_LARGE if large else LARGE) * unit
             or head.middle > ordered[start].middle + 2 * unit
@@ -164,7 +164,7 @@ def _is_headed(ordered: Sequence[LayoutPiece], start: int, unit: float, *, large
 
 def _has_new_columns(ordered: Sequence[LayoutPiece], start: int, unit: float) -> bool:
     """Whether columns of prose end above this piece and others begin: no gutter goes on."""
-    above, below = ordered[max(0, start - 2 * MOST_COLUMNS) : start], ordered[start : start + 2 * MOST_COLUMNS]
+    above, below = ordered[max(0, start - 2 * MAX_COLUMNS) : start], ordered[start : start + 2 * MAX_COLUMNS]
     if any(sum(p.width >= PROSE_ASPECT * p.height for p in part) < PROSE_SHARE * len(part) for part in (above, below)):
         return False
     return _has_gutter(above, unit) and _has_gutter(below, unit) and not _has_gutter([*above, *below], unit)
@@ -218,7 +218,7 @@ def _insets(table: _PieceTable, left: BoolArray, right: BoolArray, unit: float) 
     found = np.zeros(len(table.pieces), dtype=np.bool_)
     crossing = np.flatnonzero(~(left | right))
     sides = np.flatnonzero(left), np.flatnonzero(right)
-    if len(crossing) < LEAST_INSET or min(len(side) for side in sides) < 2 * PROSE_LINES:
+    if len(crossing) < MIN_INSET or min(len(side) for side in sides) < 2 * PROSE_LINES:
         return found
     wrapped = np.ones(len(crossing), dtype=np.bool_)
     for side, sign, near, far in ((sides[0], 1, table.right, table.left), (sides[1], -1, table.left, table.right)):
@@ -229,7 +229,7 @@ def _insets(table: _PieceTable, left: BoolArray, right: BoolArray, unit: float) 
         wrapped &= np.abs(table.middle[crossing] - table.middle[closest]) < INSET_NEAR * unit
         wrapped &= sign * (far[crossing] - near[closest]) > 0
     inset = crossing[wrapped]
-    if len(inset) >= LEAST_INSET and all(_runs_around(table, side, inset, unit) for side in sides):
+    if len(inset) >= MIN_INSET and all(_runs_around(table, side, inset, unit) for side in sides):
         found[inset] = True
     return found
 
@@ -251,7 +251,7 @@ def _edges(lefts: FloatArray, unit: float) -> list[float]:
     breaks = np.flatnonzero(np.diff(ordered) > RAGGED * unit) + 1
     clusters = np.split(ordered, breaks)
     clusters.sort(key=lambda cluster: (-len(cluster), cluster[0]))
-    return [float(cluster[0]) for cluster in clusters[:MOST_GUTTERS]]
+    return [float(cluster[0]) for cluster in clusters[:MAX_GUTTERS]]
 
 
 def _runs(crossing: BoolArray, strips: BoolArray) -> list[slice]:
@@ -335,7 +335,7 @@ def _rank(table: _PieceTable, run: slice, left: BoolArray, right: BoolArray, uni
     gap = float(table.left[run][right].min() - table.right[run][left].max())
     aligned = _aligned(few, many, unit, APART_SHARE if gap > APART * unit else ALIGNED_SHARE)
     inset = int((~(left | right)).sum())
-    if inset > MOST_INSET * len(left):
+    if inset > MAX_INSET * len(left):
         return None
     running = _runs_on(table, run, a) and _runs_on(table, run, b)
     aspect = NARROW_ASPECT if running else PROSE_ASPECT * (FAR_FACTOR if aligned and gap > FAR * unit else 1.0)

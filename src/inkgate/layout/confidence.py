@@ -15,7 +15,7 @@ from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_R
 from inkgate.layout.surprise import surprise
 from inkgate.types import Block, BlockType, Line, PageResult, ReviewReason, mean_confidence
 
-MOST_SURE = 0.995
+MAX_CONFIDENCE = 0.995
 """No probability is nearer to 0 or 1: the models were fitted on about a thousand blocks."""
 REVIEW_ORDER = 0.6
 """Pages whose order is right with a lower probability are to be reviewed."""
@@ -25,10 +25,10 @@ REVIEW_WORDS = 0.8
 """Mean word confidence below which a page without positions is to be reviewed. Not calibrated: these engines give
 probabilities of tokens, and no documents of dev were read by them here."""
 UNREADABLE = 0.72
-"""Text below is taken for no text: of dev's 2,176 blocks, one that has LEAST_UNREADABLE characters is; it is wrong."""
+"""Text below is taken for no text: of dev's 2,176 blocks, one that has MIN_UNREADABLE characters is; it is wrong."""
 UNREADABLE_IF_ODD = 0.2
 """How much more confidence text needs that looks like no words at all, see surprise.py."""
-LEAST_UNREADABLE = 6
+MIN_UNREADABLE = 6
 """Letters and digits; less is a stamp, a page number or a logo."""
 NOTE = "> **Doubtful text:** "
 """How a reader of Markdown sees what is unreadable."""
@@ -52,7 +52,7 @@ def judged(page: PageResult) -> PageResult:
 def text_right(page: PageResult) -> float:
     """The probability that the text of a page with lines is right, whatever its order."""
     read = lines_read(page)
-    return _probability(PAGE_TEXT_RIGHT, text_measures(read)) if read else MOST_SURE
+    return _probability(PAGE_TEXT_RIGHT, text_measures(read)) if read else MAX_CONFIDENCE
 
 
 def order_right(page: PageResult) -> float:
@@ -79,7 +79,7 @@ def _judged(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_be
 def _probability(model: Measures, measures: Measures) -> float:
     """Of a logistic model: its weights by measure, and its intercept as `""`."""
     total = model[""] + sum(model[name] * value for name, value in measures.items())
-    return min(MOST_SURE, max(1 - MOST_SURE, 1 / (1 + math.exp(-total))))
+    return min(MAX_CONFIDENCE, max(1 - MAX_CONFIDENCE, 1 / (1 + math.exp(-total))))
 
 
 def _review(page: PageResult, *, unreadable: bool) -> tuple[ReviewReason, ...]:
@@ -108,7 +108,7 @@ def is_unreadable(text: str, confidence: float | None) -> bool:
 
     `confidence`: the mean of its characters.
     """
-    if confidence is None or sum(character.isalnum() for character in text) < LEAST_UNREADABLE:
+    if confidence is None or sum(character.isalnum() for character in text) < MIN_UNREADABLE:
         return False
     return confidence < UNREADABLE or confidence < UNREADABLE + UNREADABLE_IF_ODD * surprise(text)
 

@@ -10,7 +10,7 @@ from inkgate.types import Block, BlockType, Box, LeftOut, PageResult, Table
 SAME_EDGE = 0.05
 """Both parts begin and end at the same places of the page's width, within this share of it: a template is printed on
 every page at one place."""
-LEAST_COLUMNS = 2
+MIN_COLUMNS = 2
 _RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
 
 
@@ -57,7 +57,7 @@ def _header(table: Table) -> tuple[str, ...]:
 
 def _is_continued(above: Table, below: Table, header: tuple[str, ...]) -> bool:
     """Whether the columns are as many, and the later part repeats the header or has none."""
-    return LEAST_COLUMNS <= above.columns == below.columns and _header(below) in ((), header)
+    return MIN_COLUMNS <= above.columns == below.columns and _header(below) in ((), header)
 
 
 def _are_aligned(above: Box, below: Box, before: PageResult, page: PageResult) -> bool:

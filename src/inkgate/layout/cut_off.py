@@ -25,13 +25,13 @@ LONGEST_SIDE = 2000
 """Larger images are shrunk to this size: letters then still have ten pixels and more."""
 CONTRAST = 60
 """Ink is darker than the paper beside the edge by this many levels of 255 or more."""
-LEAST_PAPER = 0.45
+MIN_PAPER = 0.45
 """Share of the strip along the edge that is plain paper; pictures, wood and cloth have less."""
 PLAIN = 14
 """Levels by which plain paper differs from the strip's most frequent level."""
-LEAST_LETTERS = 5
+MIN_LETTERS = 5
 """Blobs of a cut row."""
-LEAST_HEIGHT = 6
+MIN_HEIGHT = 6
 """Pixels of a line's height below which nothing can be said about its letters."""
 DEPTHS = (0.18, 0.86)
 """Depth of a cut letter in heights of a line; the box of a line is a third higher than its letters."""
@@ -43,7 +43,7 @@ REGULAR = 0.2
 """Variation of widths and distances below which blobs are the teeth of a torn receipt, or a scale: letters differ."""
 WIDEST_GAP = 1.6
 """Heights of a line between two blobs of one row: more than between words."""
-LEAST_LINES = 2
+MIN_LINES = 2
 """Lines that are cut at a side of the image; a single one may just begin there."""
 
 
@@ -65,7 +65,7 @@ def cut_off(rgb: RgbArray, lines: Sequence[Box]) -> list[Box]:
     for turns in range(4):  # the upper, right, lower and left edge is up
         sideways = turns % 2 == 1
         shape = shrunk[::-1] if sideways else shrunk
-        if height < LEAST_HEIGHT or shape[0] < 3 * height:
+        if height < MIN_HEIGHT or shape[0] < 3 * height:
             continue
         strip = _strip(_upper_part(np.rot90(rgb, turns), shape, round(2 * height)), height)
         if strip is None:
@@ -97,7 +97,7 @@ def _strip(part: _Mask, height: float) -> _Strip | None:
     levels = np.bincount(part.ravel(), minlength=256)
     paper = int(np.convolve(levels, np.ones(9), "same").argmax())
     plain = levels[max(0, paper - PLAIN) : paper + PLAIN + 1].sum() / part.size
-    if plain < LEAST_PAPER or paper < CONTRAST:
+    if plain < MIN_PAPER or paper < CONTRAST:
         return None
     return _Strip((part < paper - CONTRAST).astype(np.uint8), height)
 
@@ -135,7 +135,7 @@ def _row_box(row: Sequence[tuple[int, int, int]]) -> Box:
 
 
 def _is_row(row: Sequence[tuple[int, int, int]]) -> bool:
-    if len(row) < LEAST_LETTERS:
+    if len(row) < MIN_LETTERS:
         return False
     depths = np.array([deep for _, _, deep in row], float)
     near = np.abs(depths - np.median(depths)) <= max(1.5, 0.3 * float(np.median(depths)))
@@ -162,7 +162,7 @@ def _cut_lines(strip: _Strip, spans: Sequence[Box]) -> list[Box]:
         if letters:
             deep = max(deep for _, _, deep in letters)
             cut.append((float(left), 0.0, float(right), float(deep)))
-    return cut if len(cut) >= LEAST_LINES else []
+    return cut if len(cut) >= MIN_LINES else []
 
 
 def _turned(box: Box, turns: int, shape: tuple[int, ...]) -> Box:

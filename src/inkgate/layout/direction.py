@@ -12,10 +12,10 @@ IntArray = NDArray[np.int64]
 
 TALL_ASPECT = 1.8
 """A line of several characters this many times longer than high runs in a known direction."""
-LEAST_INVERTED, INVERTED_ASPECT = 4, 3.0
+MIN_INVERTED, INVERTED_ASPECT = 4, 3.0
 """A line is upside down only with this many characters, and this many times wider than high: short ones are read both
 ways."""
-LEAST_SIDEWAYS = 3
+MIN_SIDEWAYS = 3
 """Characters of a line from which it may stand on its side: a tall box around fewer is a large or narrow letter."""
 _DOWNWARDS, _UPWARDS = 90, 270
 _CJK = ((0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF), (0x20000, 0x3FFFF))
@@ -62,8 +62,8 @@ def turned_lines(directions: IntArray, half: FloatArray, texts: Sequence[str]) -
     height.
     """
     lengths = _lengths(texts)
-    sideways = (half[:, 1] > TALL_ASPECT * half[:, 0]) & (lengths >= LEAST_SIDEWAYS)
-    inverted = (half[:, 0] > INVERTED_ASPECT * half[:, 1]) & (lengths >= LEAST_INVERTED) & (directions == 180)
+    sideways = (half[:, 1] > TALL_ASPECT * half[:, 0]) & (lengths >= MIN_SIDEWAYS)
+    inverted = (half[:, 0] > INVERTED_ASPECT * half[:, 1]) & (lengths >= MIN_INVERTED) & (directions == 180)
     # A line at 45 degrees is tall to the one and wide to the other.
     known = np.where(directions % 180 == 90, directions, _UPWARDS)
     return np.where(sideways, known, np.where(inverted, 180, 0))

@@ -74,9 +74,9 @@ LANDSCAPE_PAGE, PORTRAIT_PAGE = 0.82, 0.93
 CONTAINED = 0.8
 """A box with at least this share inside a box of LARGE is part of it."""
 LARGE: Final = frozenset({"chart", "display_formula", "doc_title", "inline_formula", "paragraph_title"})
-MOST_SHARED, MOST_INLINE = 0.7, 0.5
+MAX_SHARED, MAX_INLINE = 0.7, 0.5
 """If two boxes share this part of the smaller one, that one, or a formula within a line of text, is dropped."""
-LEAST_SIDE = 6
+MIN_SIDE = 6
 """Boxes with a shorter side, in pixels, are dropped."""
 SIDE = 800
 """Size of the model's input, in pixels."""
@@ -95,7 +95,7 @@ def remove_duplicates(rows: FloatArray, width: int, height: int) -> FloatArray:
     `rows`: as in the model's first output: class, confidence, left, top, right, bottom, order.
     """
     rows = rows[np.argsort(-rows[:, 1], kind="stable")]
-    rows = rows[(rows[:, 4:6] - rows[:, 2:4]).min(axis=1, initial=np.inf) >= LEAST_SIDE]
+    rows = rows[(rows[:, 4:6] - rows[:, 2:4]).min(axis=1, initial=np.inf) >= MIN_SIDE]
     rows = _suppressed(rows)
     rows = _without_page(rows, width, height)
     rows = rows[~_contained(rows)]
@@ -146,15 +146,15 @@ def _parted(rows: FloatArray) -> FloatArray:
             if {i, j} & (dropped | lists):
                 continue
             inline = {k for k in (i, j) if labels[k] == "inline_formula"}
-            if inline and shares[i, j] > MOST_INLINE:
+            if inline and shares[i, j] > MAX_INLINE:
                 dropped |= inline
-            elif shares[i, j] > MOST_SHARED and not _may_share(labels[i], labels[j]):
+            elif shares[i, j] > MAX_SHARED and not _may_share(labels[i], labels[j]):
                 dropped.add(j if areas[i] >= areas[j] else i)
     return rows[[i for i in range(len(rows)) if i not in dropped]]
 
 
 def _has_entries(number: int, labels: list[str], shares: FloatArray) -> bool:
-    return any(label == "reference_content" and shares[number, j] > MOST_INLINE for j, label in enumerate(labels))
+    return any(label == "reference_content" and shares[number, j] > MAX_INLINE for j, label in enumerate(labels))
 
 
 def _may_share(label: str, other: str) -> bool:

@@ -13,13 +13,13 @@ from statistics import median, pstdev
 from inkgate.layout.surprise import surprise
 from inkgate.types import Block, BlockType, Box, Line, Word, mean_confidence
 
-LEAST_DOUBT = 1e-4
+MIN_DOUBT = 1e-4
 """Doubts below this are equal; confidences are published with four digits."""
 SAME_ROW = 0.5
 """Lines that share this part of the lower one's height stand side by side."""
 LONG_LINE = 3.0
 """Width of a line, in multiples of its height, from which its slope can be told."""
-MOST_BEND = 0.1
+MAX_BEND = 0.1
 """Deviation of slopes from which a page can't be bent more: about 6 degrees."""
 BEND = 0.01
 """Unit of bend: slopes of a page scanned flat deviate by less, those of a photographed page by one to ten."""
@@ -29,7 +29,7 @@ TOLERATED = 0.03
 """Share of a page's words that may be wrong: its text is right above an F1 of 0.97."""
 CLEAR_HEIGHT = 24.0
 """Pixels; lines of this height or more are large enough for the recogniser, which sees 48."""
-MOST_BLOCKS = 400
+MAX_BLOCKS = 400
 """Of pages with more blocks, blocks are not compared with each other: it would cost more than it tells."""
 MARGINAL = frozenset({BlockType.FIGURE, BlockType.HEADER, BlockType.FOOTER, BlockType.FORMULA})
 """Types that are rarely read right as text: what is written in pictures, in margins, in formulas."""
@@ -41,7 +41,7 @@ def text_measures(lines: Sequence[Line]) -> Measures:
     """What makes the text of a page doubtful; of its lines, at least one. Its worst words make it wrong, not the mean.
 
     unsure: root of the share of words below SURE_WORD, in [0, 1].
-    worst: logarithm of the doubt (1 - confidence) of the word that TOLERATED words are worse than, from 0 (LEAST_DOUBT)
+    worst: logarithm of the doubt (1 - confidence) of the word that TOLERATED words are worse than, from 0 (MIN_DOUBT)
         to 4.
     small: halvings of CLEAR_HEIGHT to the median height of the lines, at least 0.
     odd: share of characters in words that don't look like words, in [0, 1].
@@ -73,7 +73,7 @@ def order_measures(lines: Sequence[Line]) -> Measures:
 def block_measures(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Measures:
     """Of block `number` of a page with these lines. `rows` is as order_measures has it, but of the block's lines.
 
-    doubt: logarithm of the mean doubt (1 - confidence) of the characters, from 0 (LEAST_DOUBT) to 4.
+    doubt: logarithm of the mean doubt (1 - confidence) of the characters, from 0 (MIN_DOUBT) to 4.
     overlap: part of its box that others' boxes cover, in [0, 1]: two readings of one place, or wrong bounds.
     brief: how short it is, in halvings of 1,024 characters, at least 0: one wrong character makes a short text wrong.
     table, marginal: 1 for blocks of these types.
@@ -95,7 +95,7 @@ def block_measures(number: int, blocks: Sequence[Block], lines: Sequence[Line], 
 def bend(lines: Sequence[Line]) -> float:
     """Deviation of the slopes of long lines, in BENDs; 0 for fewer than three."""
     slopes = [_slope(line) for line in lines if _is_long(line)]
-    return min(MOST_BEND, pstdev(slopes)) / BEND if len(slopes) > 2 else 0.0
+    return min(MAX_BEND, pstdev(slopes)) / BEND if len(slopes) > 2 else 0.0
 
 
 def _doubt(lines: Sequence[Line]) -> float:
@@ -103,8 +103,8 @@ def _doubt(lines: Sequence[Line]) -> float:
 
 
 def _logarithm(doubt: float) -> float:
-    """From 0 for LEAST_DOUBT and less to 4 for 1."""
-    return math.log10(min(1.0, max(LEAST_DOUBT, doubt)) / LEAST_DOUBT)
+    """From 0 for MIN_DOUBT and less to 4 for 1."""
+    return math.log10(min(1.0, max(MIN_DOUBT, doubt)) / MIN_DOUBT)
 
 
 def _words(lines: Sequence[Line]) -> list[Word | Line]:
@@ -138,7 +138,7 @@ def _rows(lines: Sequence[Line]) -> float:
 
 
 def _overlap(number: int, blocks: Sequence[Block]) -> float:
-    if len(blocks) > MOST_BLOCKS:
+    if len(blocks) > MAX_BLOCKS:
         return 0.0
     left, top, right, bottom = blocks[number].box
     covered = 0.0

@@ -12,7 +12,7 @@ LARGE = 1.7
 """A drop cap is at least this many line heights high: initials over two lines are about two."""
 BESIDE = 1.5
 """Lines begin within this distance right of their drop cap, in line heights."""
-LEAST_LINES = 2
+MIN_LINES = 2
 _INITIAL = re.compile(r"[\"'“„«‘»]?\s*(?P<letter>[^\W\d_])")
 _WORDS = frozenset("AIOYÀÓÉ")
 """Letters that are words of their own in languages written here: what follows shows whether they are."""
@@ -48,7 +48,7 @@ def _first_line(cap: LayoutPiece, pieces: Sequence[LayoutPiece], unit: float) ->
         and piece.height < cap.height / 1.4
     ]
     beside.sort(key=lambda piece: (piece.middle, piece.left, piece.text))
-    if len(beside) < LEAST_LINES or beside[0].middle > (cap.top + cap.bottom) / 2:
+    if len(beside) < MIN_LINES or beside[0].middle > (cap.top + cap.bottom) / 2:
         return None
     return beside[0]
 

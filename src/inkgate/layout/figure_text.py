@@ -11,7 +11,7 @@ from inkgate.layout.columns import flows_of
 from inkgate.layout.frame import LayoutPiece, rows_of
 from inkgate.layout.grid import Grid, GridCell, grid_with
 
-LEAST_TICKS = 3
+MIN_TICKS = 3
 """Numbers of an axis: as many values in even steps at even distances are no chance."""
 UNEVEN = 0.15
 """Share by which the distance of ticks may differ: their boxes are as wide as their digits."""
@@ -63,13 +63,13 @@ def _value(piece: LayoutPiece) -> float:
 
 
 def _are_even(ticks: Sequence[tuple[float, float]]) -> bool:
-    """Whether LEAST_TICKS neighbours, each with its place and value, have even steps and distances. 1, 2, 3 may number
+    """Whether MIN_TICKS neighbours, each with its place and value, have even steps and distances. 1, 2, 3 may number
     the steps of a process, which are text.
     """
     ordered = sorted(ticks)
     steps = [(b[0] - a[0], round(b[1] - a[1], 6), a[1]) for a, b in pairwise(ordered)]
     return any(
-        length + 1 >= LEAST_TICKS and not (step == 1 and start == 1) for step, start, length in _even_stretches(steps)
+        length + 1 >= MIN_TICKS and not (step == 1 and start == 1) for step, start, length in _even_stretches(steps)
     )
 
 

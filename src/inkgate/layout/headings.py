@@ -14,7 +14,7 @@ from inkgate.types import Block, BlockType, Line, PageResult
 
 _NUMBER = re.compile(r"^\s*(\d{1,2}(?:\.\d{1,2})*)\.?\s+\S")
 _MARKS = re.compile(r"^#{1,6}(?= )")
-LEAST_NUMBERED = 2
+MIN_NUMBERED = 2
 """Numbers of headings (`2`, `2.1`) tell their levels from this many numbered headings on."""
 _FULL_HEIGHT = 0.93
 """Height of the boxes that a detector finds around lines, in ems, whatever their letters."""
@@ -56,7 +56,7 @@ def _by_number(headings: Sequence[_Heading], by_size: Mapping[int, int]) -> dict
     levels: dict[int, dict[int, int]] = {}
     for i, heading in enumerate(headings):
         levels.setdefault(heading.key[0], {})[heading.key[1]] = by_size[i]
-    if len(numbered) >= LEAST_NUMBERED:
+    if len(numbered) >= MIN_NUMBERED:
         shallowest = min(headings[i].depth for i in numbered)
         first = min(by_size[i] for i in numbered if headings[i].depth == shallowest)
         top = max(1, first - shallowest + 1)

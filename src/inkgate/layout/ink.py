@@ -26,15 +26,15 @@ MARGIN = 4
 """Ink this near to a region, in pixels, belongs to it."""
 LETTER_GAP, ROW_GAP = 21, 13
 """Ink nearer to each other than this, in pixels, is one block."""
-LEAST_WIDTH, LEAST_HEIGHT = 16, 7
+MIN_READABLE_WIDTH, MIN_READABLE_HEIGHT = 16, 7
 """Smaller blocks, in pixels, contain nothing readable."""
-LEAST_LETTERS = 3
+MIN_READABLE_LETTERS = 3
 """Blocks of fewer separate blobs of ink are marks, rules or dirt."""
-MOST_INK = 0.5
+MAX_INK = 0.5
 """Blocks with a larger share of ink are pictures."""
 LARGEST_LETTER = 0.15
 """A blob longer than this share of the page is a rule, a frame or a shadow, not a letter."""
-MOST_BLOCKS = 40
+MAX_BLOCKS = 40
 BESIDE = 0.03
 """A box this near to a region, in shares of the page's width, may be the end of its lines."""
 OVERHANG = 0.3
@@ -106,7 +106,7 @@ def likely_writing(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> tuple[
     found = writing_among(clusters, max(rgb.shape[:2]), alone=not lines)
     known = {id(cluster) for cluster in found}
     short = [
-        cluster for cluster in writing_among(clusters, max(rgb.shape[:2]), alone=not lines, least=LEAST_LETTERS)
+        cluster for cluster in writing_among(clusters, max(rgb.shape[:2]), alone=not lines, least=MIN_READABLE_LETTERS)
         if id(cluster) not in known
     ]  # fmt: skip
     sure, unsure = (
@@ -145,7 +145,7 @@ def _is_writing(cluster: InkCluster, *, alone: bool, least: int) -> bool:
         return False
     if cluster.contrast < max(MIN_WRITING_CONTRAST, MIN_CONTRAST_TO_PAPER * cluster.paper):
         return False
-    if alone and cluster.blobs < LEAST_LETTERS:
+    if alone and cluster.blobs < MIN_READABLE_LETTERS:
         return not cluster.straight and cluster.stroke <= MAX_LONE_STROKE
     striped = cluster.blobs >= MIN_BARS and cluster.bars > MAX_STRIPS
     striped |= not alone and cluster.dashes > MAX_STRIPS
@@ -269,10 +269,12 @@ def _blocks(letters: Mask) -> list[tuple[int, int, int, int]]:
         # The box of the letters themselves, without the effect of dilation.
         left, top = left + LETTER_GAP // 2, top + ROW_GAP // 2
         wide, high = wide - LETTER_GAP + 1, high - ROW_GAP + 1
-        readable = wide >= LEAST_WIDTH and high >= LEAST_HEIGHT and blob_count[number] >= LEAST_LETTERS
-        if readable and ink[number] <= MOST_INK * wide * high:
+        readable = (
+            wide >= MIN_READABLE_WIDTH and high >= MIN_READABLE_HEIGHT and blob_count[number] >= MIN_READABLE_LETTERS
+        )
+        if readable and ink[number] <= MAX_INK * wide * high:
             found.append((left, top, left + wide, top + high))
-    return sorted(found, key=lambda box: (box[0] - box[2]) * (box[3] - box[1]))[:MOST_BLOCKS]
+    return sorted(found, key=lambda box: (box[0] - box[2]) * (box[3] - box[1]))[:MAX_BLOCKS]
 
 
 def _scaled(box: tuple[int, int, int, int], factor: float, width: int, height: int) -> Box:

@@ -16,7 +16,7 @@ from inkgate.layout.table_search import shares_in
 TOUCHED = 0.1
 """A piece is in a cell whose box covers at least this share of it. The model's boxes are around the text of a cell, and
 up to half a line off."""
-LEAST_VOTES = 3
+MIN_VOTES = 3
 """A line of text with fewer pieces doesn't tell its row of cells."""
 CROSSED = 0.9
 """Of cells that cover about as much of a piece, in terms of the best, it is in the leftmost. Lower values would move
@@ -67,7 +67,7 @@ def _in_rows(
     found = dict(zip(pieces, chosen, strict=True))
     for line in rows_of(pieces):
         votes = Counter(cells[found[piece]].row for piece in line if cells[found[piece]].row_span == 1)
-        if not votes or len(line) < LEAST_VOTES:
+        if not votes or len(line) < MIN_VOTES:
             continue
         row, count = votes.most_common(1)[0]
         if count * 2 <= len(line) or row not in bands:

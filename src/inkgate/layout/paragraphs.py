@@ -37,7 +37,7 @@ ALONE = 0.6
 """Lines of addresses and signatures end within this share of the column's width."""
 SHORT = 30
 """Characters of a line with a number: a street, a town, a date, an account. Rows of columns have 35 and more."""
-MOST_ALONE = 8
+MAX_SHORT_LINES = 8
 """Postal addresses have up to six lines, and letter heads a line more for telephone and mail each."""
 SHORT_OF_EDGE = 0.1
 """The last row of a heading ends this share of the column's width before its edge."""
@@ -127,7 +127,7 @@ def _stand_alone(rows: Sequence[Row], column: tuple[float, float] | None) -> boo
     """Whether the rows are lines of an address or a signature though they are equally long: each begins like a name or
     a number, and they end far from the edge that other rows of the column reach, or are short with numbers in them.
     """
-    if not 1 < len(rows) <= MOST_ALONE:
+    if not 1 < len(rows) <= MAX_SHORT_LINES:
         return False
     texts = [row_text(row) for row in rows]
     named = all(text[0].isupper() or text[0].isdigit() for text in texts)

@@ -20,25 +20,25 @@ from inkgate.layout.markdown import RUNNING
 from inkgate.layout.running import EDGE_BAND, is_page_number
 from inkgate.types import MARK_TYPES, Block, BlockType, LeftOut, LeftOutReason, PageResult
 
-LEAST_PAGES = 3
+MIN_PAGES = 3
 """Pages on which a text is repeated: with two, in a long document, it may be the same heading twice."""
-SHORT_DOCUMENT, LEAST_OF_SHORT = 4, 2
+SHORT_DOCUMENT, MIN_OF_SHORT = 4, 2
 """Of a document with so few pages, two pages in a row are enough for what the layout model calls a header or footer, or
 what counts with the pages."""
-MOST_AWAY = 2
+MAX_PAGES_APART = 2
 """Pages from one occurrence to the next: left and right pages may have their own. Chapters that begin with the same
 heading are further apart."""
 SAME_PLACE = 0.02
 """Share of the page's height by which the same line may move from page to page: scans are not cut alike."""
-MOST_ROWS, MOST_LETTERS = 2, 160
+MAX_ROWS, MAX_LETTERS = 2, 160
 """Longer blocks are text, not running lines."""
-LEAST_ALIKE, ALIKE = 8, 0.8
+MIN_MISREAD_LETTERS, MIN_SIMILARITY = 8, 0.8
 """A running line on some pages with this similarity is the same line misread, if it has so many letters."""
 LARGEST = 1.4
 """Running lines are set in the size of the text or smaller; a larger one is a heading, as on slides."""
-MOST_NUMBERS = 6
+MAX_NUMBERS = 6
 """Of more numbers none is taken for the page's: it is a row of a table, or an address with a date."""
-LEAST_TEMPLATE, TEMPLATE = 3, 0.3
+MIN_TEMPLATE, TEMPLATE = 3, 0.3
 """If so many of the short blocks in the page's middle, and this share of them, are on other pages as well, the pages
 are copies of one form (or invoices of one sender), and so what is repeated at their edges is content."""
 _NEVER = frozenset({BlockType.FIGURE, BlockType.CAPTION, BlockType.FORMULA}) | MARK_TYPES
@@ -113,19 +113,19 @@ def _is_evident(key: RunKey, run: Sequence[EdgeBlock], bodies: AbstractSet[int],
     if not key[1].strip(_MARK) and not counts:
         return False  # the same number on every page
     count = sum(block.page in bodies for block in run)
-    if count >= LEAST_PAGES:
+    if count >= MIN_PAGES:
         return True
     is_bare = not key[1].strip(_MARK)
-    return pages <= SHORT_DOCUMENT and count >= LEAST_OF_SHORT and (marked or (counts and not is_bare))
+    return pages <= SHORT_DOCUMENT and count >= MIN_OF_SHORT and (marked or (counts and not is_bare))
 
 
 def _misread(key: RunKey, run: Sequence[EdgeBlock], edges: Sequence[Sequence[EdgeBlock]]) -> Iterator[EdgeBlock]:
     """Blocks on pages between and beside those of the run that differ from it by a few letters."""
-    if len(key[1]) < LEAST_ALIKE:
+    if len(key[1]) < MIN_MISREAD_LETTERS:
         return
     members = {block.page: block for block in run}
     last = run[0]
-    for page in range(max(run[0].page - MOST_AWAY, 0), min(run[-1].page + MOST_AWAY + 1, len(edges))):
+    for page in range(max(run[0].page - MAX_PAGES_APART, 0), min(run[-1].page + MAX_PAGES_APART + 1, len(edges))):
         if page in members:
             last = members[page]
             continue
@@ -139,7 +139,7 @@ def _is_alike(key: RunKey, block: EdgeBlock) -> bool:
     if not any(numbers == key[2] and counting == key[3] for _, _, numbers, counting in _keys(block)):
         return False
     matcher = SequenceMatcher(None, key[1], block.text, autojunk=False)
-    return matcher.real_quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
+    return matcher.real_quick_ratio() >= MIN_SIMILARITY and matcher.ratio() >= MIN_SIMILARITY
 
 
 def _runs(
@@ -154,7 +154,7 @@ def _runs(
             for key in _keys(block):
                 if i in templates and key[3] < 0:
                     continue
-                near = [run for run in open_runs.get(key, ()) if i - run[-1].page <= MOST_AWAY]
+                near = [run for run in open_runs.get(key, ()) if i - run[-1].page <= MAX_PAGES_APART]
                 run = next((run for run in near if _continues(run[-1], block)), None)
                 if run is None:
                     run = []
@@ -179,8 +179,8 @@ def _keys(block: EdgeBlock) -> Iterator[RunKey]:
     if block.numbers and block.text.startswith(_MARK):
         yield (block.upper, _MARK, (block.numbers[0] - block.index,), 0)
     if block.numbers and block.text.endswith(_MARK):
-        yield (block.upper, _MARK, (block.numbers[-1] - block.index,), MOST_NUMBERS)
-    for i, number in enumerate(block.numbers if len(block.numbers) <= MOST_NUMBERS else ()):
+        yield (block.upper, _MARK, (block.numbers[-1] - block.index,), MAX_NUMBERS)
+    for i, number in enumerate(block.numbers if len(block.numbers) <= MAX_NUMBERS else ()):
         counting = (*block.numbers[:i], number - block.index, *block.numbers[i + 1 :])
         yield (block.upper, block.text, counting, i)
 
@@ -214,7 +214,7 @@ def _edge_blocks(number: int, page: PageResult) -> Iterator[EdgeBlock]:
 
 
 def _is_short(block: Block) -> bool:
-    return block.text.count("\n") < MOST_ROWS and len(block.text) <= MOST_LETTERS
+    return block.text.count("\n") < MAX_ROWS and len(block.text) <= MAX_LETTERS
 
 
 def _line_height(page: PageResult, block: Block) -> float:
@@ -243,11 +243,11 @@ def _templates(pages: Sequence[PageResult]) -> set[int]:
     """Numbers of the pages whose middle is mostly on other pages as well."""
     keys = [set(_middle_keys(page)) for page in pages]
     counts = Counter(key for page in keys for key in page)
-    least = min(LEAST_PAGES, len(pages))
+    least = min(MIN_PAGES, len(pages))
     found: set[int] = set()
     for i, page in enumerate(keys):
         repeated = sum(counts[key] >= least for key in page)
-        if repeated >= LEAST_TEMPLATE and repeated >= TEMPLATE * len(page):
+        if repeated >= MIN_TEMPLATE and repeated >= TEMPLATE * len(page):
             found.add(i)
     return found
 

@@ -23,11 +23,11 @@ BELONGS = 0.4
 """A line belongs to a table whose cells contain this share of it: it may cover the drawn lines between them."""
 HELD = 0.6
 """It belongs to the cell that contains this much of that share."""
-LEAST_FILLED, LEAST_FILLED_SHARE = 4, 0.3
+MIN_FILLED, MIN_FILLED_SHARE = 4, 0.3
 """Minimum number of cells with text in a table, and their share of all its cells: a plot's grid is empty."""
-MOST_CROSSING = 0.3
+MAX_CROSSING = 0.3
 """In a table at most this share of the lines crosses cells."""
-MOST_ROWS = 8.0
+MAX_ROWS = 8.0
 """If cells contain more rows of text than this on average, they are panels of a page."""
 
 SLIVER = 1.2
@@ -39,7 +39,7 @@ SLIVERS_EDGE = 0.6
 
 BLOCK = 256
 """Number of cells compared with all others at once, to bound memory."""
-MOST_PARTED = 0.2
+MAX_DIVIDED_CELLS = 0.2
 """If more than this share of the cells contains columns, the drawn lines separate a table's sections, not its cells."""
 CELL_GAP = 1.0
 """Columns are further apart than this, in line heights."""
@@ -104,10 +104,10 @@ def _table(frame: Frame, cells: Sequence[Box]) -> RuledTable | None:
         held[_first(inside, boxes)].append(piece)
     filled = [pieces for pieces in held if pieces]
     count = sum(map(len, filled))
-    if len(filled) < max(LEAST_FILLED, LEAST_FILLED_SHARE * len(held)) or crossing > MOST_CROSSING * count:
+    if len(filled) < max(MIN_FILLED, MIN_FILLED_SHARE * len(held)) or crossing > MAX_CROSSING * count:
         return None
     rows = [rows_of(pieces) for pieces in filled]
-    if sum(map(len, rows)) > MOST_ROWS * len(rows) or sum(map(_has_columns, rows)) > MOST_PARTED * len(rows):
+    if sum(map(len, rows)) > MAX_ROWS * len(rows) or sum(map(_has_columns, rows)) > MAX_DIVIDED_CELLS * len(rows):
         return None
     kept = [i for i, box in enumerate(boxes) if held[i] or min(box[2:] - box[:2]) >= SLIVER * frame.unit]
     grid = _grid(boxes[kept], [cells[i] for i in kept], [held[i] for i in kept], frame.unit)

@@ -17,25 +17,25 @@ Mask = NDArray[np.uint8]
 
 LONGEST_SIDE = 1600
 """Larger pages are shrunk to this; hairlines of a page survive it."""
-SMALL_SIDE, MOST_ENLARGED = 1000, 4.0
+SMALL_SIDE, MAX_ENLARGED = 1000, 4.0
 """Smaller pages with a line as wide as a table are enlarged to LONGEST_SIDE, at most by this factor, and looked at
 again, since hairlines touch the text. On ruled pages of dev shrunk to 300 to 800 pixels, this finds twice as many
 cells."""
-LEAST_SIDE = 32
+MIN_SIDE = 32
 """Smaller or narrower images, in pixels after shrinking, contain no table."""
 CONTRAST = 20
 """A line is darker than both sides of it by this much, of 255."""
 THICKEST = (7, 180)
 """Maximum thickness of a line: pixels, and a share of the longest side, whichever is more."""
-LEAST_ACROSS, LEAST_DOWN = (20, 40), (11, 70)
+MIN_HORIZONTAL, MIN_VERTICAL = (20, 40), (11, 70)
 """Minimum length of a line, as above."""
-LEAST_WIDE, LEAST_HIGH = (60, 8), (30, 40)
+MIN_WIDTH, MIN_HEIGHT = (60, 8), (30, 40)
 """Minimum width and height of a table, as above."""
-LEAST_CELL = (6, 160)
+MIN_CELL = (6, 160)
 """Minimum width and height of a cell, as above."""
 RECTANGULAR = 0.5
 """A cell fills this share of its bounds: less if the page is skewed."""
-MOST_CELLS = 2000
+MAX_CELLS = 2000
 """More cells are a pattern, not a table: squared paper, a screen."""
 SIDE_LINES, SIDE_SHARE = 3, 0.5
 """A grid without an outer border on a side gets one if this many of its lines, over this share of it, end there."""
@@ -51,15 +51,15 @@ def find_cells(pixels: RgbArray) -> list[Box]:
     """
     height, width = pixels.shape[:2]
     factor = max(1.0, max(height, width) / LONGEST_SIDE)
-    if min(height, width) < LEAST_SIDE * factor:
+    if min(height, width) < MIN_SIDE * factor:
         return []
     grey: MatLike = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
     if factor > 1:
         small = (max(1, round(width / factor)), max(1, round(height / factor)))
         grey = cv2.resize(grey, small, interpolation=cv2.INTER_AREA)
     cells = _cells(grey)
-    if max(height, width) < SMALL_SIDE and _drawn(grey, LEAST_WIDE, across=True).any():
-        larger = min(LONGEST_SIDE / max(height, width), MOST_ENLARGED)
+    if max(height, width) < SMALL_SIDE and _drawn(grey, MIN_WIDTH, across=True).any():
+        larger = min(LONGEST_SIDE / max(height, width), MAX_ENLARGED)
         again = _cells(cv2.resize(grey, None, fx=larger, fy=larger, interpolation=cv2.INTER_CUBIC))
         cells = scaled(again, 1 / larger) if len(again) > len(cells) else cells
     return sorted(scaled(cells, factor), key=lambda cell: (cell[1], cell[0]))
@@ -85,13 +85,13 @@ def _least(rule: tuple[int, int], longest: int) -> int:
 
 def _net(grey: MatLike) -> Mask | None:
     """The lines that cross others and are part of something as large as a table; None if there are none."""
-    longest, down = max(grey.shape), _least(LEAST_DOWN, max(grey.shape))
-    lines = cv2.bitwise_or(_drawn(grey, LEAST_ACROSS, across=True), _drawn(grey, LEAST_DOWN, across=False))
+    longest, down = max(grey.shape), _least(MIN_VERTICAL, max(grey.shape))
+    lines = cv2.bitwise_or(_drawn(grey, MIN_HORIZONTAL, across=True), _drawn(grey, MIN_VERTICAL, across=False))
     if longest > FINE_SIDE:
         lines, longest, down = _halved(lines), longest // 2, down // 2
     count, labels, stats, _ = cv2.connectedComponentsWithStats(lines, connectivity=8, ltype=cv2.CV_32S)
-    wide = stats[:, cv2.CC_STAT_WIDTH] >= _least(LEAST_WIDE, longest)
-    high = stats[:, cv2.CC_STAT_HEIGHT] >= _least(LEAST_HIGH, longest)
+    wide = stats[:, cv2.CC_STAT_WIDTH] >= _least(MIN_WIDTH, longest)
+    high = stats[:, cv2.CC_STAT_HEIGHT] >= _least(MIN_HEIGHT, longest)
     kept = wide & high & (np.arange(count) > 0)
     if not kept.any():
         return None
@@ -152,7 +152,7 @@ def _close_sides(part: Mask, near: int) -> None:
 def _spaces(net: Mask) -> list[Box]:
     """The rectangles between the lines, without those that contain others."""
     height, width = net.shape
-    least = _least(LEAST_CELL, max(height, width))
+    least = _least(MIN_CELL, max(height, width))
     _, _, stats, _ = cv2.connectedComponentsWithStats(cv2.bitwise_not(net), connectivity=4, ltype=cv2.CV_32S)
     spaces: list[Box] = []
     for left, top, wide, high, area in stats[1:].tolist():
@@ -163,7 +163,7 @@ def _spaces(net: Mask) -> list[Box]:
         half_wide, half_high = (wide / 2, short / 2) if wide >= high else (short / 2, high / 2)
         x, y = left + wide / 2, top + high / 2
         spaces.append((x - half_wide, y - half_high, x + half_wide, y + half_high))
-    return _innermost(spaces) if len(spaces) <= MOST_CELLS else []
+    return _innermost(spaces) if len(spaces) <= MAX_CELLS else []
 
 
 def _innermost(spaces: list[Box]) -> list[Box]:

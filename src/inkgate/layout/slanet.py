@@ -24,7 +24,7 @@ from inkgate.types import Box
 
 SIDE: Final = 488
 """Side of the square that the model was trained on: the image in its top left corner, the rest zeros."""
-LEAST_SIDE = 10
+MIN_SIDE = 10
 """Images with a side below this many pixels hold no legible table."""
 
 
@@ -44,7 +44,7 @@ class SlanetTables:
     def find(self, pixels: RgbArray) -> TableGuess | None:
         """See TableModel. `pixels`: RGB (H, W, 3) uint8."""
         height, width = pixels.shape[:2]
-        if min(height, width) < LEAST_SIDE:
+        if min(height, width) < MIN_SIDE:
             return None
         model = self._loaded()
         (name,) = model.inputs

@@ -19,11 +19,11 @@ from inkgate.types import BlockType
 WIDEST = 30.0
 """A slip is at most this wide, in line heights. Tills print 32 to 48 characters a row on paper 58 or 80 mm wide, which
 is 12 to 25 line heights; a page of a book has 27 and more, a letter 40."""
-LEAST_ROWS = 8
+MIN_ROWS = 8
 """A slip has a head, items and a total: fewer rows don't tell."""
 AMOUNTS = (2, 0.12)
 """Least number and share of rows that end in an amount at the right edge. Receipts have 0.14 and more, books 0."""
-MOST_PROSE = 0.5
+MAX_PROSE = 0.5
 """From this share of rows that fill the width with one text on, it is running text."""
 AT_EDGE = 0.6
 """An amount ends beyond this share of the width."""
@@ -41,7 +41,7 @@ def is_slip(frame: Frame) -> bool:
     if frame.vertical:
         return False
     rows = rows_of([piece for piece in frame.pieces if not piece.turned])
-    if len(rows) < LEAST_ROWS:
+    if len(rows) < MIN_ROWS:
         return False
     left = float(np.quantile([row[0].left for row in rows], EDGE))
     right = float(np.quantile([row[-1].right for row in rows], 1 - EDGE))
@@ -49,7 +49,7 @@ def is_slip(frame: Frame) -> bool:
     if not 0 < width <= WIDEST * frame.unit:
         return False
     amounts = sum(row[-1].right > left + AT_EDGE * width and ends_in_amount(row) for row in rows)
-    return amounts >= max(AMOUNTS[0], AMOUNTS[1] * len(rows)) and _prose(rows, width) < MOST_PROSE
+    return amounts >= max(AMOUNTS[0], AMOUNTS[1] * len(rows)) and _prose(rows, width) < MAX_PROSE
 
 
 def of_slip(regions: Sequence[Region]) -> list[Region]:

@@ -15,24 +15,24 @@ from inkgate.types import Box
 
 LONGEST_SIDE: Final = 1000
 """Pages are shrunk to this: the border of a stamp of 4 cm is then two pixels thick."""
-LEAST_INK: Final = 0.0003
+MIN_INK: Final = 0.0003
 """Share of the page that is ink of a colour if there is a stamp: an outline of 2 cm is more."""
 SIDES: Final = (0.04, 0.45)
 """Sides of a stamp, as shares of the page's longest side."""
-MOST_WIDE: Final = 3.5
+MAX_ASPECT: Final = 3.5
 """Its longer side is at most this many times its shorter one."""
-MOST_FILLED: Final = 0.55
+MAX_FILLED: Final = 0.55
 """Share of its box that is ink, at most: coloured areas and photographs have more."""
 ROUND: Final = 1.15
 """A round stamp's longer side is at most this many times its shorter one: photographs are not square."""
 DRAWN_RING, DRAWN_SIDES = 0.8, 0.75
 """Share of the border that is drawn: old stamps have gaps. Text in colour has no border."""
-MOST: Final = 8
+MAX_STAMPS: Final = 8
 _STEPS: Final = 120
 """Directions in which the border is looked for."""
 _RED, _BLUE = ((0, 8), (168, 180)), ((98, 132),)
 """Hues of OpenCV, of 180. Brown and orange print is above the reds."""
-_LEAST_SATURATION, _LEAST_VALUE = 60, 60
+_MIN_SATURATION, _MIN_VALUE = 60, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class StampArea:
 
 
 def find_stamps(pixels: RgbArray) -> list[StampArea]:
-    """The stamps of an upright page, top to bottom; MOST at most. Blocking; pure.
+    """The stamps of an upright page, top to bottom; MAX_STAMPS at most. Blocking; pure.
 
     Takes 5 to 10 ms if there is no coloured ink.
     """
@@ -59,29 +59,29 @@ def find_stamps(pixels: RgbArray) -> list[StampArea]:
         StampArea((a.box[0] * factor, a.box[1] * factor, a.box[2] * factor, a.box[3] * factor), a.shape, a.colour)
         for a in found
     ]
-    return sorted(scaled, key=lambda area: (area.box[1], area.box[0]))[:MOST]
+    return sorted(scaled, key=lambda area: (area.box[1], area.box[0]))[:MAX_STAMPS]
 
 
 def _of_colour(hsv: MatLike, colour: str, hues: tuple[tuple[int, int], ...]) -> list[StampArea]:
     mask = np.zeros(hsv.shape[:2], np.uint8)
     for low, high in hues:
-        mask |= cv2.inRange(hsv, np.array((low, _LEAST_SATURATION, _LEAST_VALUE)), np.array((high, 255, 255))).astype(
+        mask |= cv2.inRange(hsv, np.array((low, _MIN_SATURATION, _MIN_VALUE)), np.array((high, 255, 255))).astype(
             np.uint8
         )
-    if np.count_nonzero(mask) < LEAST_INK * mask.size:
+    if np.count_nonzero(mask) < MIN_INK * mask.size:
         return []
     longest = max(mask.shape)
     joined = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
     outlines, _ = cv2.findContours(joined, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     found = []
-    for outline in sorted(outlines, key=cv2.contourArea, reverse=True)[: 4 * MOST]:
+    for outline in sorted(outlines, key=cv2.contourArea, reverse=True)[: 4 * MAX_STAMPS]:
         left, top, wide, high = cv2.boundingRect(outline)
         shorter, longer = sorted((wide, high))
-        if shorter < SIDES[0] * longest or longer > SIDES[1] * longest or longer > MOST_WIDE * shorter:
+        if shorter < SIDES[0] * longest or longer > SIDES[1] * longest or longer > MAX_ASPECT * shorter:
             continue
         part = mask[top : top + high, left : left + wide] > 0
         shape = _shape_of(part)
-        if part.mean() <= MOST_FILLED and shape:
+        if part.mean() <= MAX_FILLED and shape:
             found.append(StampArea((left, top, left + wide, top + high), shape, colour))
     return found
 

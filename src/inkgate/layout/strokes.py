@@ -11,10 +11,10 @@ from inkgate.layout.styles import em_of
 from inkgate.page import LineStyle, RgbArray
 from inkgate.types import Line
 
-LEAST_HEIGHT = 9
+MIN_HEIGHT = 9
 """Lines lower than this, in pixels, have strokes of one pixel whatever their weight."""
-LEAST_LETTERS = 3
-_LEAST_INK = 0.04
+MIN_LETTERS = 3
+_MIN_INK = 0.04
 """Rows of pixels with less ink than this share of the fullest row's are above or below the letters: a line of 40
 letters with one of them long has more.
 """
@@ -47,7 +47,7 @@ def _measure(rgb: RgbArray, scale: float, line: Line) -> tuple[float, float] | N
     """
     left, top, right, bottom = (round(side / scale) for side in line.box)
     height, width = bottom - top, right - left
-    if height < LEAST_HEIGHT or width < height or sum(map(str.isalnum, line.text)) < LEAST_LETTERS:
+    if height < MIN_HEIGHT or width < height or sum(map(str.isalnum, line.text)) < MIN_LETTERS:
         return None
     crop = rgb[max(top, 0) : bottom, max(left, 0) : right, 1]
     if crop.size == 0:
@@ -60,6 +60,6 @@ def _measure(rgb: RgbArray, scale: float, line: Line) -> tuple[float, float] | N
     if runs == 0:
         return None
     rows = np.count_nonzero(ink, axis=1)
-    inked = np.flatnonzero(rows >= _LEAST_INK * rows.max())
+    inked = np.flatnonzero(rows >= _MIN_INK * rows.max())
     size = em_of(line.text, float(inked[-1] - inked[0] + 1))
     return size, area / runs / size

@@ -16,9 +16,9 @@ _ODD_PAIRS = 5.0
 dev's ground truths reach it, and most of words whose letters are drawn by chance."""
 _ACRONYM = 5
 """Words of up to so many capitals are not judged: GST, VIII, NASDAQ."""
-_LEAST_JUDGED = 8
+_MIN_JUDGED = 8
 """Characters; less says nothing."""
-_MOST_FLIPS = 2
+_MAX_FLIPS = 2
 """Changes from lower to upper case within a word; McDonald and iPhone have one."""
 _CODE = re.compile(r"[@\\_=<>{}\[\]|#$%^+*]|://|www\.|\.\w{2,4}$|\w/\w|\(\)|\w\.\w")
 _TRIM = "\"'.,;:!?()[]{}<>*-–—_/\\|·•…«»“”‘’„¿¡、。，；：！？（）《》「」『』【】"
@@ -40,7 +40,7 @@ def surprise(text: str) -> float:
         share, weight = _token(token, among_latin=among_latin)
         odd += share * weight
         judged += weight
-    return odd / judged if judged >= _LEAST_JUDGED else 0.0
+    return odd / judged if judged >= _MIN_JUDGED else 0.0
 
 
 def _token(token: str, *, among_latin: bool) -> tuple[float, int]:
@@ -67,7 +67,7 @@ def _with_digits(word: str) -> tuple[float, int]:
 def _is_odd(word: str) -> bool:
     flips = sum(a.islower() and b.isupper() for a, b in pairwise(word))
     strange = sum(not character.isalpha() and character not in _INNER for character in word)
-    return flips >= _MOST_FLIPS or strange > 0 or pair_surprise(word) >= _ODD_PAIRS
+    return flips >= _MAX_FLIPS or strange > 0 or pair_surprise(word) >= _ODD_PAIRS
 
 
 @lru_cache(maxsize=4096)

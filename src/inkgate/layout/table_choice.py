@@ -9,7 +9,7 @@ from inkgate.layout.frame import LayoutPiece, rows_of
 from inkgate.layout.grid import Grid, GridCell
 from inkgate.layout.table_evidence import CELL_GAP, is_number
 
-MOST_WRONG, FEW_WRONG = 0.1, 0.03
+MAX_WRONG, FEW_WRONG = 0.1, 0.03
 """A grid agrees with the words if at most this share of them contradicts it, and needs no other if at most that does:
 cells that lump the words of two columns are few, but wrong."""
 
@@ -28,7 +28,7 @@ def best_grid(grids: Sequence[Grid]) -> Grid | None:
 
 def agrees(grid: Grid) -> bool:
     """Whether nearly all words are in cells that explain where they stand."""
-    return contradictions(grid) <= MOST_WRONG * len(grid.pieces)
+    return contradictions(grid) <= MAX_WRONG * len(grid.pieces)
 
 
 def contradictions(grid: Grid) -> int:

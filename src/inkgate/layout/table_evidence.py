@@ -12,16 +12,16 @@ from inkgate.layout.grid import Grid
 
 CELL_GAP = 1.0
 """Cells are further apart than this, in line heights."""
-LEAST_ROWS = 2
+MIN_ROWS = 2
 """Minimum rows with two or more cells."""
-LEAST_FILLED = 0.5
+MIN_FILLED = 0.5
 """Minimum share of filled cells, of the rows that have two or more."""
-LEAST_PAIRED = 0.5
+MIN_PAIRED = 0.5
 """Minimum share of the rows that have two or more cells."""
-LEAST_OF_ALL, MOST_HEADED = 0.6, 0.25
+MIN_FILLED_BY_WORDS, MAX_HEADED = 0.6, 0.25
 """Where words alone make the table: minimum share of filled cells, and maximum share of the rows that have only the
 first. In receipts, such rows name the goods, and those after them, with numbers, are no table without them."""
-SEVERAL, LEAST_WIDE_ROWS = 3, 0.45
+SEVERAL, MIN_WIDE_ROWS = 3, 0.45
 """Minimum share of rows with so many cells on a page that is a table. At most 0.36 on dev's receipts."""
 PROSE_ASPECT = 8.0
 """Minimum width of a line of prose, in line heights: about 16 letters."""
@@ -51,7 +51,7 @@ def is_number(text: str) -> bool:
 
 def is_tabular(rows: Sequence[Sequence[LayoutPiece]]) -> bool:
     """Whether a page is nothing but a table: many rows have several cells, which receipts' rows don't."""
-    return sum(len(cells_in(row)) >= SEVERAL for row in rows) >= LEAST_WIDE_ROWS * max(len(rows), 1)
+    return sum(len(cells_in(row)) >= SEVERAL for row in rows) >= MIN_WIDE_ROWS * max(len(rows), 1)
 
 
 def is_believable(grid: Grid, unit: float) -> bool:
@@ -60,9 +60,9 @@ def is_believable(grid: Grid, unit: float) -> bool:
         return False
     filled = [sum(bool(cell.pieces) for cell in row) for row in grid.by_row]
     paired = [count for count in filled if count > 1]
-    if len(paired) < max(LEAST_ROWS, LEAST_PAIRED * len(filled)):
+    if len(paired) < max(MIN_ROWS, MIN_PAIRED * len(filled)):
         return False
-    if sum(paired) < LEAST_FILLED * grid.columns * len(paired):
+    if sum(paired) < MIN_FILLED * grid.columns * len(paired):
         return False
     return sum(_is_prose(column, unit) for column in _columns(grid)) < 2
 
@@ -71,7 +71,7 @@ def is_full(grid: Grid) -> bool:
     """Whether a grid is so well filled that it is a table although the layout model sees none."""
     filled = [[cell.column for cell in row if cell.pieces] for row in grid.by_row]
     headed = sum(columns == [0] for columns in filled)
-    return headed <= MOST_HEADED * grid.rows and sum(map(len, filled)) >= LEAST_OF_ALL * len(grid.cells)
+    return headed <= MAX_HEADED * grid.rows and sum(map(len, filled)) >= MIN_FILLED_BY_WORDS * len(grid.cells)
 
 
 def _columns(grid: Grid) -> list[list[LayoutPiece]]:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from inkgate.layout.grid import Grid, GridCell
 from inkgate.layout.table_evidence import is_number
 
-MOST_ROWS = 3
+MAX_ROWS = 3
 """Maximum rows of a header."""
-MOST_NUMBERS = 0.6
+MAX_NUMBERS = 0.6
 """A column is of numbers if this share of its filled cells is."""
 _YEAR = re.compile(r"\W*(?:19|20)\d\d\W*")
 
@@ -29,7 +29,7 @@ def with_headers(grid: Grid) -> Grid:
 
 def _header_rows(grid: Grid) -> int:
     count = 1
-    while count < min(MOST_ROWS, grid.rows - 1) and _reaches_below(grid, count):
+    while count < min(MAX_ROWS, grid.rows - 1) and _reaches_below(grid, count):
         count += 1
     if count >= grid.rows or _reaches_below(grid, count):
         return 0
@@ -65,4 +65,4 @@ def _is_value(cell: GridCell) -> bool:
 def _is_of_numbers(column: int, cells: Sequence[GridCell]) -> bool:
     filled = [cell for cell in cells if cell.column == column and cell.pieces]
     numbers = sum(is_number(" ".join(piece.text for piece in cell.pieces)) for cell in filled)
-    return bool(filled) and numbers >= MOST_NUMBERS * len(filled)
+    return bool(filled) and numbers >= MAX_NUMBERS * len(filled)

@@ -12,29 +12,29 @@ from inkgate.layout.base import Region, TableGuess
 from inkgate.layout.frame import FloatArray, LayoutPiece, Row, measure, rows_of
 from inkgate.types import BlockType, Box, Line, Size
 
-MOST_TABLES = 12
+MAX_TABLES = 12
 """Maximum tables of a page that the model is asked for; it takes about as long as half a page of text for each."""
 MARGIN_X, MARGIN_Y = 0.3, 0.6
 """The model sees this much around the lines, in their heights: it was trained on tables that are cut out with the rules
 above and below. Of 40 drawn tables it gets 98 % right so, and 88 % with a margin of 1."""
-LEAST_LINES, LEAST_ROWS = 4, 2
+MIN_LINES, MIN_ROWS = 4, 2
 CELL_GAP = 1.0
 """Cells are further apart than this, in line heights."""
 FILLED = 0.8
 """In an image that is nothing but a table, lines fill at least this share of its width and of its height. Whole pages
 have wider margins, at least on one side; of dev's pages 5 % fill more."""
-LEAST_WIDE_ROWS = 0.45
+MIN_WIDE_ROWS = 0.45
 """Share of the rows with three or more cells in a table of three columns; cells of several lines make rows with fewer.
 At most 0.36 on dev's receipts."""
-LEAST_PAIRED_ROWS = 0.85
+MIN_PAIRED_ROWS = 0.85
 """Share of the rows with two cells in a table of two columns. Receipts have pairs in at most 0.79 of their rows."""
-MOST_CHARACTERS = 20
+MAX_CHARACTERS = 20
 """Maximum of the median length of a table's lines: 1 to 19 characters in dev's tables, 25 or more in prose."""
-TOUCHED, LEAST_TOUCHED = 0.2, 0.8
+TOUCHED, MIN_TOUCHED = 0.2, 0.8
 """The model is believed if the boxes of its cells cover this share of so many of the lines."""
-MOST_INSIDE = 0.8
+MAX_INSIDE = 0.8
 """Regions of which at least this share lies in such a table are a part of it."""
-MOST_SHARED = 0.1
+MAX_SHARED = 0.1
 """Maximum share of cells that contain two lines beside each other: the model has merged columns."""
 
 
@@ -64,12 +64,12 @@ def places_to_ask(regions: Sequence[Region], lines: Sequence[Line], size: Size) 
     """
     found = [_in_region(region, lines) for region in regions if region.type is BlockType.TABLE]
     if tables := [place for place in found if place is not None]:
-        return tables[:MOST_TABLES]
+        return tables[:MAX_TABLES]
     if is_only_table(lines, (0.0, 0.0, float(size.width), float(size.height))):
         return [TablePlace(_around(lines), lines)]
     figures = [_in_region(region, lines) for region in regions if region.type is BlockType.FIGURE]
     return [place for place in figures if place and place.region and is_only_table(place.lines, place.region.box)][
-        :MOST_TABLES
+        :MAX_TABLES
     ]
 
 
@@ -83,16 +83,16 @@ def _in_region(region: Region, lines: Sequence[Line]) -> TablePlace | None:
 
 def is_only_table(lines: Sequence[Line], box: Box) -> bool:
     """Whether the lines in a part of the page are nothing but a table: short, in aligned rows, from edge to edge."""
-    if len(lines) < LEAST_LINES or sorted(len(line.text) for line in lines)[len(lines) // 2] > MOST_CHARACTERS:
+    if len(lines) < MIN_LINES or sorted(len(line.text) for line in lines)[len(lines) // 2] > MAX_CHARACTERS:
         return False
     frame = measure(lines)
     if frame.vertical or not _fills(frame.pieces, box):
         return False
     counts = [_cells(row) for row in rows_of(frame.pieces)]
-    if len(counts) < LEAST_ROWS:
+    if len(counts) < MIN_ROWS:
         return False
     wide, paired = sum(count > 2 for count in counts), sum(count > 1 for count in counts)
-    return wide >= LEAST_WIDE_ROWS * len(counts) or (len(counts) > 2 and paired >= LEAST_PAIRED_ROWS * len(counts))
+    return wide >= MIN_WIDE_ROWS * len(counts) or (len(counts) > 2 and paired >= MIN_PAIRED_ROWS * len(counts))
 
 
 def is_believed(guess: TableGuess, lines: Sequence[Line]) -> bool:
@@ -107,7 +107,7 @@ def is_believed(guess: TableGuess, lines: Sequence[Line]) -> bool:
     shares = shares_in(boxes, np.array([cell.box for cell in guess.cells]))
     merged = sum(_beside_each_other(boxes[inside > 1 / 2]) for inside in shares.T)
     touched = int((shares.max(axis=1) >= TOUCHED).sum())
-    return touched >= LEAST_TOUCHED * len(boxes) and merged <= MOST_SHARED * len(guess.cells)
+    return touched >= MIN_TOUCHED * len(boxes) and merged <= MAX_SHARED * len(guess.cells)
 
 
 def with_table(regions: Sequence[Region], place: TablePlace, guess: TableGuess) -> list[Region]:
@@ -119,7 +119,7 @@ def with_table(regions: Sequence[Region], place: TablePlace, guess: TableGuess) 
         return [found]
     inside = shares_in(np.array([region.box for region in regions]), np.array([found.box]))[:, 0]
     drops = [
-        region is place.region or (share >= MOST_INSIDE and (place.region is None or region.type is BlockType.FIGURE))
+        region is place.region or (share >= MAX_INSIDE and (place.region is None or region.type is BlockType.FIGURE))
         for region, share in zip(regions, inside.tolist(), strict=True)
     ]
     return [found, *(region for region, dropped in zip(regions, drops, strict=True) if not dropped)]

@@ -17,9 +17,9 @@ from inkgate.types import Box
 
 WHOLE_CELL = "<td></td>"
 OPENED_CELL = frozenset({"<td", "<td>"})
-MOST_CELLS = 2000
+MAX_CELLS = 2000
 """Maximum cells of a table. The model writes 500 tokens, about as many cells; this bounds other models."""
-MOST_COLUMNS = 100
+MAX_COLUMNS = 100
 """Maximum columns. PubTabNet, on which the model was trained, has tables of up to 30."""
 _SPAN: Final = re.compile(r'\s*(colspan|rowspan)="(\d{1,4})"')
 
@@ -53,9 +53,9 @@ def cells_of(tokens: Sequence[TableToken]) -> tuple[CellGuess, ...]:
         for cell in cells:
             while (row, column) in covered:
                 column += 1
-            if column >= MOST_COLUMNS or len(placed) >= MOST_CELLS:
+            if column >= MAX_COLUMNS or len(placed) >= MAX_CELLS:
                 break
-            wide = _free(covered, row, column, min(cell.column_span, MOST_COLUMNS - column))
+            wide = _free(covered, row, column, min(cell.column_span, MAX_COLUMNS - column))
             covered |= {(row + y, column + x) for y in range(cell.row_span) for x in range(wide)}
             placed.append(CellGuess(row, column, cell.row_span, wide, cell.box, header))
         row += len(placed) > first
@@ -90,7 +90,7 @@ def _rows(tokens: Sequence[TableToken]) -> list[tuple[list[_OpenCell], bool]]:
             cell = _OpenCell(token.box)
             rows[-1][0].append(cell)
         elif cell is not None and (span := _SPAN.fullmatch(token.text)):
-            count = min(max(int(span[2]), 1), MOST_COLUMNS)
+            count = min(max(int(span[2]), 1), MAX_COLUMNS)
             if span[1] == "colspan":
                 cell.column_span = count
             else:

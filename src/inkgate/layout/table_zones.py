@@ -20,19 +20,19 @@ from inkgate.layout.turned import upright
 from inkgate.layout.zones import WHOLE, text_in
 from inkgate.types import BlockType, Box, Line
 
-MOST_OF_TABLE = 0.6
+MIN_TABLE_SHARE = 0.6
 """A ruled table with fewer than this share of the lines of the layout model's table is a part of that."""
-MOST_OF_FIGURE = 0.5
+MIN_FIGURE_SHARE = 0.5
 """A figure with this share of its lines in a table is no figure."""
 
 
-MOST_GUESSED = 0.9
+MIN_EXAMINED_SHARE = 0.9
 """The table model looked at a table if this share of its lines is in the part of the page that it was shown."""
 
 
 FULL_LINE, LONG_LINE = 0.8, 20.0
 """Lines of a paragraph fill this share of the table's width and are as long as this, in their heights: 40 letters."""
-MOST_LINES = 8
+MAX_LINES = 8
 """More such lines are a column."""
 
 
@@ -78,7 +78,7 @@ def add_ruled(page: PageZones, frame: Frame, tables: Sequence[RuledTable], guess
     for table in tables:
         taken = [piece.index for piece in table.grid.pieces]
         if not any(
-            i >= 0 and page.zones[i].type is BlockType.TABLE and len(taken) < MOST_OF_TABLE * page.members.count(i)
+            i >= 0 and page.zones[i].type is BlockType.TABLE and len(taken) < MIN_TABLE_SHARE * page.members.count(i)
             for i in {page.members[index] for index in taken}
         ):
             page.add_table(table.box, _better(table.grid, _guessed(frame, table.grid.pieces, guesses)))
@@ -99,7 +99,7 @@ def _guessed(frame: Frame, pieces: Sequence[LayoutPiece], guesses: Sequence[Tabl
         inside = sum(
             left <= (piece.left + piece.right) / 2 <= right and top <= piece.middle <= bottom for piece in pieces
         )
-        if guess.cells and inside >= MOST_GUESSED * len(pieces):
+        if guess.cells and inside >= MIN_EXAMINED_SHARE * len(pieces):
             return without_empty_rows(model_grid(frame, guess, pieces))
     return None
 
@@ -159,7 +159,7 @@ def _paragraph_above(held: Sequence[LayoutPiece]) -> list[LayoutPiece]:
         found += row
         if row[0].width < max(FULL_LINE * wide, LONG_LINE * row[0].height):
             break
-    return found if MOST_LINES > len(found) > 1 and len(found) < len(held) / 2 else []
+    return found if MAX_LINES > len(found) > 1 and len(found) < len(held) / 2 else []
 
 
 def add_aligned(page: PageZones, frame: Frame, lines: Sequence[Line]) -> None:
@@ -181,7 +181,7 @@ def add_aligned(page: PageZones, frame: Frame, lines: Sequence[Line]) -> None:
 def _has_most(page: PageZones, taken: Collection[int], figures: Collection[int]) -> bool:
     """Whether a table has most of the lines in each of the figures."""
     counts = {i: sum(page.members[index] == i for index in taken) for i in figures}
-    return all(count >= MOST_OF_FIGURE * page.members.count(i) for i, count in counts.items())
+    return all(count >= MIN_FIGURE_SHARE * page.members.count(i) for i, count in counts.items())
 
 
 def _dissolve(page: PageZones, number: int) -> None:

@@ -33,7 +33,7 @@ and title pages, bold and large lines are labels, sums and names.
 """
 PROSE_LETTERS = 30
 """A row of running text has at least as many letters; in columns of newspapers, too."""
-MOST = 0.5
+MAX_BOLD_SHARE = 0.5
 """If more of a page's text than this is bold, weight tells nothing."""
 _BELOW = frozenset({BlockType.TEXT, BlockType.LIST, BlockType.TITLE, BlockType.FORMULA, BlockType.TABLE})
 _PROSE_OR_TITLE = frozenset({BlockType.TEXT, BlockType.TITLE})
@@ -129,7 +129,7 @@ def _body(drafts: Sequence[BlockDraft]) -> _Body:
     rows = [row for paragraph in prose if is_flowing(paragraph.rows) for row in paragraph.rows]
     full = sum(sum(len(piece.text) for piece in row) >= PROSE_LETTERS for row in rows)
     bold = sum(len(piece.text) for piece in pieces if piece.bold)
-    return _Body(_median(pieces), weighs=bold <= MOST * letters, rows=full)
+    return _Body(_median(pieces), weighs=bold <= MAX_BOLD_SHARE * letters, rows=full)
 
 
 def _median(pieces: Sequence[LayoutPiece]) -> float:

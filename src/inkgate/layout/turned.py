@@ -14,7 +14,7 @@ APART = 3.0
 """Turned lines further apart than this from top to bottom, in line heights, belong to two parts: labels, stamps."""
 APART_ACROSS = 12.0
 """The same from left to right, where the columns of a table are apart, too."""
-LEAST_INVERTED = 2
+MIN_INVERTED = 2
 """Lines of an upside-down part. One alone is more often an upright line that was read the wrong way up."""
 
 
@@ -36,7 +36,7 @@ def turned_parts(pieces: Sequence[LayoutPiece], unit: float) -> list[list[Layout
     for turn in (90, 180, 270):
         ours = [piece for piece in pieces if piece.turn == turn]
         for part in _parts(_turned_back(ours, turn), unit):
-            if turn != 180 or len(part) >= LEAST_INVERTED:
+            if turn != 180 or len(part) >= MIN_INVERTED:
                 indexes = {piece.index for piece in part}
                 left, top, text = min((p.left, p.top, p.text) for p in ours if p.index in indexes)
                 found.append(((left, top, text), part))

@@ -19,7 +19,7 @@ LONG_LINE = 0.5
 LONG_ASPECT = 10.0
 NEXT_ROW = 0.7
 """A row within this distance below a long one, in line heights, continues it."""
-MOST_TEXT = 0.5
+MAX_TEXT = 0.5
 """A figure with this share of the page's text is the page."""
 INSIDE = 0.8
 """A region with this share inside a better one, or in a table or figure, is dropped."""
@@ -92,7 +92,7 @@ def _is_text(region: Region, lines: FloatArray) -> bool:
     """Whether lines fill a figure, or most of the page's text is in it: its text should be read."""
     inside, areas = _shares(lines, region.box)
     dense = region.type is BlockType.FIGURE and float(inside.sum()) > DENSE_TEXT * _area(region.box)
-    return dense or (len(lines) > 2 and float(inside.sum()) > MOST_TEXT * float(areas.sum()))
+    return dense or (len(lines) > 2 and float(inside.sum()) > MAX_TEXT * float(areas.sum()))
 
 
 def _members(zones: Sequence[Region], lines: FloatArray) -> NDArray[np.int64]:

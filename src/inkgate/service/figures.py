@@ -29,12 +29,12 @@ from inkgate.types import PICTURE_TYPES, Box, PageResult
 
 log = structlog.get_logger(__name__)
 
-MOST_IMAGES: Final = 50
-MOST_BYTES: Final = 4 * 1024 * 1024
+MAX_IMAGES: Final = 50
+MAX_BYTES: Final = 4 * 1024 * 1024
 """Images of a page, and bytes of their files. Figures beyond that have none."""
-_MOST_AREA: Final = 2.0
+_MAX_AREA: Final = 2.0
 """Pixels of all images of a page, as a share of the page's. Boxes of a layout model may lie on each other."""
-_LEAST_SIDE: Final = 8
+_MIN_SIDE: Final = 8
 """Pixels of an image's shorter side. Narrower boxes show nothing."""
 _JPEG_QUALITY: Final = 88
 _DRAWN_COLOURS: Final = 256
@@ -88,15 +88,15 @@ def cut_images(page: PageResult, pixels: Pixels) -> Mapping[int, BlockImage]:
     some 20 ms for each million pixels.
     """
     rgb, scale = _shrunk(pixels)
-    left_bytes, left_area = MOST_BYTES, _MOST_AREA * rgb.shape[0] * rgb.shape[1]
+    left_bytes, left_area = MAX_BYTES, _MAX_AREA * rgb.shape[0] * rgb.shape[1]
     images: dict[int, BlockImage] = {}
     for number, block in enumerate(page.blocks or ()):
         possible = block.type in PICTURE_TYPES and all(map(isfinite, block.box))
-        if not possible or len(images) == MOST_IMAGES:
+        if not possible or len(images) == MAX_IMAGES:
             continue
         rows, columns = _place(rgb, scale, block.box, page)
         height, width = rows.stop - rows.start, columns.stop - columns.start
-        if min(height, width) < _LEAST_SIDE or height * width > left_area:
+        if min(height, width) < _MIN_SIDE or height * width > left_area:
             continue
         left_area -= height * width
         cut: RgbArray = np.ascontiguousarray(np.rot90(rgb[rows, columns], -page.rotation // 90))

@@ -50,7 +50,7 @@ log = structlog.get_logger(__name__)
 INVOICE_XML: Final = "invoice_xml"
 """Format and content of a code that is a file inside the PDF."""
 NOWHERE: Final[Quad] = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
-MOST_IMAGE_BYTES: Final = 64 * 1024 * 1024
+MAX_IMAGE_BYTES: Final = 64 * 1024 * 1024
 """Images of a document's figures, as base64. Pages that are begun after that have none."""
 
 
@@ -213,7 +213,7 @@ class PageCallbacks:
 class ImageBudget:
     """Room for the images of one document. `note`: for people, once it is used up."""
 
-    left: int = MOST_IMAGE_BYTES
+    left: int = MAX_IMAGE_BYTES
     note: str = ""
 
     def task(self, task: Task, index: int) -> Task:
@@ -221,7 +221,7 @@ class ImageBudget:
         if not task.images or self.left > 0:
             return task
         if not self.note:
-            most = MOST_IMAGE_BYTES // (1024 * 1024)
+            most = MAX_IMAGE_BYTES // (1024 * 1024)
             self.note = f"From page {index + 1} on, figures have no images: those before have {most} MiB."
         return replace(task, images=False)
 

@@ -11,7 +11,7 @@ _FACTOR = 1.1
 _HALF_LIFE = 100
 """Half-life in samples: enough for the 95th percentile (144 on average), few enough to follow changes."""
 _KEYS = 512
-_LEAST = 20
+_MIN_SAMPLES = 20
 """Minimum samples of a key: with fewer, the largest of them is no 95th percentile."""
 
 
@@ -94,7 +94,7 @@ class _Histogram:
         """The mean, with samples beyond the quantile counted as the quantile; and the upper edge of the quantile's
         bucket. None if the quantile is unknown.
         """
-        if self._samples < _LEAST:
+        if self._samples < _MIN_SAMPLES:
             return None
         at_risk = sum(self._ended.values()) + sum(self._censored.values())
         surviving, mean, edge = 1.0, 0.0, 0.0

@@ -60,7 +60,7 @@ class AimdLimit:
         self._most = most
         self._busy = busy
         self._limit = float(most)
-        self._least = float(min(_LEAST, most))
+        self._least = float(min(_MIN_SLOTS, most))
 
     @property
     def value(self) -> int:
@@ -80,7 +80,7 @@ class AimdLimit:
 
 _FEWER, _MORE = 1 / 2, 1 / 20
 """Slots removed for each late work, and added for each other: if all of n are late, half of the slots remain."""
-_LEAST = 2
+_MIN_SLOTS = 2
 """One page does not use all processors: some of its steps run on one processor only."""
 _BUSY = 0.8
 """Processor utilization from which on the processors count as busy."""

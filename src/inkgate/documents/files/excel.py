@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 31
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\]|^'+|'+$")
 _LONGEST_TEXT = 32_767
-_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
+_MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 """Limits of Excel."""
 _WIDEST = 60
-_LEAST_WIDTH = 8
+_MIN_WIDTH = 8
 
 
 def render(result: DocumentResult) -> bytes:
@@ -75,12 +75,12 @@ def _fill(sheet: Worksheet, table: DocumentTable, formats: _Formats) -> None:
     mark = decimal_mark(text for _, cell, text in cells if not cell.header)
     widths: dict[int, int] = {}
     for row, cell, text in cells:
-        if row >= _MOST_ROWS or cell.column >= _MOST_COLUMNS:
+        if row >= _MAX_ROWS or cell.column >= _MAX_COLUMNS:
             continue
         number = None if cell.header else number_of(text, mark)
         style = formats.of(cell, text, number)
         if cell.row_span > 1 or cell.column_span > 1:
-            last = (min(row + cell.row_span, _MOST_ROWS) - 1, min(cell.column + cell.column_span, _MOST_COLUMNS) - 1)
+            last = (min(row + cell.row_span, _MAX_ROWS) - 1, min(cell.column + cell.column_span, _MAX_COLUMNS) - 1)
             if last > (row, cell.column):
                 sheet.merge_range(row, cell.column, *last, "", style)
         elif text:
@@ -90,7 +90,7 @@ def _fill(sheet: Worksheet, table: DocumentTable, formats: _Formats) -> None:
         elif text:
             sheet.write_string(row, cell.column, text[:_LONGEST_TEXT], style)
     for column, width in widths.items():
-        sheet.set_column(column, column, min(max(width + 2, _LEAST_WIDTH), _WIDEST))
+        sheet.set_column(column, column, min(max(width + 2, _MIN_WIDTH), _WIDEST))
     if head := _head_rows(table):
         sheet.freeze_panes(head, 0)
 

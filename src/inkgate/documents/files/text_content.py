@@ -23,7 +23,7 @@ FONT = "InkgateText"
 """Name of the font among the page's resources."""
 _INSIDE = 0.05
 """Pixels from the edges of the page at which text begins at least."""
-_LEAST = 0.5
+_MIN_SIZE = 0.5
 """Minimum size of text and minimum width of a word in pixels."""
 _SPACE = 0.2
 """Minimum width of a space in ems: readers of PDFs ignore narrower ones."""
@@ -99,7 +99,7 @@ class _Baseline:
         along = (dx / length, dy / length) if length else (1.0, 0.0)
         up = (along[1], -along[0])  # y grows downwards
         heights = [(top[0] - bottom[0]) * up[0] + (top[1] - bottom[1]) * up[1] for top, bottom in ((a, d), (b, c))]
-        size = max(sum(heights) / 2, _LEAST)
+        size = max(sum(heights) / 2, _MIN_SIZE)
         # Glyphs of text from right to left follow each other to the left, as in Tesseract's PDFs.
         return cls(c, (-along[0], -along[1]), up, size) if right_to_left else cls(d, along, up, size)
 
@@ -162,7 +162,7 @@ def _shown(
 def _spread(text: str, width: float, size: float, codes: CharacterCodes) -> Iterator[str]:
     """`text`, as wide as `width` pixels."""
     natural = len(text) * size * WIDTH / 1000
-    yield f"{100 * max(width, _LEAST) / natural:.2f} Tz"
+    yield f"{100 * max(width, _MIN_SIZE) / natural:.2f} Tz"
     yield f"<{codes.encode(text).hex()}> Tj"
 
 
@@ -172,8 +172,8 @@ def _in_order(extents: Sequence[tuple[float, float]]) -> list[tuple[float, float
     least = -math.inf
     for start, end in extents:
         begin = max(start, least)
-        ordered.append((begin, max(end, begin + _LEAST)))
-        least = begin + _LEAST
+        ordered.append((begin, max(end, begin + _MIN_SIZE)))
+        least = begin + _MIN_SIZE
     return ordered
 
 

@@ -36,7 +36,7 @@ _DEEPEST = 3
 _NARROWEST_INCHES, _WIDEST_INCHES, _HIGHEST_INCHES = 0.1, 6.0, 8.5
 _DPI_UNKNOWN = 150.0
 """Of a page of unknown resolution. A4 at it has 1,240 pixels across."""
-_MOST_COLUMNS = 63
+_MAX_COLUMNS = 63
 """Limit of Word. Wider tables become lines of text."""
 
 
@@ -86,7 +86,7 @@ def _add_block(document: WordDocument, block: Block, dpi: float | None) -> None:
         _add_paragraphs(document, beside_image(block))
     elif block.diagram is not None:
         document.add_paragraph().add_run(printable(block.diagram.mermaid)).font.name = _SOURCE_FONT
-    elif block.table is not None and block.table.columns <= _MOST_COLUMNS:
+    elif block.table is not None and block.table.columns <= _MAX_COLUMNS:
         _add_table(document, block.table)
     elif block.type is BlockType.TITLE:
         text = _HEADING.sub("", block.markdown, count=1) or block.text

@@ -32,7 +32,7 @@ _ABANDONED_S = 2.0
 _USUAL_MS = 50
 """Cost of a call until its worker's time is known."""
 _GROWTH = 1.25
-_PAGE_BYTES, _LEAST_BYTES = 4096, 4 * 2**20
+_PAGE_BYTES, _MIN_BYTES = 4096, 4 * 2**20
 """Room for what a PDF grows by beside its text. Memory that is not written is not used."""
 
 
@@ -84,12 +84,12 @@ class Writers:
             EngineFailed: page_timeout.
             Overloaded: the machine is out of memory or file descriptors.
         """
-        room = int((len(document) + len(plan)) * _GROWTH) + pages * _PAGE_BYTES + _LEAST_BYTES
+        room = int((len(document) + len(plan)) * _GROWTH) + pages * _PAGE_BYTES + _MIN_BYTES
         return await self._write(WriteCall(WriteOp.ADD_TEXT, password), (document, plan), room, caller)
 
     async def new_pdf(self, plan: bytes, pages: int, caller: Caller) -> bytes:
         """A PDF of the images and texts of `plan`. Raises as `add_text`."""
-        room = int(len(plan) * _GROWTH) + pages * _PAGE_BYTES + _LEAST_BYTES
+        room = int(len(plan) * _GROWTH) + pages * _PAGE_BYTES + _MIN_BYTES
         return await self._write(WriteCall(WriteOp.NEW_PDF), (plan,), room, caller)
 
     async def office_file(self, result: DocumentResult, format: FileFormat, caller: Caller) -> bytes:  # noqa: A002

@@ -11,12 +11,12 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from inkgate.codes.invoice_xml import MOST_BYTES, NAMES, read_invoice_xml
+from inkgate.codes.invoice_xml import MAX_BYTES, NAMES, read_invoice_xml
 from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.notes import MAX_FILES, readable_name
 from inkgate.documents.pdf.pdfium import Handle, PdfiumDocument, PdfiumPage
 
-_MOST_ANNOTATIONS = 2000
+_MAX_ANNOTATIONS = 2000
 _LONGEST_NAME_BYTES = 4096
 _MAX_CATALOG_BYTES = 128 * 2**20
 """Larger files with attachments are not looked into for a portfolio's catalog."""
@@ -58,7 +58,7 @@ def embedded_files(document: PdfiumDocument) -> EmbeddedFiles:
 def attached_files(page: PdfiumPage) -> tuple[str, ...]:
     """Names of the files that are pinned to the page, as people may see them; without those that are read."""
     names: list[str] = []
-    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page.handle), _MOST_ANNOTATIONS)):
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page.handle), _MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page.handle, index)
         if not annotation:
             continue
@@ -104,7 +104,7 @@ def _name(file: Handle) -> str:
 def _data(file: Handle) -> bytes:
     """Empty if there is none, or more than an invoice has."""
     size = ctypes.c_ulong()
-    if not pdfium.FPDFAttachment_GetFile(file, None, 0, ctypes.byref(size)) or not 0 < size.value <= MOST_BYTES:
+    if not pdfium.FPDFAttachment_GetFile(file, None, 0, ctypes.byref(size)) or not 0 < size.value <= MAX_BYTES:
         return b""
     buffer = ctypes.create_string_buffer(size.value)
     pdfium.FPDFAttachment_GetFile(file, buffer, size, ctypes.byref(size))

@@ -14,9 +14,9 @@ MAX_NOTES = 20
 """Cut lines of a page that are named."""
 _PART = 0.15
 """Share of a character's height or width that must be missing, and shown: boxes of fonts are a little too large."""
-_LEAST_IN_ROW = 3
+_MIN_IN_ROW = 3
 """Characters of a line of which the upper or lower part is missing; fewer are accents and ornaments."""
-_LEAST_SIDE = 0.05
+_MIN_SIDE = 0.05
 """Least height and width of what is shown, in sizes of the font: boxes of fonts that are missing have none."""
 _LEFT, _TOP, _RIGHT, _BOTTOM = (itemgetter(Glyph._fields.index(side)) for side in ("left", "top", "right", "bottom"))
 _NEXT = 1.2
@@ -94,7 +94,7 @@ def _cut_part(run: _Run, size: Size) -> Box | None:
     in_height = [part[1] if along_x else part[0] for part in parts]
     shown = [across * down > _PART for across, down in run.shares]
     cut = {at for at, part in enumerate(lengthwise) if part and min(run.shares[at]) > 0}
-    if sum(in_height) >= _LEAST_IN_ROW:
+    if sum(in_height) >= _MIN_IN_ROW:
         cut |= {at for at, part in enumerate(in_height) if part}
     pairs = pairwise(shown)
     cut |= {at + (not first) for at, (first, second) in enumerate(pairs) if first != second}
@@ -107,7 +107,7 @@ def _cut_part(run: _Run, size: Size) -> Box | None:
     left, top = max(0.0, min(each.left for each in boxes)), max(0.0, min(each.top for each in boxes))
     right = min(float(size.width), max(each.right for each in boxes))
     bottom = min(float(size.height), max(each.bottom for each in boxes))
-    least = _LEAST_SIDE * max(each.size for each in boxes)
+    least = _MIN_SIDE * max(each.size for each in boxes)
     return (left, top, right, bottom) if min(right - left, bottom - top) > least else None
 
 

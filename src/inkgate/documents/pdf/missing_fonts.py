@@ -17,9 +17,9 @@ from inkgate.types import ReviewNote, ReviewReason
 _MAX_FONTS = 100
 _MAX_LETTERS = 12
 """Letters of a font that are looked at."""
-_LEAST_ALIKE = 3
+_MIN_ALIKE = 3
 """Letters that all look the same are a font's box for what it lacks."""
-_LEAST_UNKNOWN = 3
+_MIN_UNKNOWN = 3
 """Letters without Unicode of a font that is taken for one that another font's glyphs are drawn for; fewer are signs."""
 _MISSING = 0.5
 """Share of a font's letters that can't be drawn, from which the font is missing."""
@@ -65,11 +65,11 @@ def _is_missing(font: Handle, letters: Iterable[str]) -> bool:
         return False
     unknown = [letter for letter in letters if letter[0] == _UNKNOWN]
     outlines = [_outline(font, letter) for letter in letters if letter[0] != _UNKNOWN]
-    if len(unknown) >= _LEAST_UNKNOWN:
+    if len(unknown) >= _MIN_UNKNOWN:
         outlines += [()] * len(unknown)
     if not outlines:
         return False
-    if len(outlines) >= _LEAST_ALIKE and len(set(outlines)) == 1:
+    if len(outlines) >= _MIN_ALIKE and len(set(outlines)) == 1:
         return True
     return sum(not outline for outline in outlines) >= _MISSING * len(outlines)
 

@@ -16,7 +16,7 @@ from inkgate.documents.pdf.pdfium import PdfFault, PdfiumDocument, PdfLocked, Pd
 
 _GROWTH: Final = 4
 """A repaired file is at most this many times as long, because object streams are written out."""
-_LEAST_ROOM: Final = 2**20
+_MIN_ROOM: Final = 2**20
 _UNSUPPORTED: Final = "The PDF's encryption is not supported."
 
 
@@ -120,7 +120,7 @@ def _rewritten(data: bytes, password: str) -> bytes:
     """
     import pikepdf
 
-    target = _BoundedFile(len(data) * _GROWTH + _LEAST_ROOM)
+    target = _BoundedFile(len(data) * _GROWTH + _MIN_ROOM)
     try:
         with _open_with_qpdf(data, password) as pdf:
             pdf.save(

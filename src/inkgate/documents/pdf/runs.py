@@ -27,7 +27,7 @@ _BASELINE = 0.25
 """Maximum baseline shift within a line if boxes don't overlap by half: superscripts, wavy lines."""
 _TWICE = 0.12
 """Equal characters within this distance are one, drawn twice for bold or shadow."""
-_LEAST_REACH = 0.1
+_MIN_REACH = 0.1
 _CELLS = 1 << 24
 """Number of cells in a row of the grid in which equal characters are sought: more than any page is wide."""
 _MARK_HEIGHT = 0.25
@@ -161,7 +161,7 @@ class _DrawnCharacters:
 
     def again(self, glyph: Glyph) -> bool:
         reach = _TWICE * glyph.size
-        cell = 2 * reach if reach > _LEAST_REACH else 2 * _LEAST_REACH
+        cell = 2 * reach if reach > _MIN_REACH else 2 * _MIN_REACH
         x, y = glyph.x / cell, glyph.y / cell
         own = floor(y) * _CELLS + floor(x)
         cells = self._cells.get(glyph.text)

@@ -39,7 +39,7 @@ _SMALL_SIDE = 24
 """Pixels of a side of most characters at 150 dpi."""
 _MIN_RANGE = 16
 """Grey levels between ground and ink. Crops with less are not judged: nothing is drawn there."""
-_LEAST_LIKENESS = -12.0
+_MIN_LIKENESS = -12.0
 """Where the logarithm of a probability is cut off, so that one odd sample among several does not decide."""
 _DIGIT_MARGINS = (3.5, 2.0)
 """How much likelier, as a logarithm, another digit must be than the claimed one: by one sample, by more."""
@@ -132,7 +132,7 @@ def judge(claimed: Sequence[str], seen: _Floats) -> dict[str, str]:
     chars, places = np.unique(claimed, return_inverse=True)
     samples = (np.arange(len(chars))[:, None] == places).astype(np.float32)
     counts = samples.sum(1)
-    mean = samples @ np.maximum(seen, _LEAST_LIKENESS) / counts[:, None]
+    mean = samples @ np.maximum(seen, _MIN_LIKENESS) / counts[:, None]
     accepted = _accepted()[[_NUMBERS[char] for char in chars]]
     own = np.log((np.exp(mean) * accepted).sum(1))
     others = np.where(accepted, -np.inf, mean)

@@ -32,9 +32,9 @@ _SIZES = 1.6
 """Maximum size ratio of neighbours in a line, unless they touch as exponents do."""
 _CJK_WORD_GAP = 0.8
 """Minimum gap that counts as a space between CJK characters, as they are often set wide."""
-_MOST = 0.9
+_MIN_STYLED_SHARE = 0.9
 """A line is bold if this share of its letters is: a bold word that begins a paragraph does not make its line bold."""
-_LEAST_GAP = 0.08
+_MIN_GAP = 0.08
 """Next to an accented letter, a narrower space is not a space: pdfium inferred it from TeX's move to the accent."""
 
 
@@ -69,8 +69,8 @@ def _style(pieces: Sequence[PlacedCharacter]) -> LineStyle:
     """The style of most of the line's letters; `size` is that of its largest common font, not of exponents."""
     letters = [piece for piece in pieces if piece.text[0].isalnum()] or pieces
     sizes = sorted(piece.size for piece in letters)
-    bold = sum(piece.bold for piece in letters) >= _MOST * len(letters)
-    italic = sum(piece.italic for piece in letters) >= _MOST * len(letters)
+    bold = sum(piece.bold for piece in letters) >= _MIN_STYLED_SHARE * len(letters)
+    italic = sum(piece.italic for piece in letters) >= _MIN_STYLED_SHARE * len(letters)
     return LineStyle(round(sizes[len(sizes) * 2 // 3], 2), bold, italic)
 
 
@@ -166,7 +166,7 @@ def _spaced(before: PlacedCharacter, piece: PlacedCharacter, *, vertical: bool) 
     gap = piece.u0 - before.u1
     if piece.text >= FIRST_CJK and is_cjk(piece.text[0]) and is_cjk(before.text[-1]):
         return gap > _CJK_WORD_GAP * size
-    inferred = (piece.accented or before.accented) and gap <= _LEAST_GAP * size
+    inferred = (piece.accented or before.accented) and gap <= _MIN_GAP * size
     return (piece.space and not inferred) or gap > (MOVED_WORD_GAP if piece.moved else WORD_GAP) * size
 
 

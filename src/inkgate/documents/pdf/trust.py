@@ -47,7 +47,7 @@ _LETTER_SEGMENTS = 30
 """Segments per letter in a shape. Outlines of Vera, DejaVu and Times have 9 (l) to 99 (g), most of them 30 to 60."""
 _OVERLAPS = 2
 """Maximum letters that a letter overlaps: italics do, and the dots of i and j are within their boxes."""
-_MOST = 6000
+_MAX_OUTLINES = 6000
 """Maximum outlines examined; a full page has 4,000 letters. Comparing all their boxes takes 0.1 s."""
 _CHUNK = 256
 _WORD_SEGMENTS = 150
@@ -57,7 +57,7 @@ _WORD_SIDES = (2.5, 40.0)
 
 def outlined_letters(outlines: Sequence[FilledShape], size: Size) -> int:
     """The number of letters that `outlines` draw on a page of `size`: in rows, or as words in one shape."""
-    shown = _apart([outline for outline in outlines if _is_shown(outline, size)][:_MOST])
+    shown = _apart([outline for outline in outlines if _is_shown(outline, size)][:_MAX_OUTLINES])
     single = [outline for outline in shown if _width(outline) <= _WORD_SIDES[0] * _height(outline)]
     rows = sum(len(row) for row in _rows(single) if len(row) >= _SHORTEST and _varied(row))
     return rows + sum(_letters_of_word(outline) for outline in shown)

@@ -55,7 +55,7 @@ _MAX_BOX_PIXELS = 16_000_000
 """Most pixels of the boxes of a page's characters, for the first look. Usual pages have 100,000."""
 _PART = 1 << 15
 """About how many of them are looked at together."""
-_MOST, _APART, _AROUND = 0.8, 0.5, 0.25
+_MIN_SAME, _APART, _AROUND = 0.8, 0.5, 0.25
 _USUAL = 0.75
 _MOSTLY = 0.6
 _BACKDROP = (255, 0, 255)
@@ -405,7 +405,7 @@ class _Pictures:
             return False
         colour = np.median(self.alone[at][inked], axis=0).astype(np.uint8)
         same, apart = _distance(self.whole[at], colour) < contrast, _distance(self.whole[wide], colour) >= contrast
-        return bool(same[inked].mean() >= _MOST and apart[around].mean() >= _APART)
+        return bool(same[inked].mean() >= _MIN_SAME and apart[around].mean() >= _APART)
 
     def _inked(self, at: _Slices) -> _Mask:
         """Where the text has ink, by its picture on `_BACKDROP`."""

@@ -26,7 +26,7 @@ _COMMON = 0.5
 """Share of a page's letters that its form has, from which the page is the form. (Of placeholders it is under 0.1.)"""
 _LONGEST_PLACEHOLDER = 1200
 """Letters of a placeholder; Adobe's has 500 in English."""
-_LEAST_PLACEHOLDER = 60
+_MIN_PLACEHOLDER = 60
 """Letters of a placeholder; a page with fields and less text may be a form. (A placeholder may have fields, too.)"""
 _FORM_PACKETS = frozenset({"", "template", "datasets", "form"})
 _TAG = re.compile(r"<[^<>]*>")
@@ -43,7 +43,7 @@ def is_xfa_placeholder(document: PdfiumDocument, page: PdfiumPage) -> bool:
     letters = _letters(_page_text(page))
     if len(letters) > _LONGEST_PLACEHOLDER:
         return False
-    if fields and len(letters) < _LEAST_PLACEHOLDER:
+    if fields and len(letters) < _MIN_PLACEHOLDER:
         return False
     form = _letters(_form_text(document))
     if len(form) < _SHINGLE:

@@ -28,7 +28,7 @@ _PART = "\ufffd"
 """The tokenizer's placeholder for a character whose last bytes are in the next token."""
 _LONGEST = 8
 """After this many tokens no more bytes are awaited: a character has at most 4, so the sign is in the text itself."""
-_MOST_TOKENS = 4096
+_MAX_TOKENS = 4096
 """Maximum tokens of an answer if the request sets none."""
 _SHOWN = 300
 """Maximum characters of a library's error message that are passed on."""
@@ -135,7 +135,7 @@ class _TransformersModel:
                 output = self._model.generate(
                     **inputs,
                     **_choice(sampling),
-                    max_new_tokens=sampling.max_tokens or _MOST_TOKENS,
+                    max_new_tokens=sampling.max_tokens or _MAX_TOKENS,
                     # Penalties are applied here, after the watch has seen the model's own logits.
                     repetition_penalty=1.0,
                     logits_processor=[watch.scored, partial(_penalised, torch, asked, penalty, sampling)],

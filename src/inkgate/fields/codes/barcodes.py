@@ -34,7 +34,7 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "booking": ("booking_reference", "pnr"),
 }
 """Names that schemas have for the values of codes."""
-_LEAST: Final = 0.8
+_MIN_SCORE: Final = 0.8
 """Score of a printed value that can contradict a code."""
 
 
@@ -65,7 +65,7 @@ def mismatch_checks(schema: FieldSchema, proposals: Mapping[str, Sequence[Propos
     for leaf in schema.leaves:
         of_field = proposals.get(leaf.path, ())
         coded = [each for each in of_field if each.origin == CODE and each.box is not None]
-        printed = [each for each in of_field if each.origin != CODE and each.score >= _LEAST]
+        printed = [each for each in of_field if each.origin != CODE and each.score >= _MIN_SCORE]
         if coded and printed:
             best = max(each.score for each in printed)
             likely = [each for each in printed if each.score == best]

@@ -21,7 +21,7 @@ MRZ_PRINTED: Final = "mrz_matches_print"
 _COMPARED: Final = frozenset({"number", "surname", "given_names", "birth_date", "expiry_date"})
 """Values of a zone that the printed part has in the same form. Nationality and state may be in words."""
 
-_LONGEST, _MOST_OTHER = 200, 2
+_LONGEST, _MAX_OTHER = 200, 2
 """Characters of a line that are looked at for a number, and of the number that may differ."""
 
 
@@ -75,7 +75,7 @@ def _nearly_stands_in(pages: Sequence[FoldedPage], number: str) -> bool:
     """Whether a word of the page is the number with one or two other characters."""
     wanted = fold(number)
     words = (word for page in pages for line in page.lines for word in map(fold, line.text[:_LONGEST].split()))
-    return any(len(word) == len(wanted) and 0 < hamming(word, wanted) <= _MOST_OTHER for word in words)
+    return any(len(word) == len(wanted) and 0 < hamming(word, wanted) <= _MAX_OTHER for word in words)
 
 
 def _is_another(kind: str, printed: Proposal, zone: Mrz) -> bool:

@@ -27,7 +27,7 @@ _VAT_FORMS: Final = {
 }  # fmt: skip
 """What follows the country's letters (EU's VIES)."""
 _VAT = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(_VAT_FORMS)})(?=[ .-]?[A-Z0-9])")
-_MOST_BEHIND: Final = 24
+_MAX_CHARACTERS: Final = 24
 """Characters behind the country's letters, spaces and dots too."""
 
 
@@ -86,7 +86,7 @@ class VatIds:
 def _vat_at(text: str, start: int, behind: int) -> Iterator[ParsedValue]:
     """The longest number that begins there."""
     country = text[start:behind]
-    for end in range(min(len(text), behind + _MOST_BEHIND), behind, -1):
+    for end in range(min(len(text), behind + _MAX_CHARACTERS), behind, -1):
         if text[end - 1].isalnum() and not text[end : end + 1].isalnum():
             number = re.sub("[ .-]", "", text[behind:end])
             if re.fullmatch(_VAT_FORMS[country], number):

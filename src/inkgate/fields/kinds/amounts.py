@@ -63,7 +63,7 @@ _AMOUNT = re.compile(
 )
 """Codes of taxes may follow without a space: 5.90SR."""
 _MONEY_DECIMALS = 2
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 """Longer ones are numbers of accounts or barcodes. A Decimal holds 28 digits, JSON's integers 18."""
 _CENTS = 3
 """After a single point or comma, so many digits may be thousands or decimals."""
@@ -80,7 +80,7 @@ class Amounts:
         found = []
         text = plain(text)
         for match in _AMOUNT.finditer(text):
-            if sum(map(str.isdigit, match["body"])) > MOST_DIGITS:
+            if sum(map(str.isdigit, match["body"])) > MAX_DIGITS:
                 continue
             readings = _readings(match["body"])
             if match["minus"] or match["minus2"] or match["tail"] or (match["open"] and match["close"]):

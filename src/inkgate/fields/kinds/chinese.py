@@ -11,7 +11,7 @@ from inkgate.types import JsonValue
 
 _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9] ?){17}[0-9Xx](?![0-9A-Za-z])")
 _MASKED = re.compile(r"(?<![0-9A-Za-z*])[0-9]{1,14} {0,2}\*{1,14} {0,2}[0-9]{0,4}[0-9Xx](?![0-9A-Za-z*])")
-LENGTH, _LEAST_FIRST = 18, 6
+LENGTH, _MIN_FIRST = 18, 6
 """Characters of an identity number, and of the region that its unmasked beginning has at least."""
 _WEIGHTS: Final = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _CHECKS: Final = "10X98765432"
@@ -49,7 +49,7 @@ def whole_mask(text: str) -> str:
     text = text.replace(" ", "").upper()
     first, last = text.partition("*")[0], text.rpartition("*")[2]
     missing = LENGTH - len(first) - len(last)
-    return f"{first}{'*' * missing}{last}" if len(first) >= _LEAST_FIRST and missing > 0 else text
+    return f"{first}{'*' * missing}{last}" if len(first) >= _MIN_FIRST and missing > 0 else text
 
 
 _TAX_NUMBER = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Z]{18}|[0-9]{15}|[0-9A-Z]{20}|[0-9A-Z]{17})(?![0-9A-Za-z])")
@@ -72,7 +72,7 @@ class ChineseTaxNumbers:
         return [
             ParsedValue((number,), match.start(), match.end())
             for match, number in numbers
-            if sum(map(str.isdigit, number)) >= _LEAST_DIGITS
+            if sum(map(str.isdigit, number)) >= _MIN_DIGITS
         ]
 
     def json(self, value: ParsedValue) -> JsonValue:
@@ -80,7 +80,7 @@ class ChineseTaxNumbers:
         return cast("str", value.readings[0])
 
 
-_LEAST_DIGITS: Final = 8
+_MIN_DIGITS: Final = 8
 """The six digits of a place and two more: words of capitals are no numbers."""
 
 

@@ -13,7 +13,7 @@ _CARD = re.compile(r"(?<!\w)\d(?:(?:  ?|-)?\d){11,18}(?!\w)")
 _CONTAINER = re.compile(r"(?<![A-Z0-9])([A-Z0158]{3}[UJZ])[ -]?([0-9OIQSBZ]{6})[ /-]?([0-9OIQSBZ])(?![A-Z0-9])")
 _OWNER: Final = str.maketrans("0158", "OISB")
 _SERIAL: Final = str.maketrans("OQISBZ", "001582")
-_MOST_SLIPS: Final = 2
+_MAX_CONFUSIONS: Final = 2
 """Letters of a container's serial number that OCR may have read for digits. More are a word."""
 _CONTAINER_LETTERS: Final = "0123456789A?BCDEFGHIJK?LMNOPQRSTU?VWXYZ"
 """ISO 6346: values of letters leave out the multiples of 11."""
@@ -31,7 +31,7 @@ _TRUNK_PREFIX = re.compile(r"(?<=\d)\s?\(0\)")
 _EXTENSION = re.compile(r"-(\d{1,4})$")
 _LONGEST_WITH_TRUNK: Final = 12
 """Digits of a national number; what follows behind a hyphen is an extension."""
-_LEAST_PHONE, _MOST_PHONE = 7, 15
+_MIN_PHONE, _MAX_PHONE = 7, 15
 """Digits of a telephone number (E.164: 15 at most)."""
 
 
@@ -72,7 +72,7 @@ class ContainerNumbers:
         found = []
         for match in _CONTAINER.finditer(plain(text)):
             serial = match[2] + match[3]
-            if sum(map(str.isalpha, serial)) <= _MOST_SLIPS:
+            if sum(map(str.isalpha, serial)) <= _MAX_CONFUSIONS:
                 number = match[1].translate(_OWNER) + serial.translate(_SERIAL)
                 found.append(ParsedValue((number,), match.start(), match.end()))
         return found
@@ -137,7 +137,7 @@ class PhoneNumbers:
             ):
                 number = number[: -len(own[1])]
             is_day = any(start < match.end() and match.start() < end for start, end in days)
-            if not is_day and _LEAST_PHONE <= len(number.lstrip("+")) <= _MOST_PHONE:
+            if not is_day and _MIN_PHONE <= len(number.lstrip("+")) <= _MAX_PHONE:
                 found.append(ParsedValue((number,), match.start(), match.end()))
         return found
 

@@ -10,7 +10,7 @@ from typing import Final
 from inkgate.fields.rules.candidates import FieldCandidate, LabelWeight, weigh
 from inkgate.fields.rules.totals import number_of
 
-LEAST_SCORE = 2.0
+MIN_SCORE = 2.0
 """Without a label, an amount is neither subtotal nor tax."""
 _SUBTOTAL: Final = tuple(
     LabelWeight.of(pattern, weight)
@@ -61,4 +61,4 @@ def _best(amounts: Sequence[FieldCandidate], weights: Sequence[LabelWeight]) -> 
     printed = [each for each in amounts if each.value is None or each.value.unit != "%"]
     scored = [replace(each, score=weigh(each.label, weights)) for each in printed]
     best = max(scored, key=lambda each: (each.score, -each.row), default=None)
-    return best if best is not None and best.score >= LEAST_SCORE else None
+    return best if best is not None and best.score >= MIN_SCORE else None

@@ -52,7 +52,7 @@ _COMMA = re.compile(r",(?=[^\W\d])")
 """Behind which OCR loses the space."""
 _PARTIES: Final = frozenset({"shipper", "consignee", "notify_party"})
 _TYPED: Final = {"issue_date": "date", "gross_weight": "weight", "measurement": "volume"}
-_MOST_LINES: Final = 6
+_MAX_LINES: Final = 6
 """Of a party's name and address."""
 _LONGEST_CELL: Final = 500
 """Characters of a line in which packages are looked for."""
@@ -69,7 +69,7 @@ def read_bill_of_lading(pages: PrintedPages) -> Mapping[str, Sequence[FieldCandi
         for cell in row.cells:
             for name, pattern in _PATTERNS.items():
                 if name not in found and (match := pattern.match(cell.text[:120])):
-                    block = _block(pages, row, cell, match, _MOST_LINES if name in _PARTIES else 1)
+                    block = _block(pages, row, cell, match, _MAX_LINES if name in _PARTIES else 1)
                     if block is not None and (fitting := _fitting(name, block)) is not None:
                         found[name] = [fitting]
     _split_vessel(found)

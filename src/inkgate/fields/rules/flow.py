@@ -13,7 +13,7 @@ from inkgate.fields.kinds.base import ParsedValue, ValueKind, plain
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 
-_MOST_CHARACTERS: Final = 30_000
+_MAX_CHARACTERS: Final = 30_000
 """Of the document's beginning. Patterns are bounded, so their time grows with the length alone."""
 _LONGEST_CELL: Final = 5000
 """Characters of a cell that are looked at."""
@@ -47,7 +47,7 @@ class TextFlow:
         for number, row in enumerate(pages.rows):
             goes_on = number > 0 and _goes_on(pages.rows[number - 1], row, margins[row.page], pages.unit)
             for at, cell in enumerate(row.cells):
-                if len(text) > _MOST_CHARACTERS:
+                if len(text) > _MAX_CHARACTERS:
                     break
                 text += ("  " if at else glue(text, cell.text) if goes_on else "\n") if text else ""
                 starts.append(len(text))

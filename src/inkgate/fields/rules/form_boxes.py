@@ -15,13 +15,13 @@ from typing import Final
 from inkgate.fields.rules.form_words import LABEL_WORDS, words_in
 from inkgate.types import Box, Line, PageResult, Table
 
-MOST_ENTRIES: Final = 4000
+MAX_ENTRIES: Final = 4000
 """Of a document. More are left out."""
-MOST_BOX_LINES: Final = 40
+MAX_BOX_LINES: Final = 40
 """Lines of a box. A cell with more is no box of a form."""
-_LEAST_BOXES: Final = 3
+_MIN_BOXES: Final = 3
 """A table with as many cells that have a label and a value, or a place for one, is a form."""
-_LEAST_SHARE: Final = 0.25
+_MIN_SHARE: Final = 0.25
 """And as many of its filled cells."""
 _CLOSE, _CLOSE_OF_OCR = 0.5, 0.15
 """A label goes on in the next line if the gap is at most this share of its height. Lines of OCR have margins."""
@@ -37,7 +37,7 @@ _NUMBERED: Final = re.compile(r"^\d{1,2}[a-z]?[.)]?\s+[^\W\d_]")
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}|[\u2e80-\u9fff]")
 _CODE: Final = re.compile(r"^\W{0,3}(?:[A-Z]{3}|Rs\.?|RM|kr\.?)\b")
 """Of a currency, before an amount."""
-_MOST_ALONE: Final = 200
+_MAX_ALONE: Final = 200
 """Marks of a page without a label in their line: for each, all lines are looked at."""
 _ASIDE: Final = re.compile(r"\([^)]{0,100}\)")
 _COLON: Final = re.compile(r"\s*[:：]\s*")
@@ -94,9 +94,9 @@ def form_entries(pages: Sequence[PageResult]) -> list[FormEntry]:
                 found += entries
                 taken.update(block.lines)
         found += _marks_outside(page, taken, len(found))
-        if len(found) >= MOST_ENTRIES:
+        if len(found) >= MAX_ENTRIES:
             break
-    return found[:MOST_ENTRIES]
+    return found[:MAX_ENTRIES]
 
 
 def _of_table(page: PageResult, table: Table, first: int) -> list[FormEntry]:
@@ -108,12 +108,12 @@ def _of_table(page: PageResult, table: Table, first: int) -> list[FormEntry]:
         if not indexes:
             continue
         cells += 1
-        if len(indexes) > MOST_BOX_LINES or any(len(page.lines[index].text) > _LONGEST for index in indexes):
+        if len(indexes) > MAX_BOX_LINES or any(len(page.lines[index].text) > _LONGEST for index in indexes):
             continue
         entries = list(_of_box(page, indexes, first + number))
         found += entries
         boxes += bool(entries and (entries[0].rows or entries[0].checked is not None))
-    return found if boxes >= max(_LEAST_BOXES, _LEAST_SHARE * cells) else []
+    return found if boxes >= max(_MIN_BOXES, _MIN_SHARE * cells) else []
 
 
 def _of_box(page: PageResult, indexes: Sequence[int], number: int) -> Iterator[FormEntry]:
@@ -256,7 +256,7 @@ def _marks_outside(page: PageResult, taken: set[int], first: int) -> Iterator[Fo
             if mark is not None:
                 part = BoxedText(index, text.strip(" :："), line.box)
                 alone += not part.text
-                near = [] if part.text or alone > _MOST_ALONE else _label_near(page, index)
+                near = [] if part.text or alone > _MAX_ALONE else _label_near(page, index)
                 label = [part] if part.text else near
                 yield FormEntry(page.index, first + index + number, label, checked=mark, mark_line=index)
 

@@ -15,10 +15,10 @@ from inkgate.types import PageResult
 
 MARKS: Final = {True: "[x]", False: "[ ]"}
 """How a ticked box and an empty one are written in a line."""
-_LEAST_FIT: Final = 0.5
-_MOST_LABELS: Final = 10
+_MIN_FIT: Final = 0.5
+_MAX_LABELS: Final = 10
 """Of a field, which are compared with each entry."""
-_MOST_COMPARED: Final = 500_000
+_MAX_COMPARED: Final = 500_000
 """Pairs of words: half a second. Without them, the rest of the fields is looked for in no form."""
 _OF_FIT: Final = 0.95
 """How sure a value in a box is whose label fits wholly."""
@@ -30,7 +30,7 @@ class FormReader:
 
     entries: Sequence[FormEntry]
     words: Sequence[frozenset[str]]
-    left: int = _MOST_COMPARED
+    left: int = _MAX_COMPARED
 
     @classmethod
     def of(cls, pages: Sequence[PageResult]) -> FormReader:
@@ -61,7 +61,7 @@ class FormReader:
 
     def _best(self, leaf: Leaf, *, marks: bool) -> tuple[float, int] | None:
         best: tuple[float, int] | None = None
-        labels = leaf.labels[-_MOST_LABELS:]
+        labels = leaf.labels[-_MAX_LABELS:]
         count = sum(len(words_wanted(label)) for label in labels)
         for at, entry in enumerate(self.entries):
             if (entry.checked is not None) != marks or not self.words[at]:
@@ -70,13 +70,13 @@ class FormReader:
             if self.left < 0:
                 return None
             score = max((fit(label, self.words[at], entry.of) for label in labels), default=0.0)
-            if score >= _LEAST_FIT and (best is None or score > best[0]):
+            if score >= _MIN_FIT and (best is None or score > best[0]):
                 best = (score, at)
         return best
 
     def _rows(self, leaf: Leaf, at: int) -> Sequence[Sequence[BoxedText]]:
         """The rows of the value. A box for name and address has the name first; an address may go on below."""
-        entry, wanted = self.entries[at], words_in(" ".join(leaf.labels[-_MOST_LABELS:]))
+        entry, wanted = self.entries[at], words_in(" ".join(leaf.labels[-_MAX_LABELS:]))
         label, rows = self.words[at], entry.rows
         if not wanted & ADDRESS:
             both = label & NAME and label & (ADDRESS | ADDRESS_PARTS)

@@ -41,7 +41,7 @@ _IN_NUMBER: Final = re.compile(r"(?<=\d)[,.](?=\d{3})")
 _BOX_NUMBER: Final = re.compile(r"^\s*\d{1,2}[a-z]?[.)]?\s+(?=[^\W\d_])")
 _ALIKE: Final = 80.0
 _SHORTEST_ALIKE: Final = 5
-_MOST_WORDS: Final = 40
+_MAX_WORDS: Final = 40
 _PREFIX: Final = 0.6
 _KEPT: Final = 1024
 
@@ -54,7 +54,7 @@ def words_wanted(label: str) -> tuple[str, ...]:
 
 def _words(text: str) -> tuple[str, ...]:
     plain = _IN_NUMBER.sub("", text.replace("’", "'").replace("'s", " ").replace("'S", " "))
-    return tuple(word for word in words_of(plain).split() if word not in _STOP)[:_MOST_WORDS]
+    return tuple(word for word in words_of(plain).split() if word not in _STOP)[:_MAX_WORDS]
 
 
 def words_in(text: str) -> frozenset[str]:

@@ -73,7 +73,7 @@ _TOTAL: Final = re.compile(r"\btotal|totaal|gesamt|summe|amount due|payer|betale
 _RATES: Final = tuple(map(Decimal, (3, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27)))
 """Usual rates of a tax, in percent."""
 _CENTS: Final = Decimal("0.02")
-_MOST_AMOUNTS: Final = 300
+_MAX_AMOUNTS: Final = 300
 """Of an invoice that are combined: pairs with the total only, in linear time."""
 _BUYER: Final = re.compile(
     r"bill(?:ing|ed)?\s+(?:to|address)|ship(?:ping|ped)?\s+(?:to|address)|sold\s+to|customer|client|kunde|klant"
@@ -110,7 +110,7 @@ _DOUBTFUL: Final = 0.5
 
 def read_invoice(pages: PrintedPages, total: FieldCandidate | None) -> dict[str, list[FieldCandidate]]:
     """The fields that were found, by name, with what else they may be. `total`: of the document, if it is known."""
-    amounts = amounts_of(pages)[:_MOST_AMOUNTS]
+    amounts = amounts_of(pages)[:_MAX_AMOUNTS]
     dates = _dates(pages)
     found = {
         "invoice_number": find_number(pages),

@@ -55,7 +55,7 @@ _BELOW: Final = 2
 """Rows between a label and the value below it, and one."""
 _OF_NUMBER, _OF_TITLE = 0.96, 0.9
 """How sure a number is behind its label, and behind the title."""
-_MOST_OF_ROW: Final = 6
+_MAX_OF_ROW: Final = 6
 """Amounts of a row of which pairs are added up."""
 LONGEST_ROW: Final = 300
 """In characters. Longer rows are paragraphs."""
@@ -163,4 +163,4 @@ def subtotal_and_tax(
 
 
 def _pairs(amounts: Sequence[FieldCandidate]) -> Iterator[tuple[FieldCandidate, FieldCandidate]]:
-    yield from combinations(amounts[:_MOST_OF_ROW], 2)
+    yield from combinations(amounts[:_MAX_OF_ROW], 2)

@@ -20,7 +20,7 @@ from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
 from inkgate.fields.schema import Leaf
 
 ItemT = TypeVar("ItemT")
-LEAST_ALIKE: Final = 85.0
+MIN_SIMILARITY: Final = 85.0
 """Likeness of a label on the page and one of the schema, in percent: OCR misreads single letters."""
 SAME_LABEL, WITHIN_LABEL = 1.0, 0.7
 """How sure a value is by its label: this is the label, or the label contains it."""
@@ -32,22 +32,22 @@ _SEPARATOR = re.compile(r"\s*[:：=]\s*|\s{2,}|\.{3,}|_{3,}")
 _ABOVE = 2.0
 """A value stands at most this many line heights below its label."""
 _ROWS_BELOW: Final = 2
-MOST_CANDIDATES: Final = 50
+MAX_CANDIDATES: Final = 50
 """Of a field."""
 _LONGEST_CELL: Final = 5000
 """In characters: more of a line is not looked through for a label."""
 
-_MOST_GLUED: Final = 200
+_MAX_UNSPACED_LABELS: Final = 200
 """Labels without spaces that are looked for within cells; the shortest."""
-_MOST_LABELS: Final = 10_000
+_MAX_LABELS: Final = 10_000
 """Different labels on the pages: each is compared with those of each field."""
 
 
 def _keep(by_label: dict[str, list[ItemT]], folded: str, item: ItemT) -> None:
     """Adds the item to those with its label, as far as they count."""
-    if folded in by_label or len(by_label) < _MOST_LABELS:
+    if folded in by_label or len(by_label) < _MAX_LABELS:
         of_label = by_label.setdefault(folded, [])
-        if len(of_label) < MOST_CANDIDATES:
+        if len(of_label) < MAX_CANDIDATES:
             of_label.append(item)
 
 
@@ -131,7 +131,7 @@ class LabelFinder:
             self.values[kind.name] = values
         scored = ((likeness(label, labels), found) for label, found in self.values[kind.name].items())
         alike = ((score, each) for score, found in scored if score > 0 for each in found)
-        best = nlargest(MOST_CANDIDATES, alike, key=lambda pair: pair[0])
+        best = nlargest(MAX_CANDIDATES, alike, key=lambda pair: pair[0])
         return [replace(each, score=score) for score, each in best]
 
     def _texts(self, labels: Sequence[str]) -> list[FieldCandidate]:
@@ -144,14 +144,14 @@ class LabelFinder:
             for length in range(int(0.74 * len(wanted)), int(len(wanted) / 0.74) + 2):
                 pause()
                 for folded, cells in self.cells.get(length, {}).items():
-                    if score := ratio(folded, wanted, score_cutoff=LEAST_ALIKE):
+                    if score := ratio(folded, wanted, score_cutoff=MIN_SIMILARITY):
                         alike += [(score / 100, not each.parted, each.row.number, each.at, each) for each in cells]
         alike.sort(key=lambda found: (-found[0], found[1:4]))
         found: dict[tuple[int, int], FieldCandidate] = {}
         for score, _, row, at, each in alike:
             if (row, at) not in found and (candidate := self._beside(each, SAME_LABEL * score)) is not None:
                 found[row, at] = candidate
-            if len(found) >= MOST_CANDIDATES:
+            if len(found) >= MAX_CANDIDATES:
                 break
         return sorted(found.values(), key=lambda each: -each.score)
 
@@ -184,7 +184,7 @@ def _glued_labels(leaves: Sequence[Leaf]) -> re.Pattern[str] | None:
     labels = {"".join(label.split()) for leaf in leaves for label in leaf.labels if not label.isascii()}
     if not labels:
         return None
-    longest = sorted(labels, key=lambda label: (-len(label), label))[-_MOST_GLUED:]
+    longest = sorted(labels, key=lambda label: (-len(label), label))[-_MAX_UNSPACED_LABELS:]
     return re.compile("|".join(" {0,4}".join(map(re.escape, label)) for label in longest))
 
 
@@ -210,8 +210,8 @@ def likeness(folded: str, wanted: Sequence[str]) -> float:
     pause()
     if not folded:
         return 0.0
-    best = max((ratio(folded, each, score_cutoff=LEAST_ALIKE) for each in wanted), default=0.0)
-    if best >= LEAST_ALIKE:
+    best = max((ratio(folded, each, score_cutoff=MIN_SIMILARITY) for each in wanted), default=0.0)
+    if best >= MIN_SIMILARITY:
         return SAME_LABEL * best / 100
     share = max((len(each) / len(folded) for each in wanted if each in folded), default=0.0)
     return WITHIN_LABEL * math.sqrt(share)

@@ -50,7 +50,7 @@ _HEADING: Final = frozenset(
 _NEAR: Final = 160
 """Characters of a sentence around the word that tells what it is about."""
 _HEAD_ROWS: Final = 5
-_MOST_EVENTS: Final = 50
+_MAX_EVENTS: Final = 50
 """Words for an event whose sentences are looked at."""
 _SENTENCE = re.compile(r"(?<!\b[A-Z])(?<!St)(?<!Mr)(?<!Dr)(?<!Mrs)\.\s(?=[A-Z])|。")
 _DAY = KINDS["date"]
@@ -91,7 +91,7 @@ def _name(flow: TextFlow, with_age: re.Match[str] | None) -> FieldCandidate | No
 
 def _day_of(flow: TextFlow, event: re.Pattern[str], *, behind: bool) -> FieldCandidate | None:
     """The date in the event's sentence: the first behind its word, or the nearest one; Chinese has it before."""
-    for match in islice(event.finditer(flow.text), _MOST_EVENTS):
+    for match in islice(event.finditer(flow.text), _MAX_EVENTS):
         start, end = _sentence(flow.text, match.start(), match.end())
         after = flow.first(_DAY, match.end(), end)
         before = flow.values(_DAY, start, match.start())
@@ -114,7 +114,7 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _service(flow: TextFlow) -> dict[str, FieldCandidate | None]:
     """Date, time and place in the first sentence about a service that has a date."""
-    for match in islice(_SERVICE.finditer(flow.text), _MOST_EVENTS):
+    for match in islice(_SERVICE.finditer(flow.text), _MAX_EVENTS):
         start, end = _sentence(flow.text, match.start(), match.end())
         date = flow.first(_DAY, start, end)
         if date is None:

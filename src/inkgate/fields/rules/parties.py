@@ -21,10 +21,10 @@ from inkgate.fields.rules.head_words import (
 )
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 
-MOST_ADDRESS_ROWS: Final = 6
+MAX_ADDRESS_ROWS: Final = 6
 _LONGEST_ROW = 300
 """In characters. Longer rows are paragraphs, neither name nor address."""
-LEAST_LETTERS, MOST_WORDS = 4, 6
+MIN_LETTERS, MAX_WORDS = 4, 6
 """Of a name without a legal form."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _DIGIT = re.compile(r"\d")
@@ -55,7 +55,7 @@ def find_address(pages: PrintedPages) -> FieldCandidate | None:
     if start is None:
         return None
     block: list[PrintedRow] = []
-    for row in pages.rows[start : start + MOST_ADDRESS_ROWS]:
+    for row in pages.rows[start : start + MAX_ADDRESS_ROWS]:
         if len(row.text) > _LONGEST_ROW or (block and is_number(row.text)):
             break
         block.append(row)
@@ -100,7 +100,7 @@ def _may_be_name(row: PrintedRow) -> bool:
     if len(row.text) > _LONGEST_ROW:
         return False
     letters = sum(character.isalpha() for character in row.text)
-    return letters >= LEAST_LETTERS and len(row.text.split()) <= MOST_WORDS and not is_number(row.text)
+    return letters >= MIN_LETTERS and len(row.text.split()) <= MAX_WORDS and not is_number(row.text)
 
 
 def _whole_name(pages: PrintedPages, row: PrintedRow) -> FieldCandidate:

@@ -14,7 +14,7 @@ from inkgate.fields.rules.rows import PrintedRow, RowCell
 ROUNDING: Final = Decimal("0.02")
 """By which quantity times unit price and the amount may differ, besides what the printed price was rounded by."""
 _PRICE_DECIMALS: Final = 2
-_MOST_DECIMALS: Final = 4
+_MAX_DECIMALS: Final = 4
 """Of a unit price."""
 _LONGEST: Final = 120
 """Characters of a row's cell that are looked at for quantities."""
@@ -130,7 +130,7 @@ def _is_price(value: ParsedValue) -> bool:
 
 def _is_fine(value: ParsedValue) -> bool:
     """Whether it may be a unit price: some have four decimals."""
-    return value.unit != "%" and _PRICE_DECIMALS <= value.decimals <= _MOST_DECIMALS
+    return value.unit != "%" and _PRICE_DECIMALS <= value.decimals <= _MAX_DECIMALS
 
 
 def _number(value: ParsedValue) -> Decimal:

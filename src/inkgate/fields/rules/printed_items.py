@@ -11,7 +11,7 @@ from typing import Final
 
 from inkgate.fields.folded import FoldedPage, box_around, fold
 from inkgate.fields.ground import source_of
-from inkgate.fields.items import MOST_ITEMS, Item, ItemValue, array_of
+from inkgate.fields.items import MAX_ITEMS, Item, ItemValue, array_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.by_type import RULES
@@ -25,10 +25,10 @@ _SURE: Final = 0.85
 """Confidence of a value besides that of its text, where nothing checks it."""
 _LONGEST: Final = 200
 """Characters of a row that are looked at."""
-_MOST_ROWS: Final = 2000
-_MOST_LINES: Final = 5
+_MAX_ROWS: Final = 2000
+_MAX_LINES: Final = 5
 """Of one description."""
-_MOST_ABOVE: Final = 2
+_MAX_ABOVE: Final = 2
 """Lines of a name above the first row with an amount, where no head tells where the names begin."""
 _GAP: Final = 2.5
 """Heights of a line between two lines of one description, from top to top."""
@@ -55,7 +55,7 @@ _HEAD: Final = re.compile(
     r"|品\s*名|数\s*量|单\s*价|金\s*额|名\s*称|商\s*品",
     re.IGNORECASE,
 )
-_LEAST_HEADS: Final = 2
+_MIN_HEADS: Final = 2
 _NO_NAME: Final = re.compile(
     r"^\W*\d*\s*items?\W*\d*$|\beftpos|customer copy|(?:tax|cash) (?:invoice|bill)|merchant"
     r"|\b(?:tel|fax|phone|table|guests?|server|cashier|order|invoice|receipt|bill|check|chk|date|time|reg|doc|no"
@@ -89,7 +89,7 @@ def printed_items(
     wanted = {path: _roles(leaves) for path, leaves in arrays.items() if not filled.get(path)}
     wanted = {path: roles for path, roles in wanted.items() if {"description", "amount"} <= roles.keys()}
     if wanted and schema.name not in RULES:
-        rows = [item for page in pages for item in _of_page(page, printed)][:MOST_ITEMS]
+        rows = [item for page in pages for item in _of_page(page, printed)][:MAX_ITEMS]
         found |= {path: [_item(item, roles) for item in rows] for path, roles in wanted.items()}
     return found
 
@@ -152,7 +152,7 @@ def _of_page(page: FoldedPage, printed: PrintedPages) -> list[_PrintedItem]:
         return []
     values = {index: [own[at] for at in sorted(own)] for index, own in starts.items()}
     level = printed.levelled(page.page)
-    rows = _region(level.rows[:_MOST_ROWS], values)
+    rows = _region(level.rows[:_MAX_ROWS], values)
     items = _assembled(page, rows, _GAP * level.unit) if any(row.amount or row.quantity for row in rows) else []
     _take_leading(items)
     return items
@@ -181,7 +181,7 @@ def _region(rows: Sequence[PrintedRow], values: Mapping[int, Sequence[ParsedValu
         return []
     begin = head + 1 if head >= 0 else first
     if head < 0 and (not read[first].described or read[first].is_code):
-        begin = max(0, first - _MOST_ABOVE)
+        begin = max(0, first - _MAX_ABOVE)
     return read[begin : len(read) - ended]
 
 
@@ -193,7 +193,7 @@ def _is_head(text: str) -> bool:
     """Whether the row names columns, and says nothing else."""
     names = _HEAD.findall(text)
     letters = sum(map(len, (each for each in re.findall(r"[^\W\d_]+", text))))
-    return len(names) >= _LEAST_HEADS and sum(map(len, names)) >= _MOSTLY * letters
+    return len(names) >= _MIN_HEADS and sum(map(len, names)) >= _MOSTLY * letters
 
 
 def _assembled(page: FoldedPage, rows: Sequence[PricedRow], gap: float) -> list[_PrintedItem]:
@@ -233,7 +233,7 @@ def _names_of(rows: Sequence[PricedRow], below: PricedRow, gap: float) -> list[R
     kept: list[PricedRow] = []
     bottom = _top(below)
     for row in reversed(rows):
-        if bottom - _top(row) > gap or not _is_name(row) or len(kept) == _MOST_LINES:
+        if bottom - _top(row) > gap or not _is_name(row) or len(kept) == _MAX_LINES:
             break
         kept.append(row)
         bottom = _top(row)
@@ -245,7 +245,7 @@ def _go_on(item: _PrintedItem, row: PricedRow, gap: float) -> None:
     lines = {part.cell.line for part in item.names}
     last = max((part.cell.box[1] for part in item.names), default=_top(item.priced))
     near = _top(row) - max(last, _top(item.priced)) <= gap
-    if item.closed or not near or len(lines) == _MOST_LINES or not _is_name(row):
+    if item.closed or not near or len(lines) == _MAX_LINES or not _is_name(row):
         item.closed = True
     else:
         item.names += row.name

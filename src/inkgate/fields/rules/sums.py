@@ -19,15 +19,15 @@ from inkgate.fields.rules.rows import PrintedPages
 
 _LONGEST: Final = 120
 """Characters of a label that are looked at, from its end."""
-_MOST_AMOUNTS: Final = 300
+_MAX_AMOUNTS: Final = 300
 """Of a paper that are combined."""
-_MOST_ADDED: Final = 5
+_MAX_ADDED: Final = 5
 """Taxes that are added up, and discounts and charges: all their subsets are tried."""
-_MOST_TAXES: Final = 20
+_MAX_TAXES: Final = 20
 """Amounts that may be the tax; a table by rate has one a row."""
-_MOST_WHOLES: Final = 60
+_MAX_WHOLES: Final = 60
 """Amounts that may be the total, the last ones: 60 totals, 46 taxes and 32 adjustments are tried in 0.1 s."""
-_LEAST_SCORE: Final = 6.0
+_MIN_SCORE: Final = 6.0
 """Of net, tax and gross that decide: two of them are labelled, and the tax has a usual rate or the third a label."""
 _CENTS: Final = Decimal("0.02")
 _ROUNDING: Final = Decimal("0.05")
@@ -236,7 +236,7 @@ def sum_candidates(pages: PrintedPages, amounts: Sequence[FieldCandidate]) -> li
     reader = LabelReader(pages, _amounts_in)
     printed = [each for each in amounts if each.value is not None and each.value.unit != "%"]
     roles = lru_cache(maxsize=None)(role_of)  # of this paper only: labels are its text
-    return [_read_role(reader, each, roles) for each in printed[-_MOST_AMOUNTS:]]
+    return [_read_role(reader, each, roles) for each in printed[-_MAX_AMOUNTS:]]
 
 
 def _amounts_in(text: str) -> list[ParsedValue]:
@@ -276,7 +276,7 @@ def find_sums(candidates: Sequence[SumCandidate]) -> Sums | None:
             kept = nets.get(each.number)
             if kept is None or _OF_NET[each.role] > _OF_NET[kept.role]:
                 nets[each.number] = each
-    gross = [each for each in candidates if each.role in _OF_GROSS and each.number > 0][-_MOST_WHOLES:]
+    gross = [each for each in candidates if each.role in _OF_GROSS and each.number > 0][-_MAX_WHOLES:]
     taxes, shifts = list(_taxes(candidates)), [Decimal(0), *adjustments(candidates)]
     best: Sums | None = None
     for whole in gross:
@@ -292,20 +292,20 @@ def find_sums(candidates: Sequence[SumCandidate]) -> Sums | None:
                 in_row = net.found.row == tax.found.row == whole.found.row
                 score += 1.5 * usual + 1.0 * in_row - 1.0 * (shift != 0)
                 rank = (whole.role is not Role.NONE, whole.number, score)
-                if score >= _LEAST_SCORE and (best is None or rank > best.rank):
+                if score >= _MIN_SCORE and (best is None or rank > best.rank):
                     best = Sums(net.found, tax.found, whole.found, rank)
     return best
 
 
 def _taxes(candidates: Sequence[SumCandidate]) -> Iterator[tuple[SumCandidate, float]]:
     """Taxes, and what speaks for each: single ones, and the sum of several."""
-    single = [each for each in candidates if each.role is Role.TAX and each.number > 0][-_MOST_TAXES:]
+    single = [each for each in candidates if each.role is Role.TAX and each.number > 0][-_MAX_TAXES:]
     for each in single:
         yield each, 3.0
     foreign = [each for each in candidates if each.role is Role.NONE and each.rate and each.number > 0]
-    for each in foreign[-_MOST_TAXES:]:  # the word for the tax is of another language
+    for each in foreign[-_MAX_TAXES:]:  # the word for the tax is of another language
         yield each, 1.0
-    apart = list({each.found.row: each for each in single}.values())[:_MOST_ADDED]
+    apart = list({each.found.row: each for each in single}.values())[:_MAX_ADDED]
     printed = {each.number for each in single}
     for count in range(2, len(apart) + 1):
         for chosen in combinations(apart, count):
@@ -329,7 +329,7 @@ def adjustments(candidates: Sequence[SumCandidate]) -> list[Decimal]:
     """What discounts and charges may add to the net amount, each with its sign, or some of them together."""
     discounts = [-abs(each.number) for each in candidates if each.role is Role.DISCOUNT]
     charges = [abs(each.number) for each in candidates if each.role is Role.CHARGE]
-    parts = [*discounts, *charges][:_MOST_ADDED]
+    parts = [*discounts, *charges][:_MAX_ADDED]
     chosen = (each for count in range(1, len(parts) + 1) for each in combinations(parts, count))
     return [number for number in dict.fromkeys(sum(each, Decimal(0)) for each in chosen) if number]
 
@@ -347,7 +347,7 @@ def is_exceeded(sums: Sums, candidates: Sequence[SumCandidate]) -> bool:
     return any(
         first + second == each.number
         for each in larger
-        for first, second in combinations(rows[each.found.row][:_MOST_ADDED], 2)
+        for first, second in combinations(rows[each.found.row][:_MAX_ADDED], 2)
     )
 
 

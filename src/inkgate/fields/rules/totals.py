@@ -41,7 +41,7 @@ _ROUNDED: Final = LabelWeight.of(r"round|rouding|pembundaran", 1.0)
 _CHANGE: Final = LabelWeight.of(r"change|baki|找零", 1.0)
 _SUMMARY: Final = re.compile(r"(?:gst|tax|vat|sst)\s*summ|tax code|tax rate", re.IGNORECASE)
 """Below this stand amounts by tax rate, with a total of their own."""
-_MOST_PAID = 10
+_MAX_PAID = 10
 """Amounts paid, and of change: each pair is compared with each amount."""
 _SAME = Decimal("0.05")
 """Cash rounds to five cents in many countries."""
@@ -79,8 +79,8 @@ def find_total(pages: PrintedPages, found: Sequence[FieldCandidate]) -> FieldCan
 
 def _paid_less_change(amounts: Sequence[FieldCandidate]) -> list[Decimal]:
     """What was paid less the change, for each pair of them."""
-    paid = [number_of(each) for each in amounts if _PAID.pattern.search(each.label)][:_MOST_PAID]
-    change = [number_of(each) for each in amounts if _CHANGE.pattern.search(each.label)][:_MOST_PAID]
+    paid = [number_of(each) for each in amounts if _PAID.pattern.search(each.label)][:_MAX_PAID]
+    change = [number_of(each) for each in amounts if _CHANGE.pattern.search(each.label)][:_MAX_PAID]
     return [first - second for first in paid for second in change if first > second]
 
 

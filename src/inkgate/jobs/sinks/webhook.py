@@ -37,7 +37,7 @@ _MAX_URL = 2000
 _MAX_ANSWER_BYTES = 4096
 _ANSWER_S = 1.0
 """Time to read the answer's body, so that the connection can be used again; what it says is ignored."""
-_MOST_RETRY_AFTER_S = 86400.0
+_MAX_RETRY_AFTER_S = 86400.0
 _MAX_CONNECTIONS = 64
 
 
@@ -176,7 +176,7 @@ class WebhookSink:
             seconds = float(text) if text[:1].isdigit() else parsedate_to_datetime(text).timestamp() - self._clock()
         except (ValueError, OverflowError):
             return None
-        return min(max(seconds, 0.0), _MOST_RETRY_AFTER_S) if math.isfinite(seconds) else None
+        return min(max(seconds, 0.0), _MAX_RETRY_AFTER_S) if math.isfinite(seconds) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ _LONGEST_WAIT_S = 65.0
 """For the answer to one statement: longer than `statement_timeout` below."""
 _LAST_WAIT_S = 3.0
 """The same while the service stops."""
-_MOST_AT_ONCE = 64
+_MAX_BATCH = 64
 _READERS = 4
 _POSTGRES = {
     "connect_timeout": 5,
@@ -213,7 +213,7 @@ class Database:
                 await self._arrived.wait()
                 self._arrived = anyio.Event()
                 while self._writes:
-                    batch = [self._writes.popleft() for _ in range(min(len(self._writes), _MOST_AT_ONCE))]
+                    batch = [self._writes.popleft() for _ in range(min(len(self._writes), _MAX_BATCH))]
                     try:
                         await self._write_threads.run(self._commit, batch)
                     except Exception:  # no thread can be started; that must not end the service

@@ -15,9 +15,9 @@ from inkgate.jobs.store.records import FIELDS, clean
 from inkgate.jobs.store.tables import fields, jobs
 from inkgate.types import JsonValue
 
-MOST_CORRECTIONS: Final = 200
+MAX_CORRECTIONS: Final = 200
 """Of a job. Each may change all of its fields."""
-MOST_CORRECTED_BYTES: Final = 2_000_000
+MAX_CORRECTED_BYTES: Final = 2_000_000
 """Of a job's corrections as JSON: all are read, sent and written with each change."""
 
 
@@ -107,12 +107,12 @@ def correct(
     found = fields_of(connection, job_id, lock=True)
     if version is not None and version != found.version:
         raise InputRejected("fields_changed", f"The fields have version {found.version}.")
-    if len(found.corrections) >= MOST_CORRECTIONS:
-        raise InputRejected("options_invalid", f"Fields may be corrected {MOST_CORRECTIONS} times.")
+    if len(found.corrections) >= MAX_CORRECTIONS:
+        raise InputRejected("options_invalid", f"Fields may be corrected {MAX_CORRECTIONS} times.")
     corrections = (*found.corrections, correction) if correction.values else found.corrections
     raw = _CORRECTIONS.dump_json(corrections)
-    if len(raw) > MOST_CORRECTED_BYTES:
-        raise InputRejected("options_invalid", f"Corrections may have {MOST_CORRECTED_BYTES:,} bytes in all.")
+    if len(raw) > MAX_CORRECTED_BYTES:
+        raise InputRejected("options_invalid", f"Corrections may have {MAX_CORRECTED_BYTES:,} bytes in all.")
     text = clean(raw.decode())
     changed = update(fields).where(fields.c.job == job_id)
     connection.execute(changed.values(corrections=text, version=found.version + 1))

@@ -19,8 +19,8 @@ from inkgate.jobs.store.turns import Now, Sharing, forget_tenants, join, pages_l
 
 _ENDED = [state.value for state in JobState if state.ended]
 _LEASED = (JobState.RUNNING.value, JobState.CANCELLING.value)
-_MOST_AHEAD = 10_000
-_MOST_REMOVED = 5000
+_MAX_AHEAD = 10_000
+_MAX_REMOVED = 5000
 """Pages that are removed in one transaction, unless one job has more: others can't write meanwhile."""
 _RATE_S = 300.0
 _RATE_PAGES = 1000
@@ -144,7 +144,7 @@ def ahead_of(connection: Connection, job: Job, others: Backlog, sharing: Sharing
     row = row_of(connection, job.id, job.tenant)
     earlier = or_(jobs.c.turn < row.turn, and_(jobs.c.turn == row.turn, jobs.c.id < job.id))
     mine = and_(jobs.c.state == JobState.QUEUED.value, jobs.c.rank == row.rank, jobs.c.tenant == job.tenant)
-    first = select(pages_left().label("left")).where(mine, earlier).limit(_MOST_AHEAD).subquery()
+    first = select(pages_left().label("left")).where(mine, earlier).limit(_MAX_AHEAD).subquery()
     count, total = connection.execute(select(func.count(), func.coalesce(func.sum(first.c.left), 0))).one()
     tags, clock = tags_of(connection, row.rank)
     own = (int(total) + sharing.slice(max((job.pages or 1) - job.saved, 1))) / sharing.weight(job.tenant)
@@ -236,7 +236,7 @@ def expire(connection: Connection, before: Now, limit: int) -> int:
     count = 0
     for job_id, saved in connection.execute(chosen):
         count += saved
-        if ids and count > _MOST_REMOVED:
+        if ids and count > _MAX_REMOVED:
             break
         ids.append(job_id)
     if ids:
