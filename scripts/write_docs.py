@@ -7,6 +7,7 @@ Each page has one generated part between two marker lines; the rest is written b
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -45,7 +46,7 @@ BRANCHES = {
     "server": "The address of the service, its connections and its end.",
     "auth": "API keys. `inkgate key` makes them.",
     "rate_limit": "How many requests each key may send.",
-    "limits": "Bounds on size and time. A request over one is refused with a [code](errors.md) of its own.",
+    "limits": "Bounds on size and time. Each has an [error code](errors.md) of its own.",
     "pdf": "Opening and rendering PDFs, in worker processes.",
     "engine": "The engine that reads the pages.",
     "engine.ppocr": "The embedded engine.",
@@ -68,11 +69,11 @@ BRANCHES = {
     "jobs": "[Jobs](../guides/jobs.md): documents that are read later, and whose results are kept.",
     "webhooks": "[Webhooks](../guides/webhooks.md), which tell of jobs that ended.",
     "storage": "[Object storage](../guides/object-storage.md).",
-    "metrics": "[Metrics](metrics.md) for Prometheus. They contain no text of documents and no keys.",
+    "metrics": "[Metrics](metrics.md) for Prometheus.",
     "ui": "The [web page](../start/web-page.md).",
     "docs": "Links to this documentation.",
-    "tracing": "[Traces](../guides/tracing.md) by OpenTelemetry. They contain no text of documents and no keys.",
-    "log": "The log. It contains no text of documents and no keys.",
+    "tracing": "[Traces](../guides/tracing.md) by OpenTelemetry.",
+    "log": "The log.",
 }
 
 NAMED: dict[str, tuple[str, type[Branch]]] = {
@@ -94,7 +95,7 @@ def settings_part() -> str:
         if len(path) > 1:
             groups.setdefault(".".join(path[:-1]), []).append(_setting_row(path[-1], field))
     parts = []
-    head = "| setting | default | allowed | meaning |\n| --- | --- | --- | --- |"
+    head = "| setting | default, range | meaning |\n| --- | --- | --- |"
     for branch, rows in groups.items():
         names = f"Variables: `{variable((*branch.split('.'), ''))}...`"
         parts.append(f"## `[{branch}]`\n\n{BRANCHES[branch]} {names}\n\n{head}\n" + "\n".join(rows) + "\n")
@@ -113,8 +114,9 @@ def named_by(field: FieldInfo) -> bool:
 
 
 def _setting_row(name: str, field: FieldInfo) -> str:
-    default = "" if field.is_required() else f"`{_toml(field.default)}`"
-    return f"| `{name}` | {default} | {_allowed(field)} | {field.description} |"
+    default = f"required{_kind(field)}" if field.is_required() else f"`{_toml(field.default)}`"
+    others = [choice for choice in _allowed(field) if choice != default]
+    return f"| `{name}` | {', '.join([default, *others])} | {field.description} |"
 
 
 def errors_part() -> str:
@@ -257,28 +259,29 @@ def _defined(kind: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _allowed(field: FieldInfo) -> str:
-    """The values that a setting may have."""
+def _kind(field: FieldInfo) -> str:
+    """What a required setting is, unless it is text."""
+    schema = TypeAdapter(field.annotation).json_schema()
+    return {"array": " list", "object": " table"}.get(schema.get("type", ""), "")
+
+
+def _allowed(field: FieldInfo) -> list[str]:
+    """The values of a choice, or the bounds of a number but for the usual one: above 0."""
     if isinstance(field.annotation, EnumType):
-        return ", ".join(f"`{member.value}`" for member in field.annotation)
+        return [f"`{_toml(member.value)}`" for member in field.annotation]
     schema = TypeAdapter(Annotated[field.annotation, field]).json_schema()
-    if "pattern" in schema:  # all patterns of settings are choices: ^(a|b|c)$
-        return ", ".join(f"`{value}`" for value in schema["pattern"].strip("^$()").split("|"))
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if choices := re.fullmatch(r"\^\((\w+(?:\|\w+)+)\)\$", schema.get("pattern", "")):
+        return [f"`{_toml(value)}`" for value in choices[1].split("|")]
     if schema["type"] == "array":
         # items of several enumerations, or of one: their members stand in the definitions
         kinds = [_defined(kind, schema) for kind in schema["items"].get("anyOf", [schema["items"]])]
-        choices = ", ".join(f"`{value}`" for kind in kinds for value in kind.get("enum", ()))
-        return f"list of {choices or _TYPES[schema['items']['type']] + 's'}"
-    if schema["type"] == "object":
-        inside = schema["additionalProperties"]
-        return f"table of {_TYPES[inside['type']]}s" if "type" in inside else "table"
+        return [f"`{_toml(value)}`" for kind in kinds for value in kind.get("enum", ())]
+    if schema["type"] in {"integer", "number"} and not schema.keys() & _BOUNDS.keys():
+        return ["any"]
     bounds = [f"{sign}{schema[key]}" for key, sign in _BOUNDS.items() if key in schema]
-    return " ".join([_TYPES[schema["type"]], *bounds])
+    return [] if bounds == [">0"] else [f"`{_toml(value)}`" for value in schema.get("enum", ())] + bounds
 
 
-_TYPES = {"object": "table", "integer": "integer", "number": "number", "string": "string", "boolean": "`true`, `false`"}
 _BOUNDS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
 
 

@@ -50,9 +50,7 @@ class BatchingSettings(Branch):
     max_pixels: PositiveInt = Field(
         400_000, description="Maximum pixels of one call. A larger line gets a call of its own."
     )
-    max_wait_ms: float = Field(
-        0.0, ge=0, description="How long a batch that is not full waits for lines of other pages, on a GPU."
-    )
+    max_wait_ms: float = Field(0.0, ge=0, description="On a GPU, how long a batch waits for lines of other pages.")
     max_waiting: PositiveInt = Field(50_000, description="Maximum text lines in the queue. More get 503.")
     parallel: PositiveInt = Field(1, description="Concurrent calls of one model.")
 
@@ -60,14 +58,14 @@ class BatchingSettings(Branch):
 class OnnxRuntimeSettings(Branch):
     provider: Provider = Field(
         Provider.AUTO,
-        description="Device of ONNX Runtime (docs/guides/several-gpus.md). `auto`: CUDA if this build has it,"
-        " else the CPU. `cuda` and `tensorrt` also replace OpenVINO.",
+        description="Device (docs/guides/several-gpus.md). `auto`: CUDA if the build has it, else the CPU. "
+        "`cuda` and `tensorrt` replace OpenVINO.",
     )
     device_id: int = Field(0, ge=0, description="GPU, by CUDA's number.")
     gpu_memory_mb: float = Field(0.0, ge=0, description="Maximum GPU memory for CUDA's tensors. 0: no limit.")
     cudnn_search: CudnnSearch = Field(
         CudnnSearch.HEURISTIC,
-        description="How cuDNN selects algorithms of convolutions. `exhaustive` tries all for each new shape.",
+        description="How cuDNN selects convolution algorithms. `exhaustive` tries all for each new shape.",
     )
     tensorrt_fp16: bool = Field(default=False, description="Allow TensorRT to use 16-bit floats.")
     tensorrt_workspace_mb: PositiveFloat = Field(1024.0, description="Maximum memory of TensorRT for one model.")
@@ -85,23 +83,22 @@ class PpocrSettings(Branch):
         1.4, ge=0, le=5, description="How much boxes are enlarged around the detected core of the text."
     )
     concurrent_pages: PositiveInt = Field(
-        2, description="Maximum pages at the engine at once. Reduced while pages miss their deadlines on a busy CPU."
+        2, description="Maximum pages at the engine at once; fewer while pages miss deadlines on a busy CPU."
     )
     workers: int = Field(
         0,
         ge=-1,
-        description="Worker processes that run the models. 0: none up to 8 cores, then one for each 8. -1: none.",
+        description="Worker processes for the models. 0: none up to 8 cores, then one for each 8. -1: none.",
     )
     worker_timeout_s: PositiveFloat = Field(
-        60.0, description="Time limit of a worker's call. A worker that exceeds it is replaced."
+        60.0, description="Time limit of a worker's call; the worker is then replaced."
     )
     threads: int = Field(0, ge=0, description="Threads of a model call. 0: one for each core of the process.")
     runtime: RuntimeName = Field(RuntimeName.AUTO, description="Runtime of the models. `auto`: OpenVINO.")
     precision: Precision = Field(
         Precision.AUTO,
-        description="Precision of OpenVINO. `int8`: parts of the recognizer in int8, the rest in bf16 or f32."
-        " `auto`: `int8` on x86-64 with VNNI or AMX, else `bf16` if the CPU supports it, else "
-        "`f32`. ONNX Runtime always uses f32.",
+        description="Precision of OpenVINO; ONNX Runtime uses f32. `int8`: only parts of the recognizer. "
+        "`auto`: `int8` with VNNI or AMX, else `bf16` if the CPU has it, else `f32`.",
     )
     onnxruntime: OnnxRuntimeSettings = OnnxRuntimeSettings()
     cache: str = Field("auto", description="Folder for compiled models. `auto`: the user's cache folder. Empty: none.")
@@ -110,13 +107,12 @@ class PpocrSettings(Branch):
         0.95,
         ge=0,
         le=1,
-        description="Lines read with less confidence are read again from a tighter crop; the more confident reading"
-        " counts. 0: never.",
+        description="Confidence below which a line is read again from a tighter crop. 0: never.",
     )
     settle_characters: bool = Field(
         default=True,
-        description="Decide doubtful characters by their neighbours: l and 1, O and 0, stray accents, missed points,"
-        " simplified and traditional Chinese.",
+        description="Decide doubtful characters by their neighbours: l and 1, O and 0, accents, points, "
+        "simplified and traditional Chinese.",
     )
     batching: BatchingSettings = BatchingSettings()
 
@@ -152,19 +148,17 @@ class ManagedSettings(Branch):
         0, ge=0, description="Maximum tokens of a request and its response. 0: as the preset says."
     )
     api_server_count: PositiveInt = Field(
-        1, description="vLLM's API server processes, which prepare images. More than 1 needs the command `vllm`."
+        1, description="vLLM's API server processes, which prepare images. Above 1: needs the command `vllm`."
     )
     tensor_parallel_size: PositiveInt = Field(1, description="Number of GPUs for one model.")
     replicas: PositiveInt = Field(
-        1, description="Number of vLLM servers, each on GPUs of its own, in the order of CUDA_VISIBLE_DEVICES."
+        1, description="Number of vLLM servers, each on its own GPUs, in the order of CUDA_VISIBLE_DEVICES."
     )
     quantization: str = Field("", description="Quantization of the weights, such as `fp8`. Empty: none.")
-    speculative: bool = Field(
-        default=False, description="Speculative decoding with the model's own draft: faster, the same text."
-    )
+    speculative: bool = Field(default=False, description="Speculative decoding with the model's own draft.")
     draft_model: str = Field(
         "",
-        description="Folder of the draft for `speculative`. Empty: where the preset says, inside the weights' folder.",
+        description="Folder of the draft for `speculative`. Empty: as the preset says, in the weights' folder.",
     )
     extra_flags: tuple[str, ...] = Field((), description="More flags for vLLM, one word an item.")
     environment: dict[str, str] = Field({}, description="More environment variables for vLLM.")
@@ -200,14 +194,12 @@ _FLAGS_WITH_A_SETTING = {
 class VllmSettings(Branch):
     urls: tuple[ServerUrl, ...] = Field(
         (),
-        description="Addresses of the model servers, such as `http://127.0.0.1:8000/v1`. `dns+http://vllm:8000/v1`: a"
-        " server at each address of the host. Empty: inkgate starts vLLM.",
+        description="Model servers, such as `http://127.0.0.1:8000/v1`, or `dns+http://vllm:8000/v1` for one "
+        "at each address of the host. Empty: inkgate starts vLLM.",
     )
     dns_interval_s: PositiveFloat = Field(5.0, description="How often the hosts of `dns+http` are looked up.")
     max_servers: PositiveInt = Field(64, description="Maximum servers found by `dns+http`; more are ignored.")
-    model: str = Field(
-        "", description="Name of the model on the server. Empty: a name of the preset, else the only model."
-    )
+    model: str = Field("", description="Model's name on the server. Empty: a name of the preset, else the only model.")
     preset: str = Field("", description="The model's preset, if `engine.name` is `vllm`.")
     preset_folder: str = Field(
         "", description="Folder with your own presets. inkgate runs the files as Python. Empty: none."
@@ -231,8 +223,8 @@ class VllmSettings(Branch):
     start_s: PositiveFloat = Field(60.0, description="How long to wait for the server at start.")
     listen_after_s: PositiveFloat = Field(
         5.0,
-        description="How long `inkgate serve` waits for a model server before it listens without one. Pages are then"
-        " read by `ppocr` (with `fallback`) or get 503 `starting`.",
+        description="How long `inkgate serve` waits for a model server before it listens without one; "
+        "`fallback` then reads, else pages get 503 `starting`.",
     )
     connect_s: PositiveFloat = Field(5.0, description="Time limit to connect.")
     first_token_s: PositiveFloat = Field(
@@ -240,20 +232,19 @@ class VllmSettings(Branch):
     )
     progress_s: PositiveFloat = Field(30.0, description="Maximum pause between tokens.")
     stalled_s: PositiveFloat = Field(
-        60.0, description="A server that sends no token of any request for this long is tested and taken out."
+        60.0, description="A server that sends no token for this long is tested and taken out."
     )
     recover_s: PositiveFloat = Field(30.0, description="How long a request waits if no server is up.")
     structured_fields: bool = Field(
         default=True,
-        description="Have the server force answers about fields into a JSON schema. A server that refuses is asked"
-        " without.",
+        description="Request answers about fields by a JSON schema, unless the server refuses it.",
     )
     logprobs: bool = Field(default=True, description="Request log-probabilities, from which confidence is computed.")
     jpeg_quality: int = Field(95, ge=0, le=100, description="JPEG quality of images for the model. 0: PNG.")
     encoding_threads: PositiveInt = Field(2, description="Threads that resize and encode pages.")
     fallback: bool = Field(
         default=True,
-        description="Read a page with `ppocr` if the model keeps repeating itself, or if no model server reads it.",
+        description="Read a page with `ppocr` if the model repeats itself or no model server reads it.",
     )
     repetition_count: int = Field(
         200, ge=0, description="Repetitions of a pattern after which vLLM itself stops. Under 2: never."
@@ -281,8 +272,8 @@ class LayoutSettings(Branch):
     )
     tables: bool = Field(
         default=True,
-        description="Run the table model where a page shows a table, for Markdown. `false`: rows and columns come from "
-        "ruled lines and the text's positions only.",
+        description="Run the table model on tables. `false`: rows and columns come from ruled lines and text "
+        "positions.",
     )
 
 
@@ -301,7 +292,7 @@ class TransformersSettings(Branch):
 class EngineSettings(Branch):
     name: str = Field(
         "ppocr",
-        description="The engine: `ppocr` (embedded, CPU), `vllm`, a preset such as `paddleocr-vl`, `transformers`, or "
+        description="`ppocr` (embedded, CPU), `vllm`, a preset such as `paddleocr-vl`, `transformers`, or "
         "`module:name` of your own (docs/guides/extending.md).",
     )
     layers: tuple[str, ...] = Field(
@@ -309,7 +300,7 @@ class EngineSettings(Branch):
     )
     codes: bool = Field(
         default=True,
-        description="Find QR codes and bar codes on pages that are read with `parse`, and take fields from them.",
+        description="Find QR codes and bar codes with the task `parse`, and take fields from them.",
     )
     ppocr: PpocrSettings = PpocrSettings()
     layout: LayoutSettings = LayoutSettings()

@@ -78,26 +78,24 @@ class JobSettings(Branch):
     work: bool = Field(default=True, description="Run jobs in `inkgate serve`. `false`: only `inkgate work` runs them.")
     at_once: PositiveInt = Field(8, description="Maximum jobs that a process runs at once.")
     save_every: PositiveInt = Field(
-        8, description="Pages that are saved together. A killed process loses at most these and `limits.page_window`."
+        8, description="Pages saved together; a killed process loses at most these and `limits.page_window`."
     )
     slice_pages: PositiveInt = Field(
-        50, description="Pages after which a long job gives its place to another tenant's job that waits."
+        50, description="Pages after which a long job gives way to another tenant's waiting job."
     )
     lease_s: PositiveFloat = Field(
-        60.0, description="Time after which a job of a process that was killed or cut off is taken over."
+        60.0, description="Time after which another process takes over a dead process's job."
     )
     poll_s: PositiveFloat = Field(
-        1.0, description="How often an idle process looks for jobs of other processes, and for changes of watched jobs."
+        1.0, description="How often jobs of other processes, and changes of watched jobs, are looked for."
     )
     max_attempts: PositiveInt = Field(
-        3, description="Times that a process may die at opening a document before it is quarantined."
+        3, description="Processes that may die opening a document before it is quarantined."
     )
     max_retries: PositiveInt = Field(
-        5, description="Times that a job is tried again after a failure of the engine, such as a timeout of a page."
+        5, description="Retries of a job after a failure of the engine, such as a page's timeout."
     )
-    retry_s: PositiveFloat = Field(
-        5.0, description="Pause before it is tried again. It doubles each time, up to 5 minutes."
-    )
+    retry_s: PositiveFloat = Field(5.0, description="Pause before a retry. It doubles each time, up to 5 minutes.")
     max_pages: PositiveInt = Field(10_000, description="Maximum pages of a job's document.")
     max_queued_pages: PositiveInt = Field(
         100_000, description="Maximum pages in the queue. More are refused with 503, and intake pauses."
@@ -106,12 +104,11 @@ class JobSettings(Branch):
         0.8,
         gt=0,
         le=1,
-        description="Share of the queue's room, without what other tenants have in it, that one tenant may fill. "
-        "More is refused with 429.",
+        description="Share that one tenant may fill of the queue's room not used by others. More get 429.",
     )
     retention_days: PositiveFloat = Field(7.0, description="How long ended jobs, their results and uploads are kept.")
     max_streams: PositiveInt = Field(
-        32, description="Maximum results, streams and waiting requests of jobs that one tenant may have open at once."
+        32, description="Maximum open results, streams and waiting requests of jobs for each tenant."
     )
     sources: tuple[FolderUrl, ...] = Field(
         (), description="Places from which a job's `source` URL may be read, such as `s3://scans/in/`. Empty: none."
@@ -133,20 +130,20 @@ class JobSettings(Branch):
 class WebhookSettings(Branch):
     secrets: WebhookSecrets = Field(
         (),
-        description="Secrets that sign webhooks (Standard Webhooks), such as `whsec_...`; two during a rotation. "
-        "Without one, jobs can't name a webhook.",
+        description="Secrets that sign webhooks, such as `whsec_...`; two during a rotation. Empty: jobs "
+        "can't name a webhook.",
     )
     timeout_s: PositiveFloat = Field(10.0, description="Time limit of a delivery.")
     allow_hosts: tuple[str, ...] = Field(
-        (), description="Hosts to which webhooks are sent even at private addresses. Others must be public."
+        (), description="Hosts that may have private addresses; others must be public."
     )
 
 
 class StorageSettings(Branch):
     options: dict[str, dict[str, SecretStr]] = Field(
         {},
-        description="Options of object stores by URL prefix, such as `{'s3://scans': {endpoint = '...'}}` "
-        "(docs/guides/object-storage.md). Else the environment's credentials are used.",
+        description="Options by URL prefix, such as `{'s3://scans': {endpoint = '...'}}` "
+        "(docs/guides/object-storage.md). Default: the environment's credentials.",
     )
     timeout_s: PositiveFloat = Field(60.0, description="Time limit to read or write an object.")
 
@@ -160,8 +157,8 @@ class PipelineSettings(Branch):
     extract_type: str = Field(
         "",
         max_length=100,
-        description="Find fields in the whole document (docs/guides/jobs.md): those of this document type, such as "
-        "`receipt`. `auto`: of the type that its words tell.",
+        description="Find the fields of this document type, such as `receipt`, in the whole document; `auto`: "
+        "of the type found (docs/guides/jobs.md).",
     )
     extract_schema: str = Field("", description="The same by a JSON Schema: its file.")
     extract_fields: tuple[str, ...] = Field((), max_length=100, description="The same by the fields' names.")
@@ -193,7 +190,7 @@ class BrokerSettings(Branch):
     batch: PositiveInt = Field(100, description="Maximum events taken at once.")
     redeliver_s: PositiveFloat = Field(
         45.0,
-        description="Time after which events that a dead process took go to another one. RabbitMQ sees that at once.",
+        description="Time after which a dead process's events go to another; at once with RabbitMQ.",
     )
 
 

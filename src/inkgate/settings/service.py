@@ -56,7 +56,7 @@ class ServerSettings(Branch):
     drain_s: PositiveFloat = Field(30.0, description="Time for responses in flight after SIGTERM or SIGHUP.")
     allowed_hosts: tuple[str, ...] = Field(
         (),
-        description="Host names by which clients may call a service without API keys, besides localhost, IP "
+        description="More host names by which a service without API keys may be called, besides localhost, IP "
         "addresses and `server.host`. `*`: any.",
     )
     formats: tuple[str, ...] = Field(
@@ -65,8 +65,8 @@ class ServerSettings(Branch):
     max_connections: int = Field(
         0,
         ge=0,
-        description="Maximum open connections. Beyond it, idle ones are closed; if none is idle, new ones get"
-        " 503. 0: three quarters of the limit of open files, at most 8,000.",
+        description="Maximum open connections. Idle ones are closed first, then new ones get 503. 0: three "
+        "quarters of the open-file limit, at most 8,000.",
     )
     head_timeout_s: PositiveFloat = Field(10.0, description="Time to receive the request line and headers.")
     send_timeout_s: PositiveFloat = Field(
@@ -74,12 +74,12 @@ class ServerSettings(Branch):
         description="Disconnect a client that reads less than `server.min_send_kb_s` for this long.",
     )
     min_send_kb_s: PositiveFloat = Field(
-        8.0, description="Minimum kB a second that a client must read while more of its response waits."
+        8.0, description="Minimum kB a second that a client must read while its response waits."
     )
     trusted_proxies: tuple[Network, ...] = Field(
         (),
-        description="Addresses or networks, such as `10.0.0.0/8`, of reverse proxies whose `X-Forwarded-*` "
-        "headers are trusted (docs/guides/behind-nginx.md). Proxies on this machine always are.",
+        description="Reverse proxies, such as `10.0.0.0/8`, whose `X-Forwarded-*` headers are trusted; those "
+        "on this machine always are (docs/guides/behind-nginx.md).",
     )
     root_path: RootPath = Field(
         "",
@@ -169,8 +169,8 @@ class CacheSettings(Branch):
     )
     secret: SecretStr = Field(
         SecretStr(""),
-        description="Secret that signs results in Redis, so that forged ones are rejected. All services that "
-        "share the Redis need the same. Empty: only a checksum against damage.",
+        description="Secret that signs results in Redis, the same for all services that share it. Empty: a "
+        "checksum only.",
     )
 
     @field_validator("redis_url")
@@ -191,8 +191,8 @@ class FetchSettings(Branch):
 class DocsSettings(Branch):
     url: str = Field(
         "",
-        description="Base of links to the documentation in errors and findings, such as "
-        "`https://ocr.example.com/docs/guide/`. Empty: `/docs/guide/` of this service.",
+        description="Base of links in errors and findings, such as `https://ocr.example.com/docs/guide/`. "
+        "Empty: `/docs/guide/` of this service.",
     )
 
     @field_validator("url")
@@ -241,22 +241,20 @@ class SchedulingSettings(Branch):
 
 class AdmissionSettings(Branch):
     max_bytes_mb: PositiveFloat = Field(1024.0, description="Maximum memory for request bodies. More get 503.")
-    max_results: PositiveInt = Field(
-        256, description="Maximum results of jobs and files that are sent at once. More get 503."
-    )
+    max_results: PositiveInt = Field(256, description="Maximum results of jobs and files sent at once. More get 503.")
     max_result_mb: PositiveFloat = Field(
-        256.0, description="Maximum memory for results of jobs and files that are being sent. More get 503."
+        256.0, description="Maximum memory for results of jobs and files being sent. More get 503."
     )
     reserve: float = Field(
         0.125,
         ge=0,
         lt=1,
-        description="Share of the capacity that tenants over their own share can't use while others are active.",
+        description="Share of the capacity closed to tenants over their share while others are active.",
     )
     chat_wait_s: float = Field(
         0.0,
         ge=0,
-        description="How long chat requests wait for admission instead of a refusal. `X-Inkgate-Wait` overrides it.",
+        description="How long chat requests wait for admission; `X-Inkgate-Wait` overrides it.",
     )
     waiting_chats: int = Field(
         2000, ge=0, description="Maximum chat requests that wait for admission. More are refused."
@@ -264,8 +262,7 @@ class AdmissionSettings(Branch):
     remember_s: PositiveFloat = Field(30.0, description="How long a refused tenant counts as active.")
     body_patience_s: PositiveFloat = Field(
         5.0,
-        description="When the service is full, time to receive a body before a tenant with fewer requests may"
-        " take the slot.",
+        description="Time to receive a body before a tenant with fewer requests may take the slot of a full service.",
     )
 
 
@@ -283,9 +280,7 @@ class DegradationSettings(Branch):
     enabled: bool = Field(default=True, description="Lower the quality under sustained load, level by level.")
     target_wait_s: PositiveFloat = Field(10.0, description="Expected wait that counts as overload.")
     up_s: PositiveFloat = Field(5.0, description="Duration of overload before the next level.")
-    down_s: PositiveFloat = Field(
-        10.0, description="Time with less than half of the expected wait before a level is undone."
-    )
+    down_s: PositiveFloat = Field(10.0, description="Time below half of that wait before a level is undone.")
     image_scale: float = Field(0.75, gt=0, le=1, description="Level `image`: factor of the sides of an image.")
     max_output_tokens: PositiveInt = Field(2048, description="Level `output`: maximum tokens of a response.")
 
@@ -293,8 +288,8 @@ class DegradationSettings(Branch):
 class GpuSettings(Branch):
     enabled: GpuMonitoring = Field(
         GpuMonitoring.AUTO,
-        description="`auto`: with `inkgate[gpu]`, watch the GPUs of this machine, and stop calls to model "
-        "servers on it while a GPU is in trouble. `never`: don't.",
+        description="Watch this machine's GPUs, and stop calls to its model servers while one is in trouble. "
+        "Needs `inkgate[gpu]`.",
     )
     gpus: tuple[int, ...] = Field((), description="GPUs to watch, by the driver's number. Empty: all.")
     temperature_c: PositiveFloat = Field(90.0, description="Temperature in °C at which calls stop.")
@@ -340,7 +335,7 @@ class TracingSettings(Branch):
         1.0,
         ge=0,
         le=1,
-        description="Share of the traces to record. If a client sends a trace context, its flag decides.",
+        description="Share of traces to record, unless the client's trace context decides.",
     )
     service_name: str = Field("inkgate", min_length=1, description="Name of this service in traces.")
 
@@ -356,23 +351,22 @@ class TextModelSettings(Branch):
     url: str = Field(
         "",
         pattern="^(https?://.+)?$",
-        description="Base URL of an OpenAI-compatible server, such as `http://127.0.0.1:8001/v1`, that is asked for "
-        "fields with the text of the pages. Empty: none.",
+        description="Base URL of an OpenAI-compatible server, such as `http://127.0.0.1:8001/v1`. Empty: none.",
     )
     model: str = Field("", description="The model's name at that server.")
     api_key: SecretStr = Field(SecretStr(""), description="Its API key.")
     timeout_s: PositiveFloat = Field(60.0, description="Time limit of a call.")
     concurrent: PositiveInt = Field(8, description="Calls at once.")
     max_characters: PositiveInt = Field(
-        24_000, description="Text of a document that is sent in one call; longer documents are sent in parts."
+        24_000, description="Text sent in one call; longer documents are sent in parts."
     )
 
 
 class TermsSettings(Branch):
     files: tuple[str, ...] = Field(
         (),
-        description="TOML files with terms of your domain: in everything that is read, words of little confidence "
-        "become the terms that they resemble (docs/guides/fields.md).",
+        description="TOML files with terms of your domain: doubtful words become the terms that they resemble "
+        "(docs/guides/fields.md).",
     )
 
 
@@ -385,12 +379,12 @@ class FieldsSettings(Branch):
         description="TOML files with more terms, for fields only: see `terms.files`.",
     )
     least_confidence: float = Field(
-        0.8, ge=0, le=1, description="Fields of lower confidence are `uncertain`, and the document needs review."
+        0.8, ge=0, le=1, description="Fields below it are `uncertain`, and the document needs review."
     )
     witness: Literal["embedded", "engine"] = Field(
         "embedded",
-        description="What reads the lines in which a model's values are looked up: the `embedded` engine, or the "
-        "`engine` itself, which must give lines with places.",
+        description="What reads the lines in which values are looked up: the `embedded` engine, or the "
+        "`engine` itself, if it gives lines with places.",
     )
     text_model: TextModelSettings = TextModelSettings()
 
@@ -418,5 +412,5 @@ class PdfSettings(Branch):
     )
     page_timeout_s: PositiveFloat = Field(20.0, description="Time limit to open a PDF or to render a page.")
     write_timeout_s: PositiveFloat = Field(
-        120.0, description="Time limit to write a PDF, Word or Excel file, or to convert a result in the web page."
+        120.0, description="Time limit to write a PDF, Word or Excel file, or to convert a result."
     )
