@@ -9,7 +9,7 @@ import anyio
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from inkgate.jobs.intake import of_kafka
+from inkgate.jobs.intake import kafka as intake
 from inkgate.jobs.intake.base import BrokerEvent
 from inkgate.settings import BrokerSettings
 from support.broker_events import PATIENCE_S, check_each_once, check_faults, created, publish_kafka, settings_of
@@ -33,10 +33,10 @@ async def test_a_pause_longer_than_the_longest_poll_keeps_the_partitions_of_kafk
 ) -> None:
     """Without polls, a consumer leaves its group after five minutes; here after half a second."""
     impatient = partial(AIOKafkaConsumer, max_poll_interval_ms=500)
-    monkeypatch.setattr(of_kafka, "AIOKafkaConsumer", impatient)
+    monkeypatch.setattr(intake, "AIOKafkaConsumer", impatient)
     await publish_kafka(kafka.address, "pauses", [created(number) for number in range(8)])
     settings = BrokerSettings(**settings_of("kafka", kafka.address, "pauses"))
-    async with of_kafka.kafka_events(settings, "pauses-dead") as source:
+    async with intake.kafka_events(settings, "pauses-dead") as source:
         events: list[BrokerEvent] = []
         with anyio.fail_after(PATIENCE_S):
             while not events:

@@ -211,7 +211,7 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
         Severity.NOTE,
     ),
     "metrics-off": (set_to(HEALTHY, metrics={"enabled": False}), Severity.NOTE),
-    "jobs-store-away": (jobs(up=False, stored=None), Severity.CRITICAL),
+    "jobs-store-unavailable": (jobs(up=False, stored=None), Severity.CRITICAL),
     "jobs-packages-missing": (jobs(missing=("`sinks.shop` needs psycopg",)), Severity.CRITICAL),
     "jobs-on-network-disk": (jobs(disks=(replace(LOCAL, file_system="nfs4"),)), Severity.CRITICAL),
     "jobs-on-network-disk: FUSE": (jobs(disks=(replace(LOCAL, file_system="fuse.s3fs"),)), Severity.CRITICAL),

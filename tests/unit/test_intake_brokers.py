@@ -14,7 +14,7 @@ from inkgate.jobs import machine
 from inkgate.jobs.intake.arrivals import Intake, IntakeOutcome
 from inkgate.jobs.intake.base import BrokerEvent, DeadEvent
 from inkgate.jobs.intake.brokers import BrokerIntake, intake_tasks
-from inkgate.jobs.intake.of_kafka import kafka_options
+from inkgate.jobs.intake.kafka import kafka_options
 from inkgate.settings import BrokerSettings, PipelineSettings
 from support.adder import MemoryAdder
 from support.events import SNS_CONFIRMATION, s3_records

@@ -20,7 +20,7 @@ from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine, started
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.model_servers.upstream import Upstream
-from inkgate.runtimes.memory import MemoryReturn, keep_for_good
+from inkgate.runtimes.memory import MemoryReturn, freeze_gc
 from inkgate.service.gateway import Gateway
 from inkgate.service.reader import Reader
 from inkgate.service.readiness import Readiness
@@ -135,7 +135,7 @@ async def work(
         async with running(settings) as service:
             jobs = running_jobs(settings, _job_surroundings(service), service.supervisor, work=True)
             collectors = (service.metrics, StateCollector(service.observatory.measured))
-            keep_for_good()
+            freeze_gc()
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
                 async with (
                     metrics_server.serve_metrics(settings.metrics, collectors, supervisor=service.supervisor),
@@ -179,7 +179,7 @@ async def serve(
             page = PageSite(settings.server.root_path + UI_PATH) if settings.ui.enabled else None
             application = app.create_app(service, settings, page=page, tracer=tracer)
             service.readiness.ask()
-            keep_for_good()
+            freeze_gc()
             collectors = (service.metrics, StateCollector(service.observatory.measured))
             async with (
                 metrics_server.serve_metrics(settings.metrics, collectors, settings.server.port, service.supervisor),

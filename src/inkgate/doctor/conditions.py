@@ -169,7 +169,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ("InkgateBackgroundFailing",),
     ),
     Condition(
-        "jobs-store-away",
+        "jobs-store-unavailable",
         _CRITICAL,
         "The database of jobs does not respond.",
         "Start the database, or correct `jobs.database`; the log has the error (`jobs_unavailable`).",
@@ -282,7 +282,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _WARNING,
         "The service refuses requests.",
         "Add capacity; without it, refusing early is right.",
-        ("InkgateRefusals", "InkgateHouseFull"),
+        ("InkgateRefusals", "InkgateConcurrencyLimitReached"),
     ),
     Condition(
         "jobs-waiting",

@@ -40,7 +40,7 @@ RULES: Mapping[str, Rule] = {
     "queue-at-server": rules_vllm.queue_at_server,
     "replica-slow": rules_vllm.replica_slow,
     "vllm-flags": rules_vllm.vllm_flags,
-    "jobs-store-away": rules_jobs.jobs_store_away,
+    "jobs-store-unavailable": rules_jobs.jobs_store_unavailable,
     "jobs-packages-missing": rules_jobs.jobs_packages_missing,
     "jobs-on-network-disk": rules_jobs.jobs_on_network_disk,
     "jobs-disk-full": rules_jobs.jobs_disk_full,

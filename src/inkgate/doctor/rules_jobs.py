@@ -16,7 +16,7 @@ _LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.mergerfs"})
 """Of containers and pools of disks: SQLite's locks and shared memory work on them."""
 
 
-def jobs_store_away(state: State) -> Diagnosis | None:
+def jobs_store_unavailable(state: State) -> Diagnosis | None:
     """The last question to the database failed."""
     if state.jobs is None or state.jobs.up is not False:
         return None

@@ -41,7 +41,7 @@ def check_corrections(schema: FieldSchema, values: Mapping[str, object]) -> dict
         leaf = leaves.get(path) or leaves.get(_general(path))
         if leaf is None:
             raise _refused(number, "the schema has no value at its path")
-        if value is not None and (why := next(_misfits(leaf, value), "")):
+        if value is not None and (why := next(_mismatches(leaf, value), "")):
             raise _refused(number, why)
         checked[path] = cast("JsonValue", value)
     return checked
@@ -56,7 +56,7 @@ def _general(path: str) -> str:
     return "/".join("-" if _INDEX.fullmatch(part) else part for part in path.split("/"))
 
 
-def _misfits(leaf: Leaf, value: object) -> Iterator[str]:
+def _mismatches(leaf: Leaf, value: object) -> Iterator[str]:
     """Why the value does not fit."""
     types = _TYPES.get(leaf.json_type, (str,))
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
@@ -66,10 +66,10 @@ def _misfits(leaf: Leaf, value: object) -> Iterator[str]:
     if leaf.choices and value not in leaf.choices:
         yield "it must be one of the schema's values, or null"
     if isinstance(value, str):
-        yield from _misfits_of_text(leaf, value)
+        yield from _mismatches_of_text(leaf, value)
 
 
-def _misfits_of_text(leaf: Leaf, value: str) -> Iterator[str]:
+def _mismatches_of_text(leaf: Leaf, value: str) -> Iterator[str]:
     if not value.strip() or len(value) > LONGEST_VALUE:
         yield f"it must have up to {LONGEST_VALUE:,} characters, and one that is no space"
     if leaf.kind == "date" and not _is_date(value):

@@ -153,7 +153,10 @@ class JobService:
             try:
                 if count := await self.purge():
                     log.info("jobs_purged", jobs=count)
-            except (Overloaded, EngineFailed) as error:  # the database or the uploads are away; the next time will do
+            except (
+                Overloaded,
+                EngineFailed,
+            ) as error:  # the database or the uploads are unavailable; the next time will do
                 log.warning("jobs_not_purged", error=error.code)
             await anyio.sleep(_PURGE_EVERY_S)
 

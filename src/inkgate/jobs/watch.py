@@ -67,7 +67,7 @@ class JobsWatch:
         """Asks the database and the disks now and then, until cancelled."""
         with single_error():
             async with anyio.create_task_group() as tasks:
-                # Beside each other: a network file system that is away holds its caller.
+                # Beside each other: a network file system that is unavailable holds its caller.
                 tasks.start_soon(self._watch_disks, name="jobs disks")
                 while True:
                     begun = self._now()

@@ -172,7 +172,7 @@ class Worker:
                 await self._make_room()
                 return ()
             found = await self._store.claim(room)
-        except Overloaded:  # the database is away; requests are served meanwhile
+        except Overloaded:  # the database is unavailable; requests are served meanwhile
             return ()
         self.counts.fresh_claims += len(found)
         return found
@@ -419,7 +419,7 @@ class Worker:
             raise _GiveBack(Release())
 
     async def _write(self, run: JobRun, end: JobEnd | None = None) -> None:
-        """Saves what was read, and the end. Waits while the database is away. Raises LeaseLost."""
+        """Saves what was read, and the end. Waits while the database is unavailable. Raises LeaseLost."""
         pages = tuple(run.unsaved)
         begun, state = await self._persist(lambda: self._store.save(run.claim, pages, run.opened, end))
         del run.unsaved[: len(pages)]
@@ -433,7 +433,7 @@ class Worker:
             self._noticed(run, state, begun)
 
     async def _persist(self, call: Callable[[], Awaitable[T]]) -> tuple[float, T]:
-        """What `call` returns, and the loop time when it was called. Waits while the database is away."""
+        """What `call` returns, and the loop time when it was called. Waits while the database is unavailable."""
         while True:
             begun = loop_time()
             try:

@@ -54,7 +54,7 @@ def limit_arenas(cores: int) -> None:
         _mallopt(_M_ARENA_MAX, max(2, cores // _CORES_AN_ARENA))
 
 
-def keep_for_good() -> None:
+def freeze_gc() -> None:
     """Excludes all current objects from garbage collection: modules, models, routes. Call it once, at the end of the
     start. Otherwise a full collection scans them all and blocks every request meanwhile (0.1 s).
     """

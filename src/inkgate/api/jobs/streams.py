@@ -106,7 +106,7 @@ class PageLines(_Stream):
                 version = watch.version
                 try:
                     await self._send_saved(watch, job, permit, send)
-                except Overloaded:  # the database is away, and may come back
+                except Overloaded:  # the database is unavailable, and may come back
                     await watch.tick()
                     continue
                 seen = version

@@ -129,7 +129,7 @@ class JobWatch:
         except InputRejected as error:
             self.gone = error
             return
-        except Overloaded:  # the database is away: the watchers stay, as it may come back
+        except Overloaded:  # the database is unavailable: the watchers stay, as it may come back
             return
         finally:
             self._polled_at = self._pace.now
@@ -155,7 +155,7 @@ class JobWatch:
             return lines
 
     async def forecast(self) -> JobForecast | None:
-        """When the job may end; None once it has ended or was removed, and while the database is away."""
+        """When the job may end; None once it has ended or was removed, and while the database is unavailable."""
         if self.job.state.ended:
             return None
         async with self._fetching:

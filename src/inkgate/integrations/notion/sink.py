@@ -111,7 +111,7 @@ class NotionSink:
     def _misfit(self, why: str) -> DeliverLater:
         """Everything is looked up again at the next delivery, as somebody may have corrected it."""
         self._rows = None
-        log.error("sink_misfit", sink=self._name, why=why)
+        log.error("sink_schema_mismatch", sink=self._name, why=why)
         return DeliverLater(why)
 
     def _tell(self, delivery: Delivery, written: RowWritten) -> None:

@@ -40,19 +40,19 @@ def connect(settings: BrokerSettings, dead_topic: str) -> AbstractAsyncContextMa
     """The source of events that the settings name."""
     match settings.kind:
         case "kafka":
-            from inkgate.jobs.intake.of_kafka import kafka_events
+            from inkgate.jobs.intake.kafka import kafka_events
 
             return kafka_events(settings, dead_topic)
         case "nats":
-            from inkgate.jobs.intake.of_nats import nats_events
+            from inkgate.jobs.intake.nats import nats_events
 
             return nats_events(settings, dead_topic)
         case "rabbit":
-            from inkgate.jobs.intake.of_rabbit import rabbit_events
+            from inkgate.jobs.intake.rabbit import rabbit_events
 
             return rabbit_events(settings, dead_topic)
         case "redis":
-            from inkgate.jobs.intake.of_redis import redis_events
+            from inkgate.jobs.intake.redis import redis_events
 
             return redis_events(settings, dead_topic)
 

@@ -88,7 +88,7 @@ async def kafka_publisher(settings: TopicSinkSettings, answer_s: float) -> Async
 def _kafka_producer(settings: TopicSinkSettings, answer_s: float, *, idempotent: bool) -> AIOKafkaProducer:
     from aiokafka import AIOKafkaProducer
 
-    from inkgate.jobs.intake.of_kafka import kafka_options
+    from inkgate.jobs.intake.kafka import kafka_options
 
     return AIOKafkaProducer(
         **kafka_options(settings.address.get_secret_value()),

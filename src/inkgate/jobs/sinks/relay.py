@@ -147,7 +147,7 @@ class Relay:
 
     async def run(self) -> None:
         """Delivers until cancelled. Deliveries that were begun are then given `grace_s` to end; another process takes
-        over those that don't. While the database is away, it waits.
+        over those that don't. While the database is unavailable, it waits.
         """
         with single_error():
             await self._run()
@@ -180,7 +180,7 @@ class Relay:
         try:
             room = self._room(await self._outbox.due_lanes())
             due = await self._outbox.take_due(room, self._settings.lease_s) if room else ()
-        except Overloaded:  # the database is away
+        except Overloaded:  # the database is unavailable
             return False
         for one in due:
             lane = DeliveryLane.of(one.sink, one.job.tenant, one.job.webhook)

@@ -39,7 +39,7 @@ _STATEMENT_S = 30
 _MAX_REASONS = 5
 
 
-class TableMisfit(Exception):
+class TableSchemaMismatch(Exception):
     """The settings don't fit the table, or the table the settings."""
 
 
@@ -78,14 +78,14 @@ class TableSink:
 
     async def __aenter__(self) -> Self:
         """Checks the settings against the table. What is wrong is logged; deliveries then wait until it is corrected,
-        as they do while the database is away.
+        as they do while the database is unavailable.
         """
         try:
             await self._threads.run(self._prepare)
-        except TableMisfit as error:
-            log.error("sink_misfit", sink=self._name, why=str(error))  # noqa: TRY400 - the trace says no more
+        except TableSchemaMismatch as error:
+            log.error("sink_schema_mismatch", sink=self._name, why=str(error))  # noqa: TRY400 - the trace says no more
         except SQLAlchemyError as error:
-            log.warning("sink_database_away", sink=self._name, why=_first_line(error))
+            log.warning("sink_database_unavailable", sink=self._name, why=_first_line(error))
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -105,21 +105,21 @@ class TableSink:
         try:
             target = self._prepare()
             sources = row_sources(job, document, fields, by_page=self._settings.rows == "page")
-            rows, misfits = self._rows(target, sources)
-            misfits += self._upsert(target, rows)
-        except TableMisfit as error:
+            rows, mismatches = self._rows(target, sources)
+            mismatches += self._upsert(target, rows)
+        except TableSchemaMismatch as error:
             raise DeliverLater(str(error)) from error
         except SQLAlchemyError as error:
             self._target = None  # the table may have changed
             raise DeliverLater(_first_line(error)) from error
-        if misfits:
-            more = f"; and {len(misfits) - _MAX_REASONS} more" if len(misfits) > _MAX_REASONS else ""
-            raise DeliverNever("; ".join(misfits[:_MAX_REASONS]) + more)
+        if mismatches:
+            more = f"; and {len(mismatches) - _MAX_REASONS} more" if len(mismatches) > _MAX_REASONS else ""
+            raise DeliverNever("; ".join(mismatches[:_MAX_REASONS]) + more)
 
     def _rows(self, target: _Target, sources: Sequence[RowSource]) -> tuple[list[_Row], list[str]]:
         """The rows that fit, by key so that two writers don't wait for each other, and why the others don't."""
         rows: dict[str, _Row] = {}
-        misfits = list[str]()
+        mismatches = list[str]()
         for source in sources:
             try:
                 row = _Row(source.label, {one.name: self._value(one, source) for one in target.columns})
@@ -128,8 +128,8 @@ class TableSink:
                 if before.values != row.values:
                     raise ValueError(f"it has the same key as {before.label.rstrip(': ')}, and other values")
             except ValueError as error:
-                misfits.append(f"{source.label}{error}")
-        return [rows[key] for key in sorted(rows)], misfits
+                mismatches.append(f"{source.label}{error}")
+        return [rows[key] for key in sorted(rows)], mismatches
 
     def _value(self, column: _TargetColumn, source: RowSource) -> object:
         """Raises ValueError if there is none that fits."""
@@ -160,7 +160,7 @@ class TableSink:
         return []
 
     def _prepare(self) -> _Target:
-        """The table as it is. Raises TableMisfit and SQLAlchemyError."""
+        """The table as it is. Raises TableSchemaMismatch and SQLAlchemyError."""
         if self._target is None:
             self._target = self._reflected(self._made_engine())
         return self._target
@@ -176,16 +176,18 @@ class TableSink:
         try:
             table = Table(name, MetaData(), schema=schema or None, autoload_with=engine, resolve_fks=False)
         except NoSuchTableError:
-            raise TableMisfit(f"there is no table `{settings.table}`") from None
+            raise TableSchemaMismatch(f"there is no table `{settings.table}`") from None
         if missing := [column for column in settings.columns if column not in table.columns]:
-            raise TableMisfit(f"table `{settings.table}` has no column `{missing[0]}`")
+            raise TableSchemaMismatch(f"table `{settings.table}` has no column `{missing[0]}`")
         if set(settings.key) not in _unique_keys(inspect(engine), name, schema or None):
             key = ", ".join(settings.key)
-            raise TableMisfit(f"table `{settings.table}` has no primary key or unique constraint on exactly ({key})")
+            raise TableSchemaMismatch(
+                f"table `{settings.table}` has no primary key or unique constraint on exactly ({key})"
+            )
         for column in table.columns:
             given = column.server_default is not None or column.identity or column is table.autoincrement_column
             if column.name not in settings.columns and not column.nullable and not given:
-                raise TableMisfit(f"`columns` needs a value for column `{column.name}`, which must not be null")
+                raise TableSchemaMismatch(f"`columns` needs a value for column `{column.name}`, which must not be null")
         columns = tuple(self._column(table, column, engine.dialect.name) for column in settings.columns)
         return _Target(columns, _upsert_into(table, settings.columns, settings.key, engine.dialect.name))
 
@@ -193,7 +195,7 @@ class TableSink:
         column = table.columns[name]
         convert = column_of(column.type, dialect)
         if convert is None:
-            raise TableMisfit(f"column `{name}` has the type {column.type}, which is not supported")
+            raise TableSchemaMismatch(f"column `{name}` has the type {column.type}, which is not supported")
         if isinstance(column.type, types.JSON):
             column.type.none_as_null = True
         elif isinstance(column.type, types.Numeric) and dialect == "sqlite":
@@ -202,18 +204,18 @@ class TableSink:
 
 
 def _engine(url: str) -> Engine:
-    """Raises TableMisfit if the URL can't be used."""
+    """Raises TableSchemaMismatch if the URL can't be used."""
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
-            raise TableMisfit("there is no such SQLite file")
+            raise TableSchemaMismatch("there is no such SQLite file")
         pool: dict[str, Any] = {"pool_size": _CONNECTIONS, "max_overflow": 0, "pool_pre_ping": True}
         return create_engine(parsed, connect_args=_connect_args(parsed), pool_recycle=1800, **pool)
     except (ArgumentError, NoSuchModuleError):
-        raise TableMisfit("`database` is not a URL such as postgresql://user:password@host/name") from None
+        raise TableSchemaMismatch("`database` is not a URL such as postgresql://user:password@host/name") from None
     except ModuleNotFoundError as error:
         extra = f" ({install_extra('postgres')})" if error.name == "psycopg" else ""
-        raise TableMisfit(f"the database's driver, {error.name}, is not installed{extra}") from None
+        raise TableSchemaMismatch(f"the database's driver, {error.name}, is not installed{extra}") from None
 
 
 def _connect_args(url: URL) -> dict[str, Any]:
@@ -246,7 +248,7 @@ def _upsert_into(table: Table, columns: Sequence[str] | dict[str, str], key: Seq
         into = mysql.insert(table)
         return into.on_duplicate_key_update({name: into.inserted[name] for name in others or key})
     if dialect not in ("postgresql", "sqlite"):
-        raise TableMisfit(f"tables of {dialect} are not supported: use PostgreSQL, SQLite, MySQL or MariaDB")
+        raise TableSchemaMismatch(f"tables of {dialect} are not supported: use PostgreSQL, SQLite, MySQL or MariaDB")
     insert = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
     if not others:
         return insert.on_conflict_do_nothing(index_elements=list(key))

@@ -43,7 +43,7 @@ class NatsEvents:
 
     async def done(self, events: Sequence[BrokerEvent], dead: Sequence[DeadEvent]) -> None:
         for letter in dead:
-            await self._bury(letter)
+            await self._dead_letter(letter)
         for event in events:
             await _message(event).ack()
         await self._client.flush()
@@ -55,7 +55,7 @@ class NatsEvents:
                 await _message(event).in_progress()
             await anyio.sleep(min(left_s, self._redeliver_s / 3))
 
-    async def _bury(self, letter: DeadEvent) -> None:
+    async def _dead_letter(self, letter: DeadEvent) -> None:
         body, headers = letter.event.body, letter.headers()
         try:
             await self._stream.publish(self._dead_subject, body, headers=headers)

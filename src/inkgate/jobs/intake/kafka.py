@@ -61,7 +61,7 @@ class KafkaEvents:
 
     async def done(self, events: Sequence[BrokerEvent], dead: Sequence[DeadEvent]) -> None:
         if dead:
-            await self._bury(dead)
+            await self._dead_letter(dead)
         offsets: dict[TopicPartition, int] = {}
         for event in events:
             place = TopicPartition(event.topic, int(event.partition))
@@ -88,7 +88,7 @@ class KafkaEvents:
         finally:
             self._consumer.resume(*self._consumer.assignment())
 
-    async def _bury(self, dead: Sequence[DeadEvent]) -> None:
+    async def _dead_letter(self, dead: Sequence[DeadEvent]) -> None:
         """Publishes dead letters: in a topic that is made if it is missing, by a connection of its own, as there are
         few.
         """
