@@ -65,8 +65,8 @@ def main() -> None:
     print("| encoding | characters | misread if decided | misread if not |\n| --- | --- | --- | --- |")
     for encoding in CHARACTERS:
         misread = []
-        for settle in (True, False):
-            settings = Settings.model_validate({"engine": {"ppocr": {"settle_characters": settle}}})
+        for disambiguate in (True, False):
+            settings = Settings.model_validate({"engine": {"ppocr": {"disambiguate_characters": disambiguate}}})
             with inkgate.Ocr(settings) as ocr:
                 pairs = list(readings(ocr, encoding, seed))
             misread.append(sum(Levenshtein.distance(*pair) for pair in pairs))

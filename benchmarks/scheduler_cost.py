@@ -38,7 +38,7 @@ PLACES = 16
 TENANTS = 50
 
 
-def works(count: int) -> list[Work]:
+def requests(count: int) -> list[Work]:
     """Documents of several pages each, of fifty tenants, in all three classes, with distant deadlines."""
     chance = random.Random(count)
     until = time.monotonic() + 3600
@@ -62,7 +62,7 @@ def queue_of(max_waiting: int = 20_000) -> WorkQueue:
 def queue_us(waiting: int, turns: int) -> float:
     """One push and one pop in a queue of `waiting`."""
     queue = FairOrder(age_s=30.0)
-    todo = works(waiting + turns)
+    todo = requests(waiting + turns)
     for work in todo[:waiting]:
         queue.push(work, 0.0)
     begin = time.process_time()
@@ -94,7 +94,7 @@ async def closed_loop_us(clients: int, turns: int, one: Callable[[int], Awaitabl
 
 
 async def slot_us(waiting: int, turns: int) -> float:
-    work_queue, todo = queue_of(), works(waiting + PLACES)
+    work_queue, todo = queue_of(), requests(waiting + PLACES)
 
     async def one(number: int) -> None:
         async with work_queue.turn(todo[number]):
@@ -114,7 +114,7 @@ async def semaphore_us(waiting: int, turns: int) -> float:
 
 
 async def behind(waiting: int, measure: Callable[[WorkQueue], Awaitable[float]]) -> float:
-    """Result of `measure` on a queue with this many waiting works."""
+    """Result of `measure` on a queue with this many waiting requests."""
     work_queue = queue_of(waiting)
 
     async def wait(work: Work) -> None:
@@ -122,7 +122,7 @@ async def behind(waiting: int, measure: Callable[[WorkQueue], Awaitable[float]])
             await anyio.sleep_forever()
 
     async with anyio.create_task_group() as tasks:
-        for work in works(waiting + PLACES):
+        for work in requests(waiting + PLACES):
             tasks.start_soon(wait, work)
         while work_queue.waiting < waiting:
             await anyio.lowlevel.checkpoint()

@@ -41,7 +41,7 @@ from benchmarks.processes import free_port, running
 from inkgate import bootstrap
 from inkgate.api.app import create_app
 from inkgate.api.http import metrics_server
-from inkgate.runtimes.memory import keep_for_good
+from inkgate.runtimes.memory import freeze_gc
 from inkgate.settings import load_settings
 from inkgate.telemetry.logs import configure_logs
 from inkgate.telemetry.metrics import Metrics, ModelName
@@ -153,7 +153,7 @@ async def serve_both(stub: int) -> None:
             await apps[scope["server"][1]](scope, receive, send)
 
         collectors = (on.metrics, StateCollector(on.observatory.measured))
-        keep_for_good()
+        freeze_gc()
         async with metrics_server.serve_metrics(measured.metrics, collectors) as url:
             print(json.dumps({"ports": ports, "metrics_url": url}), flush=True)
             config = uvicorn.Config(

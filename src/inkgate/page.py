@@ -83,7 +83,7 @@ class Page(Protocol):
     @property
     def content_key(self) -> bytes: ...
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         """Keeps the source of the pixels open inside the block, even if the page's document is closed meanwhile.
 
         For work shared by several callers, which must survive the caller whose page it uses. Enter it while the

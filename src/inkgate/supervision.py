@@ -23,16 +23,16 @@ _KEEPS_FAILING = 3
 class Pauses:
     """Pauses in seconds before restarts: doubled each time, reset after a stable run."""
 
-    def __init__(self, first_s: float, most_s: float, stable_s: float) -> None:
+    def __init__(self, first_s: float, max_s: float, stable_s: float) -> None:
         self._first_s = self._next_s = first_s
-        self._most_s = most_s
+        self._max_s = max_s
         self._stable_s = stable_s
 
     def after(self, served_s: float) -> float:
         """The pause after a run of `served_s`."""
         if served_s >= self._stable_s:
             self._next_s = self._first_s
-        pause = min(self._next_s, self._most_s)
+        pause = min(self._next_s, self._max_s)
         self._next_s = pause * 2
         return pause
 

@@ -56,9 +56,9 @@ class ServiceManager:
         """Says that the service works. `status` is shown by `systemctl status`."""
         self.notify("READY=1", f"STATUS={status}")
 
-    def stopping(self, at_most_s: float) -> None:
-        """Says that the service stops within `at_most_s` and a margin, whatever TimeoutStopSec is."""
-        extend_us = int((at_most_s + _STOP_MARGIN_S) * 1e6)
+    def stopping(self, max_wait_s: float) -> None:
+        """Says that the service stops within `max_wait_s` and a margin, whatever TimeoutStopSec is."""
+        extend_us = int((max_wait_s + _STOP_MARGIN_S) * 1e6)
         self.notify("STOPPING=1", f"EXTEND_TIMEOUT_USEC={extend_us}", "STATUS=Finishing requests in flight")
 
     async def run_watchdog(self) -> None:

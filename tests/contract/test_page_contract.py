@@ -33,14 +33,14 @@ async def from_file(kind: str) -> AsyncIterator[Page]:
         async with opener.open(Document(data)) as opened:
             page = await opened.page(0)
             leave_open = ExitStack()
-            leave_open.enter_context(page.hold())
+            leave_open.enter_context(page.retain())
         yield page
         leave_open.close()
 
 
 @asynccontextmanager
 async def made(page: Page) -> AsyncIterator[Page]:
-    with page.hold():
+    with page.retain():
         yield page
 
 
@@ -61,5 +61,5 @@ async def test_a_page_that_is_held_has_pixels_after_its_document_was_closed(kind
         before = (await page.pixels()).rgb
         with ExitStack() as again:  # any number of times, released in any order
             for _ in range(3):
-                again.enter_context(page.hold())
+                again.enter_context(page.retain())
         assert np.array_equal((await page.pixels()).rgb, before)

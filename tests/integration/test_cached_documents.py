@@ -29,7 +29,7 @@ class CountingDocument:
         self._inner = inner
         self._opened = opened
         self.mime_type, self.page_count, self.invoice = inner.mime_type, inner.page_count, inner.invoice
-        self.notes, self.hold, self.content_key = inner.notes, inner.hold, inner.content_key
+        self.notes, self.retain, self.content_key = inner.notes, inner.retain, inner.content_key
 
     async def page(self, index: int, caller: Caller = NO_CALLER) -> Page:
         self._opened.append(index)

@@ -117,7 +117,7 @@ async def running_workers(
 ) -> AsyncIterator[RunningPool]:
     """A started pool of such workers, with short pauses before replacements."""
     worker_type = model_worker_type(command(), ("",) * workers, timeout_s, start_s)
-    async with running(ModelWorkers(replace(worker_type, pause_s=0.01, most_pause_s=0.1))) as pool:
+    async with running(ModelWorkers(replace(worker_type, pause_s=0.01, max_pause_s=0.1))) as pool:
         await pool.start()
         yield pool
 

@@ -32,7 +32,7 @@ class ArrayPage:
     def size(self) -> Size:
         return Size(self.rgb.shape[1], self.rgb.shape[0])
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:

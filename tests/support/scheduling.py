@@ -30,9 +30,9 @@ class SchedulerBench:
         self.order: list[str] = []
 
     @asynccontextmanager
-    async def busy(self, works: int = 1, tokens: int = 100) -> AsyncIterator[None]:
+    async def busy(self, requests: int = 1, tokens: int = 100) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for _ in range(works):
+            for _ in range(requests):
                 await stack.enter_async_context(self.work_queue.turn(Work(tokens, "busy")))
             yield
 
@@ -40,8 +40,8 @@ class SchedulerBench:
         async with self.work_queue.turn(work):
             self.order.append(work.flow)
 
-    async def done(self, tokens: int, seconds: float, works: int = 1) -> None:
-        async with self.busy(works, tokens):
+    async def done(self, tokens: int, seconds: float, requests: int = 1) -> None:
+        async with self.busy(requests, tokens):
             self.now += seconds
 
     def is_empty(self) -> bool:

@@ -26,7 +26,7 @@ class KeyedPage:
     dpi: float | None = None
     text_layer: TextLayer | None = None
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:

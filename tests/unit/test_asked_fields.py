@@ -1,4 +1,4 @@
-"""Fields of a page: the model's answer beside the lines that a witness reads."""
+"""Fields of a page: the model's answer beside the lines that the grounding engine reads."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ class Told:
         return self.outcome
 
 
-SEEN = PageResult(0, text="Total 3.50", engine="witness")
+SEEN = PageResult(0, text="Total 3.50", engine="grounding")
 ANSWER = PageResult(0, fields={"total": "3.50"}, engine="model")
 
 
-async def read(model: Told, witness: Told, task: Task = WANTED) -> PageResult:
-    return await page_reader(model, asks_for_fields=True, witness=page_reader(witness)).read(
+async def read(model: Told, grounding: Told, task: Task = WANTED) -> PageResult:
+    return await page_reader(model, asks_for_fields=True, grounding_reader=page_reader(grounding)).read(
         KeyedPage(b"page"), task, NO_CALLER
     )
 
 
 async def test_the_answer_of_the_model_stands_beside_the_text_of_the_witness() -> None:
-    model, witness = Told(ANSWER), Told(SEEN)
-    result = await read(model, witness)
-    assert (result.text, result.fields, result.engine) == ("Total 3.50", {"total": "3.50"}, "witness")
+    model, grounding = Told(ANSWER), Told(SEEN)
+    result = await read(model, grounding)
+    assert (result.text, result.fields, result.engine) == ("Total 3.50", {"total": "3.50"}, "grounding")
     assert [task.kind for task in model.tasks] == [TaskKind.EXTRACT]
-    assert witness.tasks == [Task(kind=TaskKind.PARSE)]
+    assert grounding.tasks == [Task(kind=TaskKind.PARSE)]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,6 @@ async def test_without_the_lines_of_the_witness_there_is_no_page() -> None:
 
 
 async def test_other_tasks_go_to_the_engine() -> None:
-    model, witness = Told(ANSWER), Told(SEEN)
-    assert await read(model, witness, Task(kind=TaskKind.PARSE)) == ANSWER
-    assert not witness.tasks
+    model, grounding = Told(ANSWER), Told(SEEN)
+    assert await read(model, grounding, Task(kind=TaskKind.PARSE)) == ANSWER
+    assert not grounding.tasks

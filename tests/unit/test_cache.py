@@ -57,7 +57,7 @@ class ResourceCounter:
         self.times = 0
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
+    def retain(self) -> Iterator[None]:
         self.holders += 1
         self.times += 1
         try:
@@ -88,7 +88,7 @@ class Callers:
     async def _one(self, work: Callable[[], Awaitable[str]], group: str, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                self.answers.append(await self._cache.get_or_run(b"key", work, NO_CALLER, group, self.needed.hold))
+                self.answers.append(await self._cache.get_or_run(b"key", work, NO_CALLER, group, self.needed.retain))
             except InkgateError as error:
                 self.errors.append(error)
 
@@ -195,7 +195,7 @@ async def test_what_work_needs_is_given_back_when_all_have_left(callers: Callers
 
 async def test_what_work_needs_is_held_before_who_began_it_can_leave(store: MemoryStore, tasks: TaskGroup) -> None:
     cache, needed, work = await running_cache(store, tasks), ResourceCounter(), Work()
-    asking = cache.get_or_run(b"key", work, NO_CALLER, hold=needed.hold)
+    asking = cache.get_or_run(b"key", work, NO_CALLER, retain=needed.retain)
     asking.send(None)
     assert (needed.holders, work.begun) == (1, 0)
     asking.close()

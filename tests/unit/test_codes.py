@@ -119,7 +119,7 @@ class CodedPage:
         self.size = Size(rgb.shape[1], rgb.shape[0])
         self.asked: list[int | None] = []
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:

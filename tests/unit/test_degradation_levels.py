@@ -175,7 +175,7 @@ async def test_who_reads_alone_gives_nothing_up_however_slow_the_machine() -> No
     house = SchedulerBench(places=2)
     await house.done(100, seconds=20.0)
     degradation = Degradation(SETTINGS, lambda: house.work_queue.queue_s, lambda: house.now)
-    async with anyio.create_task_group() as tasks, house.busy(works=2):
+    async with anyio.create_task_group() as tasks, house.busy(requests=2):
         for _ in range(3):
             tasks.start_soon(house.one, Work(100, "alone", "document", deadline=1e6))
         await anyio.wait_all_tasks_blocked()
@@ -195,7 +195,7 @@ async def test_work_that_nobody_waits_for_is_no_overload() -> None:
     house = SchedulerBench(places=2)
     await house.done(100, seconds=20.0)
     degradation = Degradation(SETTINGS, lambda: house.work_queue.queue_s, lambda: house.now)
-    async with anyio.create_task_group() as tasks, house.busy(works=2):
+    async with anyio.create_task_group() as tasks, house.busy(requests=2):
         for job in range(8):
             tasks.start_soon(house.one, Work(100, "jobs", f"job {job}"))
         await anyio.wait_all_tasks_blocked()

@@ -54,7 +54,7 @@ async def test_nobody_waits_for_more_than_a_share_of_the_time_there_is() -> None
 async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
     house = SchedulerBench(places=4)
     for _ in range(5):
-        await house.done(100, seconds=8.0, works=4)
+        await house.done(100, seconds=8.0, requests=4)
     refused: list[str] = []
 
     async def expires() -> None:
@@ -78,7 +78,7 @@ async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
 async def test_who_would_wait_for_a_moment_is_let_in_however_long_it_may_take() -> None:
     house = SchedulerBench(places=4)
     for _ in range(5):
-        await house.done(100, seconds=8.0, works=4)
+        await house.done(100, seconds=8.0, requests=4)
     work = Work(100, deadline=house.now + 9, patience_s=9.0)
     async with house.busy(4), anyio.create_task_group() as tasks:
         with pytest.raises(Overloaded, match="and then take"):
@@ -92,7 +92,7 @@ async def test_who_would_wait_for_a_moment_is_let_in_however_long_it_may_take() 
 async def test_where_times_differ_the_long_ones_count() -> None:
     house = SchedulerBench(places=2)
     for seconds in (4.0, 12.0) * 10:
-        await house.done(100, seconds=seconds, works=2)
+        await house.done(100, seconds=seconds, requests=2)
     async with house.busy(2), anyio.create_task_group() as tasks:
         with pytest.raises(Overloaded, match="and then take"):
             await house.one(Work(100, deadline=house.now + 12, flow="as long as most"))
@@ -204,7 +204,7 @@ async def test_estimates_too_high_by_as_much_for_all_change_no_expected_wait() -
     for factor in (1, 8):
         house = SchedulerBench(places=4)
         for _ in range(5):
-            await house.done(100 * factor, seconds=2.0, works=4)
+            await house.done(100 * factor, seconds=2.0, requests=4)
         async with house.busy(4, 100 * factor):
             waits.append(house.work_queue.expected_wait_s(Work(700 * factor)))
     assert waits[0] == pytest.approx(waits[1])
@@ -219,7 +219,7 @@ async def test_an_idle_engine_is_not_waited_for() -> None:
 
 
 async def test_those_refused_together_are_told_different_times() -> None:
-    house = SchedulerBench(retry_after_most_s=100.0)
+    house = SchedulerBench(max_retry_after_s=100.0)
     await house.done(1, seconds=1.0)
     async with anyio.create_task_group() as tasks, house.busy():
         tasks.start_soon(house.one, Work(10_000))

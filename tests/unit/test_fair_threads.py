@@ -59,7 +59,7 @@ class Blocked:
 
 
 async def place_of_b(threads: FairThreads, work: Callable[[Caller], Awaitable[object]], of_a: int = 20) -> int:
-    """How many works end until tenant B's has, which comes last, behind one that runs and `of_a` of tenant A."""
+    """How many requests end until tenant B's has, which comes last, behind one that runs and `of_a` of tenant A."""
     ended: list[str] = []
 
     async def one(caller: Caller) -> None:

@@ -1,4 +1,4 @@
-"""Machine-readable zones: what they say, slips of OCR, and broken check digits."""
+"""Machine-readable zones: what they say, confused characters, and broken check digits."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_every_wrong_digit_is_told() -> None:
     assert not missed
 
 
-def test_slips_of_ocr_are_read_by_their_places() -> None:
+def test_confused_characters_are_read_by_their_places() -> None:
     lines = passport()
     lines[1] = lines[1].replace("740812", "74O8I2")
     lines[0] = lines[0].replace("UTO", "UT0", 1).replace("<<ANNA", "«ANNA").removesuffix("<<")

@@ -119,7 +119,13 @@ class CountedPage:
 
     def __init__(self) -> None:
         self.inner = ArrayPage(np.full((130, 200, 3), 255, np.uint8))
-        self.index, self.size, self.dpi, self.text_layer, self.hold = 2, self.inner.size, None, None, self.inner.hold
+        self.index, self.size, self.dpi, self.text_layer, self.retain = (
+            2,
+            self.inner.size,
+            None,
+            None,
+            self.inner.retain,
+        )
         self.content_key = b"k"
         self.rendered = 0
 

@@ -1,4 +1,4 @@
-"""Whether more works at once bring more, and how long one takes."""
+"""Whether more requests at once bring more, and how long one takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many works may be at the engine: what each reading, damage and end does to the limit."""
+"""How many requests may be at the engine: what each reading, damage and end does to the limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LimitBench:
 
     def read(self, waiting: int = 0, in_flight: int = 1000, preemptions: int = 0, after_s: float = 1.0) -> int:
         self.clock.goes_on(after_s)
-        # throughput that keeps pace with the works, so that there is always something to gain
+        # throughput that keeps pace with the requests, so that there is always something to gain
         pressure = Pressure(self.clock.now, after_s, waiting=waiting, preemptions=preemptions, tokens=in_flight)
         self.limit.observe(pressure, in_flight)
         return self.limit.value

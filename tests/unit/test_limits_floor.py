@@ -35,7 +35,7 @@ class Bench:
         ended: WorkOutcome = WorkOutcome.OK,
         **more: Any,  # noqa: ANN401 - signals of a Pressure
     ) -> int:
-        """Each second as many works end as run."""
+        """Each second as many requests end as run."""
         for _ in range(seconds):
             self.clock.goes_on(1.0)
             reading = Pressure(self.clock.now, 1.0, running, waiting, preemptions=preemptions, tokens=1000, **more)
@@ -48,7 +48,7 @@ class Bench:
             self.limit.ended(outcome, self.clock.now)
 
     def late(self, seconds: int) -> None:
-        """All works are ended by their deadlines, at an engine that is full."""
+        """All requests are ended by their deadlines, at an engine that is full."""
         for _ in range(seconds):
             self.read(ended=WorkOutcome.LEFT)
             self.clock.goes_on(0.1)

@@ -191,7 +191,7 @@ def test_where_all_is_too_late_there_is_less_at_once_until_it_is_in_time(initial
 
 @pytest.mark.parametrize("quiet_s", [0, 1000])
 def test_deadlines_that_cannot_be_met_do_not_empty_the_engine(quiet_s: int) -> None:
-    """A third of the works takes more than 5 s with any number at once. Before there may have been little to do."""
+    """A third of the requests takes more than 5 s with any number at once. Before there may have been little to do."""
     loop = Loop(Plant(slots=64, tokens_per_s=2000.0, patience_s=5.0), initial=64)
     loop.run(quiet_s, demand=1)
     loop.run(60)

@@ -22,7 +22,7 @@ class Bench:
         self.limit = AdaptiveLimit(AdaptiveSettings(), self.clock)
 
     def step(self, tokens_per_s: float | None = None, waiting: int = 0, preemptions: int = 0) -> LimitState:
-        """`tokens_per_s`: None: in proportion to the works."""
+        """`tokens_per_s`: None: in proportion to the requests."""
         self.clock.goes_on(STEP_S)
         in_flight = self.limit.value
         tokens = STEP_S * (100 * in_flight if tokens_per_s is None else tokens_per_s)

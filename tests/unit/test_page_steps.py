@@ -71,13 +71,13 @@ def test_no_more_pages_get_a_turn_than_the_engine_reads_at_once(engine: dict[str
 def test_the_embedded_engine_beside_a_model_has_one_queue_for_all_that_it_reads(*, fallback: bool) -> None:
     vllm = {"urls": ["http://127.0.0.1:9/v1"], "fallback": fallback}
     engine: dict[str, object] = {"name": "paddleocr-vl", "vllm": vllm}
-    parts = build_parts(load_settings(None, engine=engine, fields={"witness": "embedded"}))
+    parts = build_parts(load_settings(None, engine=engine, fields={"grounding_engine": "embedded"}))
     reader, observed = parts.engine, parts.state_objects
     assert isinstance(reader, PageReader)
     assert reader.queue is not None
-    assert reader.witness is not None
-    assert reader.witness.queue is not None
+    assert reader.grounding_reader is not None
+    assert reader.grounding_reader.queue is not None
     assert reader.embedded_queue is not None
-    assert observed.embedded_pages is reader.witness.queue.work_queue is reader.embedded_queue.work_queue
+    assert observed.embedded_pages is reader.grounding_reader.queue.work_queue is reader.embedded_queue.work_queue
     assert observed.embedded_pages is not reader.queue.work_queue
-    assert reader.witness.queue.progress is not reader.queue.progress
+    assert reader.grounding_reader.queue.progress is not reader.queue.progress

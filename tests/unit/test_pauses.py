@@ -8,7 +8,7 @@ from inkgate.supervision import Pauses
 
 
 def test_pauses_double_up_to_the_longest() -> None:
-    pauses = Pauses(first_s=0.25, most_s=30.0, stable_s=60.0)
+    pauses = Pauses(first_s=0.25, max_s=30.0, stable_s=60.0)
     taken = [0.0, *(pauses.after(1.0) for _ in range(12))]
     assert taken[1:4] == [0.25, 0.5, 1.0]
     assert taken[-1] == 30.0
@@ -16,7 +16,7 @@ def test_pauses_double_up_to_the_longest() -> None:
 
 
 def after_sixteen() -> Pauses:
-    pauses = Pauses(first_s=0.25, most_s=30.0, stable_s=60.0)
+    pauses = Pauses(first_s=0.25, max_s=30.0, stable_s=60.0)
     while pauses.after(1.0) < 16.0:
         pass
     return pauses
@@ -28,6 +28,6 @@ def test_after_one_that_lived_long_they_begin_anew() -> None:
 
 
 def test_pauses_grow_to_a_limit_and_begin_anew_after_good_service() -> None:
-    pauses = Pauses(first_s=1, most_s=5, stable_s=300)
+    pauses = Pauses(first_s=1, max_s=5, stable_s=300)
     assert [pauses.after(served_s=10) for _ in range(5)] == [1, 2, 4, 5, 5]
     assert [pauses.after(served_s) for served_s in (300, 0)] == [1, 2]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.engines.ppocr.brief import settled
+from inkgate.engines.ppocr.brief import disambiguated
 from inkgate.engines.ppocr.glyphs import characters, ink_of
 from inkgate.engines.ppocr.lines import LineCrop, crops_of
 from inkgate.engines.ppocr.recognition import RecognizedText
@@ -41,18 +41,18 @@ def drawn(texts: Sequence[str], font: ImageFont.FreeTypeFont, *, aligned: bool =
     return crops_of(np.asarray(image, np.uint8), np.concatenate([np.array(boxes, np.float32), flat]))[: len(texts)]
 
 
-def settled_alone(pairs: Sequence[tuple[str, str]], font: ImageFont.FreeTypeFont) -> list[RecognizedText]:
+def disambiguated_alone(pairs: Sequence[tuple[str, str]], font: ImageFont.FreeTypeFont) -> list[RecognizedText]:
     """The readings of texts, printed and as read, scattered on a page with three lines of print of their size."""
     crops = drawn([*(printed for printed, _ in pairs), *WORDS], font)
     read = [reading(text) for text in (*(text for _, text in pairs), *WORDS)]
-    return [one for _, one in settled(list(zip(crops, read, strict=True)), LEGIBLE)][: len(pairs)]
+    return [one for _, one in disambiguated(list(zip(crops, read, strict=True)), LEGIBLE)][: len(pairs)]
 
 
 def silently_wrong(pairs: Sequence[tuple[str, str]], sizes: Sequence[int]) -> list[tuple[str, str, str]]:
     return [
         (name, printed, found.text)
         for name, font in fonts(sizes)
-        for (printed, _), found in zip(pairs, settled_alone(pairs, font), strict=True)
+        for (printed, _), found in zip(pairs, disambiguated_alone(pairs, font), strict=True)
         if found.text != printed and min(found.confidences) >= DOUBTFUL and is_in(printed, name)
     ]
 
@@ -115,7 +115,7 @@ def test_most_signs_that_are_misread_are_set_right() -> None:
     right = [
         found.text == printed
         for name, font in fonts(SIZES)
-        for printed, found in zip(signs, settled_alone(list(signs.items()), font), strict=True)
+        for printed, found in zip(signs, disambiguated_alone(list(signs.items()), font), strict=True)
         if is_in(printed, name)
     ]
     assert np.mean(right) > 0.7
@@ -126,7 +126,7 @@ def test_characters_that_only_they_look_like_keep_their_confidence() -> None:
     doubtful = [
         (name, found.text)
         for name, font in fonts(SIZES)
-        for found in settled_alone(list(zip(plain, plain, strict=True)), font)
+        for found in disambiguated_alone(list(zip(plain, plain, strict=True)), font)
         if found.confidence < DOUBTFUL
     ]
     assert len(doubtful) < 0.03 * len(plain) * len(list(fonts(SIZES))), doubtful
@@ -137,7 +137,7 @@ def test_a_one_in_a_column_of_numbers_is_as_sure_as_it_was_read() -> None:
     doubtful = []
     for name, font in fonts(SIZES):
         read = zip(drawn(texts, font, aligned=True), map(reading, texts), strict=True)
-        doubtful += [(name, one.text) for _, one in settled(list(read), LEGIBLE) if one.confidence < DOUBTFUL]
+        doubtful += [(name, one.text) for _, one in disambiguated(list(read), LEGIBLE) if one.confidence < DOUBTFUL]
     assert doubtful == []
 
 
@@ -148,7 +148,7 @@ def test_pairs_are_compared_by_size_and_shape() -> None:
     doubtful = [
         (name, found.text)
         for name, font in fonts((28, 60))
-        for found in settled_alone(list(zip(right, right, strict=True)), font)
+        for found in disambiguated_alone(list(zip(right, right, strict=True)), font)
         if min(found.confidences) < DOUBTFUL
     ]
     assert len(doubtful) < 0.05 * len(right) * 12, doubtful
@@ -158,7 +158,7 @@ def test_what_was_legible_stays_so_and_longer_lines_stay_as_they_are() -> None:
     font = faces(28)["DejaVuSans"]
     texts = ["l", "O", "7:30", "I am", "~"]
     lines = list(zip(drawn(texts, font), map(reading, ["1", "0", "7:30", "I am", "2"]), strict=True))
-    found = [one for _, one in settled(lines, LEGIBLE)]
+    found = [one for _, one in disambiguated(lines, LEGIBLE)]
     assert all(one.confidence >= LEGIBLE for one in found)
     assert found[2:4] == [lines[2][1], lines[3][1]]
 
@@ -167,7 +167,7 @@ def test_on_a_page_in_chinese_only_the_stroke_that_may_be_a_dash_is_doubtful() -
     font = faces(28)["DejaVuSans"]
     crops = drawn(["=", "—", "B", "Monday"], font)
     read = [reading(text) for text in ("二", "一", "B", "合同专用章")]
-    found = [one for _, one in settled(list(zip(crops, read, strict=True)), LEGIBLE)]
+    found = [one for _, one in disambiguated(list(zip(crops, read, strict=True)), LEGIBLE)]
     assert [one.text for one in found] == ["二", "一", "B", "合同专用章"]
     assert [one.confidence >= DOUBTFUL for one in found] == [True, False, True, True]
 

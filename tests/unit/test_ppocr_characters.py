@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.characters import settle
+from inkgate.engines.ppocr.characters import disambiguate
 from inkgate.engines.ppocr.recognition import RecognizedText
 
 PROSE = "The tracks may be overdubbed and all effects are recorded while the sequence plays in perfect sync. " * 6
@@ -29,9 +29,9 @@ def read(text: str, doubt: float = 0.7) -> RecognizedText:
     return RecognizedText("".join(characters), np.array(confidences, np.float32), positions)
 
 
-def settled(text: str, *others: str, doubt: float = 0.7) -> str:
-    """What `settle` makes of the first line of a page with these others."""
-    return settle([read(text, doubt), *map(read, others)])[0].text
+def disambiguated(text: str, *others: str, doubt: float = 0.7) -> str:
+    """What `disambiguate` makes of the first line of a page with these others."""
+    return disambiguate([read(text, doubt), *map(read, others)])[0].text
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def settled(text: str, *others: str, doubt: float = 0.7) -> str:
     ],
 )
 def test_look_alikes_are_what_the_rest_of_the_word_or_number_is(before: str, after: str) -> None:
-    assert settled(before) == after
+    assert disambiguated(before) == after
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_look_alikes_are_what_the_rest_of_the_word_or_number_is(before: str, aft
     ],
 )
 def test_codes_units_and_addresses_stay(text: str) -> None:
-    assert settled(text, doubt=0.85) == text.replace("~", "")
+    assert disambiguated(text, doubt=0.85) == text.replace("~", "")
 
 
 def test_certain_characters_stay() -> None:
     texts = ["Te1: P0S Shel1", "12.5O", "MÍDI", PROSE]
-    assert [reading.text for reading in settle([read(text) for text in texts])] == texts
+    assert [reading.text for reading in disambiguate([read(text) for text in texts])] == texts
 
 
 @pytest.mark.parametrize(
@@ -102,47 +102,47 @@ def test_certain_characters_stay() -> None:
     ],
 )
 def test_accents_that_the_pages_language_lacks_are_specks(page: str, before: str, after: str) -> None:
-    assert settled(before, page) == after
+    assert disambiguated(before, page) == after
 
 
 def test_a_speck_read_with_confidence_does_not_make_a_language() -> None:
-    assert settled("tra~çk", SPANISH, SPANISH, "lā") == "track"
+    assert disambiguated("tra~çk", SPANISH, SPANISH, "lā") == "track"
 
 
 AMOUNTS = ["12.50", "RM 3.00", "1,207.95", "$0.80", "15.50 S", "Total"]
 
 
 def test_a_gap_in_an_amount_is_its_point() -> None:
-    (amount, *_) = settle([read("150 00"), *map(read, AMOUNTS)])
+    (amount, *_) = disambiguate([read("150 00"), *map(read, AMOUNTS)])
     assert amount.text == "150.00"
     assert amount.confidences[3] == 0.5
     assert amount.confidence < 0.95
 
 
 def test_a_gap_is_the_comma_where_amounts_have_one() -> None:
-    assert settled("17 00", "12,50", "3,00", "4,95", "0,80", "15,50") == "17,00"
+    assert disambiguated("17 00", "12,50", "3,00", "4,95", "0,80", "15,50") == "17,00"
 
 
 @pytest.mark.parametrize("text", ["150 00 12", "Room 17 00", "1 200", "12345 00"])
 def test_other_gaps_stay(text: str) -> None:
-    assert settled(text, *AMOUNTS) == text
+    assert disambiguated(text, *AMOUNTS) == text
 
 
 def test_a_gap_stays_on_a_page_of_few_amounts() -> None:
-    assert settled("17 00", *AMOUNTS[:4]) == "17 00"
+    assert disambiguated("17 00", *AMOUNTS[:4]) == "17 00"
 
 
 def test_places_and_confidences_stay() -> None:
     before = read("Te~1: 12.5~O")
-    (after,) = settle([before])
+    (after,) = disambiguate([before])
     assert after.text == "Tel: 12.50"
     assert np.array_equal(after.confidences, before.confidences)
     assert np.array_equal(after.positions, before.positions)
 
 
 def test_no_lines_and_empty_lines_are_settled() -> None:
-    assert settle([]) == []
-    assert settled("") == ""
+    assert disambiguate([]) == []
+    assert disambiguated("") == ""
 
 
 SIMPLE, FULL = "国家发展和改革委员会关于进一步规范经营许可的决定", "國家發展和改革委員會關於進一步規範經營許可的決定"
@@ -163,4 +163,4 @@ JAPANESE = "国の発展について、国会で質問がありました"
     ],
 )
 def test_doubtful_characters_take_the_form_of_the_chinese_of_their_page(before: str, others: str, after: str) -> None:
-    assert settled(before, others) == after
+    assert disambiguated(before, others) == after

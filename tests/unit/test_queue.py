@@ -266,7 +266,7 @@ async def test_it_says_who_waits_and_how_long() -> None:
 
 
 async def test_retry_after_grows_with_the_backlog_up_to_its_maximum() -> None:
-    bench = SchedulerBench(retry_after_s=2.0, retry_after_most_s=20.0)
+    bench = SchedulerBench(retry_after_s=2.0, max_retry_after_s=20.0)
     await bench.done(100, seconds=1.0)
     said = [bench.work_queue.retry_after_s()]
     async with anyio.create_task_group() as tasks, bench.busy():

@@ -96,16 +96,16 @@ async def test_a_lower_class_gets_its_share_of_the_time_whatever_its_calls_were_
 
 
 class CountedCharge:
-    """Counts the works of a request."""
+    """Counts the requests of a request."""
 
     def __init__(self) -> None:
-        self.works = 0
+        self.requests = 0
 
     def begin_work(self) -> None:
-        self.works += 1
+        self.requests += 1
 
     def end_work(self) -> None:
-        self.works -= 1
+        self.requests -= 1
 
 
 async def test_a_call_whose_caller_has_left_keeps_its_turn_and_is_charged() -> None:
@@ -136,11 +136,11 @@ async def test_a_call_whose_caller_has_left_keeps_its_turn_and_is_charged() -> N
         await anyio.wait_all_tasks_blocked()
         scope.cancel()
         await anyio.wait_all_tasks_blocked()
-        assert (queue.in_flight, queue.waiting, request.works) == (1, 18, 1)
+        assert (queue.in_flight, queue.waiting, request.requests) == (1, 18, 1)
         await anyio.sleep(0.5)  # as long as ten others
         assert not order
         turns[0].end_work()
-        assert (queue.in_flight, request.works) == (1, 0), "the next has begun"
+        assert (queue.in_flight, request.requests) == (1, 0), "the next has begun"
     assert order[:9] == 9 * ["B"]
     assert (queue.in_flight, queue.waiting) == (0, 0)
 

@@ -136,10 +136,17 @@ def build_parts(
         embedded=beside.fallback,
         embedded_queue=queues.embedded,
         asks_for_fields=settings.engine.name != "ppocr",
-        witness=None
-        if beside.witness is None
+        grounding_reader=None
+        if beside.grounding_engine is None
         else PageReader(
-            beside.witness, completion, layers, None, cache, revision, queue=queues.witness, observer=observer
+            beside.grounding_engine,
+            completion,
+            layers,
+            None,
+            cache,
+            revision,
+            queue=queues.grounding,
+            observer=observer,
         ),
         observer=observer,
     )
@@ -195,31 +202,31 @@ class _Beside:
 
     Attributes:
         fallback: the engine if it reads what the model can't.
-        witness: the engine if it is the witness of fields.
+        grounding_engine: the engine if it is the grounding engine of fields.
         queue: of all that it reads. Whole pages in it hold no slot at the model; single blocks wait in it within
             the model's turn.
     """
 
     fallback: Engine | None = None
-    witness: Engine | None = None
+    grounding_engine: Engine | None = None
     queue: WorkQueue | None = None
 
 
 def _beside_a_model(settings: Settings, own: Engine) -> _Beside:
     fallback = own if settings.engine.vllm.fallback else None
-    witness = own if settings.fields.witness == "embedded" else None
+    grounding_engine = own if settings.fields.grounding_engine == "embedded" else None
     pages = FixedLimit(settings.engine.ppocr.concurrent_pages)
-    queue = WorkQueue(pages, settings.serving.scheduling, extra=True) if fallback or witness else None
-    return _Beside(fallback, witness, queue)
+    queue = WorkQueue(pages, settings.serving.scheduling, extra=True) if fallback or grounding_engine else None
+    return _Beside(fallback, grounding_engine, queue)
 
 
 @dataclass(frozen=True, slots=True)
 class _Queues:
-    """The queues of the engine, and of the embedded engine beside a model and as the witness of fields."""
+    """The queues of the engine, and of the embedded engine beside a model and as the grounding engine of fields."""
 
     engine: EngineQueue
     embedded: EngineQueue | None
-    witness: EngineQueue | None
+    grounding: EngineQueue | None
     current: CurrentQueue
 
 
@@ -242,7 +249,7 @@ def _queues(
     if beside.queue is None:
         return _Queues(queue, None, None, current)
     embedded = replace(queue, work_queue=beside.queue, page_time_s=time_s)
-    # The witness's pages say nothing about the model's progress.
+    # The grounding engine's pages say nothing about the model's progress.
     return _Queues(queue, embedded, replace(embedded, progress=EngineProgress()), current)
 
 

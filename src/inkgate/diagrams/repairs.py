@@ -1,4 +1,4 @@
-"""Repairs of flowcharts: the usual slips of models, each changed only in lines that are no Mermaid as they stand."""
+"""Repairs of flowcharts: the usual errors of models, each changed only in lines that are no Mermaid as they stand."""
 
 from __future__ import annotations
 

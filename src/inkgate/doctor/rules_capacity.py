@@ -336,8 +336,8 @@ def _on_refusals(code: str, state: State) -> tuple[Advice, ...]:
     if kind is not ServiceFull:
         return ()
     if admission.body_bytes >= LIMITS.admission_share * admission.max_bytes:
-        most_mb = round(2 * admission.max_bytes / 1_000_000)
-        return (Advice("Allow more memory for request bodies.", "serving.admission.max_bytes_mb", most_mb),)
+        max_mb = round(2 * admission.max_bytes / 1_000_000)
+        return (Advice("Allow more memory for request bodies.", "serving.admission.max_bytes_mb", max_mb),)
     few_wait = pages is None or waiting(pages) <= pages.limit
     if admission.documents >= LIMITS.admission_share * admission.max_documents and few_wait:
         now = setting(state, "limits.max_in_flight") or admission.max_documents

@@ -99,7 +99,7 @@ class ImagePage:
     def text_layer(self) -> TextLayer | None:
         return None
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         """See Page. The page itself holds the file's bytes."""
         return nullcontext()
 
@@ -164,7 +164,7 @@ class ImageDocument:
         """See OpenDocument."""
         return ()
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         """See OpenDocument. The document itself holds the file's bytes."""
         return nullcontext()
 

@@ -43,7 +43,7 @@ class OpenDocument(Protocol):
         """
         ...
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         """Keeps the document open inside the block, even if the context of `Opener.open` is left meanwhile."""
         ...
 
@@ -72,7 +72,7 @@ class _OpenPdf:
         self._document = document
         self.page_count = document.page_count
         self.invoice = document.invoice
-        self.notes, self.hold, self.content_key = document.notes, document.hold, document.content_key
+        self.notes, self.retain, self.content_key = document.notes, document.retain, document.content_key
 
     async def page(self, index: int, caller: Caller = NO_CALLER) -> Page:
         return await self._document.page(index, caller)
@@ -109,8 +109,8 @@ class Opener:
         self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, None, self._supervisor, self._scheduling))
         writers = Writers(self._pdf, self._supervisor, self._scheduling)
         self.writers = await self._stack.enter_async_context(writers)
-        most_bytes = self._pdf.worker_memory_mb * 2**20 // 4  # here and in the worker, some in two copies
-        self._searchable = SearchablePdfs(self.writers, self._decoding, self._limits.max_pixels, most_bytes)
+        max_bytes = self._pdf.worker_memory_mb * 2**20 // 4  # here and in the worker, some in two copies
+        self._searchable = SearchablePdfs(self.writers, self._decoding, self._limits.max_pixels, max_bytes)
         return self
 
     async def __aexit__(

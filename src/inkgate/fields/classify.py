@@ -55,7 +55,7 @@ def may_be(pages: Sequence[PageResult], schema: FieldSchema, types: DocumentType
     if _points_by_type(pages, types).get(schema.name, 0.0) > 0:
         return True
     other = classify(pages, types).name
-    return not schema.most_lines and schema.name not in _BY_WORDS and other in {"", schema.name}
+    return not schema.max_lines and schema.name not in _BY_WORDS and other in {"", schema.name}
 
 
 def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[str, float]:
@@ -68,7 +68,7 @@ def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[s
     return {
         name: _points(f" {text} ", schema) + sum(schema.recognise_kinds.get(kind, 0.0) for kind in kinds)
         for name, schema in sorted(types.schemas.items())
-        if not 0 < schema.most_lines < lines
+        if not 0 < schema.max_lines < lines
     }
 
 

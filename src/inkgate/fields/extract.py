@@ -64,7 +64,7 @@ def answer(
     pages: Sequence[PageResult],
     schema: FieldSchema,
     proposals: Mapping[str, Sequence[Proposal]],
-    least_confidence: float = MIN_CONFIDENCE,
+    min_confidence: float = MIN_CONFIDENCE,
     *,
     find_items: bool = True,
     calibrate: bool = True,
@@ -77,14 +77,12 @@ def answer(
     leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
     proposals = placed_marks(pages, leaves, proposals)
     effort = Effort()
-    fields = {
-        leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, least_confidence) for leaf in leaves
-    }
+    fields = {leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, min_confidence) for leaf in leaves}
     printed = PrintedPages.of(pages)
     items = printed_items(folded, printed, schema, items_of(pages, schema)) if find_items else {}
-    fields |= dict(_item_fields(schema, items, least_confidence))
+    fields |= dict(_item_fields(schema, items, min_confidence))
     for leaf in (each for each in schema.leaves if find_items and is_list(each)):
-        fields |= dict(list_fields(folded, leaf, fields, least_confidence))
+        fields |= dict(list_fields(folded, leaf, fields, min_confidence))
     of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if find_items else ()
     checks = (*run_checks(fields, schema.checks), *of_codes)
     if any(check.code == SUBTOTAL_PLUS_TAX and not check.passed for check in checks):
@@ -93,7 +91,7 @@ def answer(
         checks = (*checks, missing)
     fields = {path: _checked(field, checks) for path, field in fields.items()}
     measured = {leaf.path for leaf in leaves if calibrate and schema.name in MEASURED}
-    fields = {path: _sure(field, least_confidence, calibrate=path in measured) for path, field in fields.items()}
+    fields = {path: _sure(field, min_confidence, calibrate=path in measured) for path, field in fields.items()}
     unread = find_items and MRZ_CHECK in schema.checks and all(check.code != MRZ_CHECK for check in checks)
     return Extraction(
         document_type=schema.name,

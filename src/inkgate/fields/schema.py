@@ -85,7 +85,7 @@ class FieldSchema:
         recognise: words that tell the type, and their points.
         private: documents of this type are papers of a person, which are not cached.
         recognise_kinds: kinds of values that tell the type, and their points.
-        most_lines: of a document of this type; 0: any number.
+        max_lines: of a document of this type; 0: any number.
     """
 
     name: str
@@ -95,7 +95,7 @@ class FieldSchema:
     recognise: Mapping[str, float] = field(default_factory=dict)
     private: bool = False
     recognise_kinds: Mapping[str, float] = field(default_factory=dict)
-    most_lines: int = 0
+    max_lines: int = 0
 
     @property
     def required(self) -> tuple[str, ...]:

@@ -25,9 +25,9 @@ from inkgate.layout.hyphenation import Vocabulary
 from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.order import ranked_groups
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
+from inkgate.layout.receipts import as_printed, is_receipt, receipt_regions
 from inkgate.layout.ruled import ruled_tables
 from inkgate.layout.running import mark_running_lines, omission, watermarks
-from inkgate.layout.slips import as_printed, is_slip, of_slip
 from inkgate.layout.table_evidence import is_tabular
 from inkgate.layout.table_zones import PageZones, add_aligned, add_ruled, judge_regions
 from inkgate.layout.tables import continuing_pieces, with_stubs
@@ -99,29 +99,29 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
     lines, styles = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles)
     regions, cells = evidence.regions, evidence.cells
     frame = measure(lines, styles)
-    slip = is_slip(frame) and not is_tabular(rows_of(frame.pieces))
-    zones, members = zones_of(of_slip(regions or ()) if slip else regions or (), lines, size)
+    receipt = is_receipt(frame) and not is_tabular(rows_of(frame.pieces))
+    zones, members = zones_of(receipt_regions(regions or ()) if receipt else regions or (), lines, size)
     page = PageZones(zones, members)
     add_ruled(page, frame, ruled_tables(frame, cells), evidence.tables)
     judge_regions(page, frame, evidence.tables)
-    if regions is not None and not slip:
+    if regions is not None and not receipt:
         add_aligned(page, frame, lines)
     zones, grids = page.zones, page.grids
     drafts: list[BlockDraft] = []
     loose = with_drop_caps(_loose(frame, zones, members), frame.unit)
     mirror = not frame.vertical and runs_from_right("".join(line.text for line in lines))
-    flows = flows_of(mirrored(loose) if mirror else loose, frame.unit, max_depth=0 if slip else MAX_DEPTH)
+    flows = flows_of(mirrored(loose) if mirror else loose, frame.unit, max_depth=0 if receipt else MAX_DEPTH)
     if not mirror:
         flows = [_without_stubs(flow, zones, members, grids) for flow in flows]
     grids = {n: from_right(grid) if _is_from_right(grid) else grid for n, grid in grids.items()}
     for flow in _ranked(_titles_first(flows, frame) if frame.vertical else flows, zones, members):
         for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members):
             zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
-            read = as_printed(paragraph) if slip else paragraph
+            read = as_printed(paragraph) if receipt else paragraph
             drafts.append(draft_of(read, zone, grids.get(paragraph.zone)))
-    if regions is not None and not slip:
+    if regions is not None and not receipt:
         drafts = with_titles(mark_running_lines(drafts, lines, size, frame.unit))
-    elif slip:
+    elif receipt:
         drafts = without_false_titles(drafts)
     arranged = _arranged(with_captions(drafts, frame.unit), lines, frame)
     return replace(arranged, blocks=(*arranged.blocks, *checks))

@@ -180,19 +180,19 @@ def _shared(rows: FloatArray) -> FloatArray:
 class DocLayout:
     """A Layout on one ONNX session. Safe from many threads; blocking."""
 
-    def __init__(self, path: Path, threads: int, least_confidence: float) -> None:
+    def __init__(self, path: Path, threads: int, min_confidence: float) -> None:
         """Loads the model and runs it on an empty page.
 
         Args:
             path: of the ONNX file.
             threads: for one page; 0 lets the runtime use every core.
-            least_confidence: regions with less are dropped.
+            min_confidence: regions with less are dropped.
 
         Raises:
             EngineFailed: "layout_model_unusable": there is no such file, or it is not a PP-DocLayoutV2 or V3.
         """
         self._path = path
-        self._least = least_confidence
+        self._least = min_confidence
         self._model = _opened(path, threads)
         self._outputs = tuple(self._model.outputs)[:2]
         self._check_classes()

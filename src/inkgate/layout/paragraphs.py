@@ -72,8 +72,8 @@ class Paragraph:
     """Rows that are read as one.
 
     `zone`: the layout's region of the rows; -1 for none. `items`: rows that begin an item of a list. `broken`: every
-    row ends where its text ends, whatever its width: a slip's. `column`: left and right edge of the full lines around;
-    None if there are none.
+    row ends where its text ends, whatever its width: a receipt's. `column`: left and right edge of the full lines
+    around; None if there are none.
     """
 
     rows: list[Row]

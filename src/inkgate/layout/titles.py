@@ -85,7 +85,7 @@ def with_titles(drafts: Sequence[BlockDraft]) -> list[BlockDraft]:
 
 
 def without_false_titles(drafts: Sequence[BlockDraft]) -> list[BlockDraft]:
-    """The drafts of a slip, without titles that are none by their text, such as the number of an order."""
+    """The drafts of a receipt, without titles that are none by their text, such as the number of an order."""
     return [
         replace(draft, type=BlockType.TEXT) if draft.type is BlockType.TITLE and not _may_be_title(draft) else draft
         for draft in drafts

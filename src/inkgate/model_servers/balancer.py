@@ -244,11 +244,11 @@ class BalancedUpstream:
                     continue
                 if answer.failed:
                     put_out = replica.failed_page(lease)
-                    works = await replica.still_works(f"status {answer.status}")
+                    healthy = await replica.check_after_failure(f"status {answer.status}")
                     if left and not (put_out and self.set.none_is_up):
                         tried = replica
                         continue
-                    if works:
+                    if healthy:
                         raise EngineFailed("engine_failed", "The model server failed only on this request.")
                 elif answer.status == 200:
                     replica.answered(call, tried)

@@ -61,15 +61,15 @@ class Discovery:
         retire: Callable[[str], None],
         every_s: float,
         max_servers: int,
-        works: Callable[[str], bool] = lambda _: True,
+        is_healthy: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`names`: URLs with PREFIX. `add`, `retire` and `works` get the URL of a server."""
+        """`names`: URLs with PREFIX. `add`, `retire` and `is_healthy` get the URL of a server."""
         self._found: dict[ServiceName, list[str]] = {ServiceName.of(name): [] for name in names}
         self._add = add
         self._retire = retire
         self._every_s = every_s
         self._max_servers = max_servers
-        self._works = works
+        self._is_healthy = is_healthy
         self._too_many = False
         self.lookup: Addresses = addresses_of
 
@@ -110,7 +110,7 @@ class Discovery:
             has_none = isinstance(error, socket.gaierror) and error.errno in _NO_ADDRESS
             log.warning("model_servers_not_found", host=name.host, error=type(error).__name__)
         if has_none:
-            self._found[name] = [url for url in self._found[name] if self._works(url)]
+            self._found[name] = [url for url in self._found[name] if self._is_healthy(url)]
         if addresses:
             urls = [name.url(address) for address in addresses]
             known = self._found[name]

@@ -256,7 +256,7 @@ class Replica:
             self.why = why
             self._wake()
 
-    async def still_works(self, why: str) -> bool:
+    async def check_after_failure(self, why: str) -> bool:
         """Whether it works for others after it failed on a request; if not, it is taken out. One that leaves is not
         probed: it has no others.
         """
@@ -272,7 +272,7 @@ class Replica:
         return self._clock() - self._proved_at < _PROVED_S
 
     def _end_suspicion(self) -> None:
-        """Wakes those that wait in `still_works`."""
+        """Wakes those that wait in `check_after_failure`."""
         suspected, self._suspected = self._suspected, None
         if suspected is not None:
             suspected.set()

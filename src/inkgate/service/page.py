@@ -180,7 +180,7 @@ class PageReader:
         embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
         embedded_queue: in front of that; it has one wherever there is another engine.
         asks_for_fields: the engine can be asked for fields.
-        witness: reads the lines in which the engine's values of fields are looked up; None: this reader does.
+        grounding_reader: reads the lines in which the engine's values of fields are looked up; None: this reader does.
     """
 
     engine: Engine
@@ -195,7 +195,7 @@ class PageReader:
     embedded: Engine | None = None
     embedded_queue: EngineQueue | None = None
     asks_for_fields: bool = False
-    witness: PageReader | None = None
+    grounding_reader: PageReader | None = None
     observer: Observer = NO_OBSERVER
 
     @property
@@ -230,8 +230,8 @@ class PageReader:
         await self.engine.start()
         if self.embedded is not None:
             await self.embedded.start()
-        if self.witness is not None:
-            await self.witness.start()
+        if self.grounding_reader is not None:
+            await self.grounding_reader.start()
 
     async def stop(self) -> None:
         """Stops the engines, all of them even if one fails to."""
@@ -242,8 +242,8 @@ class PageReader:
                 if self.embedded is not None:
                     await self.embedded.stop()
             finally:
-                if self.witness is not None:
-                    await self.witness.stop()
+                if self.grounding_reader is not None:
+                    await self.grounding_reader.stop()
 
     def page_of(self, document: OpenDocument, index: int, caller: Caller) -> Page:
         """A page for `read`, which opens it on behalf of `caller` if it is not in the cache."""
@@ -279,7 +279,7 @@ class PageReader:
         key = cache_key(page.content_key, task, self.name, self.revision)
         read = partial(self._read_now, page, task, caller)
         # The read runs in a task of the cache, so that it outlives the caller who began it.
-        result, source = await self.cache.get_or_run(key, read, caller, caller.priority, page.hold)
+        result, source = await self.cache.get_or_run(key, read, caller, caller.priority, page.retain)
         if source is CacheSource.RUN:
             return result
         return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})
@@ -351,8 +351,8 @@ class PageReader:
         return replace(result, degraded=(*result.degraded, *given_up)) if given_up else result
 
     async def _read_with_fields(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
-        """As the witness reads it, with the engine's answer to the fields in `PageResult.fields`. Without an answer,
-        the page is as the witness read it.
+        """Returns what the grounding engine reads, with the engine's answer to the fields in `PageResult.fields`.
+        Without an answer, the fields are left out.
         """
         answers: list[PageResult | None] = []
 
@@ -362,7 +362,7 @@ class PageReader:
         with single_error():
             async with anyio.create_task_group() as group:
                 group.start_soon(ask)
-                read = self._read_once if self.witness is None else self.witness.read
+                read = self._read_once if self.grounding_reader is None else self.grounding_reader.read
                 result = await read(page, replace(task, fields=()), caller)
         (answer,) = answers
         if answer is None:

@@ -80,7 +80,7 @@ class BlankPage:
     text_layer: TextLayer | None = None
     content_key = b""  # never cached: each probe must be read
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:  # noqa: ARG002 - the port's signature

@@ -31,12 +31,12 @@ class RememberedPage:
         self,
         index: int,
         content_key: bytes,
-        hold: Callable[[], AbstractContextManager[None]],
+        retain: Callable[[], AbstractContextManager[None]],
         opening: Callable[[], Awaitable[Page]],
     ) -> None:
         self.index = index
         self.content_key = content_key
-        self.hold = hold
+        self.retain = retain
         self._opening = opening
         self._opened: Page | None = None
         self._lock = anyio.Lock()
@@ -48,14 +48,14 @@ class RememberedPage:
         """An open page; `page` itself if it remembers already."""
         if isinstance(page, RememberedPage):
             return page
-        remembered = cls(page.index, page.content_key, page.hold, _nothing_to_open)
+        remembered = cls(page.index, page.content_key, page.retain, _nothing_to_open)
         remembered._opened = page
         return remembered
 
     @classmethod
     def of(cls, document: OpenDocument, index: int, caller: Caller) -> RememberedPage:
         """A page that is not open yet. It is opened on behalf of `caller`."""
-        return cls(index, document.content_key(index), document.hold, partial(document.page, index, caller))
+        return cls(index, document.content_key(index), document.retain, partial(document.page, index, caller))
 
     async def open(self) -> Self:
         """The page itself, open. Those who need it at the same time wait for one opening.

@@ -155,7 +155,7 @@ class _PagePart:
     def __init__(self, page: RememberedPage, box: Box) -> None:
         self._page = page
         self._box = box
-        self.index, self.dpi, self.hold = page.index, page.dpi, page.hold
+        self.index, self.dpi, self.retain = page.index, page.dpi, page.retain
         self.size = Size(max(round(box[2] - box[0]), 1), max(round(box[3] - box[1]), 1))
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:

@@ -206,13 +206,13 @@ class SingleFlight(Generic[T]):
         key: Hashable,
         run: Callable[[], Awaitable[T]],
         after: Callable[[T], Awaitable[None]],
-        hold: Callable[[], AbstractContextManager[None]],
+        retain: Callable[[], AbstractContextManager[None]],
     ) -> tuple[Flight[T], bool]:
         """The flight of this key, and whether this call started it. The work runs in its own task with the context
         variables of the first caller. `after` gets the result unless it is an error; until `after` ends, the flight can
         still be joined and answers at once.
 
-        `hold`: resources of the work that the caller may close. Entered before this returns, and left when the flight
+        `retain`: resources of the work that the caller may close. Entered before this returns, and left when the flight
         ends.
 
         Raises:
@@ -224,7 +224,7 @@ class SingleFlight(Generic[T]):
         if self._tasks is None:
             raise EngineFailed("engine_unavailable", "The service is not running.")
         held = ExitStack()
-        held.enter_context(hold())  # here and not in the task: the caller may leave before the task starts
+        held.enter_context(retain())  # here and not in the task: the caller may leave before the task starts
         flight = self._flights[key] = Flight(run)
         self._tasks.start_soon(self._carry, key, flight, after, held)
         return flight, True
@@ -314,13 +314,13 @@ class Cache(Generic[R]):
         run: Callable[[], Awaitable[R]],
         caller: Caller,
         group: Hashable = None,
-        hold: Callable[[], AbstractContextManager[None]] = nullcontext,
+        retain: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> tuple[R, CacheSource]:
         """The value of `key` and its source. Only callers of the same `group` share a computation; while `run` is not
         running, each caller computes for itself.
 
-        `caller`: on whose behalf a large value is parsed. `hold`: resources that this caller may close when it leaves;
-        held until the shared computation ends.
+        `caller`: on whose behalf a large value is parsed. `retain`: resources that this caller may close when it
+        leaves; held until the shared computation ends.
 
         Raises:
             EngineFailed: "engine_unavailable": what carries shared work ended meanwhile.
@@ -328,7 +328,7 @@ class Cache(Generic[R]):
         """
         for _ in range(_SHARED_TRIES if self._joined.running else 0):
             flight, first = self._joined.join(
-                (key, group), partial(self._look_or_run, key, run, caller), partial(self._put, key, caller), hold
+                (key, group), partial(self._look_or_run, key, run, caller), partial(self._put, key, caller), retain
             )
             try:
                 value, source = await flight.wait()

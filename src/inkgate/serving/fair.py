@@ -83,7 +83,7 @@ class FairSharer:
 
     Attributes:
         tag: virtual time at which its next work starts: tokens used, divided by weight.
-        serving: number of its works that were served and have not ended.
+        serving: number of its requests that were served and have not ended.
     """
 
     __slots__ = ("name", "serving", "tag", "weight")
@@ -106,8 +106,8 @@ SharerT = TypeVar("SharerT", bound=FairSharer)
 class FairShares(Generic[SharerT]):
     """Weighted fair queueing (Demers, Keshav, Shenker 1989), by tokens.
 
-    A work starts at its sharer's tag S and finishes at F = S + tokens / weight. The least F goes first: of works that
-    come together, the lightest. A sharer that comes (back) starts at max(v, F), so that being away gains nothing.
+    A work starts at its sharer's tag S and finishes at F = S + tokens / weight. The least F goes first: of requests
+    that come together, the lightest. A sharer that comes (back) starts at max(v, F), so that being away gains nothing.
     Virtual time v grows by tokens / weight of all that wait or are served, as on a machine that serves all of them at
     once. Were it the least S that waits, as in start-time fair queueing, an endless stream of newcomers would stop it,
     and nobody else would be served. Absent sharers are forgotten once v has passed their F.

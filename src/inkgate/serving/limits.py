@@ -9,7 +9,7 @@ from inkgate.serving.outcomes import WorkOutcome
 
 
 class Limit(Protocol):
-    """The maximum number of works at the engine at once. Used from one event loop."""
+    """The maximum number of requests at the engine at once. Used from one event loop."""
 
     @property
     def value(self) -> int: ...
@@ -49,7 +49,7 @@ class AimdLimit:
         missed its deadline, processors busy:  L <- L - 1/2
         any other end:                         L <- L + 1/20
 
-    On busy processors, n concurrent works each take n times as long. If the machine is slow or n is too high, all of
+    On busy processors, n concurrent requests each take n times as long. If the machine is slow or n is too high, all of
     them can miss their deadlines and nothing succeeds; half as many finish in half the time at the same throughput.
     If the processors are idle, a page is late because it is large or its deadline is short; a lower limit would not
     help.
@@ -70,7 +70,7 @@ class AimdLimit:
     def most(self) -> int:
         return self._most
 
-    def ended(self, outcome: WorkOutcome, at: float) -> None:  # noqa: ARG002 - works are its clock
+    def ended(self, outcome: WorkOutcome, at: float) -> None:  # noqa: ARG002 - requests are its clock
         """See Limit. Failed and cancelled work is ignored."""
         if outcome is WorkOutcome.LATE and self._busy() >= _BUSY:
             self._limit = max(self._least, self._limit - _FEWER)

@@ -16,9 +16,9 @@ from inkgate.serving.fair import FairSharer, FairShares, LazyHeap
 _PATIENCE = 20
 """Work without a deadline, or with a late one, is ordered in its flow as if due after this many ageing times."""
 _KEPT = 0.9
-"""Weight of the works of a class that have ended before, relative to the last one."""
+"""Weight of the requests of a class that have ended before, relative to the last one."""
 _MOVED_AT_ONCE = 64
-"""Maximum number of works that one `pop` promotes, so that a burst of ageing work does not delay one call."""
+"""Maximum number of requests that one `pop` promotes, so that a burst of ageing work does not delay one call."""
 _SHARES = {Priority.INTERACTIVE: 1.0, Priority.NORMAL: 1 / 4, Priority.BATCH: 1 / 16}
 """Tokens that a class gets for each token of a higher class while its work waits. With strict priorities, documents
 waited as long as single pages kept the engine busy.
@@ -142,20 +142,20 @@ class _Class:
     """Attributes:
     share: see `_SHARES`.
     due: tokens that it may use before higher classes; negative if it has used more.
-    estimated, used: sums over its last works that have ended, in tokens.
+    estimated, used: sums over its last requests that have ended, in tokens.
     """
 
-    __slots__ = ("due", "estimated", "share", "tenants", "tokens", "used", "works")
+    __slots__ = ("due", "estimated", "requests", "share", "tenants", "tokens", "used")
 
     def __init__(self, weights: Mapping[str, float], share: float) -> None:
         self.share = share
         self.due = self.estimated = self.used = 0.0
         self.tenants: FairShares[_Tenant] = FairShares(lambda name: _Tenant(name, weights.get(name, 1.0)))
         self.tokens = 0
-        self.works = 0
+        self.requests = 0
 
     def usual(self, tokens: int) -> float:
-        """What work that is estimated at `tokens` uses, going by the last works of the class."""
+        """What work that is estimated at `tokens` uses, going by the last requests of the class."""
         return tokens * self.used / self.estimated if self.estimated else tokens
 
     @property
@@ -171,7 +171,7 @@ class FairOrder:
     Higher classes go first, except for the share of tokens of lower classes (`_SHARES`). Work moves up one class for
     each `age_s` that it waits, unless it has no deadline: nobody waits for it, such as for a job's, and its class's
     share is enough. In a class, tenants share tokens by weight; in a tenant, flows share equally (a
-    document is one flow); of works that come together, the lightest goes first (FairShares). In a flow, the earliest
+    document is one flow); of requests that come together, the lightest goes first (FairShares). In a flow, the earliest
     deadline goes first, then first in, first out.
 
     Attributes:
@@ -194,8 +194,8 @@ class FairOrder:
 
     @property
     def by_class(self) -> dict[Priority, int]:
-        """Number of waiting works in each class; aged work counts in its current class."""
-        return {priority: self._classes[priority.rank].works for priority in Priority}
+        """Number of waiting requests in each class; aged work counts in its current class."""
+        return {priority: self._classes[priority.rank].requests for priority in Priority}
 
     def push(self, work: Work, now: float) -> QueueEntry:
         """Adds work. If its deadline has passed, the next `expire` removes it."""
@@ -261,7 +261,7 @@ class FairOrder:
         if entry.charged is not None:
             group.due -= used - entry.charged
         for lower in self._classes[entry.rank + 1 :]:
-            if lower.works:
+            if lower.requests:
                 lower.due += lower.share * used
         tenant.flows.end(flow, tokens, used)
         group.tenants.end(tenant, tokens, used)
@@ -285,7 +285,7 @@ class FairOrder:
         fair = (within + work.tokens) * weights / weight - work.tokens
         own = min(group.tokens, round(fair))
         if above:
-            one_above = above / sum(higher.works for higher in self._classes[:rank])
+            one_above = above / sum(higher.requests for higher in self._classes[:rank])
             above = min(above, round((own + work.tokens) / group.share + one_above))
         return above + own + sum(min(lower.tokens, round(lower.share * own)) for lower in self._classes[rank + 1 :])
 
@@ -310,7 +310,7 @@ class FairOrder:
         flow.entries.put(entry, min(work.deadline, entry.since + _PATIENCE * self._age_s), entry.number)
         for holder in (group, tenant, flow):
             holder.tokens += work.tokens
-        group.works += 1
+        group.requests += 1
         tenant.flows.update(flow)
         group.tenants.update(tenant)
         entry.place = (group, tenant, flow)
@@ -323,7 +323,7 @@ class FairOrder:
         """Removes and returns an entry of `first`, and charges its tenant and flow. Its work ends with `end`."""
         group, tenant, flow = entry.place
         usual = group.usual(entry.work.tokens)
-        entry.charged = usual if any(higher.works for higher in self._classes[: entry.rank]) else None
+        entry.charged = usual if any(higher.requests for higher in self._classes[: entry.rank]) else None
         group.due = max(0.0, group.due - usual)
         group.tenants.serve(tenant, entry.work.tokens)
         tenant.flows.serve(flow, entry.work.tokens)
@@ -336,8 +336,8 @@ class FairOrder:
         group, tenant, flow = entry.place
         for holder in (group, tenant, flow):
             holder.tokens -= entry.work.tokens
-        group.works -= 1
-        if not group.works:
+        group.requests -= 1
+        if not group.requests:
             group.due = min(group.due, 0.0)
         flow.entries.discard(entry)
         if flow.entries:

@@ -42,21 +42,21 @@ class HeldUntilDone:
     The outcome is the one reported, or follows from the exception that left the block; see `outcome_of`.
     """
 
-    __slots__ = ("_left", "reported", "works")
+    __slots__ = ("_left", "reported", "requests")
 
     def __init__(self) -> None:
-        self.works = 0
+        self.requests = 0
         self.reported: WorkOutcome | None = None
         self._left: WorkOutcome | None = None
 
     def begin_work(self) -> None:
         """See caller.Charge."""
-        self.works += 1
+        self.requests += 1
 
     def end_work(self) -> None:
         """See caller.Charge."""
-        self.works -= 1
-        if self._left is not None and not self.works:
+        self.requests -= 1
+        if self._left is not None and not self.requests:
             self._free(self._left)
 
     def report(self, outcome: WorkOutcome) -> None:
@@ -66,7 +66,7 @@ class HeldUntilDone:
     def leave(self, error: BaseException | None) -> None:
         """The block is left, by `error` or without one."""
         self._left = self.reported or outcome_of(error)
-        if not self.works:
+        if not self.requests:
             self._free(self._left)
 
     def _free(self, outcome: WorkOutcome) -> None:

@@ -118,7 +118,7 @@ class Permit(HeldUntilDone):
 
     def end_document(self) -> None:
         """Ends the document before the block is left, unless work goes on. Its bytes stay charged until then."""
-        if not self._ended and not self.works:
+        if not self._ended and not self.requests:
             self._end(self.reported or WorkOutcome.OK, keeps=self.body_bytes)
 
     async def __aenter__(self) -> Self:

@@ -91,7 +91,7 @@ class WorkQueue:
     Used from one event loop. It has no task of its own: the end of a work starts the next.
 
     Attributes:
-        started, refused: counts of works that got a turn, and that were refused one.
+        started, refused: counts of requests that got a turn, and that were refused one.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class WorkQueue:
         self._patient_tokens = 0
         """Of waiting work without a deadline."""
         self._in_flight: Counter[str] = Counter()
-        """By tenant; and `_works` those that wait, too."""
-        self._works: Counter[str] = Counter()
+        """By tenant; and `_requests` those that wait, too."""
+        self._requests: Counter[str] = Counter()
         self.started = 0
         self.refused = 0
         self._alarm: asyncio.TimerHandle | None = None
@@ -140,7 +140,7 @@ class WorkQueue:
 
     @property
     def in_flight(self) -> int:
-        """Number of works at the engine."""
+        """Number of requests at the engine."""
         return self._in_flight.total()
 
     @property
@@ -149,12 +149,12 @@ class WorkQueue:
 
     @property
     def waiting_by_class(self) -> dict[Priority, int]:
-        """Number of waiting works by current class; work that waited long has moved up."""
+        """Number of waiting requests by current class; work that waited long has moved up."""
         return self._order.by_class
 
     @property
     def longest_wait_s(self) -> float:
-        """Longest current wait. O(works at the engine), since waiting work is kept in order of arrival."""
+        """Longest current wait. O(requests at the engine), since waiting work is kept in order of arrival."""
         since = next((entry.since for entry in self._turns if entry.waits), None)
         return 0.0 if since is None else self._clock() - since
 
@@ -207,7 +207,7 @@ class WorkQueue:
 
     def expected_wait_s(self, work: Work) -> float | None:
         """Estimated wait of `work` if it arrived now; None if unknown."""
-        begins = self.in_flight < self.limit.value or (self._gives_extra and not self._works[work.tenant])
+        begins = self.in_flight < self.limit.value or (self._gives_extra and not self._requests[work.tenant])
         if not self._order and begins:
             return 0.0
         per_s = self._throughput.per_s(self._clock())
@@ -238,7 +238,7 @@ class WorkQueue:
 
     def retry_after_s(self) -> float:
         """Time to clear the backlog (waiting tokens / tokens a second) with jitter, within the configured bounds."""
-        bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.retry_after_most_s)
+        bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.max_retry_after_s)
         return bounded_s * (1 + _JITTER * self._random.random())
 
     def check(self, work: Work) -> None:
@@ -250,8 +250,8 @@ class WorkQueue:
         now, deadline = self._clock(), work.deadline
         if not self._timed:
             work = self._in_time(work, now)
-        turn = Turn(self, self._order.push(work, now), deadline, comes_first=not self._works[work.tenant])
-        self._works[work.tenant] += 1
+        turn = Turn(self, self._order.push(work, now), deadline, comes_first=not self._requests[work.tenant])
+        self._requests[work.tenant] += 1
         self._turns[turn.entry] = turn
         self._patient_tokens += _patient(turn)
         self._start_next(now)
@@ -278,7 +278,7 @@ class WorkQueue:
                 finish at the last moment. Work that would wait at most `_SHORT` of its time is accepted anyway:
                 otherwise one tenant's long pages would cause refusals for tenants that hardly use the engine. While
                 the throughput is unknown, a work may wait for `wait_share` of its time: if all waited to their
-                deadlines behind slow first works, all would start too late and the throughput would stay unknown.
+                deadlines behind slow first requests, all would start too late and the throughput would stay unknown.
         """
         takes_s = self._throughput.residence_s(work.tokens)
         wait_s = self.expected_wait_s(work)
@@ -378,7 +378,7 @@ class WorkQueue:
             outcome = WorkOutcome.LATE
         self._throughput.ended(work.tokens, began, now, outcome)
         self.limit.ended(outcome, now)
-        # Rounded up: works of less than a millisecond would cost nothing, however many there are.
+        # Rounded up: requests of less than a millisecond would cost nothing, however many there are.
         used = math.ceil(1000 * (now - began)) if self._timed else turn.tokens_used
         self._order.end(turn.entry, used)
         self._go_on()
@@ -386,9 +386,9 @@ class WorkQueue:
     def _forget(self, turn: Turn) -> None:
         del self._turns[turn.entry]
         tenant = turn.entry.work.tenant
-        self._works[tenant] -= 1
-        if not self._works[tenant]:
-            del self._works[tenant]
+        self._requests[tenant] -= 1
+        if not self._requests[tenant]:
+            del self._requests[tenant]
 
     def _go_on(self) -> None:
         self._start_next(self._clock())

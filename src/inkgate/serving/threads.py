@@ -38,7 +38,7 @@ class FairThreads:
 
     @property
     def waiting(self) -> int:
-        """Number of works that wait for a thread."""
+        """Number of requests that wait for a thread."""
         return self._queue.waiting
 
     async def run(self, caller: Caller, cost_ms: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

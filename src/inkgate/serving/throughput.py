@@ -77,7 +77,7 @@ class Throughput:
     def __init__(self, rate: TokenRate) -> None:
         self._rate = rate
         self._under_way = 0
-        self._works = 0
+        self._requests = 0
         self._tokens = 0.0
         self._token_s = 0.0
         self._seconds = 0.0
@@ -110,9 +110,9 @@ class Throughput:
 
     def started(self, tokens: int, now: float) -> None:
         """Counts a work that goes to the engine."""
-        if not self._works:
+        if not self._requests:
             self._progress_at = now
-        self._works += 1
+        self._requests += 1
         self._under_way += tokens
         self._rate.started()
 
@@ -122,7 +122,7 @@ class Throughput:
 
     def ended(self, tokens: int, began: float, now: float, outcome: WorkOutcome) -> None:
         """Counts a work that left the engine; `began`: clock time of its start."""
-        self._works -= 1
+        self._requests -= 1
         self._under_way -= tokens
         well = outcome is WorkOutcome.OK
         if well:
@@ -143,5 +143,5 @@ class Throughput:
         self._longest_s = max(_LONGEST_KEPT * self._longest_s, seconds)
 
     def _residence_s(self, now: float) -> float:
-        stuck_s = now - self._progress_at if self._works else 0.0
+        stuck_s = now - self._progress_at if self._requests else 0.0
         return max(self._token_s / self._tokens, stuck_s, 1e-6)

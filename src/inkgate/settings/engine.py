@@ -109,7 +109,7 @@ class PpocrSettings(Branch):
         le=1,
         description="Confidence below which a line is read again from a tighter crop. 0: never.",
     )
-    settle_characters: bool = Field(
+    disambiguate_characters: bool = Field(
         default=True,
         description="Decide doubtful characters by their neighbours: l and 1, O and 0, accents, points, "
         "simplified and traditional Chinese.",
@@ -165,7 +165,7 @@ class ManagedSettings(Branch):
     start_s: PositiveFloat = Field(900.0, description="How long vLLM may take to start.")
     stop_s: PositiveFloat = Field(10.0, description="Time for vLLM to stop by itself before it is killed.")
     restart_pause_s: PositiveFloat = Field(1.0, description="Pause before the first restart. It doubles each time.")
-    restart_pause_most_s: PositiveFloat = Field(60.0, description="Maximum pause before a restart.")
+    max_restart_pause_s: PositiveFloat = Field(60.0, description="Maximum pause before a restart.")
     recover_s: PositiveFloat = Field(300.0, description="How long a request waits while vLLM restarts.")
     stable_s: PositiveFloat = Field(300.0, description="Uptime after which the pause is reset.")
 

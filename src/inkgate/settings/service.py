@@ -236,7 +236,7 @@ class SchedulingSettings(Branch):
         0.3, gt=0, le=1, description="Maximum expected wait, as a share of a request's time limit. Longer: 503 at once."
     )
     retry_after_s: PositiveFloat = Field(2.0, description="Minimum Retry-After, also used while no rate is known.")
-    retry_after_most_s: PositiveFloat = Field(120.0, description="Maximum Retry-After, before up to 30 % of jitter.")
+    max_retry_after_s: PositiveFloat = Field(120.0, description="Maximum Retry-After, before up to 30 % of jitter.")
 
 
 class AdmissionSettings(Branch):
@@ -378,10 +378,10 @@ class FieldsSettings(Branch):
         (),
         description="TOML files with more terms, for fields only: see `terms.files`.",
     )
-    least_confidence: float = Field(
+    min_confidence: float = Field(
         0.8, ge=0, le=1, description="Fields below it are `uncertain`, and the document needs review."
     )
-    witness: Literal["embedded", "engine"] = Field(
+    grounding_engine: Literal["embedded", "engine"] = Field(
         "embedded",
         description="What reads the lines in which values are looked up: the `embedded` engine, or the "
         "`engine` itself, if it gives lines with places.",

@@ -52,7 +52,7 @@ class WorkerType:
         memory_mb: address space of a worker beyond its start; 0 for no limit.
         max_calls, max_growth_mb: a worker is replaced after this many calls, or if its memory between calls has grown
             by this much, so that small leaks don't add up.
-        pause_s, most_pause_s, stable_s: see `Pauses`.
+        pause_s, max_pause_s, stable_s: see `Pauses`.
     """
 
     name: str
@@ -69,7 +69,7 @@ class WorkerType:
     max_calls: float = inf
     max_growth_mb: float = inf
     pause_s: float = 0.25
-    most_pause_s: float = 30.0
+    max_pause_s: float = 30.0
     stable_s: float = 60.0
 
 
@@ -168,7 +168,7 @@ class WorkerSlot:
         self._type = worker_type
         self._argument = argument
         self._pool = pool
-        self._pauses = Pauses(self._type.pause_s, self._type.most_pause_s, self._type.stable_s)
+        self._pauses = Pauses(self._type.pause_s, self._type.max_pause_s, self._type.stable_s)
         self._pause_s = 0.0
         self._began = 0.0
         self._process: WorkerProcess | None = None

@@ -118,7 +118,7 @@ class DrainingServer(uvicorn.Server):
         now = anyio.current_time()
         if self._drained_by == float("inf"):
             self._drained_by = now + self._drain_s
-            log.info("draining", in_flight=self._drain.in_flight, at_most_s=self._drain_s)
+            log.info("draining", in_flight=self._drain.in_flight, max_wait_s=self._drain_s)
             self._manager.stopping(self._drain_s)
             if self._manager.listener is not None:
                 self._leave_connections_to_manager()

@@ -22,9 +22,9 @@ class SearchablePdfs:
     pages, with the file's own bytes where PDF has the format. Used from one event loop.
     """
 
-    def __init__(self, writers: Writers, decoding: DecodeThreads, max_pixels: int, most_bytes: int) -> None:
-        """`most_bytes`: of all images of a document as a PDF has them, which are in memory at once."""
-        self._most_bytes = most_bytes
+    def __init__(self, writers: Writers, decoding: DecodeThreads, max_pixels: int, max_bytes: int) -> None:
+        """`max_bytes`: of all images of a document as a PDF has them, which are in memory at once."""
+        self._max_bytes = max_bytes
         self._writers = writers
         self._decoding = decoding
         self._max_pixels = max_pixels
@@ -61,8 +61,8 @@ class SearchablePdfs:
         for index in range(opened.page_count):
             images.append(await (await opened.page(index, caller)).embedded())
             size += len(images[-1].data)
-            if size > self._most_bytes:  # the frames of a TIFF may all have the same bytes of a small file
-                most = f"{self._most_bytes / 2**20:,.0f}"
+            if size > self._max_bytes:  # the frames of a TIFF may all have the same bytes of a small file
+                most = f"{self._max_bytes / 2**20:,.0f}"
                 raise InputRejected("page_memory", f"The images have more than {most} MB as a PDF has them.")
         return images
 

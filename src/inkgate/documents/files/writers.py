@@ -47,7 +47,7 @@ class Writers:
     ) -> None:
         self._settings = settings
         self._scheduling = scheduling or SchedulingSettings()
-        self._most_bytes = settings.worker_memory_mb * 2**20 // 4  # here and in the worker, which has it in copies
+        self._max_bytes = settings.worker_memory_mb * 2**20 // 4  # here and in the worker, which has it in copies
         at_once = min(2, settings.workers)
         worker_type = WorkerType(
             name="writer",
@@ -102,7 +102,7 @@ class Writers:
         """
         require_writer(format)
         encoded = await self._encoding.run(caller, len(result.pages), encode_result, result)
-        return await self._write(WriteCall(WriteOp.OFFICE, format=format), (encoded,), self._most_bytes, caller)
+        return await self._write(WriteCall(WriteOp.OFFICE, format=format), (encoded,), self._max_bytes, caller)
 
     async def converted(self, body: bytes, format: AnyFormat, caller: Caller, *, marks: bool) -> bytes:  # noqa: A002
         """The document that `body` is the published JSON of, in another format; see `write.converted`.
@@ -114,7 +114,7 @@ class Writers:
         if not body:
             raise InputRejected("options_invalid", "The body is empty; it must be the JSON of a document.")
         call = WriteCall(WriteOp.CONVERT, format=format, marks=marks)
-        return await self._write(call, (body,), self._most_bytes, caller)
+        return await self._write(call, (body,), self._max_bytes, caller)
 
     async def _write(self, call: WriteCall, contents: tuple[bytes, ...], room: int, caller: Caller) -> bytes:
         """The output of `call`. Owns the shared memories, and frees them whatever happens."""

@@ -122,7 +122,7 @@ class PdfPool:
         with machine_has_room():  # a copy takes some 20 ms for 100 MB, and is closed here whatever happens
             memory = await self._copying.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
         source = PdfSource(memory, content_key, password, self._processes)
-        with source.hold():
+        with source.retain():
             opened = await self.call(source, Call(Op.OPEN, source.number, password), caller)
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
@@ -138,7 +138,7 @@ class PdfPool:
             InputRejected, EngineFailed: as the worker says, or by the crash rules of workers/slot.py.
         """
         memories = (source.memory,) if bitmap is None else (source.memory, bitmap)
-        with source.hold():
+        with source.retain():
             try:
                 async with self._queue.turn(Work.for_caller(caller, call.usual_ms)) as turn:
                     reply: Reply = await self._processes.call(call, memories, turn)
@@ -205,10 +205,10 @@ class PdfSource:
         self.digest = content_key
         self.password = password
         self._processes = processes
-        self._holders = 0
+        self._retained = 0
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
+    def retain(self) -> Iterator[None]:
         """Keeps the document open within the block.
 
         Raises:
@@ -216,12 +216,12 @@ class PdfSource:
         """
         if self.memory.closed:
             raise EngineFailed("engine_unavailable", "The document was closed before this page was read.")
-        self._holders += 1
+        self._retained += 1
         try:
             yield
         finally:
-            self._holders -= 1
-            if not self._holders:
+            self._retained -= 1
+            if not self._retained:
                 self.memory.close()
                 self._processes.forget_closed()
 
@@ -248,9 +248,9 @@ class PdfDocument:
         """Messages for people about what of it was not read. `attachments`: names of files pinned to its pages."""
         return self._contents.notes(attachments)
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         """Keeps the document's bytes open for the workers inside the block."""
-        return self._source.hold()
+        return self._source.retain()
 
     def content_key(self, index: int) -> bytes:
         """See Page; known before the page is opened."""
@@ -307,9 +307,9 @@ class PdfPage:
         self._pool = pool
         self._source = source
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         """See `page.Page`: keeps the document's bytes open for the workers."""
-        return self._source.hold()
+        return self._source.retain()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """See `page.Page`. Rendered at the requested size, not shrunk afterwards."""

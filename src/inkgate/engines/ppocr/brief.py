@@ -120,7 +120,7 @@ _READ_AS = {
 """What is read for one character."""
 
 
-def settled(
+def disambiguated(
     read: Sequence[tuple[LineCrop, RecognizedText]], min_confidence: float
 ) -> list[tuple[LineCrop, RecognizedText]]:
     """The lines of a page, in their order; those of one or two characters are as sure as these characters' look allows,
@@ -130,13 +130,13 @@ def settled(
     """
     if not any(is_brief(reading.text) for _, reading in read):
         return list(read)
-    return settled_with(PageContext.of(read), read, min_confidence)
+    return disambiguated_on(PageContext.of(read), read, min_confidence)
 
 
-def settled_with(
+def disambiguated_on(
     page: PageContext, read: Sequence[tuple[LineCrop, RecognizedText]], min_confidence: float
 ) -> list[tuple[LineCrop, RecognizedText]]:
-    """As `settled`, given what the page tells."""
+    """As `disambiguated`, given what the page tells."""
     brief = [(at, inks_of(*read[at], page.em)) for at in range(len(read)) if is_brief(read[at][1].text)]
     rows = iter(probabilities_of([ink for _, inks in brief for ink in inks]))
     lines = list(read)

@@ -97,15 +97,15 @@ _FIRST, _LAST = frozenset("OolI"), frozenset("Oo")
 """What may be a digit at a number's ends: S may be a dollar there, B and S codes of tax, l litres."""
 
 
-def settle(readings: Sequence[RecognizedText]) -> list[RecognizedText]:
+def disambiguate(readings: Sequence[RecognizedText]) -> list[RecognizedText]:
     """The readings of a page's lines with doubtful characters decided, in their order."""
     own, forms = _own_accents(readings), _own_forms(readings)
     points = Counter(match[1] for reading in readings if (match := _AMOUNT.fullmatch(reading.text)))
     point = next((mark for mark, count in points.most_common(1) if count >= _MIN_AMOUNTS), "")
-    return [_settled(reading, own, forms, point) for reading in readings]
+    return [_disambiguated(reading, own, forms, point) for reading in readings]
 
 
-def _settled(
+def _disambiguated(
     reading: RecognizedText, own: frozenset[str] | None, forms: Mapping[str, str], point: str
 ) -> RecognizedText:
     changes: dict[int, str] = {}

@@ -14,7 +14,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import brief, orientation, second_reading, stamps
 from inkgate.engines.ppocr import lines as text_lines
-from inkgate.engines.ppocr.characters import settle
+from inkgate.engines.ppocr.characters import disambiguate
 from inkgate.engines.ppocr.detection import (
     DetectionInput,
     DetectionOptions,
@@ -213,12 +213,12 @@ class PpOcrPage:
 
     def _lines_of(self, read: list[tuple[LineCrop, RecognizedText]], scale: float, min_confidence: float) -> list[Line]:
         """The legible lines, in page pixels, with doubtful characters decided."""
-        if self.settings.settle_characters:
-            read = brief.settled(read, min_confidence)
+        if self.settings.disambiguate_characters:
+            read = brief.disambiguated(read, min_confidence)
         lines = text_lines.legible_lines(read, min_confidence)
-        if self.settings.settle_characters:
-            settled = settle([line.reading for line in lines])
-            lines = [replace(line, reading=reading) for line, reading in zip(lines, settled, strict=True)]
+        if self.settings.disambiguate_characters:
+            readings = disambiguate([line.reading for line in lines])
+            lines = [replace(line, reading=reading) for line, reading in zip(lines, readings, strict=True)]
         return text_lines.lines_of(lines, scale)
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:

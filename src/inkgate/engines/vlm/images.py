@@ -257,7 +257,7 @@ class PageCrop:
         """Empty: blocks are not cached; the whole page is."""
         return b""
 
-    def hold(self) -> AbstractContextManager[None]:
+    def retain(self) -> AbstractContextManager[None]:
         """See Page. The pixels are in memory already."""
         return nullcontext()
 

@@ -16,7 +16,7 @@ from typing import Final
 from inkgate.types import PageResult
 
 _TO_DIGITS: Final = str.maketrans("OQDILZSBG", "000112586")
-_SLIPS: Final = {"O": "0", "Q": "0", "D": "0", "I": "1", "Z": "2", "S": "5", "B": "8"}
+_CONFUSIONS: Final = {"O": "0", "Q": "0", "D": "0", "I": "1", "Z": "2", "S": "5", "B": "8"}
 """Letters in a number that may be digits. Not L and G: a check digit is the same with 1 and 6 instead."""
 _TO_LETTERS: Final = str.maketrans("012568", "OIZSGB")
 _FILLERS: Final = str.maketrans({"«": "<<", "‹": "<", "≤": "<", "＜": "<", " ": None})
@@ -183,7 +183,7 @@ def _read(layout: _Layout, lines: Sequence[str], page: int, indexes: tuple[int, 
     parts["names"] = _K_FOR_FILLERS.sub("", names).ljust(len(names), "<")
     visa = lines[0].startswith("V")
     if not _holds(parts["number"], parts["number_check"]):
-        found = [each for each in _slips(parts["number"]) if _holds(each, parts["number_check"])]
+        found = [each for each in _confusions(parts["number"]) if _holds(each, parts["number_check"])]
         found = [each for each in found if visa or _composite_holds(layout, {**parts, "number": each}, lines)]
         parts["number"] = found[0] if len(found) == 1 else parts["number"]
     number, check = _long_number(layout, parts, lines)
@@ -203,10 +203,10 @@ def _read(layout: _Layout, lines: Sequence[str], page: int, indexes: tuple[int, 
     return Mrz(layout.name, _values({**parts, "number": number}), checks, page, indexes)
 
 
-def _slips(number: str) -> list[str]:
+def _confusions(number: str) -> list[str]:
     """The number with one letter as the digit that looks like it."""
-    places = (at for at, letter in enumerate(number) if letter in _SLIPS)
-    return [number[:at] + _SLIPS[number[at]] + number[at + 1 :] for at in places]
+    places = (at for at, letter in enumerate(number) if letter in _CONFUSIONS)
+    return [number[:at] + _CONFUSIONS[number[at]] + number[at + 1 :] for at in places]
 
 
 def _long_number(layout: _Layout, parts: Mapping[str, str], lines: Sequence[str]) -> tuple[str, str]:

@@ -94,7 +94,7 @@ class MailAddresses:
     name = "email"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find. A space beside the @ is a slip of OCR."""
+        """As ValueKind.find. A space beside the @ is a misreading."""
         found = _MAIL.finditer(plain(text))
         return [ParsedValue((re.sub(r"\s", "", each[0]).lower(),), each.start(), each.end()) for each in found]
 

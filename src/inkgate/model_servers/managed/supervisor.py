@@ -72,7 +72,7 @@ class ManagedServer:
         self._settings = settings
         self._api_key = api_key
         self._oom_kills = oom_kills
-        self._pauses = Pauses(settings.restart_pause_s, settings.restart_pause_most_s, settings.stable_s)
+        self._pauses = Pauses(settings.restart_pause_s, settings.max_restart_pause_s, settings.stable_s)
         self._life: ServerRun | None = None
         self._alike: Counter[tuple[DeathCause, int | None, str]] = Counter()
         self._failure: EngineFailed | None = None

@@ -1,6 +1,6 @@
-"""Slips: receipts, tickets and tills' bills, whose rows mean something by themselves.
+"""Receipts, tickets and tills' bills, whose rows mean something by themselves.
 
-A slip is read row by row over its whole width, label and amount together, and no row is joined to the next one.
+One is read row by row over its whole width, label and amount together, and no row is joined to the next one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from inkgate.layout.paragraphs import FULL, Paragraph, has_cells
 from inkgate.types import BlockType
 
 WIDEST = 30.0
-"""A slip is at most this wide, in line heights. Tills print 32 to 48 characters a row on paper 58 or 80 mm wide, which
-is 12 to 25 line heights; a page of a book has 27 and more, a letter 40."""
+"""A receipt is at most this wide, in line heights. Tills print 32 to 48 characters a row on paper 58 or 80 mm wide,
+which is 12 to 25 line heights; a page of a book has 27 and more, a letter 40.
+"""
 MIN_ROWS = 8
-"""A slip has a head, items and a total: fewer rows don't tell."""
+"""A receipt has a head, items and a total: fewer rows don't tell."""
 AMOUNTS = (2, 0.12)
 """Least number and share of rows that end in an amount at the right edge. Receipts have 0.14 and more, books 0."""
 MAX_PROSE = 0.5
@@ -28,7 +29,7 @@ MAX_PROSE = 0.5
 AT_EDGE = 0.6
 """An amount ends beyond this share of the width."""
 EDGE = 0.1
-"""Share of the rows that may begin or end beyond the slip's edges: a neighbour's text, a scribble."""
+"""Share of the rows that may begin or end beyond the receipt's edges: a neighbour's text, a scribble."""
 _AMOUNT = re.compile(
     r"(?:^|[\s:=*xX@])[-–(]?(?:[A-Z]{0,3}\s?[$€£¥₹฿])?\s?"
     r"(?:\d{1,3}(?:[.,'\s]?\d{3})*\s?[.,]\s?\d{2}|\d{1,3}(?:[.,]\d{3})+)"  # 1,234.50 and 12.000
@@ -36,8 +37,8 @@ _AMOUNT = re.compile(
 )
 
 
-def is_slip(frame: Frame) -> bool:
-    """Whether the page is a slip: narrow, not running text, with amounts at the right edge."""
+def is_receipt(frame: Frame) -> bool:
+    """Whether the page is a receipt: narrow, not running text, with amounts at the right edge."""
     if frame.vertical:
         return False
     rows = rows_of([piece for piece in frame.pieces if not piece.turned])
@@ -52,8 +53,8 @@ def is_slip(frame: Frame) -> bool:
     return amounts >= max(AMOUNTS[0], AMOUNTS[1] * len(rows)) and _prose(rows, width) < MAX_PROSE
 
 
-def of_slip(regions: Sequence[Region]) -> list[Region]:
-    """The regions that a slip may have: titles.
+def receipt_regions(regions: Sequence[Region]) -> list[Region]:
+    """The regions that a receipt may have: titles.
 
     Layout models call a whole receipt a table, a figure, or a header and a footer; its rows tell more.
     """
@@ -61,7 +62,7 @@ def of_slip(regions: Sequence[Region]) -> list[Region]:
 
 
 def as_printed(paragraph: Paragraph) -> Paragraph:
-    """The paragraph with each row as a line of its own; a slip's numbered items are rows, not a list."""
+    """The paragraph with each row as a line of its own; a receipt's numbered items are rows, not a list."""
     return replace(paragraph, items=[], broken=True)
 
 

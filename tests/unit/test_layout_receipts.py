@@ -1,13 +1,13 @@
-"""Receipts and other slips are read row by row, and their rows stay lines of their own."""
+"""Receipts are read row by row, and their rows stay lines of their own."""
 
 from __future__ import annotations
 
 from inkgate.layout.frame import measure
-from inkgate.layout.slips import ends_in_amount, is_slip
+from inkgate.layout.receipts import ends_in_amount, is_receipt
 from inkgate.types import BlockType, Line, Size
 from support.layouts import EM, PITCH, arrange, column, line, prose, region
 
-SLIP = Size(500, 700)
+PAGE = Size(500, 700)
 LEFT, RIGHT, MIDDLE = 40.0, 440.0, 240.0
 HEAD = ["CORNER SHOP", "5 Mill Lane, Oldtown 44300", "GST ID 000781500416"]
 ITEMS = [("Green tea", "2.20"), ("Bread", "3.00"), ("Soap", "3.00"), ("TOTAL", "8.20"), ("CASH", "10.00")]
@@ -46,25 +46,25 @@ EXPECTED = [*HEAD, *(f"{label} {value}" for label, value in ITEMS), *FOOT]
 
 
 def test_each_printed_row_is_a_line_with_label_and_amount_together() -> None:
-    found = arrange(receipt(), SLIP, [])
+    found = arrange(receipt(), PAGE, [])
     assert rows_in(found.markdown or "") == EXPECTED
 
 
 def test_rows_of_an_address_are_not_joined_however_full_they_are() -> None:
     address = ["No 3 Jalan SS21/39 47400 Petaling Jaya", "Level 6 Bangunan TH Damansara Uptown3", "Selangor"]
     lines = [*column(address, LEFT, 40, RIGHT - LEFT), *pairs([*ITEMS, ("CHANGE", "1.80")], 60 + 3 * PITCH)]
-    assert rows_in(arrange(lines, SLIP, []).markdown or "")[:3] == address
+    assert rows_in(arrange(lines, PAGE, []).markdown or "")[:3] == address
 
 
 def test_a_receipt_called_a_table_by_the_layout_model_stays_rows() -> None:
-    found = arrange(receipt(), SLIP, [region(BlockType.TABLE, 30, 30, 460, 400)])
+    found = arrange(receipt(), PAGE, [region(BlockType.TABLE, 30, 30, 460, 400)])
     assert rows_in(found.markdown or "") == EXPECTED
     assert {block.type for block in found.blocks} == {BlockType.TEXT}
 
 
 def test_head_and_foot_of_a_receipt_are_not_left_out_as_running_lines() -> None:
     regions = [region(BlockType.HEADER, 30, 30, 460, 70), region(BlockType.FOOTER, 30, 310, 460, 350)]
-    found = arrange(receipt(), SLIP, regions)
+    found = arrange(receipt(), PAGE, regions)
     assert rows_in(found.markdown or "") == EXPECTED
     assert not found.left_out
 
@@ -78,12 +78,12 @@ def test_items_in_three_columns_stay_rows_with_the_totals_below_them() -> None:
         for text, x in zip(cells, (LEFT, 250.0, 390.0), strict=True)
     ]
     totals = pairs([("TOTAL", "15.40"), ("CASH", "20.00")], top + 4 * PITCH)
-    found = arrange([*centred(HEAD, 40), *table, *totals], SLIP, [])
+    found = arrange([*centred(HEAD, 40), *table, *totals], PAGE, [])
     assert rows_in(found.markdown or "")[3:] == [" ".join(cells) for cells in items] + ["TOTAL 15.40", "CASH 20.00"]
 
 
 def test_a_narrow_page_of_a_book_is_no_slip() -> None:
-    assert not is_slip(measure(column(prose("a", 20), 40, 40, 400)))
+    assert not is_receipt(measure(column(prose("a", 20), 40, 40, 400)))
 
 
 def test_a_price_list_as_wide_as_a_page_is_no_slip() -> None:
@@ -92,11 +92,11 @@ def test_a_price_list_as_wide_as_a_page_is_no_slip() -> None:
         for i in range(20)
         for part in (line(f"Part number {i}", 80, 80 + i * PITCH), line(f"{i}.50", 1000, 80 + i * PITCH))
     ]
-    assert not is_slip(measure(rows))
+    assert not is_receipt(measure(rows))
 
 
 def test_a_page_without_lines_is_no_slip() -> None:
-    assert not is_slip(measure([]))
+    assert not is_receipt(measure([]))
 
 
 def test_amounts_are_told_from_other_numbers() -> None:
@@ -108,7 +108,7 @@ def test_amounts_are_told_from_other_numbers() -> None:
 
 
 def test_the_number_of_an_order_is_no_heading() -> None:
-    slip = [line("107", LEFT, 5), *receipt()]
-    found = arrange(slip, SLIP, [region(BlockType.TITLE, LEFT - 5, 0, LEFT + 80, 30)])
+    numbered = [line("107", LEFT, 5), *receipt()]
+    found = arrange(numbered, PAGE, [region(BlockType.TITLE, LEFT - 5, 0, LEFT + 80, 30)])
     assert rows_in(found.markdown or "") == ["107", *EXPECTED]
     assert all(block.type is not BlockType.TITLE for block in found.blocks)
