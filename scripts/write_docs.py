@@ -76,6 +76,9 @@ BRANCHES = {
     "log": "The log.",
 }
 
+MAX_INLINE = 100
+"""Characters of a prompt that is shown within a line."""
+
 NAMED: dict[str, tuple[str, type[Branch]]] = {
     "pipelines.NAME": ("A [pipeline](../guides/pipelines.md).", PipelineSettings),
     "intake.NAME": ("A broker's topic with [events](../guides/events.md).", BrokerSettings),
@@ -89,22 +92,21 @@ NAMED: dict[str, tuple[str, type[Branch]]] = {
 
 
 def settings_part() -> str:
-    """One table for each branch of the settings."""
+    """One list for each branch of the settings."""
     groups: dict[str, list[str]] = {}
     for path, field in setting_fields():
         if len(path) > 1:
             groups.setdefault(".".join(path[:-1]), []).append(_setting_row(path[-1], field))
     parts = []
-    head = "| setting | default, range | meaning |\n| --- | --- | --- |"
     for branch, rows in groups.items():
         names = f"Variables: `{variable((*branch.split('.'), ''))}...`"
-        parts.append(f"## `[{branch}]`\n\n{BRANCHES[branch]} {names}\n\n{head}\n" + "\n".join(rows) + "\n")
+        parts.append(f"## `[{branch}]`\n\n{BRANCHES[branch]} {names}\n\n" + "\n".join(rows) + "\n")
     for table, (meaning, model) in NAMED.items():
         title = f"`[{table}]`" if table.endswith("NAME") else f"`[{table}`"
         named = [
             _setting_row(name, field) for name, field in model.model_fields.items() if name != "kind" or named_by(field)
         ]
-        parts.append(f"## {title}\n\n{meaning}\n\n{head}\n" + "\n".join(named) + "\n")
+        parts.append(f"## {title}\n\n{meaning}\n\n" + "\n".join(named) + "\n")
     return "\n".join(parts)
 
 
@@ -116,26 +118,25 @@ def named_by(field: FieldInfo) -> bool:
 def _setting_row(name: str, field: FieldInfo) -> str:
     default = f"required{_kind(field)}" if field.is_required() else f"`{_toml(field.default)}`"
     others = [choice for choice in _allowed(field) if choice != default]
-    return f"| `{name}` | {', '.join([default, *others])} | {field.description} |"
+    return f"- `{name}` ({', '.join([default, *others])}): {field.description}"
 
 
 def errors_part() -> str:
-    """One table for each of the three kinds of error."""
+    """One list for each of the three kinds of error."""
     kinds: tuple[tuple[str, str, type[InkgateError]], ...] = (
         ("Change the request", "The same request fails again.", InputRejected),
-        ("Come back later", "The answer's `Retry-After` header says in how many seconds.", Overloaded),
+        ("Come back later", "The header `Retry-After` says in how many seconds.", Overloaded),
         ("Nothing you did", "The request was fine; the service or its engine failed.", EngineFailed),
     )
     parts = []
     for title, meaning, kind in kinds:
-        head = "| code | HTTP | blame | transient | what it means | what to do |\n| --- | --- | --- | --- | --- | --- |"
         rows = [
-            f"| `{name}` | {code.status} | {code.blame} | {'yes' if code.transient else 'no'} "
-            f"| {code.title} | {code.remedy} |"
+            f"- `{name}` ({code.status}, {code.blame}{', transient' if code.transient else ''}): "
+            f"{code.title}. {code.remedy}"
             for name, code in CODES.items()
             if issubclass(error_class(name), kind)
         ]
-        parts.append(f"## {title}\n\n{meaning}\n\n{head}\n" + "\n".join(rows) + "\n")
+        parts.append(f"## {title}\n\n{meaning}\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 
@@ -148,16 +149,15 @@ def answer_part() -> str:
 
 
 def metrics_part(catalog: Mapping[str, Family] = CATALOG) -> str:
-    """One table for each section of the catalogue, and one for the stages."""
+    """One list for each section of the catalogue, and one for the stages."""
     sections: dict[str, list[str]] = {}
     for family in catalog.values():
-        labels = " ".join(f"`{label}`" for label in family.labels)
-        row = f"| `{family.name}` | {family.kind} | {labels} | {family.help} |"
+        labels = "".join(f", `{label}`" for label in family.labels)
+        row = f"- `{family.name}` ({family.kind}{labels}): {family.help}"
         sections.setdefault(family.section, []).append(row)
-    head = "| metric | type | labels | meaning |\n| --- | --- | --- | --- |"
-    parts = [f"## {title}\n\n{head}\n" + "\n".join(rows) + "\n" for title, rows in sections.items()]
-    rows = [f"| `{stage}` | {meaning} |" for stage, meaning in STAGES.items()]
-    parts.append("## Stages\n\n| stage | what is done in it |\n| --- | --- |\n" + "\n".join(rows) + "\n")
+    parts = [f"## {title}\n\n" + "\n".join(rows) + "\n" for title, rows in sections.items()]
+    rows = [f"- `{stage}`: {meaning}" for stage, meaning in STAGES.items()]
+    parts.append("## Stages\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 
@@ -176,40 +176,55 @@ def doctor_part() -> str:
 
 
 def models_part() -> str:
-    """A section for each preset: how the model is asked."""
-    return "\n".join(_preset_section(preset) for preset in sorted(known_presets(), key=lambda preset: preset.name))
+    """A section for each preset: how the model is asked. A long prompt is shown once."""
+    shown: dict[str, str] = {}
+    return "\n".join(
+        _preset_section(preset, shown) for preset in sorted(known_presets(), key=lambda preset: preset.name)
+    )
 
 
-def _preset_section(preset: Preset) -> str:
+def _preset_section(preset: Preset, shown: dict[str, str]) -> str:
     limits, longest = preset.limits, preset.limits.longest_side
-    pixels = f"{limits.min_pixels:,} to {limits.max_pixels:,}" + (
+    pixels = f"{limits.min_pixels:,} to {limits.max_pixels:,} pixels" + (
         f", longer side at most {longest:,}" if longest else ""
     )
     sampling = ", ".join(f"`{name}` {value}" for name, value in preset.sampling.as_request().items())
     facts = [
         f"- Licence of the weights: {preset.licence}",
-        f"- Names: {', '.join(f'`{name}`' for name in preset.names)}",
-        f"- Pages are read: {_way_of(preset)}",
-        f"- Pixels of an image: {pixels}",
+        f"- Names: {', '.join(f'`{name}`' for name in dict.fromkeys(preset.names) if name != preset.name)}",
+        f"- Pages are read {_way_of(preset)}, in images of {pixels}",
         f"- Sampling: {sampling}",
-        f"- Started by inkgate with: `{' '.join(preset.launch.arguments())}`",
+        f"- vLLM's flags: `{' '.join(preset.launch.arguments())}`",
     ]
     if preset.system is not None:
         facts.append(f"- System message: {f'`{preset.system}`' if preset.system else 'empty'}")
     tasks = {f"`{kind}`": task for kind, task in preset.tasks.items()}
     tasks |= {f"*{name}*": task for name, task in preset.others.items()}
-    prompts = [(name, text) for name, task in tasks.items() for name, text in _prompts_of(name, task)]
-    shown: dict[str, list[str]] = {}
-    for name, text in prompts:
-        shown.setdefault(text, []).append(name)
-    parts = [f"{', '.join(names)}:\n\n```text\n{text}\n```\n" for text, names in shown.items()]
-    return "\n".join([f"## {preset.name}\n", "\n".join(facts), "", *parts])
+    names: dict[str, list[str]] = {}
+    for name, task in tasks.items():
+        for language, text in _prompts_of(name, task):
+            names.setdefault(text, []).append(language)
+    prompts = [_prompt(", ".join(names[text]), text, preset.name, shown) for text in names]
+    return "\n".join([f"## {preset.name}\n", *facts, *prompts, ""])
+
+
+def _prompt(names: str, text: str, preset: str, shown: dict[str, str]) -> str:
+    """The prompt as an item of a list. `shown`: the preset that shows a long prompt, by its text."""
+    if not text:
+        return f"- {names}: the image without text"
+    if len(text) <= MAX_INLINE and "\n" not in text:
+        return f"- {names}: `{text}`"
+    if text in shown:
+        return f"- {names}: the prompt of {shown[text]}"
+    shown[text] = preset
+    lines = "\n".join(f"    {line}".rstrip() for line in ["```text", *text.splitlines(), "```"])
+    return f"- {names}:\n\n{lines}\n"
 
 
 def _prompts_of(name: str, task: TaskPrompt) -> list[tuple[str, str]]:
     if task.languages:
         return [(f"{name} into `{language}`", text) for language, text in task.languages.items()]
-    return [(name, task.prompt.strip("\n") or "(no text: the image only)")]
+    return [(name, task.prompt.strip("\n"))]
 
 
 def _way_of(preset: Preset) -> str:
@@ -259,9 +274,13 @@ def _defined(kind: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401  # whatever stands in an annotation
+    return TypeAdapter(kind).json_schema()
+
+
 def _kind(field: FieldInfo) -> str:
     """What a required setting is, unless it is text."""
-    schema = TypeAdapter(field.annotation).json_schema()
+    schema = _schema(field.annotation)
     return {"array": " list", "object": " table"}.get(schema.get("type", ""), "")
 
 
@@ -269,7 +288,7 @@ def _allowed(field: FieldInfo) -> list[str]:
     """The values of a choice, or the bounds of a number but for the usual one: above 0."""
     if isinstance(field.annotation, EnumType):
         return [f"`{_toml(member.value)}`" for member in field.annotation]
-    schema = TypeAdapter(Annotated[field.annotation, field]).json_schema()
+    schema = _schema(Annotated[field.annotation, field])
     if choices := re.fullmatch(r"\^\((\w+(?:\|\w+)+)\)\$", schema.get("pattern", "")):
         return [f"`{_toml(value)}`" for value in choices[1].split("|")]
     if schema["type"] == "array":

@@ -20,7 +20,7 @@ GENERATED = {
 }
 _MENTION = re.compile(r"(?<![\w/`\[(])docs/([\w/-]+)\.md(?![\w`\])])")
 _EXTERNAL = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//", re.IGNORECASE)
-_CODE_ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+_CODE_ITEM = re.compile(r"^- `(\w+)` \(", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
@@ -29,7 +29,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         if marker in markdown:
             markdown = markdown.replace(marker, generate())
     if page.file.src_uri == "reference/errors.md":  # each code is an address: reference/errors/#pdf_encrypted
-        markdown = _CODE_ROW.sub(r'| <a id="\1"></a>`\1` |', markdown)
+        markdown = _CODE_ITEM.sub(r'- <a id="\1"></a>`\1` (', markdown)
     return _MENTION.sub(lambda found: _link(found[1], page.file.src_uri), markdown)
 
 
