@@ -23,7 +23,7 @@ def test_every_setting_is_listed_under_its_branch_with_its_variables() -> None:
             assert f"\n## `[{path[0]}.NAME]`" in PAGE
             continue
         section = sections.get(".".join(path[:-1]), "")
-        rows = re.findall(rf"^- `{path[-1]}` \(.*\): \w", section, re.MULTILINE)
+        rows = re.findall(rf"^- `{path[-1]}` \(.*\): .", section, re.MULTILINE)
         prefix = variable(path).removesuffix(path[-1].upper())
         if len(rows) != 1 or f"Variables: `{prefix}...`" not in section:
             missing.append(".".join(path))
