@@ -12,7 +12,7 @@ EXTRAS ?= redis,postgres
 export PROCESSES
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo-vllm receipts-demo test test-real test-all test-long test-servers check format docs site bench bench-pdf wheel wheelhouse image clean distclean setup-serve setup-dev
+.PHONY: help serve demo-vllm receipts-demo test test-rest test-real test-all test-long test-servers check format docs site bench bench-pdf wheel wheelhouse image clean distclean setup-serve setup-dev
 
 help: ## say what there is
 	@echo 'usage: make TARGET [ARGS="..."]'
@@ -36,13 +36,16 @@ test-servers: setup-dev ## install Ray (270 MB) and the real vLLM (3.4 GB) that 
 	@scripts/setup_ray
 	@scripts/setup_vllm
 
-test: setup-dev ## run the tests that need no real server, in parallel (PROCESSES=0: in one process)
+test: setup-dev ## run the unit and contract tests and a smoke test of each way in, in parallel (PROCESSES=0: in one process)
 	@exec scripts/run_tests default $(ARGS)
 
-test-real: setup-dev ## run the tests of real servers and tools, which `make test` leaves out
+test-rest: setup-dev ## run the tests that `make test` leaves out: of whole services, and of real servers and tools
+	@exec scripts/run_tests rest $(ARGS)
+
+test-real: setup-dev ## run the tests of real servers and tools only
 	@exec scripts/run_tests real $(ARGS)
 
-test-all: setup-dev ## run the tests of `make test` and `make test-real`
+test-all: setup-dev ## run the tests of `make test` and `make test-rest`
 	@exec scripts/run_tests all $(ARGS)
 
 test-long: setup-dev ## run all tests, soaks and statistics too, and property tests on fresh examples

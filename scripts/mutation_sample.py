@@ -30,10 +30,7 @@ from time import perf_counter
 from mutation_faults import FAULTS, Fault
 
 ROOT = Path(__file__).resolve().parents[1]
-MARKS = {
-    "default": "not real and not calibration and not endurance",
-    "all": "not calibration and not endurance",
-}
+TIERS = ("default", "all")
 LIKELY_S = 300
 TIER_S = 2400
 TIMED_OUT = -1
@@ -72,7 +69,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--tier", choices=MARKS, default="default", help="whose tests run (default: %(default)s)")
+    parser.add_argument("--tier", choices=TIERS, default="default", help="whose tests run (default: %(default)s)")
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="a test to leave out")
     parser.add_argument("--only", type=_numbers, help="numbers of faults, from 1: 3,17")
     parser.add_argument("--processes", default="auto", help="that run tests (default: %(default)s)")
@@ -170,7 +167,7 @@ def failing_test(tree: Path, tests: list[str], options: argparse.Namespace, limi
     """The first failing test of the given files or tests; "the time limit"; empty if all pass."""
     if not tests:
         return ""
-    selection = ["-m", MARKS[options.tier], "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    selection = [f"--tier={options.tier}", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
     workers = [] if len(tests) == 1 and "::" in tests[0] else ["-n", options.processes, "--maxprocesses=8"]
     command = [
         tree / ".venv" / "bin" / "python",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
 from inkgate.batch.plan import BatchPlan
@@ -104,6 +105,7 @@ def test_a_document_that_ends_the_process_is_quarantined_and_others_are_read(tmp
     assert again["a.png"] == found["a.png"]
 
 
+@pytest.mark.smoke
 def test_parts_of_a_batch_and_parquet(tmp_path: Path) -> None:
     put(tmp_path / "in", **{f"{number:02}": f"text {number}" for number in range(12)})
     options = ["-f", "parquet", "--shard-documents", "2"]

@@ -34,6 +34,7 @@ def receipt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.smoke
 def test_fields_of_a_type_come_as_json_with_their_places(receipt: Path) -> None:
     done = inkgate("extract", str(receipt), "--type", "receipt")
     assert done.returncode == 0, done.stderr

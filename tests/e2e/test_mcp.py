@@ -57,6 +57,7 @@ def http_server() -> Iterator[str]:
     assert server.returncode == 0
 
 
+@pytest.mark.smoke
 async def test_an_agent_reads_searches_and_checks_a_document() -> None:
     async with over_stdio() as client:
         tools = {tool.name for tool in (await client.list_tools()).tools}

@@ -29,6 +29,7 @@ async def client(gateway: Server) -> AsyncIterator[AsyncOpenAI]:
         yield opened
 
 
+@pytest.mark.smoke
 async def test_an_answer_in_one_piece(client: AsyncOpenAI, model_server: StubUpstream) -> None:
     extra = {"mm_processor_kwargs": {"min_pixels": 112896}}
     answer = await client.chat.completions.create(model=MODEL, messages=MESSAGES, temperature=0, extra_body=extra)

@@ -28,6 +28,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.smoke
 def test_a_folder_is_read_into_files_and_what_failed_is_told(small: Path, tmp_path: Path) -> None:
     scans = tmp_path / "Bücher und 文档"
     (scans / "année").mkdir(parents=True)

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import httpx
+import pytest
 
 from support.server import Server, inkgate, running_server
 from support.waiting import until
@@ -27,6 +28,7 @@ def curl(*arguments: str) -> str:
     ).stdout.decode()
 
 
+@pytest.mark.smoke
 def test_the_readme_tells_the_truth(server: Server) -> None:
     command = re.search(r"^curl (.*)$", README, re.MULTILINE)
     promised = re.search(r"```markdown\n(.*?)```", README, re.DOTALL)
@@ -54,6 +56,7 @@ def test_json_from_curl_is_answered_with_the_text(server: Server, tmp_path: Path
     assert "Gaza & West Bank" in answer["text"]
 
 
+@pytest.mark.smoke
 def test_metrics_count_what_was_asked_on_a_port_of_their_own(server: Server) -> None:
     assert httpx.URL(server.metrics_url).port != httpx.URL(server.url).port
     httpx.get(f"{server.url}/livez", trust_env=False, timeout=60)
@@ -62,6 +65,7 @@ def test_metrics_count_what_was_asked_on_a_port_of_their_own(server: Server) -> 
     assert 'inkgate_limit{queue="pages"} ' in text
 
 
+@pytest.mark.smoke
 def test_probes_and_documentation_answer(server: Server) -> None:
     for path in ("/livez", "/readyz", "/health", "/docs", "/openapi.json"):
         assert httpx.get(server.url + path, timeout=30).status_code == 200, path

@@ -9,11 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.waiting import until
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
 
 
+@pytest.mark.smoke
 def test_results_appear_for_what_is_put_into_the_folder(tmp_path: Path) -> None:
     scans, results = tmp_path / "in", tmp_path / "out"
     scans.mkdir()

@@ -34,6 +34,7 @@ KEPT_OUT: list[dict[str, str]] = [
 ]
 
 
+@pytest.mark.smoke
 async def test_a_valid_key_is_let_in() -> None:
     async with running_api(auth=AUTH) as api:
         for headers in LET_IN:
@@ -41,6 +42,7 @@ async def test_a_valid_key_is_let_in() -> None:
             assert answer.status_code == 200, headers
 
 
+@pytest.mark.smoke
 async def test_anything_else_is_kept_out_and_its_body_unread() -> None:
     wrong = []
     async with running_api(auth=AUTH) as api:

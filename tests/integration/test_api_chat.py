@@ -25,6 +25,7 @@ from support.stub_upstream import Reply, running_stub
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("client", RECORDED)
 async def test_what_clients_send_goes_up_byte_by_byte(client: str) -> None:
     async with relay() as (api, stub):
@@ -36,6 +37,7 @@ async def test_what_clients_send_goes_up_byte_by_byte(client: str) -> None:
     assert api.limiter.ended == {WorkOutcome.OK: 1}
 
 
+@pytest.mark.smoke
 async def test_events_come_back_byte_by_byte() -> None:
     async with relay() as (api, stub):
         call = RawCall(api.app, JSON, [json.dumps(chat(stream=True)).encode()], PATH)

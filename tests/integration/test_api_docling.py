@@ -26,6 +26,7 @@ async def result_of(api: Api, task: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.smoke
 async def test_a_file_is_converted_to_markdown_and_text(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api:
         fields = {"to_formats": ["md", "json"], "page_range": ["2", "3"], "force_ocr": "true", "ocr_lang": "en"}

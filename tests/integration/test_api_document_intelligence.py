@@ -28,6 +28,7 @@ async def ended(api: Api, place: str) -> dict[str, Any]:
         await anyio.sleep(0.02)
 
 
+@pytest.mark.smoke
 async def test_paperless_gets_the_text_and_a_searchable_pdf(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api:
         query = "&outputContentFormat=text&output=pdf"

@@ -61,6 +61,7 @@ def adder() -> MemoryAdder:
     return MemoryAdder()
 
 
+@pytest.mark.smoke
 async def test_events_of_all_senders_add_jobs(adder: MemoryAdder) -> None:
     async with _running(adder) as api:
         failures = []

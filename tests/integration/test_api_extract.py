@@ -25,6 +25,7 @@ async def post(api: Api, path: str, file: bytes | None = None, **fields: Any) ->
     return await api.client.post(path, files=files, data=data)
 
 
+@pytest.mark.smoke
 async def test_a_type_s_fields_come_with_their_places() -> None:
     async with running_api(engine=ReceiptEngine()) as api:
         answer = await post(api, "/extract", type="receipt")

@@ -16,6 +16,7 @@ def of(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
+@pytest.mark.smoke
 async def test_a_file_is_uploaded_signed_read_and_deleted() -> None:
     async with running_api() as api:
         upload = await api.client.post("/v1/files", files={"file": ("a.png", png())}, data={"purpose": "ocr"})

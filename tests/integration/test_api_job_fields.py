@@ -37,6 +37,7 @@ async def found(api: Api, data: bytes | None = None, headers: dict[str, str] | N
     return await ended(api, job, headers)
 
 
+@pytest.mark.smoke
 async def test_a_job_s_fields_are_in_its_result_and_can_be_corrected(tmp_path: Path) -> None:
     async with jobs_api(tmp_path, ReceiptReader()) as api:
         job = await found(api, type="receipt")

@@ -21,6 +21,7 @@ from support.jobs_api import ALPHA, BETA, KEYS, code, ended, jobs_api, submit, u
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.smoke
 async def test_an_upload_is_accepted_read_and_shown_in_every_format(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api:
         answer = await api.client.post(

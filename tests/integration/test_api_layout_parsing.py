@@ -43,6 +43,7 @@ class Blocks(FakeEngine):
         return PageResult(page.index, 200, 130, blocks=self.blocks, markdown="all of it", text="all of it")
 
 
+@pytest.mark.smoke
 async def test_a_page_is_answered_in_the_envelope() -> None:
     async with running_api() as api:
         answer = await api.client.post(PATH, json={"file": b64(png()), "fileType": 1, "logId": "mine"})

@@ -39,6 +39,7 @@ async def ended(api: Api, task: dict[str, Any]) -> dict[str, Any]:
     return task
 
 
+@pytest.mark.smoke
 async def test_a_task_is_added_polled_and_its_markdown_fetched(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api:
         answer = await api.client.post("/tasks", files={"files": ("a.tiff", tiff(4))}, data=CLIENT_FIELDS)

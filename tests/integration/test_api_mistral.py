@@ -22,6 +22,7 @@ def request(data: bytes | None = None, **options: object) -> dict[str, object]:
     return {"model": "mistral-ocr-latest", "document": document, **options}
 
 
+@pytest.mark.smoke
 async def test_the_answer_has_the_keys_their_client_needs() -> None:
     async with running_api() as api:
         answer = await api.client.post("/v1/ocr", json=request())

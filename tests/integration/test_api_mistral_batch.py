@@ -48,6 +48,7 @@ async def ended(client: Mistral, job: BatchJob, *, inline: bool = False) -> Batc
     return job
 
 
+@pytest.mark.smoke
 async def test_a_batch_of_an_uploaded_file(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api, mistral(api) as client:
         broken = line("third", b"%PDF-1.4 broken")

@@ -9,6 +9,7 @@ from support.fake_engine import FakeEngine
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.smoke
 async def test_image_is_answered_in_the_envelope() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", json={"file": b64(png()), "fileType": 1, "logId": "mine"})

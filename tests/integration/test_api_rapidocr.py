@@ -16,6 +16,7 @@ class ReadsNothing(FakeEngine):
         return PageResult(page.index, page.size.width, page.size.height)
 
 
+@pytest.mark.smoke
 async def test_image_file_is_answered_line_by_line() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", files={"image_file": ("a.png", png(), "image/png")})

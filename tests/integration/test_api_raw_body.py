@@ -10,6 +10,7 @@ from support.api_client import RawCall, png, running_api, tiff
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", "application/pdf; x=1", "IMAGE/JPEG"])
 async def test_the_body_is_the_document_whatever_its_type_says(kind: str) -> None:
     name = 'attachment; filename="a/Übung 1.png"'.encode()

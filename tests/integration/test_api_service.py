@@ -64,6 +64,7 @@ async def test_the_first_page_says_what_this_is_and_loads_nothing_from_elsewhere
     assert "src=" not in answer.text
 
 
+@pytest.mark.smoke
 async def test_the_description_of_the_api_is_valid_and_its_references_lead_somewhere() -> None:
     async with running_api() as api:
         document = (await api.client.get("/openapi.json")).json()

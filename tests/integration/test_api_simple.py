@@ -20,6 +20,7 @@ def lines_of(answer: httpx.Response) -> list[dict[str, object]]:
     return [json.loads(text) for text in answer.text.splitlines()]
 
 
+@pytest.mark.smoke
 async def test_base64_in_json_is_answered_with_the_text_and_the_document() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", json={"image": b64(png())})
@@ -51,6 +52,7 @@ async def test_base64_is_taken_as_clients_write_it(spelled: Callable[[str], str]
     assert answer.status_code == 200
 
 
+@pytest.mark.smoke
 async def test_multipart_file_is_answered_with_result_and_text() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", files={"file": ("Übung 1.png", png(), "image/png")})
@@ -123,6 +125,7 @@ async def test_the_accept_header_chooses_the_format(accept: str, media_type: str
     assert part in answer.text
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", ["text", "markdown", "json", "hocr", "alto", "ndjson"])
 async def test_the_format_option_wins_over_the_accept_header(name: str) -> None:
     async with running_api() as api:
@@ -157,6 +160,7 @@ async def test_pages_beyond_the_document_are_left_out_with_a_note() -> None:
     assert refused.json()["code"] == "pages_invalid"
 
 
+@pytest.mark.smoke
 async def test_stream_gives_pages_in_order_and_a_summary() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", files={"file": tiff(6)}, headers={"accept": "application/x-ndjson"})

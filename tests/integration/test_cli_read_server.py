@@ -25,6 +25,7 @@ def fake() -> Iterator[Server]:
         yield started
 
 
+@pytest.mark.smoke
 def test_a_service_reads_a_folder_and_a_broken_file_among_others_fails_alone(fake: Server, tmp_path: Path) -> None:
     scans, out = tmp_path / "scans", tmp_path / "out"
     (scans / "sub").mkdir(parents=True)

@@ -42,6 +42,7 @@ def client_of(api: Api, key: str = "") -> AsyncInkgateClient:
     return AsyncInkgateClient("http://inkgate.localhost", key, transport=httpx.ASGITransport(api.app))
 
 
+@pytest.mark.smoke
 @anyio_test
 async def test_a_document_comes_back_with_its_pages_lines_and_blocks() -> None:
     async with running_api() as api, client_of(api) as client:

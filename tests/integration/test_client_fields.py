@@ -36,6 +36,7 @@ def client_of(api: Api) -> AsyncInkgateClient:
     return AsyncInkgateClient("http://inkgate.localhost", transport=httpx.ASGITransport(api.app))
 
 
+@pytest.mark.smoke
 async def test_a_model_class_gives_an_instance_and_each_value_its_place() -> None:
     async with running_api(engine=ReceiptEngine()) as api, client_of(api) as client:
         found = await client.extract(png(), schema=Receipt, name="r.png")

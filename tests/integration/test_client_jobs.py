@@ -40,6 +40,7 @@ def client_of(api: Api) -> AsyncInkgateClient:
     return AsyncInkgateClient("http://inkgate.localhost", transport=httpx.ASGITransport(api.app))
 
 
+@pytest.mark.smoke
 @anyio_test
 async def test_a_job_is_submitted_waited_for_and_read(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api, client_of(api) as client:

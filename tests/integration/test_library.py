@@ -59,6 +59,7 @@ def run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean_environment(), check=False)
 
 
+@pytest.mark.smoke
 def test_a_document_is_a_path_bytes_an_open_file_or_bytes_with_a_name(ocr: inkgate.Ocr, small: Path) -> None:
     data = small.read_bytes()
     with small.open("rb") as file:

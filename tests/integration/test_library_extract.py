@@ -39,6 +39,7 @@ def ocr() -> Iterator[inkgate.Ocr]:
         yield opened
 
 
+@pytest.mark.smoke
 def test_what_to_find_may_be_given_in_any_form(ocr: inkgate.Ocr, slip: Path) -> None:
     by_model = ocr.extract(slip, schema=Slip)
     assert by_model.data == Slip(berth="14B", total=28.5)

@@ -27,6 +27,7 @@ def text_of(result: CallToolResult) -> str:
     return content.text
 
 
+@pytest.mark.smoke
 async def test_a_service_reads_extracts_and_verifies_for_agents() -> None:
     async with running_api(engine=ReceiptEngine()) as api:
         service = AsyncInkgateClient("http://inkgate.localhost", transport=httpx.ASGITransport(api.app))

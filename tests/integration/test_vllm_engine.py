@@ -73,6 +73,7 @@ def outcomes(result: PageResult) -> list[tuple[str, str]]:
     return [(attempt.change, attempt.error.code if attempt.error else "") for attempt in result.attempts]
 
 
+@pytest.mark.smoke
 async def test_text_is_read_with_the_confidence_of_its_words() -> None:
     result, _ = await read(GOOD)
 

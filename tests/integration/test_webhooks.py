@@ -41,6 +41,7 @@ async def sending(
         yield sink
 
 
+@pytest.mark.smoke
 async def test_delivered_event_verifies_with_both_secrets() -> None:
     async with running_receiver() as receiver, sending() as sink:
         for _ in range(3):

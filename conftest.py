@@ -13,9 +13,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from support.brokers import BrokerServer, kafka_server, nats_server, rabbit_server
 from support.disturbance import StolenTime
-from support.marks import required_markers
 from support.postgres import PostgresServer, postgres_server
 from support.s3 import S3Server, s3_server
+from support.tiers import MARKERS, TIERS, is_file_in_tier, is_in_tier, names_marker, required_markers
 
 # How long an example takes says more about the machine than about the code. The examples are the same in every run;
 # `make test-long` takes new ones (`--hypothesis-profile=fresh`). Those that fail become an `@example`.
@@ -31,8 +31,6 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 _REAL_MODEL = "_real"
 """Substrings of file names whose tests load a real model; these run in one process, one after the other."""
-
-_TIERS = ("real", "calibration", "endurance", "timing")
 
 _stolen = StolenTime()
 
@@ -78,29 +76,37 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=TIERS, default="long", help="whose tests run (default: all tests)")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out files without the markers that `-m` requires: one file of 480 has `timing` tests, and importing the
-    others takes ten seconds of processor time in each process.
+    """Leaves out files that have no test for `--tier` or `-m`: importing all 540 takes 16 seconds of processor time in
+    each process.
     """
-    required = required_markers(config.option.markexpr)
-    if not required or collection_path.suffix != ".py":
+    if collection_path.suffix != ".py":
         return None
-    return any(not _names_marker(collection_path, marker) for marker in required) or None
+    if not is_file_in_tier(config.option.tier, collection_path):
+        return True
+    return any(not names_marker(collection_path, marker) for marker in required_markers(config.option.markexpr)) or None
 
 
 @pytest.hookimpl(specname="pytest_collection_modifyitems", tryfirst=True)
-def pytest_markers_stand_in_the_file(items: list[pytest.Item]) -> None:
-    """Fails where a test got its tier from elsewhere: `pytest_ignore_collect` would leave out its file."""
-    marked = {(item.path, marker) for item in items for marker in _TIERS if item.get_closest_marker(marker)}
-    for path, marker in sorted(marked):
-        if not _names_marker(path, marker):
-            raise pytest.UsageError(
-                f"{path}: write pytest.mark.{marker} in this file, whose tests have it from elsewhere"
-            )
-
-
-def _names_marker(path: Path, marker: str) -> bool:
-    return f"mark.{marker}" in path.read_text("utf-8")
+def pytest_select_tier(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects tests that are not in `--tier`. Fails where a test has a marker that is not in the text of its file:
+    `pytest_ignore_collect` would leave out the file.
+    """
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
+    for item in items:
+        markers = {marker for marker in MARKERS if item.get_closest_marker(marker)}
+        for marker in sorted(markers):
+            if not names_marker(item.path, marker):
+                raise pytest.UsageError(f"{item.path}: write pytest.mark.{marker} in this file")
+        (selected if is_in_tier(config.option.tier, item.path, markers) else deselected).append(item)
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = selected
 
 
 def pytest_runtest_logstart() -> None:
