@@ -14,7 +14,7 @@ from typing import cast
 import inkgate
 from inkgate.api.app import create_app
 from inkgate.api.http.context import ServiceView
-from inkgate.api.http.costs import COSTS, RouteCost
+from inkgate.api.http.costs import BOUNDS, COSTS, Cost, RouteCost
 from inkgate.settings import load_settings
 from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.ui.site import PageSite
@@ -49,18 +49,18 @@ class Activity:
 
 
 _TENANTS = "class, tenant, document, deadline"
-_BY_TIME = "tenant: the time that it takes"
-_REQUESTS = "documents, chats and jobs that were admitted"
+_BY_TIME = "tenant: its time"
+_REQUESTS = "admitted requests"
 
 ACTIVITIES = (
     Activity(
         "page queue, call queue",
-        "a place for each page or call that waits; its pixels do not exist yet",
+        "a place for each waiting page or call",
         _REQUESTS,
         "tenant: pixels of pages, tokens of calls",
         _TENANTS,
-        "`serving.scheduling.max_waiting`, `serving.scheduling.max_waiting_tokens`, `limits.time_s`; the limit of the "
-        "engine, which adapts",
+        "`serving.scheduling.max_waiting`, `serving.scheduling.max_waiting_tokens`, `limits.time_s`; the engine's "
+        "limit",
         (
             "AdmissionLimiter() bootstrap/stack.py",
             "WorkQueue() bootstrap/stack.py",
@@ -90,7 +90,7 @@ ACTIVITIES = (
         "processes that write PDF and office files and convert documents",
         _REQUESTS,
         _BY_TIME,
-        f"{_TENANTS}; a third is there for a tenant that comes while two are of another",
+        f"{_TENANTS}; of three, a tenant gets two at once",
         "`pdf.write_timeout_s`, `pdf.worker_memory_mb`",
         (
             "WorkerType() documents/files/writers.py",
@@ -103,7 +103,7 @@ ACTIVITIES = (
     Activity(
         "embedded engine",
         "threads or processes that detect and recognize",
-        "pages that have a turn",
+        "pages with a turn",
         "the page's turn",
         "page queue",
         "`engine.ppocr.concurrent_pages`, `engine.ppocr.workers`, `engine.ppocr.worker_timeout_s`, "
@@ -121,7 +121,7 @@ ACTIVITIES = (
     Activity(
         "model in this process, images for model servers",
         "threads that run a model or encode images",
-        "pages that have a turn",
+        "pages with a turn",
         "the page's turn; encoding: tenant, by time",
         "page queue; encoding: class, tenant, document, deadline",
         "`engine.vllm.encoding_threads`; one thread for a model in this process",
@@ -150,12 +150,12 @@ ACTIVITIES = (
     ),
     Activity(
         "decoding, completing, rendering",
-        "threads that decode images and bodies, complete pages, pack results and render responses",
+        "threads for images, bodies, pages, results and responses",
         _REQUESTS,
         _BY_TIME,
         _TENANTS,
-        "4 threads for bodies and responses, up to 4 for images, `engine.ppocr.concurrent_pages` for pages; one more "
-        "for large bodies, one for large images, and one for `/openapi.json`",
+        "4 threads for bodies and responses, up to 4 for images, `engine.ppocr.concurrent_pages` for pages; one each "
+        "for large bodies, large images and `/openapi.json`",
         (
             "FairThreads() api/app.py",
             "Threads(openapi) api/http/openapi.py",
@@ -176,7 +176,7 @@ ACTIVITIES = (
     ),
     Activity(
         "pages that several wait for",
-        "reading goes on while one of them waits",
+        "reading, while one of them waits",
         "the first of them",
         "the one for whom it is read",
         "page queue",
@@ -185,9 +185,9 @@ ACTIVITIES = (
     ),
     Activity(
         "room for results",
-        "results in memory until clients have taken them; threads that load and render parts of them",
-        "requests for results, files, pictures and converted documents",
-        "tenant: a result and its bytes; the time that rendering takes",
+        "results in memory until clients have taken them; threads that render them",
+        "requests for results, files and pictures",
+        "tenant: a result and its bytes; the time of rendering",
         _TENANTS,
         "`serving.admission.max_results`, `serving.admission.max_result_mb`, `server.min_send_kb_s`; 2 parts at once, "
         "one whole document",
@@ -211,9 +211,8 @@ ACTIVITIES = (
         "connections to receivers; a result in memory each; threads of sinks",
         "jobs that ended",
         "tenant: a delivery",
-        "tenant and receiver; a slow receiver is left out for a while",
-        "128 at once, of a tenant as many as are free; 8 to a sink, or of a tenant to a host; "
-        "240 s each, `webhooks.timeout_s`; 7 attempts",
+        "tenant and receiver; a slow receiver pauses",
+        "128 at once, 8 to a sink or of a tenant to a host; 240 s each, `webhooks.timeout_s`; 7 attempts",
         (
             "BackgroundTask(jobs_relay) bootstrap/jobs.py",
             "FairThreads() bootstrap/jobs.py",
@@ -226,8 +225,8 @@ ACTIVITIES = (
         "database of jobs",
         "a writer and four readers; threads that pack and unpack pages; disk",
         "requests, jobs and deliveries",
-        "tenant: the time of its reads, and of packing and unpacking its pages",
-        "reads, packing and unpacking by tenant; writes in order of arrival, up to 64 in one transaction",
+        "tenant: the time of its reads, packing and unpacking",
+        "by tenant; writes in order of arrival, up to 64 in a transaction",
         "65 s a statement; `jobs.max_queued_pages`, `jobs.retention_days`",
         (
             "FairThreads() jobs/store/database.py",
@@ -240,7 +239,7 @@ ACTIVITIES = (
         "a connection to each broker; rows of the database",
         "`intake`",
         "the pipeline's tenant",
-        "one batch after another; waits while the queue of jobs is full",
+        "one batch after another",
         "`jobs.max_queued_pages`",
         ("BackgroundTask(intake_*) jobs/intake/brokers.py",),
     ),
@@ -273,7 +272,7 @@ ACTIVITIES = (
     ),
     Activity(
         "watching itself",
-        "some milliseconds of the processor every few seconds; a test page if none was read lately",
+        "some milliseconds every few seconds; a test page if none was read lately",
         "the service",
         "nobody",
         "",
@@ -295,10 +294,10 @@ ACTIVITIES = (
     Activity(
         "metrics: `GET /metrics` on `metrics.port`",
         "some milliseconds of the event loop",
-        "whoever reaches the port; it needs no key",
+        "whoever reaches the port",
         "nobody",
         "",
-        "64 connections, heads and sending as for the service; by default, loopback only",
+        "64 connections; by default, loopback only",
         ("BackgroundTask(metrics_server) api/http/metrics_server.py",),
     ),
     Activity(
@@ -312,12 +311,11 @@ ACTIVITIES = (
     ),
     Activity(
         "`inkgate mcp --http`, a process of its own",
-        "bodies and the last 100 documents in memory; the engine, or requests to a service",
+        "bodies and the last 100 documents in memory; the engine",
         "whoever has its key",
         "the client's address",
         "admission as in the service",
-        "`limits.max_in_flight`, `serving.admission.max_bytes_mb`, `limits.max_body_mb`, `limits.body_timeout_s`, "
-        "`server.max_connections`, `server.head_timeout_s`, `server.send_timeout_s`",
+        "*in flight*, *body*, `server.max_connections`, `server.head_timeout_s`, `server.send_timeout_s`",
     ),
 )
 
@@ -349,21 +347,32 @@ def costs_part() -> str:
         f"| {each.name} | {each.uses} | {each.admitted_by} | {each.charged_to} | {each.shared} | {each.bounded_by} |"
         for each in COSTS
     ]
-    of_routes = [f"| `{row.method} {row.path}` | {row.cost.name} |" for row in routes()]
+    of_routes = [f"- {cost.name}: {_names(cost)}" for cost in COSTS]
     beside = [
         f"| {each.name} | {each.uses} | {each.begun_by} | {each.charged_to} | {each.shared} | {each.bounded_by} |"
         for each in ACTIVITIES
     ]
+    bounds = "; ".join(f"{name} is {settings}" for name, settings in BOUNDS.items())
     parts = [
+        f"In the last column, {bounds}.\n",
         f"{head}{_lines(rows)}",
         f"### Beside requests\n\n{head.replace('class', 'activity').replace('refused by', 'begun by')}{_lines(beside)}",
-        f"### Routes\n\n| route | class |\n| --- | --- |\n{_lines(of_routes)}",
+        f"### Routes\n\n{_lines(of_routes)}",
     ]
     return "\n".join(parts)
 
 
+def _names(cost: Cost) -> str:
+    """The routes of a class, each path once with its methods."""
+    methods: dict[str, list[str]] = {}
+    for row in routes():
+        if row.cost is cost:
+            methods.setdefault(row.path, []).append(row.method)
+    return ", ".join(f"`{'|'.join(names)} {path}`" for path, names in methods.items())
+
+
 def routes() -> list[RouteCost]:
-    """All routes of the application, by class."""
+    """All routes of the application, by class and path."""
     # The routes don't depend on what is behind them, which would load models.
     observatory = SimpleNamespace(add_reasons=lambda _: None, watch_results=lambda _: None)
     service = SimpleNamespace(observer=NO_OBSERVER, observatory=observatory, upstream=None, jobs=None)

@@ -23,7 +23,7 @@ class Cost:
         admitted_by: what refuses a request.
         charged_to: whose share it uses.
         shared: how requests that wait are ordered.
-        bounded_by: limits and deadlines; settings by their names.
+        bounded_by: limits and deadlines; settings by their names, or a name of BOUNDS.
     """
 
     name: str
@@ -36,19 +36,23 @@ class Cost:
 
 
 _ADMISSION = "admission, by the head"
-_BODY = "`limits.max_body_mb`, `limits.body_timeout_s`"
-_ROOM = "`serving.admission.max_results`, `serving.admission.max_result_mb`"
-_SENDING = "`server.send_timeout_s`, `server.min_send_kb_s`"
-_IN_FLIGHT = "`limits.max_in_flight`, `serving.admission.max_bytes_mb`"
-_WRITERS = "writers: class, tenant, deadline; a third is there for a tenant that comes while two are of another"
-_WRITING = "`pdf.write_timeout_s`, `pdf.worker_memory_mb`"
+_BODY, _ROOM, _SENDING, _IN_FLIGHT, _WRITING = "*body*", "*room*", "*sending*", "*in flight*", "*writing*"
+BOUNDS = {
+    _IN_FLIGHT: "`limits.max_in_flight`, `serving.admission.max_bytes_mb`",
+    _BODY: "`limits.max_body_mb`, `limits.body_timeout_s`",
+    _ROOM: "`serving.admission.max_results`, `serving.admission.max_result_mb`",
+    _SENDING: "`server.send_timeout_s`, `server.min_send_kb_s`",
+    _WRITING: "`pdf.write_timeout_s`, `pdf.worker_memory_mb`",
+}
+"""Bounds that several classes have, by their name in `bounded_by`."""
+_WRITERS = "writers: class, tenant, deadline"
 
 DOCUMENT = Cost(
     "document",
-    uses="body and response in memory; threads that decode and render; PDF workers; pages at the engine",
+    uses="body and response in memory; threads; PDF workers; pages at the engine",
     admitted=True,
     admitted_by=_ADMISSION,
-    charged_to="tenant: a document, and the bytes of body, file, pages that were read, and response",
+    charged_to="tenant: a document, and the bytes of body, file, pages read, and response",
     shared="page queue: class, tenant, document, deadline",
     bounded_by=f"{_IN_FLIGHT}, {_BODY}, `limits.max_pages`, `limits.time_s`, {_SENDING}",
 )
@@ -65,7 +69,7 @@ JOB = Cost(
     "job",
     uses="body in memory until it is stored; disk; rows of the database; pages at the engine, later",
     admitted=True,
-    admitted_by=f"{_ADMISSION}; then the tenant's share of the queue of jobs",
+    admitted_by=f"{_ADMISSION}; the tenant's share of the queue of jobs",
     charged_to="tenant: a document and the bytes of the body; later, its pages",
     shared="jobs: class, tenant by places and pages, turn",
     bounded_by=f"{_IN_FLIGHT}, {_BODY}, `jobs.max_queued_pages`, `jobs.tenant_share`, `jobs.max_pages`, "
@@ -94,7 +98,7 @@ PICTURE = Cost(
     uses="the file in memory; a PDF worker or a thread that decodes; a thread that encodes",
     admitted=True,
     admitted_by=f"{_ADMISSION}; the room for results",
-    charged_to="tenant: a document and the bytes of its file; then a result that is sent, and its bytes",
+    charged_to="tenant: a document, a result, and their bytes",
     shared="PDF workers: class, tenant, deadline",
     bounded_by=f"{_IN_FLIGHT}, {_ROOM}, `limits.max_pixels`, `limits.time_s`, {_SENDING}",
 )
@@ -103,7 +107,7 @@ CONVERSION = Cost(
     uses="body and file in memory; a process that parses the body and writes the file",
     admitted=True,
     admitted_by=f"{_ADMISSION}; the room for results",
-    charged_to="tenant: a document, and the bytes of body and file; then a result that is sent, and its bytes",
+    charged_to="tenant: a document, a result, and their bytes",
     shared=_WRITERS,
     bounded_by=f"{_IN_FLIGHT}, {_ROOM}, {_BODY}, `limits.time_s`, {_WRITING}, {_SENDING}",
 )
@@ -111,40 +115,37 @@ RESULT = Cost(
     "result",
     uses="reads of the database; threads that render; some pages in memory, and the images of one",
     admitted=False,
-    admitted_by="open results and streams of the tenant; the room for results; formats that need the whole document: "
-    "admission",
-    charged_to="tenant: an open result and the bytes that it keeps; formats that need the whole document: a document "
-    "and its bytes",
-    shared="parts of results are rendered in turns, by tenant and job, and whole documents one after another",
+    admitted_by="the tenant's open results; the room for results; for whole documents, admission",
+    charged_to="tenant: an open result and its bytes; for whole documents, a document",
+    shared="parts in turns, by tenant and job; whole documents one after another",
     bounded_by=f"`jobs.max_streams`, {_ROOM}, `limits.max_pages` for a whole document, {_SENDING}",
 )
 WRITTEN = Cost(
     "written result",
     uses="the whole document in memory; a process that writes the file",
     admitted=True,
-    admitted_by="open results and streams of the tenant; the room for results; admission",
+    admitted_by="the tenant's open results; the room for results; admission",
     charged_to="tenant: an open result; a document and its bytes",
-    shared=f"whole documents are loaded one after another, in turns by tenant and job; {_WRITERS}",
+    shared=f"whole documents one after another, by tenant and job; {_WRITERS}",
     bounded_by=f"{_IN_FLIGHT}, `jobs.max_streams`, {_ROOM}, `limits.max_pages`, `limits.time_s`, {_WRITING}, "
     f"{_SENDING}",
 )
 STREAM = Cost(
     "stream",
-    uses="a connection; a read of the database now and then, shared by all who watch the job; pages that are sent",
+    uses="a connection; reads of the database, shared by all who watch the job; pages that are sent",
     admitted=False,
-    admitted_by="open results and streams of the tenant; the room for results",
-    charged_to="tenant: an open stream and the bytes of the pages that it sends",
-    shared="watched jobs are looked at in turn, 50 times a second in all",
+    admitted_by="the tenant's open streams; the room for results",
+    charged_to="tenant: an open stream and its bytes",
+    shared="watched jobs in turn, 50 a second in all",
     bounded_by=f"`jobs.max_streams`, {_ROOM}, `server.max_connections`, {_SENDING}; the job's end, 60 s of `wait`",
 )
 CONTROL = Cost(
     "control",
-    uses="reads and writes of rows in the database, or of the list of files; threads that group lines of batches",
+    uses="reads and writes of rows in the database, or of the list of files",
     admitted=False,
     admitted_by="key and rate limit",
     charged_to="tenant: the time of its reads and in threads",
-    shared="four readers of the database, and the threads, by tenant; writes are committed together, in order of "
-    "arrival",
+    shared="four readers, by tenant; writes in order of arrival",
     bounded_by="`rate_limit.per_key`, `server.max_connections`; 1,000 rows a request, of the list of batches 5,000; "
     "65 s a statement",
 )
@@ -159,18 +160,18 @@ DOWNLOAD = Cost(
 )
 STATE = Cost(
     "state",
-    uses="some milliseconds of the event loop; what it shows is in memory",
+    uses="some milliseconds of the event loop",
     admitted=False,
-    admitted_by="key and rate limit; probes: nothing, so that they are answered under any load",
+    admitted_by="key and rate limit; probes: nothing",
     charged_to="nobody",
     shared="",
     bounded_by="`rate_limit.per_key`, `server.max_connections`",
 )
 STATIC = Cost(
     "static",
-    uses="a file from memory or disk, or one that is made once, sent in pieces",
+    uses="a file, sent in pieces",
     admitted=False,
-    admitted_by="nothing: it needs no key",
+    admitted_by="nothing",
     charged_to="nobody",
     shared="",
     bounded_by=f"`server.max_connections`, `server.head_timeout_s`, {_SENDING}",
