@@ -1,6 +1,6 @@
 """Requests of other programs, in the shapes that were recorded when they ran against inkgate.
 
-docs/guides/integrations says which versions.
+docs/guides/recipes.md says which versions.
 """
 
 from __future__ import annotations
