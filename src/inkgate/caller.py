@@ -1,4 +1,4 @@
-"""On whose behalf documents are read: an argument from the gateway down to the engine."""
+"""The caller on whose behalf documents are read: an argument from the gateway down to the engine."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class _NoCharge:
 
 
 NO_CHARGE = _NoCharge()
-"""For work that nobody is charged for."""
+"""The charge of work that nobody pays for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf work is done.
+    """The caller on whose behalf work is done.
 
     Attributes:
         tenant: such as an API key; tenants share the engine.
@@ -125,4 +125,4 @@ _SMALL_BYTES = 1_000_000
 """Per page, on average."""
 
 NO_CALLER = Caller()
-"""For work that nobody waits for, such as a warm-up or a probe, and for the command line."""
+"""The caller of work that nobody waits for, such as a warm-up or a probe, and of the command line."""

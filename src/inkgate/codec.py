@@ -57,7 +57,7 @@ SCHEMA_VERSION: Literal[1] = 1
 """Incremented if readers of published JSON must change: a key is renamed or removed, or its meaning changes."""
 
 MAX_COORDINATE = 1_000_000
-"""In pixels. Larger pages and places are refused in published JSON."""
+"""The largest coordinate, in pixels. Larger pages and places are refused in published JSON."""
 MAX_PLACES = 200_000
 """Places (rows x columns) of all tables of a page in published JSON. An A4 page in the smallest print has a tenth."""
 _MAX_REASON, _MAX_KEY = 200, 40
@@ -67,7 +67,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def estimated_bytes(page: PageResult) -> int:
-    """About how many bytes the page has as JSON, for choosing where it is encoded."""
+    """Returns about how many bytes the page has as JSON, for choosing where it is encoded."""
     size = len(page.text) + len(page.markdown or "")
     size += sum(_PLACED_BYTES * (1 + len(line.words)) for line in page.lines or ())
     for block in page.blocks or ():
@@ -77,7 +77,7 @@ def estimated_bytes(page: PageResult) -> int:
 
 
 _PLACED_BYTES = 140
-"""Of a line or word, with its corners."""
+"""Bytes of a line or word, with its corners."""
 _BLOCK_BYTES = 200
 
 

@@ -54,7 +54,9 @@ class Threads:
         return _returned(await anyio.to_thread.run_sync(call, limiter=self._limiter))
 
     async def run_large(self, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `run`, but without a thread if `size`, the bytes that it works on, is at most INLINE_BYTES."""
+        """Runs `function` like `run`, but without a thread if `size`, the bytes that it works on, is at most
+        INLINE_BYTES.
+        """
         if size <= INLINE_BYTES:
             return function(*args, **kwargs)
         return await self.run(function, *args, **kwargs)
@@ -89,8 +91,8 @@ _PAUSE: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=None
 
 
 def pause() -> None:
-    """To be called at the steps of long work, in its thread: other work may go first, and work that nobody waits for
-    ends here. Does nothing elsewhere. Takes 0.1 us.
+    """Lets other work go first, and ends work that nobody waits for. Long work calls it at its steps, in its thread.
+    Does nothing elsewhere. Takes 0.1 us.
     """
     pause_now = _PAUSE.get()
     if pause_now is not None:
@@ -99,7 +101,7 @@ def pause() -> None:
 
 @contextmanager
 def pausing(pause_now: Callable[[], None]) -> Iterator[None]:
-    """Within the block, `pause` in threads that are started calls `pause_now`."""
+    """Makes `pause` call `pause_now`, in threads that are started within the block."""
     token = _PAUSE.set(pause_now)
     try:
         yield

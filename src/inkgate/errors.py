@@ -21,7 +21,7 @@ from inkgate.types import PageError
 
 
 class Blame(StrEnum):
-    """Where the fault of an error lies.
+    """The party that is at fault for an error.
 
     CALLER: the request, its key, its share or its time limit: another request would be answered.
     PAGE: the page or its document: other pages are read. Several different pages in a row contradict that; see Breaker.
@@ -342,7 +342,7 @@ class BodyTooLarge(InputRejected, codes=["body_too_large"]):
 
 
 class SourceMissing(InputRejected, codes=["source_missing"]):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class KeyReused(InputRejected, codes=["key_reused"]):

@@ -37,7 +37,7 @@ _ANY_SOURCE: list[JsonValue] = [
 
 
 class DocumentSource(BaseModel):
-    """Where the document is. `type` may be omitted; the key tells it."""
+    """The document's place. `type` may be omitted; the key tells it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra={"anyOf": _ANY_SOURCE})
 

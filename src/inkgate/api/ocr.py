@@ -85,7 +85,7 @@ class SimpleForm(PublishedForm):
 
 
 _TEXT_TWICE = ("result", "text")
-"""For older clients."""
+"""The names under which the text stands in the response, twice for older clients."""
 
 router = APIRouter(tags=["read"])
 

@@ -282,7 +282,7 @@ def _admission(
 
 
 def _pages_limit(chosen: ChosenEngine, each: int) -> Limit:
-    """At most `each` for every model server in service; just `each` without model servers."""
+    """Returns a limit of `each` for every model server in service; just `each` without model servers."""
     return FixedLimit(each) if chosen.servers is None else chosen.servers.limit_of(each)
 
 

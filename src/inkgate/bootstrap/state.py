@@ -167,7 +167,7 @@ class PdfWork(Protocol):
 
     @property
     def worker_lives(self) -> Iterable[tuple[int, int]]:
-        """For each worker slot: the process id, 0 for none, and the number of processes started so far."""
+        """Yields for each worker slot: the process id, 0 for none, and the number of processes started so far."""
         ...
 
     @property

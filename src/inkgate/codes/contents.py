@@ -15,7 +15,7 @@ from inkgate.codes.papers import boarding_pass, id_card
 
 Values = Mapping[str, str]
 _LONGEST_VALUE: Final = 500
-"""In characters."""
+"""The largest length of a value, in characters."""
 _INVOICE_TYPES: Final = {
     "01": "增值税专用发票",
     "04": "增值税普通发票",
@@ -27,7 +27,7 @@ _INVOICE_TYPES: Final = {
     "32": "电子发票（普通发票）",
 }
 _FULLY_DIGITAL: Final = frozenset({"31", "32"})
-"""Their amount includes the tax; that of the others doesn't."""
+"""Types of invoice whose amount includes the tax; that of the others doesn't."""
 _IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
 
 
@@ -95,7 +95,7 @@ def _swiss_payment(text: str) -> Values | None:
 
 
 def _address(party: list[str]) -> str:
-    """Of a party: type of address, name, street, number (or second line), postcode, town, country."""
+    """The address of a party: type of address, name, street, number (or second line), postcode, town, country."""
     _, _, street, number, postcode, town, country = party
     parts = (f"{street} {number}".strip(), f"{postcode} {town}".strip(), country)
     return ", ".join(part for part in parts if part)

@@ -16,7 +16,7 @@ from inkgate.types import Barcode, Quad
 FORMATS: Final = zxingcpp.barcode_formats_from_str(
     "QRCode,MicroQRCode,RMQRCode,DataMatrix,Aztec,PDF417,Code128,Code39,Code93,EANUPC,ITF"
 )
-"""Not Codabar and Telepen, whose few bars are found in tables and drawings."""
+"""Formats that are looked for: not Codabar and Telepen, whose few bars are found in tables and drawings."""
 MAX_CODES: Final = 50
 """Codes of a page."""
 SHORTEST: Final = {"ITF": 14, "Code39": 6, "Code93": 6, "Code128": 4}

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
 
 NAMES: Final = frozenset({"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml", "order-x.xml"})
-"""Of the files, in lower case."""
+"""Names of the files, in lower case."""
 MAX_BYTES: Final = 2_000_000
 _LONGEST_VALUE: Final = 500
 _DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})")
@@ -54,7 +54,7 @@ _CII: Final = {
         "SpecifiedTradeSettlementMonetarySummation",
     ),
 }
-"""By the name of the root."""
+"""Element names by the name of the root."""
 _UBL: Final = {
     "number": "{*}ID",
     "date": "{*}IssueDate",

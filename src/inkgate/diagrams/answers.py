@@ -10,7 +10,7 @@ from inkgate.diagrams.flowchart import read_flowchart
 from inkgate.diagrams.repairs import repaired
 
 MAX_DIAGRAMS = 20
-"""In one answer; more stay text."""
+"""Maximum number of diagrams in one answer; more stay text."""
 _THINKING = re.compile(r"\A\s*(?:<think(?:ing)?>)?(?:(?!</think).)*?</think(?:ing)?>", re.DOTALL)
 _UNENDED = re.compile(r"\A\s*<think(?:ing)?>")
 _FENCE = re.compile(

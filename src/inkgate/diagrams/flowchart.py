@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from html import unescape
 
 LONGEST = 100_000
-"""In characters; longer text is not read."""
+"""Maximum length in characters; longer text is not read."""
 
 _NEWLINE = re.compile(r"\r\n?")
 _FRONT = re.compile(r"\A\s*---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -84,7 +84,7 @@ class FlowEdge:
 
 @dataclass(frozen=True, slots=True)
 class FlowProblem:
-    """Where the text stops being a flowchart. `line`: from 1."""
+    """The place at which the text stops being a flowchart. `line`: from 1."""
 
     line: int
     what: str

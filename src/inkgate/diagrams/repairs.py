@@ -200,8 +200,8 @@ class _LooseLine:
         return ""
 
     def _closer(self, begin: int, closer: str) -> int:
-        """Where the bracket is that ends the node: a link, another node or nothing follows, and all brackets before it
-        are closed. -1 if there is none.
+        """Returns where the bracket is that ends the node: a link, another node or nothing follows, and all brackets
+        before it are closed. -1 if there is none.
         """
         narrow = self.line.translate(_WIDE)
         at = narrow.find(closer, begin)

@@ -88,7 +88,9 @@ class Condition:
 
     @property
     def runbook(self) -> str:
-        """Its section in the runbooks, relative to the base of the documentation; empty without an alert."""
+        """The condition's section in the runbooks, relative to the base of the documentation; empty without an
+        alert.
+        """
         return f"operations/runbooks/#{self.name}" if self.alerts else ""
 
 
@@ -369,6 +371,6 @@ CONDITIONS: tuple[Condition, ...] = (
         "Enable metrics; their cost is negligible.",
     ),
 )
-"""In order of importance: among findings of one severity, causes come before their effects."""
+"""All conditions in order of importance: among findings of one severity, causes come before their effects."""
 
 BY_NAME = {condition.name: condition for condition in CONDITIONS}

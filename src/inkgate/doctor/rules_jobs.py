@@ -13,7 +13,7 @@ _NETWORK = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"}
 )
 _LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.mergerfs"})
-"""Of containers and pools of disks: SQLite's locks and shared memory work on them."""
+"""File systems of containers and pools of disks: SQLite's locks and shared memory work on them."""
 
 
 def jobs_store_unavailable(state: State) -> Diagnosis | None:

@@ -12,7 +12,7 @@ from inkgate.telemetry.history import Point
 from inkgate.telemetry.state import CacheState, State
 
 _WARM_S = 300.0
-"""After the start, memory grows for good reasons: models load and compile for the shapes they meet."""
+"""Time after the start in which memory grows for good reasons: models load and compile for the shapes they meet."""
 _TREND_S = 480.0
 _IDLE_S = 120.0
 
@@ -141,7 +141,7 @@ def _fragmented(state: State) -> Diagnosis | None:
 
 
 def event_loop_late(state: State) -> Diagnosis | None:
-    """Its lag was over {loop_lag_s:g} s on average for {sustained_s:g} s of the last minute."""
+    """The lag of the event loop was over {loop_lag_s:g} s on average for {sustained_s:g} s of the last minute."""
     points = lasting(point for point in recent(state) if point.loop_lag_s is not None)
     lag_s = mean(points, lambda point: point.loop_lag_s)
     if lag_s is None or lag_s <= LIMITS.loop_lag_s:

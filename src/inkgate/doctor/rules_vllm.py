@@ -84,7 +84,7 @@ def queue_at_server(state: State) -> Diagnosis | None:
 
 
 def replica_slow(state: State) -> Diagnosis | None:
-    """Its time between tokens is over {slower:g} times the median of at least 3 servers."""
+    """The time between tokens of one server is over {slower:g} times the median of at least 3 servers."""
     busy = sorted((r for r in state.replicas if r.inter_token_s and r.running), key=_inter_token_s)
     if len(busy) < 3:
         return None

@@ -121,7 +121,8 @@ def has_many_scans(data: bytes, limit: int) -> bool:
 
 
 _MAX_JPEG_SCANS = 500
-"""As in libjpeg-turbo's fuzzing: each scan of a progressive JPEG costs a pass over the image for a few bytes."""
+"""Maximum scans of a JPEG, as in libjpeg-turbo's fuzzing: each scan of a progressive JPEG costs a pass over the image
+for a few bytes."""
 _TRANSPOSED = frozenset({5, 6, 7, 8})
 
 

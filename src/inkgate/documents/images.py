@@ -100,11 +100,11 @@ class ImagePage:
         return None
 
     def retain(self) -> AbstractContextManager[None]:
-        """See Page. The page itself holds the file's bytes."""
+        """The page itself holds the file's bytes."""
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """See Page. Needs the memory of the full decoded image for any `longest_side`, except for JPEG.
+        """Decodes the page. It needs the memory of the full decoded image for any `longest_side`, except for JPEG.
 
         Raises:
             InputRejected: `image_corrupt`, `image_too_large`.
@@ -161,15 +161,13 @@ class ImageDocument:
         return ImagePage(index, frame, header, self._threads, self.content_key(index), caller)
 
     def notes(self, attachments: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 - the port's; images have none
-        """See OpenDocument."""
         return ()
 
     def retain(self) -> AbstractContextManager[None]:
-        """See OpenDocument. The document itself holds the file's bytes."""
+        """The document itself holds the file's bytes."""
         return nullcontext()
 
     def content_key(self, index: int) -> bytes:
-        """See OpenDocument."""
         return self._content if len(self._frames) == 1 else content_key_of(self._content, index)
 
     async def _header(self, frame: FrameSource, caller: Caller) -> Header:

@@ -125,12 +125,10 @@ class Opener:
 
     @property
     def worker_lives(self) -> tuple[tuple[int, int], ...]:
-        """See PdfPool."""
         return self._pool.worker_lives
 
     @property
     def pdf_jobs(self) -> tuple[int, int, int]:
-        """See PdfPool.jobs."""
         return self._pool.jobs
 
     @asynccontextmanager

@@ -81,13 +81,10 @@ class EngineWrapper:
         return self._inner.name
 
     async def start(self) -> None:
-        """As Engine.start."""
         await self._inner.start()
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read."""
         return await self._inner.read(page, task, caller)
 
     async def stop(self) -> None:
-        """As Engine.stop."""
         await self._inner.stop()

@@ -23,7 +23,7 @@ from inkgate.types import Document, Task, TaskKind
 log = structlog.get_logger(__name__)
 
 MAX_FIGURES: Final = 100
-"""Of a document. Further ones are not asked about."""
+"""Maximum figures of a document. Further ones are not asked about."""
 NO_MODEL_FOR_FIGURES: Final = (
     "this engine can't be asked about figures. Set `engine.name` to a model that extracts fields: "
     "hunyuanocr, glm-ocr, qwen3-vl or qwen2.5-vl."

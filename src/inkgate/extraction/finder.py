@@ -32,9 +32,9 @@ log = structlog.get_logger(__name__)
 _THREADS: Final = 2
 Proposals = Mapping[str, Sequence[Proposal]]
 TEXT_MODEL_FAILED: Final = "text_model_failed"
-"""In `Extraction.notes`: the text model could not be asked."""
+"""A note of `Extraction.notes`: the text model could not be asked."""
 TYPE_UNLIKELY: Final = "type_unlikely"
-"""In `Extraction.notes`: nothing on the pages tells of the type that was asked for, so nothing was looked for."""
+"""A note of `Extraction.notes`: nothing on the pages tells of the requested type, so nothing was looked for."""
 
 
 class FieldFinder:

@@ -29,9 +29,9 @@ Json = dict[str, Any]
 TEXT_MODEL: Final = "text_model"
 """Origin of its proposals."""
 _MAX_PARTS: Final = 20
-"""Of a document. What comes behind them is not sent."""
+"""Maximum parts of a document. What comes behind them is not sent."""
 _MAX_BYTES: Final = 1 << 20
-"""Of an answer."""
+"""Maximum size of an answer."""
 _MAX_OF_TERMS: Final = 2000
 """Characters of terms that are sent with each call."""
 _TOKENS_A_FIELD: Final = 100
@@ -57,7 +57,7 @@ class TextModelServer:
         self._breaker = Breaker("text_model")
         self._constrained = True
         self._knows_schemas = False
-        """It has answered a request with a schema: one that it refuses is at fault itself."""
+        """Whether it has answered a request with a schema: then a schema that it refuses is at fault itself."""
         key = settings.api_key.get_secret_value()
         self._client = httpx.AsyncClient(
             base_url=settings.url.rstrip("/") + "/",

@@ -76,7 +76,7 @@ def parse_fields(body: bytes) -> PublishedFields:
 
 
 def _page(page: PageResult) -> Json:
-    """Of a page, what drawing boxes on its picture needs. The size is of the upright page, in pixels."""
+    """Returns what drawing boxes on a page's picture needs. The size is of the upright page, in pixels."""
     return {"index": page.index, "width": page.width, "height": page.height, "rotation": page.rotation}
 
 

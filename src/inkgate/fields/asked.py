@@ -17,7 +17,7 @@ class ModelClass(Protocol[ModelT_co]):
     """A pydantic model class."""
 
     def model_json_schema(self) -> dict[str, Any]:
-        """Its JSON Schema."""
+        """Returns the model's JSON Schema."""
         ...
 
     def model_validate(self, obj: object, /) -> ModelT_co:
@@ -35,7 +35,9 @@ None: the document's type is found.
 
 @dataclass(frozen=True, slots=True)
 class FieldsAsked:
-    """At most one of `type`, `schema` and `names`. `data`: values to look up instead of finding some, or their JSON."""
+    """Fields to find: at most one of `type`, `schema` and `names` is set. `data`: values to look up instead of finding
+    some, or their JSON.
+    """
 
     type: str = ""
     schema: Schema | None = None

@@ -1,4 +1,4 @@
-"""From how sure the rules are to how often they are right.
+"""Converts how sure the rules are to how often they are right.
 
 The rules' own confidence orders values well, but its numbers are made by hand. The curves below say how often values of
 such a confidence are right. They are isotonic (pool adjacent violators) and were fitted to receipts, invoices and forms

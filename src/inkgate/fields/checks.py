@@ -85,7 +85,7 @@ def _item_amount(fields: Fields, path: str) -> Decimal | None:
 
 
 def _item_amounts(fields: Fields) -> Check | None:
-    """In each item, quantity times unit price is the amount."""
+    """Checks that in each item, quantity times unit price is the amount."""
     wrong: list[str] = []
     seen: list[str] = []
     for path in fields:
@@ -207,7 +207,7 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     **PAPER_CHECKS,
     **INVOICE_CHECKS,
 }
-"""By code. A failing check makes its fields `invalid`; one without its fields says nothing."""
+"""Checks by code. A failing check makes its fields `invalid`; one without its fields says nothing."""
 
 
 def _number(field: FieldValue | None) -> Decimal | None:

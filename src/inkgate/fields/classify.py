@@ -15,7 +15,7 @@ from inkgate.fields.schema import FieldSchema
 from inkgate.types import PageResult
 
 _MAX_CHARACTERS: Final = 20_000
-"""Of the document's beginning: a type shows there."""
+"""Maximum characters of the document's beginning: a type shows there."""
 _OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
 """Types by the layout of their machine-readable zone."""
 _WORDS: Final = re.compile(r"[^\W_]+")
@@ -83,6 +83,6 @@ def _points(text: str, schema: FieldSchema) -> float:
 
 
 def _stands_in(text: str, word: str) -> bool:
-    """As whole words in scripts with spaces: `change` is not in `exchange`."""
+    """Whether the word is in the text, as whole words in scripts with spaces: `change` is not in `exchange`."""
     wanted = " ".join(_WORDS.findall(plain(word).casefold()))
     return bool(wanted) and (f" {wanted} " if wanted.isascii() else wanted) in text

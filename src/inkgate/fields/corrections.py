@@ -18,7 +18,7 @@ from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.types import JsonValue
 
 LONGEST_VALUE: Final = 4000
-"""In characters."""
+"""Maximum length in characters."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _INDEX = re.compile(r"0|[1-9]\d{0,3}", re.ASCII)
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -98,8 +98,8 @@ def with_corrections(data: Mapping[str, object], values: Mapping[str, JsonValue]
 
 
 def with_kept_corrections(data: Mapping[str, object], values: Mapping[str, JsonValue]) -> dict[str, object]:
-    """As `with_corrections`, without the values that `data` has no place for: corrections of a job outlive its first
-    extraction, and a later one may have fewer rows, or be of another document type.
+    """Returns what `with_corrections` returns, without the values that `data` has no place for: corrections of a job
+    outlive its first extraction, and a later one may have fewer rows, or be of another document type.
     """
     changed = copy.deepcopy(dict(data))
     for number, (path, value) in enumerate(values.items(), start=1):

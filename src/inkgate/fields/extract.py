@@ -1,4 +1,4 @@
-"""From proposals to an answer: every value is normalised, grounded and checked, or it is null.
+"""Turns proposals into an answer: every value is normalised, grounded and checked, or it is null.
 
 Extractors propose texts. What stands in the answer is decided here, in the same way for all of them.
 """
@@ -175,7 +175,7 @@ def _read_on(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
 def _of_code(
     pages: Sequence[FoldedPage], leaf: Leaf, proposal: Proposal
 ) -> tuple[ParsedValue | None, list[Source]] | None:
-    """As `_ground`, for a value of a code, whose place is the code's; None for other values."""
+    """Does what `_ground` does for a value of a code, whose place is the code's; None for other values."""
     page = next((page for page in pages if page.page == proposal.page), None)
     lines = [page.lines[index] for index in proposal.lines] if page is not None else []
     if proposal.origin != CODE or not (lines or proposal.box):

@@ -90,7 +90,7 @@ class FoldedPage:
         return tuple(self.order[at] for at in range(first, last + 1) if self.folded[self.order[at]])
 
     def line_starts_within(self, start: int, end: int) -> Sequence[int]:
-        """Where lines begin between the folded characters `start` and `end`."""
+        """Returns where lines begin between the folded characters `start` and `end`."""
         return self.starts[bisect_right(self.starts, start) : bisect_left(self.starts, end)]
 
     def values(self, kind: ValueKind) -> Mapping[Hashable, list[Place]]:

@@ -33,11 +33,11 @@ is not on a page with `female`. Text shorter than SHORTEST must stand between sp
 LONGEST_SIMILAR = 1000
 """Longer text must be the same."""
 MAX_SOURCES = 20
-"""Of one value: 0 or 1 stands anywhere."""
+"""Maximum places of one value: 0 or 1 stands anywhere."""
 _MAX_PLACES = 60
 """Places of one value whose labels are looked at."""
 _LONG_LINE = 2000
-"""In characters. The words of longer lines are not looked up."""
+"""Length of long lines in characters. The words of longer lines are not looked up."""
 _LONGEST_LABEL = 200
 _WORD_EDITS = 3
 """Most letters of a word that may differ, and a quarter of them: a name is not replaced by another in a long text."""

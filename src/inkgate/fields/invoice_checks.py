@@ -14,7 +14,7 @@ REQUIRED_MISSING: Final = "required_missing"
 PASSED_BY_MOST: Final = frozenset({"date_in_future", "currency_consistent", REQUIRED_MISSING})
 """Checks that wrong values pass, too: they don't raise the confidence."""
 _TIME_ZONES: Final = timedelta(days=1)
-"""It may already be tomorrow where the document was written."""
+"""Largest difference of time zones: it may already be tomorrow where the document was written."""
 
 
 def _date_in_future(fields: Fields) -> Check | None:

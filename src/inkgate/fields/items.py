@@ -15,7 +15,7 @@ from inkgate.fields.values import Match, Source
 from inkgate.types import PageResult, Table, TableCell
 
 MAX_ITEMS: Final = 1000
-"""Of a document. More rows are left out."""
+"""Maximum items of a document. More rows are left out."""
 OF_TABLE: Final = "table"
 """Origin of values out of a table's cells."""
 OF_CELL: Final = 0.95
@@ -49,7 +49,7 @@ class ItemValue:
 
 
 Item = Mapping[str, ItemValue]
-"""By the paths of the array's leaves."""
+"""Values by the paths of the array's leaves."""
 
 
 def array_of(leaf: Leaf) -> str:

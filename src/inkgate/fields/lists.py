@@ -13,7 +13,7 @@ from inkgate.fields.schema import Leaf
 from inkgate.fields.values import FieldStatus, FieldValue, Match
 
 MAX_VALUES: Final = 200
-"""Of an array. More are left out."""
+"""Maximum values of an array. More are left out."""
 _SURE: Final = 0.95
 """Confidence of a value besides that of its text: it may be none of those that the schema means."""
 ORIGIN: Final = "rules"

@@ -15,7 +15,7 @@ from inkgate.fields.values import Check, FieldValue
 Fields = Mapping[str, FieldValue]
 _PERIOD = re.compile(r"(\d{4}\W?\d{2}\W?\d{2})\s?\W{1,2}\s?(\d{4}\W?\d{2}\W?\d{2}|长期)")
 _YEARS: Final = frozenset({5, 10, 20})
-"""For which a Chinese identity card is valid (Law on Resident Identity Cards, article 5)."""
+"""Years for which a Chinese identity card is valid (Law on Resident Identity Cards, article 5)."""
 _BY_COUNT: Final = 2
 """Years by which a Chinese age may be above the difference of the years: 虚岁 counts from one, and from new year."""
 
@@ -118,4 +118,4 @@ PAPER_CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "age_of_dates": _age_of_dates,
     "death_after_birth": _death_after_birth,
 }
-"""By code; see checks.CHECKS."""
+"""Checks by code, beside `checks.CHECKS`."""

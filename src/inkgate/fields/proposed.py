@@ -16,13 +16,13 @@ MODEL: Final = "model"
 _OF_MODEL: Final = 0.95
 """Score of what a model proposes: its values are looked up on the page, but may be those of another field."""
 _MAX_CHARACTERS: Final = 4000
-"""Of a value. Longer ones are no values."""
+"""Maximum characters of a value. Longer ones are no values."""
 
 
 def proposed(
     pages: Sequence[PageResult], schema: FieldSchema, of_models: Iterable[Mapping[str, Sequence[Proposal]]] = ()
 ) -> Mapping[str, Sequence[Proposal]]:
-    """By path: what codes have, then what models propose, then what rules do."""
+    """Returns proposals by path: what codes have, then what models propose, then what rules do."""
     sources = [code_proposals(pages, schema), barcode_proposals(pages, schema), *of_models, propose(pages, schema)]
     return {leaf.path: [each for source in sources for each in source.get(leaf.path, ())] for leaf in schema.leaves}
 

@@ -22,13 +22,14 @@ MAX_NODES: Final = 2000
 """References may branch: eight levels of 50 properties each are 50^8 nodes in 2 KB, without any field."""
 MAX_LABELS: Final = 40
 LONGEST_LABEL: Final = 200
-"""Of a field, and in characters: each is compared with every line. More and longer ones are left out."""
+"""Maximum labels of a field, and maximum length of one in characters: each is compared with every line. More and longer
+ones are left out."""
 MAX_CHOICES: Final = 1000
 MAX_QUESTIONS: Final = 100
 LONGEST_QUESTION: Final = 100
 """Fields that a model is asked for, and characters of a question."""
 MAX_LINES: Final = 10
-"""Of a text (`x-lines`)."""
+"""Maximum lines of a text (`x-lines`)."""
 MAX_RECOGNISED: Final = 200
 """Words by which a document type is recognised."""
 DECIMAL: Final = "decimal"

@@ -23,7 +23,7 @@ from inkgate.types import Line, PageResult, Word
 MIN_CONFIDENCE: Final = 0.9
 """Words of this confidence and more are as they were read."""
 MAX_TERMS, MAX_ALIASES, LONGEST_TERM, MAX_FILE_BYTES = 5000, 20, 100, 1 << 20
-"""Of all files, of a term, in characters, and of a file."""
+"""Maximum terms of all files, aliases of a term, characters of a term, and bytes of a file."""
 MAX_WORDS: Final = 500
 """Doubtful words of a page that are compared; each takes about a millisecond with 5,000 terms."""
 _SHORTEST, _SHORTEST_CHINESE = 4, 3
@@ -38,7 +38,7 @@ _OF_CONFUSED, _OF_MERGED = 0.3, 0.4
 _SHARE, _MIN_COST = 0.2, 0.6
 """A word may differ from its term by a fifth of the term's letters, or by two that look alike."""
 _CLEAR: Final = 0.3
-"""By which the best term is better than the next."""
+"""Margin by which the best term must be better than the next."""
 _NEAREST: Final = 8
 _DOUBT_LEFT: Final = 0.5
 """Share of the doubt about a word that remains when it became a term."""

@@ -44,7 +44,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """Where a job's document is: an upload, by the SHA-256 of its bytes, or an object, by its URL.
+    """The place of a job's document: an upload, by the SHA-256 of its bytes, or an object, by its URL.
 
     `etag`, `version`: of the object; a job whose object was replaced fails instead of reading other bytes.
     """
@@ -182,7 +182,7 @@ class Job:
 
     @property
     def caller(self) -> Caller:
-        """On whose behalf it is read."""
+        """The caller on whose behalf it is read."""
         return Caller(self.tenant, self.priority, flow=self.id, priority_given=True)
 
 
@@ -200,8 +200,8 @@ ALL_JOBS = JobFilter()
 
 @dataclass(frozen=True, slots=True)
 class JobForecast:
-    """When a queued or running job may end. `ahead`: queued jobs before it, at most 10,000. `eta_s`: seconds until its
-    end; None if no page was saved in the last five minutes.
+    """The time at which a queued or running job may end. `ahead`: queued jobs before it, at most 10,000. `eta_s`:
+    seconds until its end; None if no page was saved in the last five minutes.
     """
 
     ahead: int
@@ -226,11 +226,11 @@ class JobCounts:
 
 
 async def _no_fields() -> None:
-    """Of a job that finds none."""
+    """Returns nothing: the job finds no fields."""
 
 
 async def _no_original() -> Document:
-    """Of a delivery that was made without."""
+    """Raises LookupError: the delivery was made without the original."""
     raise LookupError
 
 

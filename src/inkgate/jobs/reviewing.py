@@ -60,7 +60,7 @@ class JobReviews:
         return await self._threads.run(_caller(job), 1, published_fields, job, stored)
 
     async def published(self, job: Job) -> Json | None:
-        """As `show`, but None for a job without fields."""
+        """Returns what `show` returns, but None for a job without fields."""
         if job.review is None:
             return None
         try:
@@ -128,5 +128,5 @@ def published_fields(job: Job, stored: StoredFields) -> Json:
 
 
 def _caller(job: Job) -> Caller:
-    """On whose behalf the fields of `job` are shown."""
+    """Returns the caller on whose behalf the fields of `job` are shown."""
     return Caller(job.tenant, flow=job.id)

@@ -257,7 +257,7 @@ class Worker:
             self._changed.set()
 
     async def _stopped(self, run: JobRun) -> None:
-        """After the scope was cancelled: the job was cancelled, has to yield, or was lost."""
+        """Handles the end of a scope that was cancelled: the job was cancelled, has to yield, or was lost."""
         if run.state is JobState.CANCELLING:
             await self._write(run, JobEnd(JobState.CANCELLED, pages_read=run.read))
         elif run.yields is not None:
@@ -266,7 +266,7 @@ class Worker:
             raise LeaseLost(run.claim.job.id)
 
     async def _unexpected(self, run: JobRun) -> None:
-        """After an exception that no one expected: the job is tried again, but not for ever."""
+        """Handles an exception that no one expected: the job is tried again, but not for ever."""
         if run.claim.retries < self._settings.max_retries:
             await self._give_back(run, Release(min(self._settings.retry_s, _LONGEST_PAUSE_S), retried=True))
             return

@@ -19,7 +19,7 @@ HEADED_CELLS = 4
 ROW_GAP = 2.5
 """Rows of a table are at most this far apart, in line heights; ruled or shaded ones are further apart than text."""
 FIGURE_GAP = 2.0
-"""As above, where the layout model sees a figure: the ticks of plots below each other are further apart."""
+"""The same as ROW_GAP where the layout model sees a figure: the ticks of plots below each other are further apart."""
 MAX_BETWEEN = 2
 """Maximum rows with fewer cells between two rows of a table: wrapped text and the titles of sections."""
 SAME_CELL = 0.5
@@ -36,7 +36,7 @@ class AlignedTable:
 
     @property
     def indexes(self) -> frozenset[int]:
-        """Of its lines."""
+        """Indexes of the group's lines."""
         return frozenset(piece.index for piece in self.grid.pieces)
 
 

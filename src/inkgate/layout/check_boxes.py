@@ -27,16 +27,16 @@ MIN_SIDE = 12
 SIDES = (0.75, 2.2)
 """Sides of a box, in heights of the page's lines."""
 SQUARE = 1.2
-"""Its longer side is at most this many times its shorter one."""
+"""Maximum ratio of a box's longer side to its shorter one."""
 THICK = 0.2
-"""Its border is at most this share of its side, and at least two pixels may be: a skewed edge is a stair."""
+"""Maximum border, as a share of the side; at least two pixels are allowed: a skewed edge is a stair."""
 DRAWN = 0.85
 """Each side is drawn over this share of its length: less in letters, all of which have an open or a round side."""
 MARGIN, CLEAR = 0.15, 0.12
 """Within this share of its side, at its left and its right, at most this share is ink: there is text, or a pattern.
 Only the lower half counts: ticks reach out at the top."""
 FILLED = 0.06
-"""From this share of ink inside on, a box is ticked. Empty ones have next to none, a thin tick of a pen 0.12."""
+"""Share of ink inside from which a box is ticked. Empty ones have next to none, a thin tick of a pen 0.12."""
 MAX_CONFIDENCE = 0.99
 BESIDE, ABOVE = 3.5, 2.0
 """A box has a line beside it, or above or below it, at most this far away, in heights of the page's lines."""
@@ -44,7 +44,7 @@ OFF_CENTRE = 0.4
 """A box above or below a line is at most this share of the line's width off its middle: a square below the end of a
 line ends a proof."""
 MAX_SQUARES = 200
-"""More squares are a pattern."""
+"""Maximum squares of a page; more are a pattern."""
 LONG_STROKE = 0.6
 """Edges of a box are rows or columns with a stroke over this share of it: a tick that reaches out has a shorter one."""
 BOX_LETTERS = frozenset("□☐☑☒■▢口")
@@ -53,7 +53,7 @@ FREE = 0.3
 """A box within a line that is read as nothing has this share of its side free at its left and right. Between letters
 there is half of that."""
 CORNER = 0.12
-"""Within this share of the side from each corner there is ink: letters are round."""
+"""Share of the side from each corner within which there is ink: letters are round."""
 SQUARE_LETTERS = frozenset("日目田国回因四白自由甲申曲囗口囚困固圆園圖圍団図面血皿ロ")
 """Letters that are drawn as boxes are."""
 FULL_HEIGHT = 0.75
@@ -192,7 +192,9 @@ def _fill(dark: Mask, box: Bounds) -> float:
 
 
 def _sureness(fill: float) -> float:
-    """That a box with this share of ink is ticked, or is not: 0.5 at FILLED, and more the farther from it."""
+    """Returns the confidence that a box with this share of ink is ticked, or is not: 0.5 at FILLED, and more the
+    farther from it.
+    """
     return min(MAX_CONFIDENCE, 0.5 + 0.5 * min(1.0, abs(fill - FILLED) / FILLED))
 
 

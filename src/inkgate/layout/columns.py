@@ -31,7 +31,7 @@ INSET_NEAR = 0.8
 INSET_MARGIN = 5.0
 """Lines of the columns stand within this distance above and below an inset, in line heights from middle to middle."""
 MAX_INSET = 0.25
-"""If more of the lines beside a gutter cross it, it is none."""
+"""Maximum share of the lines beside a gutter that cross it."""
 MIN_SIDE = 2
 """Minimum number of lines on each side of a gutter."""
 PROSE_LINES = 3
@@ -39,7 +39,7 @@ PROSE_LINES = 3
 INDENT = 6.0
 """Lines of one column begin within this distance of its edge, in line heights."""
 WORDY_SHARE = 0.7
-"""If fewer lines of a side are words, it holds values that belong to the other side."""
+"""Minimum share of words among the lines of a side; with fewer, it holds values that belong to the other side."""
 WORDY_ASPECT = 3.0
 """Minimum median width of lines of words, in line heights."""
 PROSE_ASPECT = 8.0
@@ -80,7 +80,7 @@ CLEAR = 2.0
 ALIGNED = 0.25
 """Lines of two columns whose middles differ by less, in line heights, are on one baseline."""
 ALIGNED_SHARE = 0.55
-"""From this share of aligned lines on, short lines side by side are rows."""
+"""Share of aligned lines from which short lines side by side are rows."""
 APART, APART_SHARE = 10.0, 0.75
 """The share if they are further apart than this, in line heights: labels stand on the lines of their values, but blocks
 of lines of one pitch, such as the two addresses at the head of a letter, meet by chance on half of theirs.

@@ -77,7 +77,7 @@ def _judged(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_be
 
 
 def _probability(model: Measures, measures: Measures) -> float:
-    """Of a logistic model: its weights by measure, and its intercept as `""`."""
+    """Returns the probability by a logistic model: its weights by measure, and its intercept as `""`."""
     total = model[""] + sum(model[name] * value for name, value in measures.items())
     return min(MAX_CONFIDENCE, max(1 - MAX_CONFIDENCE, 1 / (1 + math.exp(-total))))
 
@@ -135,7 +135,9 @@ def _noted(page: PageResult) -> tuple[PageResult, bool]:
 
 
 def _whole(markdown: str, part: str, start: int) -> int:
-    """Where `part` stands between white space, from `start` on; -1 if it doesn't, as where a hyphen was taken away."""
+    """Returns where `part` stands between white space, from `start` on; -1 if it doesn't, as where a hyphen was taken
+    away.
+    """
     at = markdown.find(part, start)
     while at >= 0:
         end = at + len(part)

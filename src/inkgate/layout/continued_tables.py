@@ -8,8 +8,8 @@ from dataclasses import replace
 from inkgate.types import Block, BlockType, Box, LeftOut, PageResult, Table
 
 SAME_EDGE = 0.05
-"""Both parts begin and end at the same places of the page's width, within this share of it: a template is printed on
-every page at one place."""
+"""Maximum distance of the edges of both parts, as a share of the page's width: a template is printed on every page at
+one place."""
 MIN_COLUMNS = 2
 _RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
 

@@ -31,7 +31,7 @@ def is_columnar(text: str) -> bool:
 
 
 def directions_of(across: FloatArray, down: FloatArray, texts: Sequence[str]) -> IntArray:
-    """For each line, by how many degrees clockwise it is turned: 0, 90, 180 or 270.
+    """Returns for each line by how many degrees clockwise it is turned: 0, 90, 180 or 270.
 
     The first side of a quad, `across`, is the top of its text. Where it is the shorter one, the corners don't begin at
     the text's: then text runs from left to right or, if it stands on its side, downwards in the scripts of vertical

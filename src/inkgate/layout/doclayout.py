@@ -75,7 +75,9 @@ CONTAINED = 0.8
 """A box with at least this share inside a box of LARGE is part of it."""
 LARGE: Final = frozenset({"chart", "display_formula", "doc_title", "inline_formula", "paragraph_title"})
 MAX_SHARED, MAX_INLINE = 0.7, 0.5
-"""If two boxes share this part of the smaller one, that one, or a formula within a line of text, is dropped."""
+"""Part of the smaller of two boxes that both share, from which that one, or a formula within a line of text, is
+dropped.
+"""
 MIN_SIDE = 6
 """Boxes with a shorter side, in pixels, are dropped."""
 SIDE = 800
@@ -276,7 +278,7 @@ def _region(row: FloatArray, rank: int, height: int) -> Region:
 
 
 def _ranks(rows: FloatArray) -> NDArray[np.intp]:
-    """For each row its position among the rows, from 0."""
+    """Returns for each row its position among the rows, from 0."""
     backwards = -rows[:, BACKWARDS] if rows.shape[1] > BACKWARDS else np.zeros(len(rows))
     order = np.lexsort((backwards, rows[:, 6]))
     ranks = np.empty(len(rows), dtype=np.intp)

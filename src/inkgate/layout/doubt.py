@@ -30,7 +30,7 @@ TOLERATED = 0.03
 CLEAR_HEIGHT = 24.0
 """Pixels; lines of this height or more are large enough for the recogniser, which sees 48."""
 MAX_BLOCKS = 400
-"""Of pages with more blocks, blocks are not compared with each other: it would cost more than it tells."""
+"""Maximum blocks of a page that are compared with each other: more would cost more than it tells."""
 MARGINAL = frozenset({BlockType.FIGURE, BlockType.HEADER, BlockType.FOOTER, BlockType.FORMULA})
 """Types that are rarely read right as text: what is written in pictures, in margins, in formulas."""
 
@@ -71,7 +71,7 @@ def order_measures(lines: Sequence[Line]) -> Measures:
 
 
 def block_measures(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Measures:
-    """Of block `number` of a page with these lines. `rows` is as order_measures has it, but of the block's lines.
+    """Measures block `number` of a page with these lines. `rows` is as order_measures has it, but of the block's lines.
 
     doubt: logarithm of the mean doubt (1 - confidence) of the characters, from 0 (MIN_DOUBT) to 4.
     overlap: part of its box that others' boxes cover, in [0, 1]: two readings of one place, or wrong bounds.
@@ -103,7 +103,7 @@ def _doubt(lines: Sequence[Line]) -> float:
 
 
 def _logarithm(doubt: float) -> float:
-    """From 0 for MIN_DOUBT and less to 4 for 1."""
+    """Returns the logarithm, from 0 for MIN_DOUBT and less to 4 for 1."""
     return math.log10(min(1.0, max(MIN_DOUBT, doubt)) / MIN_DOUBT)
 
 
@@ -127,7 +127,7 @@ def _codes(lines: Sequence[Line]) -> float:
 
 
 def _height(line: Line) -> float:
-    """Of the letters of a line, which may be turned."""
+    """Returns the height of the letters of a line, which may be turned."""
     left, top, right, bottom = line.box
     return min(right - left, bottom - top)
 

@@ -13,7 +13,7 @@ from inkgate.layout.markdown import page_markdown
 from inkgate.types import Block, BlockType, PageResult
 
 _PLACEHOLDER = re.compile(r"> \[Figure(?:: (.*))?\](?=\n|$)")
-"""As layout.markdown.figure writes it."""
+"""The placeholder that layout.markdown.figure writes."""
 
 
 def with_images(page: PageResult, images: Mapping[int, BlockImage]) -> PageResult:

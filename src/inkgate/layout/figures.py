@@ -15,7 +15,7 @@ from inkgate.types import BlockType
 NEAR = 3.0
 """A caption is at most this far above or below its figure, in line heights: more is a paragraph's distance away."""
 BESIDE = 0.3
-"""It shares at least this part of the narrower one's width with the figure."""
+"""Minimum overlap of a caption and its figure, as a share of the narrower one's width."""
 _OF_TABLE = re.compile(
     r"^\s*(?:table|tab\.|tabelle|tableau|tabla|tabella|tabel|exhibit|表)\W?\s*[\divxlc]", re.IGNORECASE
 )

@@ -29,7 +29,7 @@ _MARKED = frozenset({BlockType.TEXT, BlockType.LIST, BlockType.TITLE, BlockType.
 _BESIDE = frozenset({BlockType.FOOTER, BlockType.HEADER, BlockType.REFERENCE})
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _MARK = re.compile(r"([1-9]\d{0,2}|[¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹]{0,2}|[†‡§¶∗])\s?(?=[^\W\d_]|[“\"„«‘(]\w)")
-"""Not `*`, which CommonMark reads as emphasis, nor `1.`, which begins an item of a list."""
+"""A footnote's mark: not `*`, which CommonMark reads as emphasis, nor `1.`, which begins an item of a list."""
 # A digit after a word, or after the punctuation that ends it; not in numbers (3.2), nor after capitals (CO2, B12).
 _AFTER_WORD = (
     r"(?:(?<=[^\W\d_]{{2}}[^\WA-Z\d_])|(?<=[^\W\d_][.,;:!?)\]”’»\"])|(?<=[)\]”’»\"%][.,;:!?])){}(?![^\W_]|[.,–-]\d)"

@@ -80,7 +80,7 @@ class LayoutPiece:
 
     @property
     def middle(self) -> float:
-        """Its vertical position among the rows beside it; for a zone, its top."""
+        """The vertical position among the rows beside it; for a zone, its top."""
         return (self.top + self.bottom) / 2 if self.zone < 0 else self.top
 
 

@@ -60,7 +60,7 @@ class Grid:
 
     @property
     def pieces(self) -> list[LayoutPiece]:
-        """In reading order."""
+        """The pieces in reading order."""
         return [piece for cell in self.cells for piece in cell.pieces]
 
     @property

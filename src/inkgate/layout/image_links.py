@@ -1,4 +1,4 @@
-"""Where links to the images of figures lead: to files, or into the Markdown itself. Pure, and part of the client."""
+"""Links to the images of figures: they lead to files, or into the Markdown itself. Pure, and part of the client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inkgate.block_image import BlockImage
 from inkgate.types import Block, BlockType, DocumentResult, PageResult
 
 IMAGE_FOLDER: Final = "images"
-"""Of the links, unless they are written to files."""
+"""The folder of the links, unless they are written to files."""
 _LINK = re.compile(r"!\[Figure\]\([^()\s]*\)\n*")
 
 

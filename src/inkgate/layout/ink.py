@@ -42,7 +42,8 @@ OVERHANG = 0.3
 OVERLOOKED = 0.3
 """Confidence of a region found here: less than of any from a layout model."""
 MIN_LETTERS = 8
-"""Beside text that was read, fewer letters are not reported as writing: a logo, a page number, a scribble."""
+"""Minimum letters beside text that was read: fewer are not reported as writing, but are a logo, a page number, a
+scribble."""
 MIN_WRITING_CONTRAST, MAX_WRITING_PAPER, MIN_CONTRAST_TO_PAPER = 30.0, 45.0, 1.5
 """Writing has this contrast in grey levels, its paper no larger spread, and more contrast than spread; photographs
 don't have that."""
@@ -134,7 +135,9 @@ def is_little(lines: Sequence[Line]) -> bool:
 def writing_among(
     clusters: Sequence[InkCluster], longest_side: int, *, alone: bool, least: int = MIN_LETTERS
 ) -> list[InkCluster]:
-    """Those of the clusters of a page that look like writing of `least` letters. `alone`: single letters, too."""
+    """Returns those of the clusters of a page that look like writing of `least` letters. `alone`: single
+    letters, too.
+    """
     lowest = MIN_HEIGHT * longest_side
     found = [cluster for cluster in clusters if _is_writing(cluster, alone=alone, least=least)]
     return [cluster for cluster in found if (cluster.size if alone else _shorter_side(cluster.box)) >= lowest]

@@ -23,7 +23,7 @@ _LONGEST_SIDE = 1600
 _NEIGHBOURHOOD = 41
 """Ink is darker than the mean of this many pixels around (Bradley and Roth's threshold); on a dark ground, lighter."""
 _MIN_CONTRAST, _NOISE = 12.0, 5.0
-"""By how many levels of 255, and by how many times the noise of the page."""
+"""Minimum contrast of ink: by how many levels of 255, and by how many times the noise of the page."""
 _NOISY, _SMOOTHED = 1.0, 0.4
 """Pages with more noise, in levels, are smoothed, which leaves this share of it."""
 _DARK = 100
@@ -188,7 +188,7 @@ def _blobs(ink: Mask, taken: Mask) -> tuple[Floats, Labels]:
 
 
 def _owners(blobs: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """For each blob the number of its cluster, and whether it has a neighbour in the same row or column."""
+    """Returns for each blob the number of its cluster, and whether it has a neighbour in the same row or column."""
     aligned = np.zeros(len(blobs), np.bool_)
     firsts, seconds = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for first, second, in_line in _neighbours(blobs):

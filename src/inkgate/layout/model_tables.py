@@ -19,8 +19,8 @@ up to half a line off."""
 MIN_VOTES = 3
 """A line of text with fewer pieces doesn't tell its row of cells."""
 CROSSED = 0.9
-"""Of cells that cover about as much of a piece, in terms of the best, it is in the leftmost. Lower values would move
-text into empty cells beside it, whose boxes drift."""
+"""A piece goes to the leftmost of the cells that cover it by this share of the best coverage or more. Lower values
+would move text into empty cells beside it, whose boxes drift."""
 
 
 def model_grid(frame: Frame, guess: TableGuess, pieces: Sequence[LayoutPiece]) -> Grid:
@@ -44,7 +44,7 @@ def model_grid(frame: Frame, guess: TableGuess, pieces: Sequence[LayoutPiece]) -
 
 
 def _cells_of(frame: Frame, guess: TableGuess, pieces: Sequence[LayoutPiece]) -> list[int]:
-    """For each piece the index of its cell: that which covers most of it, else the nearest."""
+    """Returns for each piece the index of its cell: that which covers most of it, else the nearest."""
     boxes = np.array([frame.place(cell.box) for cell in guess.cells])
     texts = np.array([(piece.left, piece.top, piece.right, piece.bottom) for piece in pieces]).reshape(-1, 4)
     covered = shares_in(texts, boxes)
@@ -95,7 +95,7 @@ def _at(cell: CellGuess, row: int, column: int) -> bool:
 
 
 def _same_row(boxes: FloatArray, best: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """For each of the boxes `best`, which boxes are beside it: they share half of the lower one's height."""
+    """Returns, for each of the boxes `best`, which boxes are beside it: they share half of the lower one's height."""
     low, high = np.maximum(boxes[best, None, 1], boxes[None, :, 1]), np.minimum(boxes[best, None, 3], boxes[None, :, 3])
     heights = boxes[:, 3] - boxes[:, 1]
     beside: NDArray[np.bool_] = high - low >= np.minimum(heights[best, None], heights[None, :]) / 2

@@ -37,7 +37,9 @@ def by_rank(items: Iterable[Item], rank_of: Callable[[Item], int | None]) -> lis
 
 
 def ranked_groups(flows: Iterable[Iterable[Item]], rank_of: Callable[[Item], int | None]) -> list[list[Item]]:
-    """As `by_rank`, for flows: all items of one rank form a group, and so do those of a flow that follow it."""
+    """Groups flows as `by_rank` groups items: all items of one rank form a group, and so do those of a flow that follow
+    it.
+    """
     keyed: list[tuple[tuple[int, bool, int], Item]] = []
     last = _BEGINNING
     for number, flow in enumerate(flows):

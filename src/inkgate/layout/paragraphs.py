@@ -27,10 +27,10 @@ MARGIN = 0.5
 FULL = 0.8
 """A row that reaches this share of the paragraph's width was broken because the line was full."""
 FLOWING = 0.6
-"""From this share of full rows on (except the last) the line breaks of a paragraph carry no meaning."""
+"""Share of full rows (except the last) from which the line breaks of a paragraph carry no meaning."""
 
 EDGE_ROWS = 3
-"""As many rows that begin or end at one place make the edge of a column. Verses and addresses end anywhere."""
+"""Number of rows that begin or end at one place and so make the edge of a column. Verses and addresses end anywhere."""
 NARROW = 10.0
 """Columns narrower than this, in line heights, tell nothing: three short lines may end at one place."""
 ALONE = 0.6
@@ -49,7 +49,7 @@ CELL_GAP = 1.5
 """Pieces of a row further apart than this, in line heights, are cells: a label and its value, an entry and its page."""
 
 BULLET = re.compile(r"^\s*(?:[•●▪■◦‣∙○◆▶►➢✓]\s*|[-–—*·]\s+|\[[ x]\]\s+)(?=\S)(?!\W*\d+\s*[-–—*·]\s*$)")
-"""Not a page number between dashes."""
+"""The sign that begins an item of a list, not a page number between dashes."""
 _DASHES = "-–—"
 NUMBER = re.compile(
     r"^\s*(?:[(（]\s*(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4}|[一二三四五六七八九十]{1,3})\s*[)）]"
@@ -57,12 +57,12 @@ NUMBER = re.compile(
 )
 _LABELLED = re.compile(r"^[^\W\d][^:：.!?]{0,28}[:：]\s*\S.{0,40}$")
 LABELLED = 0.75
-"""If this share of the rows is a label with its value, each keeps its line."""
+"""Share of rows that are a label with its value, from which each keeps its line."""
 _SPEECH = re.compile(r"^[-–—]\s?[¡¿]?[^\W\d_a-z]")
 """Begins what somebody says, as novels in Spanish and French set it."""
 BULLETED = "bullet"
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*[.,;:!?»”\"')]*(?=\s|$)")
-"""Of a sentence: lines of code and addresses of mail begin with other signs, too."""
+"""The first word of a sentence: lines of code and addresses of mail begin with other signs, too."""
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
@@ -263,7 +263,7 @@ def _changes_style(strong: Sequence[bool], texts: Sequence[str], short: Sequence
 
 
 def _usual_pitch(pitch: Sequence[float], unit: float) -> list[float]:
-    """For each row the usual distance between the rows around it: the lower median of the close ones."""
+    """Returns for each row the usual distance between the rows around it: the lower median of the close ones."""
     usual: list[float] = []
     for i in range(len(pitch)):
         around = [*pitch[max(1, i - NEAR_ROWS) : i], *pitch[i + 1 : i + 1 + NEAR_ROWS]]

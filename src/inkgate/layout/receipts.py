@@ -25,7 +25,7 @@ MIN_ROWS = 8
 AMOUNTS = (2, 0.12)
 """Least number and share of rows that end in an amount at the right edge. Receipts have 0.14 and more, books 0."""
 MAX_PROSE = 0.5
-"""From this share of rows that fill the width with one text on, it is running text."""
+"""Share of rows that fill the width with one text, from which the page is running text."""
 AT_EDGE = 0.6
 """An amount ends beyond this share of the width."""
 EDGE = 0.1

@@ -23,8 +23,8 @@ from inkgate.types import MARK_TYPES, Block, BlockType, LeftOut, LeftOutReason, 
 MIN_PAGES = 3
 """Pages on which a text is repeated: with two, in a long document, it may be the same heading twice."""
 SHORT_DOCUMENT, MIN_OF_SHORT = 4, 2
-"""Of a document with so few pages, two pages in a row are enough for what the layout model calls a header or footer, or
-what counts with the pages."""
+"""Pages of a short document, of which two pages in a row are enough for what the layout model calls a header or
+footer, or what counts with the pages."""
 MAX_PAGES_APART = 2
 """Pages from one occurrence to the next: left and right pages may have their own. Chapters that begin with the same
 heading are further apart."""
@@ -37,7 +37,8 @@ MIN_MISREAD_LETTERS, MIN_SIMILARITY = 8, 0.8
 LARGEST = 1.4
 """Running lines are set in the size of the text or smaller; a larger one is a heading, as on slides."""
 MAX_NUMBERS = 6
-"""Of more numbers none is taken for the page's: it is a row of a table, or an address with a date."""
+"""Maximum numbers of a line; with more, none is taken for the page's: it is a row of a table, or an address with a
+date."""
 MIN_TEMPLATE, TEMPLATE = 3, 0.3
 """If so many of the short blocks in the page's middle, and this share of them, are on other pages as well, the pages
 are copies of one form (or invoices of one sender), and so what is repeated at their edges is content."""

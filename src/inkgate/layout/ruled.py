@@ -22,13 +22,13 @@ line."""
 BELONGS = 0.4
 """A line belongs to a table whose cells contain this share of it: it may cover the drawn lines between them."""
 HELD = 0.6
-"""It belongs to the cell that contains this much of that share."""
+"""Minimum part of that share in the cell to which the line belongs."""
 MIN_FILLED, MIN_FILLED_SHARE = 4, 0.3
 """Minimum number of cells with text in a table, and their share of all its cells: a plot's grid is empty."""
 MAX_CROSSING = 0.3
-"""In a table at most this share of the lines crosses cells."""
+"""Maximum share of a table's lines that cross cells."""
 MAX_ROWS = 8.0
-"""If cells contain more rows of text than this on average, they are panels of a page."""
+"""Maximum rows of text in a cell on average; cells with more are panels of a page."""
 
 SLIVER = 1.2
 """Empty cells narrower or lower than this, in line heights, are gaps in the drawing, or letters
@@ -40,7 +40,8 @@ SLIVERS_EDGE = 0.6
 BLOCK = 256
 """Number of cells compared with all others at once, to bound memory."""
 MAX_DIVIDED_CELLS = 0.2
-"""If more than this share of the cells contains columns, the drawn lines separate a table's sections, not its cells."""
+"""Maximum share of the cells that contain columns; with more, the drawn lines separate a table's sections, not its
+cells."""
 CELL_GAP = 1.0
 """Columns are further apart than this, in line heights."""
 
@@ -71,7 +72,7 @@ def groups_of(cells: Sequence[Box]) -> list[list[Box]]:
 
 
 def _touching(some: FloatArray, boxes: FloatArray) -> NDArray[np.bool_]:
-    """For each of some cells, which of all cells share a line with it."""
+    """Returns, for each of some cells, which of all cells share a line with it."""
     some_by, all_by = some[:, None, 2:] - some[:, None, :2], boxes[:, 2:] - boxes[:, :2]
     near = TOUCH * np.minimum(some_by, all_by).min(axis=2)
     gaps = np.maximum(some[:, None, :2], boxes[:, :2]) - np.minimum(some[:, None, 2:], boxes[:, 2:])
@@ -240,7 +241,7 @@ def _is_number(text: str) -> bool:
 
 
 def _edges(starts: FloatArray, near: float) -> tuple[list[int], list[float]]:
-    """For each start its number among the distinct ones, and these: the first of each."""
+    """Returns for each start its number among the distinct ones, and these: the first of each."""
     order = np.argsort(starts, kind="stable")
     numbers = np.zeros(len(starts), dtype=np.int64)
     distinct = np.concatenate([[True], np.diff(starts[order]) > near])

@@ -36,7 +36,7 @@ MIN_CELL = (6, 160)
 RECTANGULAR = 0.5
 """A cell fills this share of its bounds: less if the page is skewed."""
 MAX_CELLS = 2000
-"""More cells are a pattern, not a table: squared paper, a screen."""
+"""Maximum cells of a table; more are a pattern: squared paper, a screen."""
 SIDE_LINES, SIDE_SHARE = 3, 0.5
 """A grid without an outer border on a side gets one if this many of its lines, over this share of it, end there."""
 FINE_SIDE = 800
@@ -66,7 +66,7 @@ def find_cells(pixels: RgbArray) -> list[Box]:
 
 
 def _cells(grey: MatLike) -> list[Box]:
-    """In pixels of the image."""
+    """Returns the cells in pixels of the image."""
     net = _net(grey)
     if net is None:
         return []

@@ -42,7 +42,7 @@ class SlanetTables:
         self._loading = Lock()
 
     def find(self, pixels: RgbArray) -> TableGuess | None:
-        """See TableModel. `pixels`: RGB (H, W, 3) uint8."""
+        """Finds the cells of a table. `pixels`: RGB (H, W, 3) uint8."""
         height, width = pixels.shape[:2]
         if min(height, width) < MIN_SIDE:
             return None

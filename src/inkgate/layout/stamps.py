@@ -20,7 +20,7 @@ MIN_INK: Final = 0.0003
 SIDES: Final = (0.04, 0.45)
 """Sides of a stamp, as shares of the page's longest side."""
 MAX_ASPECT: Final = 3.5
-"""Its longer side is at most this many times its shorter one."""
+"""Maximum ratio of a stamp's longer side to its shorter one."""
 MAX_FILLED: Final = 0.55
 """Share of its box that is ink, at most: coloured areas and photographs have more."""
 ROUND: Final = 1.15

@@ -1,4 +1,4 @@
-"""Where on a page the table model is asked, and whether it is believed there."""
+"""Chooses where on a page the table model is asked, and whether it is believed there."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MIN_LINES, MIN_ROWS = 4, 2
 CELL_GAP = 1.0
 """Cells are further apart than this, in line heights."""
 FILLED = 0.8
-"""In an image that is nothing but a table, lines fill at least this share of its width and of its height. Whole pages
-have wider margins, at least on one side; of dev's pages 5 % fill more."""
+"""Minimum share of width and of height that lines fill in an image that is nothing but a table. Whole pages have wider
+margins, at least on one side; of dev's pages 5 % fill more."""
 MIN_WIDE_ROWS = 0.45
 """Share of the rows with three or more cells in a table of three columns; cells of several lines make rows with fewer.
 At most 0.36 on dev's receipts."""
@@ -59,8 +59,8 @@ class TablePlace:
 
 
 def places_to_ask(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> list[TablePlace]:
-    """Where the page shows a table, best first: the layout model's tables; if it sees none, the whole image or figures
-    whose lines are nothing but a table. Empty for pages of prose.
+    """Returns the places where the page shows a table, best first: the layout model's tables; if it sees none, the
+    whole image or figures whose lines are nothing but a table. Empty for pages of prose.
     """
     found = [_in_region(region, lines) for region in regions if region.type is BlockType.TABLE]
     if tables := [place for place in found if place is not None]:

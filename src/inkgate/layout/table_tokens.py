@@ -71,7 +71,7 @@ def cells_of(tokens: Sequence[TableToken]) -> tuple[CellGuess, ...]:
 
 
 def _free(covered: set[tuple[int, int]], row: int, column: int, wide: int) -> int:
-    """Up to `wide` columns from `column` that no cell of a row above covers; the first one is free."""
+    """Returns how many of `wide` columns from `column` no cell of a row above covers; the first one is free."""
     return next((x for x in range(1, wide) if (row, column + x) in covered), wide)
 
 

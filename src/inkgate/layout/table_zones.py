@@ -33,7 +33,7 @@ MIN_EXAMINED_SHARE = 0.9
 FULL_LINE, LONG_LINE = 0.8, 20.0
 """Lines of a paragraph fill this share of the table's width and are as long as this, in their heights: 40 letters."""
 MAX_LINES = 8
-"""More such lines are a column."""
+"""Maximum number of such lines; more are a column."""
 
 
 @dataclass(slots=True)

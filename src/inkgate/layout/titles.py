@@ -28,19 +28,18 @@ SENTENCE = 200
 WORDS = 12
 """A title that ends in a full stop and has as many words as this is a sentence."""
 PROSE_ROWS = 6
-"""Only pages with as many rows of running text have headings that the layout model did not find: on receipts, forms
-and title pages, bold and large lines are labels, sums and names.
-"""
+"""Minimum rows of running text on pages with headings that the layout model did not find: on receipts, forms and title
+pages, bold and large lines are labels, sums and names."""
 PROSE_LETTERS = 30
 """A row of running text has at least as many letters; in columns of newspapers, too."""
 MAX_BOLD_SHARE = 0.5
-"""If more of a page's text than this is bold, weight tells nothing."""
+"""Maximum share of a page's text that is bold; with more, weight tells nothing."""
 _BELOW = frozenset({BlockType.TEXT, BlockType.LIST, BlockType.TITLE, BlockType.FORMULA, BlockType.TABLE})
 _PROSE_OR_TITLE = frozenset({BlockType.TEXT, BlockType.TITLE})
 _STOPS = (".", "。", "．")
 _OPEN = (".", ",", ";", ":", "-", "。", "，", "；", "：", "、")
 _DASHES = ("-", "–", "—", "―")
-"""Of speech, and of signatures."""
+"""Dashes of speech, and of signatures."""
 _NUMBERED = re.compile(r"^\s*(?:\d{1,2}(?:\.\d{1,2})*\.?|[A-Z]\.|[IVX]{1,5}\.|§\s*\d+|第.{1,4}[章节節条])\s+\S")
 _NUMBER = re.compile(r"^\s*(?:\d{1,2}(?:\.\d{1,2})*\.?|[A-Z]\.|[IVX]{1,5}\.)\s*$")
 _VALUE = re.compile(
@@ -50,7 +49,7 @@ _VALUE = re.compile(
 _NAME = re.compile(
     r"\s*(?:[B-HJ-Z]\.?|[A-Z]\.)(?:[\s-]?[A-Z]\.?){0,2}\s?[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)?\W{0,3}\d{0,2}\s*"
 )
-"""Without a full stop, `A` is an article and `I` a number: `A Guide`."""
+"""A name with initials."""
 _BETWEEN_NAMES = re.compile(r",|;|&|\band\b|\bund\b|\bet\b|\by\b")
 FIRST = 4
 """A title that has no text below stands among this many first blocks of its page; large print at its end is a logo."""

@@ -30,7 +30,7 @@ SMALLEST = 1.0
 MARGIN_BAND = 0.15
 """Running headers are in this share of the page's height from the top, footers from the bottom."""
 DENSE_TEXT = 0.3
-"""If lines cover this share of a figure, it is text that was taken for a figure."""
+"""Share of a figure that lines cover, from which it is text that was taken for a figure."""
 BoolArray = NDArray[np.bool_]
 WHOLE = frozenset({BlockType.TABLE, BlockType.FIGURE})
 """Types that are read as a whole, separate from the text around."""
@@ -96,7 +96,7 @@ def _is_text(region: Region, lines: FloatArray) -> bool:
 
 
 def _members(zones: Sequence[Region], lines: FloatArray) -> NDArray[np.int64]:
-    """For each line the zone that contains most of it; of equals the smaller."""
+    """Returns for each line the zone that contains most of it; of equals the smaller."""
     best = np.full(len(lines), -1, dtype=np.int64)
     most = np.full(len(lines), BELONGS)
     for i in sorted(range(len(zones)), key=lambda i: _area(zones[i].box)):

@@ -118,7 +118,7 @@ class AdaptiveLimit:
         return self._settings.most
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:
-        """See Limit. Failures count as damage only above a tenth: some pages fail on any engine.
+        """Learns how a request ended. Failures count as damage only above a tenth: some pages fail on any engine.
 
         Failures after a crash are ignored until the server is back: they say nothing about its capacity.
         """
@@ -184,7 +184,7 @@ class AdaptiveLimit:
         return self._shares.late < _MANY_LATE / 2
 
     def _means(self) -> StepMeans:
-        """There must be a reading since the last change."""
+        """Returns the means since the last change. There must be a reading since then."""
         return StepMeans(*(fmean(each) for each in zip(*self._window, strict=True)))
 
     def _step(self, now: float) -> None:
@@ -287,7 +287,7 @@ _HOLD_STEPS = 30
 _DAMAGE = 0.9
 """Factor of a cut (AIMDLimit in concurrency-limits)."""
 _SAFE = 0.75
-"""After a crash: maximum as a share of the requests that were in the server. With 1/2 and with 0.9, the simulator
+"""Maximum after a crash, as a share of the requests that were in the server. With 1/2 and with 0.9, the simulator
 served 8 and 10 % fewer pages in time at twice the capacity; with 0.9, its server died half as often again."""
 _RISE_A_MINUTE = 1.02
 """Growth of the ceiling after a crash: it doubles in 35 minutes. With 10 % a minute, the simulator's server died 5

@@ -174,7 +174,7 @@ class BalancedUpstream:
         self.set.drop(replica)
 
     async def close(self) -> None:
-        """See Upstream. Ends `run` too."""
+        """Closes the connections, and ends `run` too."""
         if self._watching is not None:
             self._watching.cancel()
         for replica in self.set.replicas:
@@ -186,7 +186,7 @@ class BalancedUpstream:
         return max((replica.responded_at for replica in self.set.replicas), default=-math.inf)
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream: of the first server that answers. All are requested at once.
+        """Returns the models of the first server that answers. All are requested at once.
 
         Raises:
             InputRejected, EngineFailed: none does; the error is the first one's.
@@ -222,7 +222,7 @@ class BalancedUpstream:
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
-        """See Upstream. A call is retried only while none of its response has arrived.
+        """Sends a call to a server. It is retried only while none of its response has arrived.
 
         Raises:
             EngineFailed: "engine_failed": servers fail on this request, and not on others; or as Upstream.

@@ -40,7 +40,6 @@ class ChatClient:
         self._timeouts = timeouts
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream."""
         return await self._upstream.models()
 
     @asynccontextmanager

@@ -304,7 +304,7 @@ class SustainedConcurrency:
 
 
 _ASSUMED_S = 5.0
-"""Before any request has ended: a page of 500 tokens at 100 tokens a second."""
+"""Assumed time of a request before any has ended: a page of 500 tokens at 100 tokens a second."""
 _SERVICE_HALF_LIFE_S = 60.0
 """Several times the longest pages, so that the mean does not follow single ones."""
 _REQUESTS = 20
@@ -319,8 +319,8 @@ _FORGETS = 0.002
 _MIN_SPREAD = 0.05
 """Minimum coefficient of variation of the concurrency; below it, a covariance is noise."""
 _MIN_ELASTICITY = 0.2
-"""Less than a fifth of the added concurrency is no gain: it is latency. With 0.4, the simulator served 9 % fewer pages
-in time at twice the capacity; with 0.1, as many."""
+"""Minimum gain, as a share of the added concurrency: less is no gain, but latency. With 0.4, the simulator served 9 %
+fewer pages in time at twice the capacity; with 0.1, as many."""
 _MIN_SAMPLES, _MAX_SAMPLES = 8, 32
 _SMALL_ERROR = 0.1
 """Standard error of the elasticity at which older samples are not needed: half of the least elasticity."""

@@ -169,7 +169,6 @@ class PerServerLimit:
         return self.each.most * max(1, self.count()) + self.leaving()
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:
-        """See Limit."""
         self.each.ended(outcome, at)
 
 

@@ -71,7 +71,7 @@ class ServerTimeouts:
 
 
 class TokenDeadline:
-    """When the next token of an answer is due, by anyio's clock. Infinite before sending."""
+    """The time at which the next token of an answer is due, by anyio's clock. Infinite before sending."""
 
     def __init__(self, timeouts: ServerTimeouts) -> None:
         self._timeouts = timeouts

@@ -133,7 +133,7 @@ class Replica:
 
     @property
     def name(self) -> str:
-        """Its address, for logs and metrics."""
+        """The server's address, for logs and metrics."""
         return self.server.base_url
 
     @property

@@ -47,7 +47,7 @@ _METRICS_S = 10.0
 _METRICS_BYTES = 8 << 20
 """vLLM 0.32 has 57 kB for one engine."""
 _REFUSAL_S = 600.0
-"""For this many seconds a server that refused `mm_processor_kwargs` gets none: it may be restarted with another flag. A
+"""Seconds for which a server that refused `mm_processor_kwargs` gets none: it may be restarted with another flag. A
 server that refuses connections is being restarted."""
 
 
@@ -118,7 +118,7 @@ class ModelServer:
         return self._opened
 
     async def close(self) -> None:
-        """See Upstream. Reads in progress fail at once with a connection error."""
+        """Closes the connections. Reads in progress fail at once with a connection error."""
         self._closed = True
         for response in self._answers:
             response.close()
@@ -143,7 +143,7 @@ class ModelServer:
             response.close()  # a connection that was read to its end has been returned to the pool by then
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream.
+        """Lists the server's models.
 
         Raises:
             InputRejected, EngineFailed: the server is unreachable or not a model server.
@@ -168,7 +168,7 @@ class ModelServer:
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
-        """See Upstream. A server that refuses `mm_processor_kwargs` gets the call without them; the answer's header
+        """Sends a call. A server that refuses `mm_processor_kwargs` gets the call without them; the answer's header
         `IGNORED_HEADER` names the omitted fields.
         """
         refusing = anyio.current_time() < self._without_mm_kwargs_until

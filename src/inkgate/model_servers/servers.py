@@ -68,16 +68,14 @@ class ScheduledCalls:
         """Counts calls, refused ones included."""
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream."""
         return await self._inner.models()
 
     async def close(self) -> None:
-        """See Upstream."""
         await self._inner.close()
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
-        """See Upstream.
+        """Sends a call once it has a slot.
 
         Raises:
             Overloaded: "service_full": it would wait too long, or too many wait already.

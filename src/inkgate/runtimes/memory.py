@@ -22,9 +22,10 @@ _PAUSE_S = 2.0
 
 
 _M_ARENA_MAX = -8
-"""From glibc's malloc.h."""
+"""A constant from glibc's malloc.h."""
 _CORES_AN_ARENA = 4
-"""With one arena per two cores pages were read as fast as with the usual sixteen; more cores need more arenas."""
+"""Cores per arena: with one arena per two cores pages were read as fast as with the usual sixteen; more cores need more
+arenas."""
 
 
 def _of_glibc(name: str) -> Callable[..., int] | None:

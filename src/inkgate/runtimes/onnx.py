@@ -63,7 +63,9 @@ class OnnxRuntime:
 
     @property
     def fell_back(self) -> str:
-        """See Runtime. When a provider fails, ONNX Runtime itself switches to the next one."""
+        """Why the runtime left the chosen provider. When a provider fails, ONNX Runtime itself switches to the next
+        one.
+        """
         lost = files_off_provider(list(self._sessions.items()), self._on)
         return self._refused or (f"{NAMES[self._on.provider]} failed and is no longer used for: {lost}" if lost else "")
 
@@ -103,7 +105,6 @@ class OnnxColumns:
         self._model = model
 
     def run(self, tensor: FloatArray) -> Columns:
-        """See ColumnModel."""
         (output,) = self._model.run(tensor)
         best = output.argmax(axis=2).astype(np.int32)
         return Columns(best, np.take_along_axis(output, best[:, :, None], axis=2)[:, :, 0], output[:, :, -1])
@@ -120,7 +121,6 @@ class OnnxDeviceColumns:
         self.metadata = _metadata(self.session)
 
     def run(self, tensor: FloatArray) -> Columns:
-        """See ColumnModel."""
         binding = self.session.io_binding()
         binding.bind_cpu_input(self.session.get_inputs()[0].name, tensor)
         binding.bind_output(self.session.get_outputs()[0].name, *self._device)

@@ -76,7 +76,7 @@ class OpenVinoRuntime:
 
     @property
     def fell_back(self) -> str:
-        """See Runtime. Always empty: it runs on the CPU only."""
+        """Always empty: OpenVINO runs on the CPU only."""
         return ""
 
     def open(self, path: Path) -> OpenVinoModel:
@@ -130,7 +130,7 @@ class OpenVinoModel:
         self._requests: LifoQueue[openvino.InferRequest] = LifoQueue()
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
-        """See Model. Outputs keep the model's types."""
+        """Computes the outputs, which keep the model's types."""
         try:
             request = self._requests.get_nowait()
         except Empty:
@@ -150,7 +150,6 @@ class OpenVinoColumns:
         self._model = model
 
     def run(self, tensor: FloatArray) -> Columns:
-        """See ColumnModel."""
         best, probability, last = self._model.run(tensor)
         return Columns(best.astype(np.int32), probability, last)
 
@@ -173,7 +172,7 @@ class TwoHeads:
         self._is_first[classes] = True
 
     def run(self, tensor: FloatArray) -> Columns:
-        """See ColumnModel. A line's result does not depend on the other lines."""
+        """Computes the outputs. A line's result does not depend on the other lines."""
         best, probability, last, max_logit, features = self._first.run(tensor)
         found = Columns(self._classes[best.astype(np.int32)], probability.copy(), last.copy())
         unsure: _Mask = (probability < _SURE) | (max_logit < _MIN_LOGIT)

@@ -49,10 +49,10 @@ from inkgate.types import Attempt, PageResult, Task, TaskKind
 log = structlog.get_logger(__name__)
 
 FIELDS_UNREAD: Final = "fields_unread"
-"""In `PageResult.degraded`: the model could not be asked for the fields of this page."""
+"""A reason in `PageResult.degraded`: the model could not be asked for the fields of this page."""
 NO_SERVER: Final = "model_server_out"
-"""In `PageResult.degraded`: a call to the model failed, or none was made, and another engine read the page. Such pages
-are not cached."""
+"""A reason in `PageResult.degraded`: a call to the model failed, or none was made, and another engine read the page.
+Such pages are not cached."""
 _EMBEDDED_KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that the embedded engine can do."""
 
@@ -148,15 +148,12 @@ class CurrentQueue:
         return self._now.queue_s
 
     def check(self, work: Work) -> None:
-        """See WorkQueue."""
         self._now.check(work)
 
     def retry_after_s(self) -> float:
-        """See WorkQueue."""
         return self._now.retry_after_s()
 
     def call_when_changed(self, changed: Callable[[], None]) -> None:
-        """See WorkQueue."""
         self.of_model.call_when_changed(changed)
         if self.of_embedded is not None:
             self.of_embedded.call_when_changed(changed)
@@ -268,10 +265,10 @@ class PageReader:
         return result
 
     async def _read_once(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
-        """From the cache, or shared with others that request the same page at the same time with the same priority, so
-        that nobody waits for a less urgent read. The read waits in the queue with the deadline and the share of its
-        first caller; if these end it there, the others start again. At the engine it goes on, with the page open, while
-        anybody waits for it, each to their own deadline. `timings_ms` has only `cache` then.
+        """Reads the page, or takes it from the cache or from others that request it at the same time with the same
+        priority, so that nobody waits for a less urgent read. The read waits in the queue with the deadline and the
+        share of its first caller; if these end it there, the others start again. At the engine it goes on, with the
+        page open, while anybody waits for it, each to their own deadline. `timings_ms` has only `cache` then.
         """
         if self.cache is None or not page.content_key or caller.anew:
             return await self._read_now(page, task, caller)
@@ -285,7 +282,7 @@ class PageReader:
         return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})
 
     async def _read_now(self, page: RememberedPage, task: Task, caller: Caller) -> PageResult:
-        """From the text layer or by the engine, with what is added to every page."""
+        """Reads the page from its text layer or by the engine, with what is added to every page."""
         begun = perf_counter()
         await page.open()
         self.observer.stage("open", perf_counter() - begun)
@@ -298,9 +295,9 @@ class PageReader:
         return await self.completion.complete(page, result, task, caller)
 
     async def _read_pixels(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """By the engine, or by the embedded one: batches under load, and what the engine does not read because it fails
-        on the page or its servers fail. A turn at the engine has ended then. The embedded one is not asked where the
-        service is to blame, as by a deadline: that would meet it as well.
+        """Reads the page by the engine, or by the embedded one: batches under load, and what the engine does not read
+        because it fails on the page or its servers fail. A turn at the engine has ended then. The embedded one is not
+        asked where the service is to blame, as by a deadline: that would meet it as well.
 
         A dead model server delays its pages as follows before the embedded engine reads them. The balancer sends a call
         without any response once more, and ImageReader asks once more for an answer that was cut off. If no server is
@@ -337,8 +334,9 @@ class PageReader:
     async def _read_in_turn(
         self, engine: Engine, queue: EngineQueue, page: Page, task: Task, caller: Caller
     ) -> PageResult:
-        """By the engine in its queue, with less asked of it under load; by the model behind its breaker. Suspects of a
-        crash of the model wait for each other before they wait for a turn, so that they take no slots meanwhile.
+        """Reads the page by `engine` in its queue, with less asked of it under load; a model is read behind its
+        breaker. Suspects of a crash of the model wait for each other before they wait for a turn, so that they take no
+        slots meanwhile.
         """
         quarantine, breaker = (self.quarantine, self.breaker) if engine is self.engine else (None, None)
         alone = quarantine.reading(page.content_key) if quarantine and page.content_key else nullcontext()

@@ -127,7 +127,7 @@ class Reading:
 
     @property
     def status(self) -> DocumentStatus:
-        """Of the pages yielded so far."""
+        """The status by the pages yielded so far."""
         if not self.failed:
             return DocumentStatus.COMPLETE
         return DocumentStatus.FAILED if self._lost == self.answered else DocumentStatus.PARTIAL

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class EngineProgress:
-    """When the engine last made progress, and the number of pages in it.
+    """The time of the engine's last progress, and the number of pages in it.
 
     Attributes:
         pages: number of pages at the engine.
@@ -179,7 +179,7 @@ class Readiness:
         return self.known_reasons()
 
     def known_reasons(self) -> list[str]:
-        """As `reasons`, without waiting for a probe. If the last probe failed, requests another."""
+        """Returns what `reasons` returns, without waiting for a probe. If the last probe failed, requests another."""
         if faults := list(self._faults()):
             return faults
         name, now = self._engine, self._clock()

@@ -92,7 +92,7 @@ class RememberedPage:
         return self._pixels
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """As Page.pixels. Those of the size that was given last are not rendered again."""
+        """Returns the page's pixels. Those of the size that was given last are not rendered again."""
         if self._last is not None and self._last[0] == longest_side:
             return self._last[1]
         await self.open()

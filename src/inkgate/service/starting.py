@@ -78,7 +78,7 @@ class StartsLater(EngineWrapper):
         await anyio.sleep_forever()
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. Also raises Overloaded("starting")."""
+        """Reads a page. Also raises Overloaded("starting")."""
         self.check()
         return await self._inner.read(page, task, caller)
 
@@ -105,19 +105,18 @@ class UpstreamOnceStarted:
         self._engine = engine
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream. Also raises Overloaded("starting")."""
+        """Lists the models. Also raises Overloaded("starting")."""
         self._engine.check()
         return await self._inner.models()
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
-        """See Upstream. Also raises Overloaded("starting")."""
+        """Sends a call. Also raises Overloaded("starting")."""
         self._engine.check()
         async with self._inner.send(call) as answer:
             yield answer
 
     async def close(self) -> None:
-        """See Upstream."""
         await self._inner.close()
 
 
@@ -137,7 +136,7 @@ class OnDemand(EngineWrapper):
         await self._inner.stop()
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read. Also raises EngineFailed("engine_unavailable") if the engine can't be started."""
+        """Reads a page. Also raises EngineFailed("engine_unavailable") if the engine can't be started."""
         async with self._starting:
             if not self._started:
                 await self._inner.start()

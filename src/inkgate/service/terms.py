@@ -103,7 +103,7 @@ def _edited_lines(text: str | None, edits: _Edits) -> str | None:
 
 
 def _places(part: str, text: str) -> list[int]:
-    """Where the part begins in the text, not inside a longer word. Chinese words have no ends to be seen."""
+    """Returns where the part begins in the text, not inside a longer word. Chinese words have no ends to be seen."""
     before, after = ("" if _CHINESE.match(edge) else r"\w" for edge in (part[:1], part[-1:]))
     pattern = (f"(?<!{before})" if before else "") + re.escape(part) + (f"(?!{after})" if after else "")
     return [found.start() for found in re.finditer(pattern, text)] if part else []

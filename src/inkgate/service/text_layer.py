@@ -159,7 +159,6 @@ class _PagePart:
         self.size = Size(max(round(box[2] - box[0]), 1), max(round(box[3] - box[1]), 1))
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """As Page.pixels."""
         own, whole = max(self.size.width, self.size.height), max(self._page.size.width, self._page.size.height)
         side = None if longest_side is None or longest_side >= own else max(round(whole * longest_side / own), 1)
         found = await self._page.pixels(side)

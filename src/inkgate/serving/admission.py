@@ -161,8 +161,8 @@ class AdmissionLimiter:
         wait_s: float,
         watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> Permit:
-        """As `admit`, but waits for room up to `wait_s` seconds and to the deadline; at once if too many wait.
-        `watched`: context around the wait, which may end it.
+        """Admits a request like `admit`, but waits for room up to `wait_s` seconds and to the deadline; at once if too
+        many wait. `watched`: context around the wait, which may end it.
 
         Raises:
             Overloaded: as `admit`.

@@ -29,7 +29,7 @@ class BreakerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BreakerSettings:
-    """When the breaker opens, and for how long. Times in seconds, rates in [0, 1].
+    """Thresholds at which the breaker opens, and for how long. Times in seconds, rates in [0, 1].
 
     Attributes:
         window_s: calls of the last `window_s` count.

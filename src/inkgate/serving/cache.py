@@ -248,7 +248,7 @@ R = TypeVar("R")
 
 _CLOSE_S = 2.0
 _SHARED_TRIES = 2
-"""After this many shared reads that ended by the limits of their first callers, each caller reads for itself.
+"""Number of shared reads that ended by the limits of their first callers, after which each caller reads for itself.
 Otherwise a thousand callers would be woken a thousand times."""
 
 
@@ -272,7 +272,7 @@ class CacheCodec(Generic[R]):
 
 
 class CacheSource(StrEnum):
-    """Where a value came from: `run` (computed), `kept` (cached) or `joined` (shared with a concurrent caller)."""
+    """The origin of a value: `run` (computed), `kept` (cached) or `joined` (shared with a concurrent caller)."""
 
     RUN = "run"
     KEPT = "kept"

@@ -96,7 +96,7 @@ class FairSharer:
 
     @property
     def next_tokens(self) -> int:
-        """Of its next work."""
+        """The tokens of the sharer's next work."""
         return 0
 
 
@@ -184,7 +184,7 @@ class FairShares(Generic[SharerT]):
         return sharer.tag + sharer.next_tokens / sharer.weight
 
     def _rest(self, sharer: SharerT) -> None:
-        """It neither waits nor is served."""
+        """Marks the sharer as one that neither waits nor is served."""
         self._away.put(sharer, sharer.tag)
         self._active -= sharer.weight
         if len(self._away) == len(self._known):

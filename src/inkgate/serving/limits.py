@@ -71,7 +71,7 @@ class AimdLimit:
         return self._most
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:  # noqa: ARG002 - requests are its clock
-        """See Limit. Failed and cancelled work is ignored."""
+        """Learns how a request ended. Failed and cancelled work is ignored."""
         if outcome is WorkOutcome.LATE and self._busy() >= _BUSY:
             self._limit = max(self._least, self._limit - _FEWER)
         elif outcome in {WorkOutcome.OK, WorkOutcome.LATE}:

@@ -112,7 +112,6 @@ class _Flow(FairSharer):
 
     @property
     def next_tokens(self) -> int:
-        """See FairSharer."""
         entry = self.entries.first()
         return 0 if entry is None else entry.work.tokens
 
@@ -127,13 +126,12 @@ class _Tenant(FairSharer):
 
     @property
     def first(self) -> QueueEntry | None:
-        """Its next entry."""
+        """The group's next entry."""
         flow = self.flows.waiting.first()
         return None if flow is None else flow.entries.first()
 
     @property
     def next_tokens(self) -> int:
-        """See FairSharer."""
         entry = self.first
         return 0 if entry is None else entry.work.tokens
 

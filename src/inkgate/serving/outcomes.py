@@ -50,11 +50,9 @@ class HeldUntilDone:
         self._left: WorkOutcome | None = None
 
     def begin_work(self) -> None:
-        """See caller.Charge."""
         self.requests += 1
 
     def end_work(self) -> None:
-        """See caller.Charge."""
         self.requests -= 1
         if self._left is not None and not self.requests:
             self._free(self._left)

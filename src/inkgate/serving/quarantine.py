@@ -81,7 +81,7 @@ class Quarantine:
 
     @asynccontextmanager
     async def reading(self, key: bytes) -> AsyncIterator[None]:
-        """To be held while the engine reads `key`. A suspect waits until no other suspect is being read.
+        """Encloses the engine's reading of `key`. A suspect waits until no other suspect is being read.
 
         Raises:
             InputRejected: "content_quarantined".

@@ -63,12 +63,11 @@ class Turn(HeldUntilDone):
         return self.began < math.inf
 
     def begin_work(self) -> None:
-        """See caller.Charge. The request is charged, too."""
+        """Begins work, for which the request is charged, too."""
         self.entry.work.charge.begin_work()
         super().begin_work()
 
     def end_work(self) -> None:
-        """See caller.Charge."""
         self.entry.work.charge.end_work()
         super().end_work()
 
@@ -122,9 +121,9 @@ class WorkQueue:
         self._order = FairOrder(settings.age_s, settings.weights)
         self._turns: dict[QueueEntry, Turn] = {}
         self._patient_tokens = 0
-        """Of waiting work without a deadline."""
+        """Tokens of waiting work without a deadline."""
         self._in_flight: Counter[str] = Counter()
-        """By tenant; and `_requests` those that wait, too."""
+        """Turns in flight by tenant; `_requests` has those that wait, too."""
         self._requests: Counter[str] = Counter()
         self.started = 0
         self.refused = 0
@@ -185,7 +184,7 @@ class WorkQueue:
             turn.leave(error)
 
     async def begin(self, work: Work) -> Turn:
-        """As `turn`, for who calls `leave` of the turn."""
+        """Takes a turn like `turn`, for callers that call `leave` of the turn."""
         try:
             turn = self._join(work)
         except Overloaded:
@@ -223,8 +222,8 @@ class WorkQueue:
 
     @property
     def queue_s(self) -> float | None:
-        """As `backlog_s`, without work that has no deadline, such as that of jobs, and 0 while all waiting work is of
-        one document: it waits for no other.
+        """The expected wait: `backlog_s` without work that has no deadline, such as that of jobs, and 0 while all
+        waiting work is of one document: it waits for no other.
         """
         tokens = self._order.tokens - self._patient_tokens
         if not tokens or self._order.is_single_flow:
@@ -358,7 +357,7 @@ class WorkQueue:
             changed.set()
 
     def _abandon(self, turn: Turn) -> None:
-        """Its caller has left, or it has expired."""
+        """Removes a turn whose caller has left, or that has expired."""
         self._forget(turn)
         self._patient_tokens -= _patient(turn)
         self._order.remove(turn.entry)

@@ -49,16 +49,16 @@ class FairThreads:
     async def run_large(
         self, caller: Caller, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """As `run`, but at once if `size`, the bytes that it works on, is at most INLINE_BYTES: it would take less than
-        a turn does.
+        """Runs `function` like `run`, but at once if `size`, the bytes that it works on, is at most INLINE_BYTES: it
+        would take less than a turn does.
         """
         if size <= INLINE_BYTES:
             return function(*args, **kwargs)
         return await self.run(caller, 1 + size // _BYTES_PER_MS, function, *args, **kwargs)
 
     async def run_long(self, caller: Caller, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `run`, for a function that may take long and calls `concurrency.pause` at its steps: after `_SLICE_MS`,
-        other callers go first, and once its own caller has left, it ends there.
+        """Runs `function` like `run`, but it may take long and calls `concurrency.pause` at its steps: after
+        `_SLICE_MS`, other callers go first, and once its own caller has left, it ends there.
         """
         turn = _LongTurn(self._queue, Work.for_caller(caller, _SLICE_MS))
         await turn.begin()
@@ -89,12 +89,10 @@ class _LongTurn:
         self._until = perf_counter() + _SLICE_MS / 1000
 
     def begin_work(self) -> None:
-        """See caller.Charge."""
         if self._turn is not None:
             self._turn.begin_work()
 
     def end_work(self) -> None:
-        """See caller.Charge."""
         if self._turn is not None:
             self._turn.end_work()
 

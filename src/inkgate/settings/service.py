@@ -390,7 +390,7 @@ class FieldsSettings(Branch):
 
 
 class PdfText(StrEnum):
-    """When the text inside a PDF page is used instead of OCR."""
+    """The use of the text inside a PDF page instead of OCR."""
 
     AUTO = "auto"
     NEVER = "never"

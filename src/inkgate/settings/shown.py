@@ -10,7 +10,7 @@ from inkgate.settings import Settings
 
 MASK = "**********"
 _SECRET_FLAG = re.compile(r"(?i)key|token(?![a-z])|secret|password|auth")
-"""Not `--tokenizer` or `--max-num-batched-tokens`."""
+"""Flags that may carry a secret, but not `--tokenizer` or `--max-num-batched-tokens`."""
 _USER = re.compile(r"(\w://)[^/?#\s]*@")
 _QUERY = re.compile(r"(\w://[^?\s]*\?)\S*")
 

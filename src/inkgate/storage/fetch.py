@@ -22,9 +22,8 @@ from inkgate.settings import FetchSettings
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
-"""For local translators (RFC 8215). The operator chooses the position of the IPv4 address in it (RFC 6052, 2.2), and
-nothing of it is on the public internet.
-"""
+"""The prefix of local translators (RFC 8215). The operator chooses the position of the IPv4 address in it (RFC 6052,
+2.2), and nothing of it is on the public internet."""
 
 
 def is_public(address: str) -> bool:

@@ -247,7 +247,7 @@ class Objects:
         return True
 
     async def modified(self, url: str) -> float | None:
-        """When the object was written, by its store's clock (Unix time); None if there is none."""
+        """Returns when the object was written, by its store's clock (Unix time); None if there is none."""
         target = parse_object_url(url)
         with self._errors(target):
             if target.scheme == "file":

@@ -69,7 +69,6 @@ class NvmlReader:
             return  # it is gone already
 
     def read(self) -> tuple[Gpu, ...]:
-        """See GpuReader."""
         return tuple(self._read(index, handle) for index, handle in enumerate(self._handles))
 
     def _read(self, index: int, handle: object) -> Gpu:

@@ -132,12 +132,11 @@ class Metrics(Observer, Collector):
         self._models = models
 
     def serves(self, endpoint: str) -> None:
-        """See Observer. Creates the series before the first request, so that rates include the first request."""
+        """Creates the series before the first request, so that rates include the first request."""
         self._rates.add(endpoint, 0)
         self._events.requests("POST", endpoint, "200")
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """See Observer."""
         number = status if status in _STATUSES else status // 100 * 100
         self._events.requests(method, endpoint, str(number)).inc()
         self._events.request_s(method, endpoint).observe(seconds, self._exemplar())
@@ -146,23 +145,18 @@ class Metrics(Observer, Collector):
             self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
-        """See Observer."""
         self._events.refusals(_code(code), tenant_class).inc()
 
     def slow_reader(self) -> None:
-        """See Observer."""
         self._events.slow_readers().inc()
 
     def upload(self, byte_count: int) -> None:
-        """See Observer."""
         self._events.upload_bytes().observe(byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
-        """See Observer."""
         self._events.stage_s(stage if stage in STAGES else OTHER, self._engine).observe(seconds, self._exemplar())
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """See Observer."""
         engine, exemplar = self._known(result.engine), self._exemplar()
         model = self._models.get(engine, NO_MODEL)
         labels = (engine, model.version, task.kind.value, model.inference_engine)
@@ -180,7 +174,6 @@ class Metrics(Observer, Collector):
             self._tried(result)
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """See Observer."""
         self._events.tokens(self._engine, "in").inc(prompt)
         self._events.tokens(self._engine, "out").inc(answer)
 

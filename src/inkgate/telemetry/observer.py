@@ -71,42 +71,34 @@ class SafeObserver(Observer):
         self._log_at = float("-inf")
 
     def serves(self, endpoint: str) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.serves, endpoint)
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.request, method, endpoint, status, seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.refused, code, tenant_class)
 
     def slow_reader(self) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.slow_reader)
 
     def upload(self, byte_count: int) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.upload, byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.stage, stage, seconds)
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.page, result, task, seconds)
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """See Observer."""
         for observer in self._observers:
             self._call(observer.tokens, prompt, answer)
 
@@ -126,7 +118,7 @@ class TracingObserver(Observer):
     """Makes stages children of the current span, and other events its attributes."""
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:  # noqa: ARG002 - the port's
-        """See Observer. The current span is the request's."""
+        """Sets attributes of the current span, which is the request's."""
         span = get_current_span()
         if span.is_recording():
             span.update_name(f"{method} {endpoint}")
@@ -137,19 +129,16 @@ class TracingObserver(Observer):
                 fail(span, str(status))
 
     def refused(self, code: str, tenant_class: str) -> None:  # noqa: ARG002 - the port's
-        """See Observer."""
         get_current_span().add_event("refused", {"error.type": code})
 
     def upload(self, byte_count: int) -> None:
-        """See Observer."""
         get_current_span().set_attribute("inkgate.upload.bytes", byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
-        """See Observer."""
         finished_span(stage, seconds)
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:  # noqa: ARG002 - the port's
-        """See Observer. The current span is the page's."""
+        """Sets attributes of the current span, which is the page's."""
         span = get_current_span()
         if not span.is_recording():
             return
@@ -168,7 +157,7 @@ class TracingObserver(Observer):
             fail(span, result.error.code)
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """See Observer. The current span is the call's."""
+        """Sets attributes of the current span, which is the call's."""
         span = get_current_span()
         span.set_attribute("gen_ai.usage.input_tokens", prompt)
         span.set_attribute("gen_ai.usage.output_tokens", answer)

@@ -80,7 +80,7 @@ class ProcessPool:
 
     @property
     def lives(self) -> tuple[tuple[int, int], ...]:
-        """For each worker: its process, 0 for none, and 1 + the number of its processes that died.
+        """Returns for each worker its process, 0 for none, and 1 + the number of its processes that died.
 
         Those that were never started are omitted.
         """
@@ -120,7 +120,8 @@ class ProcessPool:
         return waiting.result()
 
     def call_from_thread(self, call: object, memories: Sequence[SharedMemory], wait_s: float) -> Any:  # noqa: ANN401
-        """As `call`, from any thread but the event loop's, which it blocks. Costs the loop less than a task.
+        """Makes a call like `call`, from any thread but the event loop's, which it blocks. Costs the loop less than a
+        task.
 
         Raises:
             CallLost: also if no worker took it in `wait_s`. `memories` may be in use even then.
@@ -136,7 +137,7 @@ class ProcessPool:
         return waiting.result()
 
     def forget_closed_from_thread(self) -> None:
-        """As `forget_closed`, from any thread; returns at once."""
+        """Does what `forget_closed` does, from any thread; returns at once."""
         with suppress(CallLost):  # stopped: no worker has anything
             self._from_thread(self.forget_closed)
 
@@ -146,33 +147,28 @@ class ProcessPool:
             slot.forget_closed()
 
     def rest(self, slot: WorkerSlot) -> None:
-        """See SlotOwner."""
         self._end_call(slot)
         self._idle.append(slot)
         self._dispatch()
 
     def withdraw(self, slot: WorkerSlot) -> bool:
-        """See SlotOwner."""
         was_idle = slot in self._idle
         if was_idle:
             self._idle.remove(slot)
         return was_idle
 
     def put_back(self, call: WorkerCall) -> None:
-        """See SlotOwner."""
         call.taken = False
         if not call.abandoned:
             self._waiting.appendleft(call)
             self._dispatch()
 
     def report_start(self, error: Exception | None) -> None:
-        """See SlotOwner."""
         self._start_error = error
         ended, self._start_ended = self._start_ended, anyio.Event()
         ended.set()
 
     def watch(self, process: WorkerProcess, on_end: Callable[[WorkerProcess], None]) -> None:
-        """See SlotOwner."""
         self._tasks.start_soon(_watch, process, on_end)
 
     def _from_thread(self, function: Callable[..., None], *args: object) -> None:

@@ -31,7 +31,7 @@ MAX_FRAME = 64 * 2**20
 MAX_MEMORIES = 4
 """Maximum shared memories of a call."""
 REST_AFTER_S = 2.0
-"""After this many seconds without a call a worker may return freed memory."""
+"""Seconds without a call after which a worker may return freed memory."""
 _LENGTH = struct.Struct("!I")
 _REPLY_HEAD = struct.Struct("!IBd")
 REPLY_HEAD_BYTES = _REPLY_HEAD.size

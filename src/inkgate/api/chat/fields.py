@@ -28,7 +28,7 @@ _ENDLESS_TOKENS = 16_384
 """Tokens charged for a completion without a length limit that never ends by itself: the presets' maximum."""
 _DIGITS = 20
 _VAST = 1 << 53
-"""More than any limit."""
+"""A number larger than any limit."""
 
 
 class Treatment(StrEnum):

@@ -146,7 +146,9 @@ class _Relay:
             await self._last_event(error)
 
     async def _in_time(self, upstream: Upstream, requested: ChatRequest) -> None:
-        """As `answer`, with time limits for the whole response, the first token, and each pause between tokens."""
+        """Does what `answer` does, with time limits for the whole response, the first token, and each pause between
+        tokens.
+        """
         vllm = self.settings.engine.vllm
         first_token_s = vllm.first_token_s if requested.stream else math.inf
         due = TokenDeadline(ServerTimeouts(first_token_s, vllm.progress_s))

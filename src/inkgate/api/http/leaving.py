@@ -1,5 +1,5 @@
-"""When clients leave: cancels the work of those that disconnect, also while they wait for admission, and frees the slot
-of those that get the last bytes of their response.
+"""Handles clients that leave: cancels the work of those that disconnect, also while they wait for admission, and frees
+the slot of those that get the last bytes of their response.
 
 A disconnect is detected only after the whole body is received. So the bodies of waiting requests are received early.
 """

@@ -102,7 +102,7 @@ _OPENAI_ERROR: Json = {
 
 
 def openai_problems(*statuses: int) -> dict[int | str, Json]:
-    """As `problems`, in the form of OpenAI's errors."""
+    """Returns what `problems` returns, in the form of OpenAI's errors."""
     found = problems(*statuses)
     for response in found.values():
         response["content"] = {"application/json": {"schema": _OPENAI_ERROR}}

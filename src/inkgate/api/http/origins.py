@@ -1,4 +1,4 @@
-"""Where requests come from: reverse proxies, the origin check, and CORS.
+"""Checks where requests come from: reverse proxies, the origin check, and CORS.
 
 The origin check protects a service without API keys: programs, its own pages, and pages that CORS allows may call it. A
 browser sends requests for any web page that its user visits, also to services on the user's machine. The page can't
@@ -250,7 +250,9 @@ class Cors(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Also allows the headers of OpenAI's clients, whose names differ by version."""
+        """Answers a preflight request, and also allows the headers of OpenAI's clients, whose names differ by
+        version.
+        """
         requested = [name.strip().lower() for name in request_headers.get(_REQUESTED, "").split(",")]
         of_client = [name for name in requested if _OF_CLIENT.fullmatch(name)]
         if not of_client:

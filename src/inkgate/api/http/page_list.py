@@ -35,7 +35,7 @@ class AboutDocument(Protocol):
 
     @property
     def page_count(self) -> int:
-        """Of the whole document."""
+        """The number of pages of the whole document."""
         ...
 
 

@@ -198,8 +198,8 @@ CountBytes = Callable[[int], None]
 async def receive_document(
     request: Request, limits: LimitSettings, threads: BodyThreads, caller: Caller, count_bytes: CountBytes
 ) -> UploadedBody:
-    """As `receive`; a body of another type for files, such as application/pdf or image/png, is the document itself. Its
-    name is the one in the Content-Disposition header.
+    """Receives an upload like `receive`; a body of another type for files, such as application/pdf or image/png, is the
+    document itself. Its name is the one in the Content-Disposition header.
     """
     kind = _kind(request, limits)
     if not kind.startswith(("image/", "application/")) or kind in _FORMS or _is_json(kind):

@@ -37,7 +37,7 @@ _UPLOADED = "/v1/files/"
 
 
 class JobSourceRequest(BaseModel):
-    """Where the document is: the URL of an object, or the ID of an uploaded file."""
+    """The document's place: the URL of an object, or the ID of an uploaded file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

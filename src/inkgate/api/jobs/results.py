@@ -69,7 +69,7 @@ class StoredImages:
 
     @property
     def loaded_bytes(self) -> int:
-        """Of the page whose images are loaded."""
+        """Bytes of the page whose images are loaded."""
         return sum(map(len, self._images))
 
     def marked(self, page: PageResult) -> PageResult:
@@ -171,7 +171,7 @@ class ResultReader:
         return await self._threads.run_large(self._caller, size, function, *args, **kwargs)
 
     async def json_text(self, renderer: PagewiseFormat) -> AsyncGenerator[bytes]:
-        """As `rendered`, the text as a JSON string."""
+        """Yields what `rendered` yields, as a JSON string."""
         lead = b'"'
         async with aclosing(self.rendered(renderer)) as pieces:
             async for piece in pieces:
@@ -203,7 +203,7 @@ class ResultReader:
         return _Part(len(pages), last, tuple(pieces), sum(map(len, pieces)) + largest)
 
     async def _pages(self, after: int, max_pages: int) -> Sequence[PageResult]:
-        """Up to `max_pages` pages after the one with this index, with marks instead of images."""
+        """Returns up to `max_pages` pages after the one with this index, with marks instead of images."""
         found: list[PageResult] = []
         while len(found) < max_pages:
             count = min(batch_pages(self.job), max_pages - len(found))

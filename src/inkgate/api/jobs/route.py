@@ -159,7 +159,7 @@ async def get(
         float, Query(ge=0, le=LONGEST_WAIT_S, description="Seconds to wait for its end before the response.")
     ] = 0.0,
 ) -> Response:
-    """Its state and progress."""
+    """Returns the job's state and progress."""
     call = job_call(request)
     job = await call.job(job_id)
     if wait and not job.state.ended:
@@ -324,7 +324,7 @@ async def cancel(request: Request, job_id: JobId) -> Response:
 )
 @costs(CONTROL)
 async def stop(request: Request, job_id: JobId) -> Response:
-    """As DELETE, but never removes a job: one that has just ended answers 409 `job_ended`."""
+    """Cancels a job like DELETE, but never removes one: a job that has just ended answers 409 `job_ended`."""
     call = job_call(request)
     return _cancelled(request, await call.jobs.store.cancel(job_id, call.tenant))
 

@@ -35,7 +35,7 @@ class JobCall:
 
     @property
     def caller(self) -> Caller:
-        """On whose behalf what the request asks for is rendered."""
+        """The caller on whose behalf the requested results are rendered."""
         return Caller(self.tenant, flow=request_id_of(self.request))
 
     async def job(self, job_id: str) -> Job:
@@ -43,7 +43,7 @@ class JobCall:
         return await self.jobs.store.get(job_id, self.tenant)
 
     async def forecast(self, job: Job) -> JobForecast | None:
-        """When the job may end; None once it has ended."""
+        """Returns when the job may end; None once it has ended."""
         return None if job.state.ended else await self.jobs.store.forecast(job)
 
 

@@ -31,7 +31,7 @@ class JobPagesAnswer(BaseModel):
 
 
 class JobSourceAnswer(BaseModel):
-    """Where the document is."""
+    """The document's place."""
 
     upload: str | None = Field(description="SHA-256 of an upload.")
     url: str | None = Field(description="URL of an object, without user, password and query.")
@@ -107,7 +107,7 @@ def root_of(request: Request) -> str:
 
 
 def retry_after_s(forecast: JobForecast | None) -> int:
-    """When to ask again for a job that has not ended: by the forecast, from 1 to 60 seconds."""
+    """Returns when to ask again for a job that has not ended: by the forecast, from 1 to 60 seconds."""
     if forecast is None or forecast.eta_s is None:
         return _UNKNOWN_RETRY_S
     return min(max(1, math.ceil(forecast.eta_s)), _LONGEST_RETRY_S)

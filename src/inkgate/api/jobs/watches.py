@@ -155,7 +155,9 @@ class JobWatch:
             return lines
 
     async def forecast(self) -> JobForecast | None:
-        """When the job may end; None once it has ended or was removed, and while the database is unavailable."""
+        """Returns when the job may end; None once it has ended or was removed, and while the database is
+        unavailable.
+        """
         if self.job.state.ended:
             return None
         async with self._fetching:

@@ -60,7 +60,7 @@ class EmbeddedImage:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """See EmbeddedImage."""
+    """An image's data as a PDF stores it, of which an `EmbeddedImage` is made."""
 
     width: int
     height: int

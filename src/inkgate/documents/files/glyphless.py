@@ -11,7 +11,7 @@ import struct
 
 NAME = "InkgateGlyphless"
 WIDTH = 500
-"""Of a glyph, in thousandths of an em."""
+"""The width of a glyph, in thousandths of an em."""
 _EM = 1000
 _FIRST_SPARE, _SPARE_CODES = 0xD800, 0x800
 _UNKNOWN = 0xFFFD

@@ -23,7 +23,7 @@ from inkgate.errors import InputRejected
 from inkgate.types import Box, Size
 
 _LETTER: Box = (0.0, 0.0, 612.0, 792.0)
-"""Of pages without a box, as pdfium takes them."""
+"""The box of pages without one, as pdfium takes them."""
 
 
 def write(call: WriteCall, memories: Sequence[mmap.mmap]) -> int:

@@ -35,7 +35,7 @@ _DEEPEST = 3
 """Levels of lists that Word's built-in styles have."""
 _NARROWEST_INCHES, _WIDEST_INCHES, _HIGHEST_INCHES = 0.1, 6.0, 8.5
 _DPI_UNKNOWN = 150.0
-"""Of a page of unknown resolution. A4 at it has 1,240 pixels across."""
+"""The resolution of a page whose resolution is unknown. A4 at it has 1,240 pixels across."""
 _MAX_COLUMNS = 63
 """Limit of Word. Wider tables become lines of text."""
 
@@ -47,7 +47,7 @@ _AFTER_BIDI = (
 )  # fmt: skip
 """What follows a paragraph's direction among its properties, by the schema of WordprocessingML."""
 _SOURCE_FONT = "Courier New"
-"""Of a diagram's source."""
+"""The font of a diagram's source."""
 
 
 def render(result: DocumentResult) -> bytes:

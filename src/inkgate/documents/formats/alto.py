@@ -182,7 +182,7 @@ def _hyphen(row: LineArea, following: LineArea | None) -> str:
 
 
 def _parts(rows: Sequence[LineArea], hyphens: Sequence[str]) -> list[dict[int, dict[str, str]]]:
-    """For each row, the attributes of words that are one of two parts of a hyphenated word, by index in the row.
+    """Returns for each row the attributes of words that are one of two parts of a hyphenated word, by index in the row.
 
     Words in three parts, and rows without known words, are skipped.
     """

@@ -12,9 +12,10 @@ from inkgate.types import Block, DocumentResult, Line, PageResult, TextWord, Wor
 DOUBTFUL_WORD = 0.9
 """Half of the words of dev below this confidence are wrong (457 of 24,187 are below)."""
 DOUBTFUL_BLOCK = 0.5
-"""More blocks below this are wrong than right, as confidences of blocks are calibrated."""
+"""The threshold of doubtful blocks: more blocks below this are wrong than right, as confidences of blocks are
+calibrated."""
 _TAG = re.compile(r"<[^<>]*>|\$\$.+?\$\$|\$[^$\n]+\$|`[^`\n]+`|!?\]\([^()\s]*\)", re.DOTALL)
-"""Where no mark may stand: HTML, formulas, code, addresses of links."""
+"""Parts of Markdown where no mark may stand: HTML, formulas, code, addresses of links."""
 
 
 def marked_document(result: DocumentResult) -> DocumentResult:
@@ -75,7 +76,7 @@ def _with_marks(markdown: str, texts: Iterator[str]) -> str:
 
 
 def _free(markdown: str, text: str, start: int, taken: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Where the text stands from `start` on, as a whole word and outside of `taken`."""
+    """Returns where the text stands from `start` on, as a whole word and outside of `taken`."""
     pattern = "|".join(re.escape(form) for form in dict.fromkeys((escape(text), text)) if form)
     if not pattern:
         return None

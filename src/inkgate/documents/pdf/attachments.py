@@ -21,7 +21,7 @@ _LONGEST_NAME_BYTES = 4096
 _MAX_CATALOG_BYTES = 128 * 2**20
 """Larger files with attachments are not looked into for a portfolio's catalog."""
 _MAYBE_PORTFOLIO = re.compile(rb"/Collection\b|/ObjStm\b")
-"""In every portfolio: its entry of the catalog in the open, or in one of the object streams."""
+"""A pattern that every portfolio has: its entry of the catalog in the open, or in one of the object streams."""
 
 
 @dataclass(frozen=True, slots=True)

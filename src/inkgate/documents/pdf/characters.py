@@ -82,7 +82,7 @@ _get_mark_text = quick(
 )  # fmt: skip
 _MATRIX = pdfium.FS_MATRIX()
 _MATRIX_AT = ctypes.addressof(_MATRIX)
-"""Where pdfium writes one matrix after the other."""
+"""The address at which pdfium writes one matrix after the other."""
 
 
 class _Style(NamedTuple):
@@ -292,7 +292,7 @@ def _read(text: Handle, count: int, to_pixels: Transform) -> _Characters:
 
 
 def _placed(numbers: NDArray[np.float64], to_pixels: Transform) -> NDArray[np.float64]:
-    """From left, right, bottom, top, and origin in points, to left, top, right, bottom, and origin in pixels."""
+    """Converts left, right, bottom, top, and origin in points to left, top, right, bottom, and origin in pixels."""
     x0, x1, y0, y1, x, y = numbers.T
     left, top = to_pixels.points(x0, y0)
     right, bottom = to_pixels.points(x1, y1)
@@ -366,8 +366,8 @@ def _drawn(
 
 
 def _without_glyph(found: _Characters, empty: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of `empty`, which have no ink, that have a character but whose font is not in the file and not on this
-    machine, such as Chinese: other viewers show them.
+    """Returns those of `empty`, which have no ink, that have a character but whose font is not in the file and not on
+    this machine, such as Chinese: other viewers show them.
     """
     missing: dict[tuple[int, int], bool] = {}
     chosen = []
@@ -385,8 +385,9 @@ def _without_glyph(found: _Characters, empty: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _blank(found: _Characters, numbers: NDArray[np.int64], empty: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of `numbers` that are no hidden text but blank glyphs, as fonts code spaces as any character: most glyphs
-    of a font and code are in `empty`, which have no ink. (Of clipped text, the same characters are drawn elsewhere.)
+    """Returns those of `numbers` that are no hidden text but blank glyphs, as fonts code spaces as any character: most
+    glyphs of a font and code are in `empty`, which have no ink. (Of clipped text, the same characters are drawn
+    elsewhere.)
     """
     if not empty.size:
         return empty

@@ -25,7 +25,7 @@ _PDF_DOC: Final = {
     0x98: 0x0178, 0x99: 0x017D, 0x9A: 0x0131, 0x9B: 0x0142, 0x9C: 0x0153, 0x9D: 0x0161, 0x9E: 0x017E, 0xA0: 0x20AC,
     0x18: 0x02D8, 0x19: 0x02C7, 0x1A: 0x02C6, 0x1B: 0x02D9, 0x1C: 0x02DD, 0x1D: 0x02DB, 0x1E: 0x02DA, 0x1F: 0x02DC,
 }  # fmt: skip
-"""Where PDFDocEncoding differs from Latin-1 (ISO 32000-2, annex D)."""
+"""Characters for which PDFDocEncoding differs from Latin-1 (ISO 32000-2, annex D)."""
 _PDF_DOC_BYTES: Final = {chr(code): byte for byte, code in _PDF_DOC.items()}
 _OLD_CODINGS: Final = ("cp1252", "cp1250", "cp1251", "mac_roman")
 """Codings of the systems on which programs have locked PDFs of revisions 2 to 4, against the standard."""

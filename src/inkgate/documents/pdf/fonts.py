@@ -194,7 +194,9 @@ def _shapes(glyphs: Sequence[Glyph], page: GreyPage) -> list[Shape]:
 
 
 def _upright(glyph: Glyph) -> tuple[int, float, float]:
-    """By how many quarter turns to the left its picture is upright, and its top and bottom over its baseline."""
+    """Returns by how many quarter turns to the left its picture is upright, and its top and bottom over its
+    baseline.
+    """
     if glyph.ux > _ALONG:
         return 0, glyph.y - glyph.top, glyph.y - glyph.bottom
     if glyph.ux < -_ALONG:

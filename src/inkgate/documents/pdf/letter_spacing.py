@@ -71,7 +71,7 @@ def _gaps(pieces: Sequence[PlacedCharacter]) -> list[float]:
 
 
 def _wider(pieces: Sequence[PlacedCharacter], gaps: Sequence[float]) -> list[bool]:
-    """For each gap, whether it is wider than those of letters."""
+    """Returns for each gap whether it is wider than those of letters."""
     usual = median(gaps)
     return [
         gap > usual + (DIGIT_GAP if before.text.isdigit() and after.text.isdigit() else WORD_GAP)

@@ -26,7 +26,7 @@ _MISSING = 0.5
 _SEGMENTS = 12
 _NAME_BYTES = 512
 _UNKNOWN = "\ufffd"
-"""Before letters that the font does not map."""
+"""The character before letters that the font does not map."""
 
 
 def missing_fonts(glyphs: Iterable[Glyph]) -> dict[int, str]:

@@ -95,7 +95,6 @@ class PdfPool:
 
     @property
     def worker_lives(self) -> tuple[tuple[int, int], ...]:
-        """See ProcessPool.lives."""
         return self._processes.lives
 
     @property
@@ -177,7 +176,7 @@ class _Contents:
 
     @classmethod
     def of(cls, reply: Mapping[str, object]) -> Self:
-        """From a worker's reply, which is not trusted."""
+        """Makes one from a worker's reply, which is not trusted."""
         files, count = texts_of(reply.get("files"), MAX_FILES), whole(reply.get("file_count"))
         return cls(_texts(reply.get("invoice")), files, count, reply.get("portfolio") is True, reply.get("xfa") is True)
 
@@ -253,7 +252,7 @@ class PdfDocument:
         return self._source.retain()
 
     def content_key(self, index: int) -> bytes:
-        """See Page; known before the page is opened."""
+        """The key of a page in the cache, known before the page is opened."""
         settings, text = self._how.settings, self._how.pdf_text
         return content_key_of(self._source.digest, index, settings.dpi, settings.max_side, text.value)
 
@@ -308,11 +307,11 @@ class PdfPage:
         self._source = source
 
     def retain(self) -> AbstractContextManager[None]:
-        """See `page.Page`: keeps the document's bytes open for the workers."""
+        """Keeps the document's bytes open for the workers."""
         return self._source.retain()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """See `page.Page`. Rendered at the requested size, not shrunk afterwards."""
+        """Renders the page at the requested size, rather than shrinking it afterwards."""
         size = shrink(self.size, longest_side)
         source = self._source
         with machine_has_room():

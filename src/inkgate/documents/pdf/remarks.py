@@ -36,7 +36,7 @@ def document_remarks(document: PdfiumDocument, password: str) -> dict[str, objec
 
 
 def page_remarks(document: PdfiumDocument, page: PdfiumPage, index: int, password: str) -> PageRemarks:
-    """Of the page before its annotations are flattened, and the same after that."""
+    """Returns remarks on the page from before its annotations are flattened, and the same from after that."""
     if index not in document.remarks:
         notes: tuple[ReviewNote, ...] = ()
         if document.has_xfa and is_xfa_placeholder(document, page):

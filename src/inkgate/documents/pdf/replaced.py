@@ -69,7 +69,7 @@ def _parts(glyphs: Sequence[Glyph], *, visible: bool) -> Iterator[_Part]:
 
 
 def _span(glyph: Glyph) -> tuple[float, float, float]:
-    """Where it starts and ends along its line, and its baseline."""
+    """Returns where it starts and ends along its line, and its baseline."""
     one, other = glyph.left * glyph.ux + glyph.top * glyph.uy, glyph.right * glyph.ux + glyph.bottom * glyph.uy
     return min(one, other), max(one, other), glyph.y * glyph.ux - glyph.x * glyph.uy
 

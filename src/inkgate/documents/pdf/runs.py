@@ -201,7 +201,9 @@ def _piece(
 
 
 def _turned(glyph: Glyph, text: str, ux: float, uy: float) -> tuple[float, float, float, float, float, float]:
-    """Where a character is along a direction and across it: two sides each; its baseline, and its origin on that."""
+    """Returns where a character is along a direction and across it: two sides each; its baseline, and its origin on
+    that.
+    """
     base = glyph.y * ux - glyph.x * uy
     start = glyph.x * ux + glyph.y * uy
     if ux and uy:
@@ -214,7 +216,7 @@ def _turned(glyph: Glyph, text: str, ux: float, uy: float) -> tuple[float, float
 
 
 def _accented(run: CharacterRun, piece: PlacedCharacter) -> bool:
-    """If `piece` or the end of `run` is an accent drawn over the other, merges them into one character, and returns
+    """Merges `piece` and the end of `run` into one character if one is an accent drawn over the other, and returns
     whether it did. TeX draws accents so, before or after their letter.
     """
     last = run.pieces[-1]

@@ -40,7 +40,8 @@ _SMALL_SIDE = 24
 _MIN_RANGE = 16
 """Grey levels between ground and ink. Crops with less are not judged: nothing is drawn there."""
 _MIN_LIKENESS = -12.0
-"""Where the logarithm of a probability is cut off, so that one odd sample among several does not decide."""
+"""The value at which the logarithm of a probability is cut off, so that one odd sample among several does not decide.
+"""
 _DIGIT_MARGINS = (3.5, 2.0)
 """How much likelier, as a logarithm, another digit must be than the claimed one: by one sample, by more."""
 _DIGIT_BY_ANY = 6.0
@@ -68,8 +69,8 @@ class Shape:
 
 
 def doubtful(fonts: Sequence[Sequence[Shape]]) -> list[dict[str, str]]:
-    """Those characters of each font that don't look like what the font's map claims, each with what it looks like;
-    empty if like none of ALPHABET. `fonts` has samples.
+    """Returns the characters of each font that don't look like what the font's map claims, each with what it looks
+    like; empty if like none of ALPHABET. `fonts` has samples.
 
     Only letters and digits of ASCII are judged; others are left out.
     """
@@ -204,8 +205,8 @@ def _network() -> list[tuple[_Floats, _Floats]]:
 
 @lru_cache(maxsize=1)
 def _accepted() -> NDArray[np.bool_]:
-    """For each character (62), the classes (63) that its ink may look like: itself, its twins and, for small letters,
-    the capital, which fonts with small capitals show.
+    """Returns for each character (62) the classes (63) that its ink may look like: itself, its twins and, for small
+    letters, the capital, which fonts with small capitals show.
     """
     table = np.zeros((len(ALPHABET), len(ALPHABET) + 1), bool)
     for char, number in _NUMBERS.items():

@@ -54,7 +54,7 @@ _MANY_OBJECTS = 2000
 _MAX_BOX_PIXELS = 16_000_000
 """Most pixels of the boxes of a page's characters, for the first look. Usual pages have 100,000."""
 _PART = 1 << 15
-"""About how many of them are looked at together."""
+"""The approximate number of them that are looked at together."""
 _MIN_SAME, _APART, _AROUND = 0.8, 0.5, 0.25
 _USUAL = 0.75
 _MOSTLY = 0.6
@@ -86,7 +86,7 @@ class DrawnText:
 
 
 def visible(sheet: Sheet, text: DrawnText, ink: PageInk, others: Sequence[Handle]) -> tuple[_Mask, _Mask]:
-    """For each character, whether the page's ink shows it, and whether its text has ink there at all: (N,) bool.
+    """Returns for each character whether the page's ink shows it, and whether its text has ink there at all: (N,) bool.
 
     `others` are the page's objects but text.
 
@@ -208,7 +208,7 @@ def _changed(change: NDArray[np.uint8], edges: _Indices) -> tuple[_Mask, _Mask, 
 
 
 def _sharply_shown(sheet: Sheet, text: DrawnText, ink: PageInk, numbers: _Indices) -> _Indices:
-    """Those of `numbers`, which nothing overlaps, that are clear on the sharper page.
+    """Returns those of `numbers`, which nothing overlaps, that are clear on the sharper page.
 
     Where the ground around them is of one grey, the coarse page tells what it is like without the text. Only for others
     is the sharper page rendered without it.
@@ -267,7 +267,7 @@ def _crowded(boxes: NDArray[np.float64], edges: _Indices, owners: _Indices) -> _
 
 
 def _met(boxes: NDArray[np.float64], owners: _Indices) -> _Mask:
-    """Of each text object, whether the box of another one's characters meets that of its own."""
+    """Returns for each text object whether the box of another one's characters meets that of its own."""
     low, high = np.full((owners.max() + 1, 2), np.inf), np.full((owners.max() + 1, 2), -np.inf)
     np.minimum.at(low, owners, boxes[:, :2])
     np.maximum.at(high, owners, boxes[:, 2:])
@@ -326,7 +326,9 @@ def _follow_most(shown: _Mask, inked: _Mask, owners: _Indices, doubtful: _Indice
 
 
 def _bands(boxes: NDArray[np.float64], numbers: _Indices, most: int) -> list[_Indices]:
-    """At most `most` parts of `numbers` whose boxes are far apart: a few small views are cheaper than a large one."""
+    """Splits `numbers` into at most `most` parts whose boxes are far apart: a few small views are cheaper than a large
+    one.
+    """
     if not numbers.size:
         return []
     order = numbers[np.argsort(boxes[numbers, 1])]
@@ -338,7 +340,9 @@ def _bands(boxes: NDArray[np.float64], numbers: _Indices, most: int) -> list[_In
 def _looked_at_closely(
     sheet: Sheet, text: DrawnText, suspects: _Indices, pairs: _Indices, others: Sequence[Handle]
 ) -> tuple[_Mask, _Mask]:
-    """For each of `suspects`, whether it is visible, and whether it has ink at all. `pairs` are on each other."""
+    """Returns for each of `suspects` whether it is visible, and whether it has ink at all. `pairs` are on each
+    other.
+    """
     boxes = text.boxes[suspects]
     view = _View.of(sheet, np.concatenate([boxes[:, :2].min(axis=0) - 2, boxes[:, 2:].max(axis=0) + 2]))
     large = (boxes[:, 3] - boxes[:, 1]) / sheet.dpi * POINTS_PER_INCH >= LARGE_POINTS
@@ -408,7 +412,7 @@ class _Pictures:
         return bool(same[inked].mean() >= _MIN_SAME and apart[around].mean() >= _APART)
 
     def _inked(self, at: _Slices) -> _Mask:
-        """Where the text has ink, by its picture on `_BACKDROP`."""
+        """Returns where the text has ink, by its picture on `_BACKDROP`."""
         apart = _distance(self.alone[at], np.array(_BACKDROP, np.uint8))
         inked: _Mask = apart >= max(1.0, float(apart.max()) / 2)
         return inked
@@ -424,7 +428,9 @@ def _is_spread(mask: _Mask) -> bool:
 
 
 def _turns(owners: _Indices, suspects: _Indices, pairs: _Indices) -> _Indices:
-    """For each of `suspects`, the turn in which its text object is left out: others than those that it overlaps."""
+    """Returns for each of `suspects` the turn in which its text object is left out: others than those that it
+    overlaps.
+    """
     meets: dict[int, set[int]] = {}
     for a, b in np.unique(owners[pairs], axis=0).tolist():
         meets.setdefault(a, set()).add(b)
@@ -478,7 +484,9 @@ class _View:
         return picture
 
     def slices(self, box: NDArray[np.float64], around: float = 0.0) -> tuple[slice, slice]:
-        """Where in the part `box`, in page pixels, is: at least a pixel; and `around` it, in sides of the box."""
+        """Returns where the box is in the part, in page pixels: at least a pixel, with `around` added, in sides of the
+        box.
+        """
         left, top, right, bottom = box + around * max(box[2] - box[0], box[3] - box[1]) * np.array([-1, -1, 1, 1])
         x0 = min(max(math.floor(left * self.across) - self.left, 0), self.width - 1)
         y0 = min(max(math.floor(top * self.along) - self.top, 0), self.height - 1)

@@ -19,7 +19,8 @@ class Op(StrEnum):
 
 _USUAL_MS = {Op.OPEN: 5, Op.PAGE: 65, Op.RENDER: 1}
 _PIXELS_PER_MS = 25_000
-"""Of 83 pages of test documents on two busy cores: medians, and for rendering the 90th percentile, which scans take."""
+"""Rates measured on 83 pages of test documents on two busy cores: medians, and for rendering the 90th percentile, which
+scans take."""
 
 
 @dataclass(frozen=True, slots=True)

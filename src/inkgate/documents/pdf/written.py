@@ -132,7 +132,9 @@ def _han_is_plausible(letters: Counter[str]) -> bool:
 
 
 def _is_common_han(char: str) -> bool:
-    """In level 1 of GB 2312, of Big5 or of JIS X 0208: some 7,000 of the 21,000 in Unicode's first block."""
+    """Whether the character is in level 1 of GB 2312, of Big5 or of JIS X 0208: some 7,000 of the 21,000 in Unicode's
+    first block.
+    """
     for codec, first, last in (("gb2312", 0xB0A1, 0xD7F9), ("big5", 0xA440, 0xC67E), ("euc_jp", 0xB0A1, 0xCFD3)):
         try:
             code = int.from_bytes(char.encode(codec), "big")

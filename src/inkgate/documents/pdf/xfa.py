@@ -17,9 +17,9 @@ from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 _MAX_PACKETS = 50
 _MAX_PACKET_BYTES = 32 * 2**20
 _MAX_FORM_CHARACTERS = 4_000_000
-"""Of the form's source, of which a tenth is text."""
+"""Maximum characters of the form's source, of which a tenth is text."""
 _MAX_CHARACTERS = 20_000
-"""Of a page's text, which is compared with the form's."""
+"""Maximum characters of a page's text, which is compared with the form's."""
 _SHINGLE = 8
 """Letters in a row that a page and its form have in common, whatever their spaces and line breaks."""
 _COMMON = 0.5

@@ -136,7 +136,7 @@ def disambiguated(
 def disambiguated_on(
     page: PageContext, read: Sequence[tuple[LineCrop, RecognizedText]], min_confidence: float
 ) -> list[tuple[LineCrop, RecognizedText]]:
-    """As `disambiguated`, given what the page tells."""
+    """Does what `disambiguated` does, given what the page tells."""
     brief = [(at, inks_of(*read[at], page.em)) for at in range(len(read)) if is_brief(read[at][1].text)]
     rows = iter(probabilities_of([ink for _, inks in brief for ink in inks]))
     lines = list(read)
@@ -416,7 +416,9 @@ def _height_in_ems(text: str) -> float:
 
 @cache
 def _expected() -> tuple[FloatArray, NDArray[np.bool_]]:
-    """For each character of the network its height in ems, NaN where faces differ, and whether it is of numbers."""
+    """Returns for each character of the network its height in ems, NaN where faces differ, and whether it is of
+    numbers.
+    """
     heights = np.full(len(characters()), np.nan, np.float32)
     for character, place in characters().items():
         if character in _SMALL:

@@ -47,7 +47,7 @@ def along_quad(positions: FloatArray, quad: FloatArray) -> FloatArray:
 
 
 def without_margin(positions: FloatArray, quad: FloatArray) -> FloatArray:
-    """As `along_quad`, with positions in the margin moved to the quad's ends."""
+    """Returns what `along_quad` returns, with positions in the margin moved to the quad's ends."""
     return np.asarray(np.clip(along_quad(positions, quad), 0, 1), np.float32)
 
 

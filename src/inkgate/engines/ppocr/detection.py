@@ -48,7 +48,8 @@ _CLOSE_LONGEST = 1600
 _CLOSE_SIDES = (96, 128, 192, 256, 384, 512, 768, 1024, 1280, 1600)
 _MAX_CLOSE_UPS = 12
 _SPARSE = 20
-"""On pages with fewer boxes, single letters are looked at too; on others, only what looks like a missed line."""
+"""The number of boxes below which single letters are looked at too; on other pages, only what looks like a missed line.
+"""
 _KNOWN = 0.3
 """A box in a close-up is known already if this share of it is in others."""
 
@@ -234,7 +235,7 @@ class CloseUp:
     scale: float
 
     def item(self, options: DetectionOptions) -> DetectionInput:
-        """For the detector, which is to leave its size as it is."""
+        """The input for the detector, which is to leave its size as it is."""
         return DetectionInput(self.rgb, replace(options, longest_side=max(self.rgb.shape[:2]), shortest_side=1))
 
     def on_page(self, quads: FloatArray) -> FloatArray:
@@ -272,7 +273,7 @@ def _close_side(length: int) -> int:
 
 
 def unknown_quads(quads: FloatArray, known: FloatArray) -> FloatArray:
-    """Those of the quads (N, 4, 2) that lie mostly outside the `known` ones (M, 4, 2)."""
+    """Returns those of the quads (N, 4, 2) that lie mostly outside the `known` ones (M, 4, 2)."""
     return quads[[_inside_share(quad, known) < _KNOWN for quad in quads]] if len(quads) else quads
 
 

@@ -347,7 +347,7 @@ class PpOcr:
         self._models = None
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:  # noqa: ARG002 - its page has its turn
-        """As Engine.read. A call of a model is not cancelled: a cancelled page ends with the call that runs.
+        """Reads the page. A call of a model is not cancelled: a cancelled page ends with the call that runs.
 
         `timings_ms` has: render, orient, detect, recognize, ink, layout, tables, ruling, arrange.
         """

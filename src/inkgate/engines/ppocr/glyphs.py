@@ -92,7 +92,7 @@ def characters() -> dict[str, int]:
 
 
 def probabilities_of(inks: Sequence[FloatArray]) -> FloatArray:
-    """For each ink of one character the probability of each of `characters()`: (N, C)."""
+    """Returns for each ink of one character the probability of each of `characters()`: (N, C)."""
     (w1, b1, w2, b2), known = _network()
     if not inks:
         return np.zeros((0, len(known)), np.float32)

@@ -102,8 +102,8 @@ _PAIRS: Final = (
     "鹺鹾鹼碱鹽盐麗丽麥麦麩麸黃黄黌黉點点黨党黲黪黴霉黷黩黽黾黿鼋鼉鼍鼕冬鼴鼹齊齐齋斋齎赍齏齑齒齿齔龀齙龅"
     "齜龇齟龃齠龆齡龄齣出齦龈齪龊齬龉齲龋齶腭齷龌龍龙龐庞龔龚龕龛龜龟"
 )
-"""Of the table TSCharacters of OpenCC (Apache-2.0, see NOTICE): those that Big5 has and GB 2312 lacks, and that have
-one simplified form, which GB 2312 has."""
+"""Pairs from the table TSCharacters of OpenCC (Apache-2.0, see NOTICE): those that Big5 has and GB 2312 lacks, and that
+have one simplified form, which GB 2312 has."""
 
 SIMPLIFIED: Final = dict(zip(_PAIRS[::2], _PAIRS[1::2], strict=True))
 """The simplified form of a traditional character."""

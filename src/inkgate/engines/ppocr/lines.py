@@ -1,4 +1,4 @@
-"""From boxes and recognized text to lines and words: order of corners, lines read both ways up, and what is dropped.
+"""Turns boxes and recognized text into lines and words: order of corners, lines read both ways up, and what is dropped.
 
 Boxes of neighbours on a row may overlap, and crops include a margin around their boxes (`crops.with_margin`): a
 character there may be read in both lines, as in "16" and "6 Annual Report" at a footnote mark. `own_text` removes it

@@ -26,8 +26,8 @@ MAX_ORIENTED: Final = 16
 
 
 def shape_ranges() -> dict[str, ShapeRange]:
-    """By file name of the model. Detection has none, as pages have all shapes; page orientation and layout have a
-    single shape each and take little time.
+    """Returns ranges of shapes by file name of the model. Detection has none, as pages have all shapes; page
+    orientation and layout have a single shape each and take little time.
     """
     recognition = ShapeRange("x", (1, 3, 48, MIN_WIDTH), (4, 3, 48, 320), (MAX_LINES, 3, 48, MAX_WIDTH))
     orientation = ShapeRange("x", (1, 3, 48, 192), (8, 3, 48, 192), (MAX_ORIENTED, 3, 48, 192))

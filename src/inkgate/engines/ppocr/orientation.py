@@ -90,7 +90,7 @@ class PageOrientation:
 
     @staticmethod
     def content(item: RgbArray) -> int:  # noqa: ARG004 - as above
-        """As `cost`: squares are not padded."""
+        """Returns the same as `cost`: squares are not padded."""
         return _CROPS * _CROP * _CROP
 
 
@@ -121,7 +121,7 @@ class LineOrientation:
         self._model = model
 
     def predict(self, items: Sequence[RgbArray]) -> list[float]:
-        """For each crop the probability, in [0, 1], that it is upside down."""
+        """Returns for each crop the probability, in [0, 1], that it is upside down."""
         answers: list[float] = []
         for start in range(0, len(items), _LINES_A_CALL):
             tensor = np.stack([_prepared(item) for item in items[start : start + _LINES_A_CALL]])
@@ -217,7 +217,9 @@ def _well_read(read: Sequence[tuple[LineCrop, RecognizedText]]) -> list[tuple[Li
 
 
 def against_the_page(read: Sequence[tuple[LineCrop, RecognizedText]], short: Sequence[int]) -> list[int] | None:
-    """Those of the lines `short` that are upside down if they run as the page's long lines do. None without those."""
+    """Returns those of the lines `short` that are upside down if they run as the page's long lines do. None without
+    those.
+    """
     worth = dict.fromkeys((0, 90, 180, 270), 0.0)
     for item, reading in _well_read(read):
         worth[_turn_of(item.quad)] += reading.worth

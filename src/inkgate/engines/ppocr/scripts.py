@@ -30,19 +30,19 @@ NAMES = (
 )
 """The network's classes, in order; the last is no text: drawings, dirt, bar codes."""
 HEIGHT, WIDTH = 32, 128
-"""Of a window of a line, in pixels."""
+"""Size of a window of a line, in pixels."""
 MAX_WINDOWS = 8
-"""Of a line; more say nothing new."""
+"""Maximum windows of a line; more say nothing new."""
 CELL, BINS = 8, 8
 """Pixels of a cell and directions of gradients, without their sign, that are summed up in it."""
 PATCH = 4
 """Cells of a square patch, which is as high as the line; the next one begins half a patch further right."""
 FEATURES = PATCH * PATCH * BINS + (HEIGHT // 2) ** 2
-"""Of a patch: its gradients, and its ink at half the size."""
+"""Features of a patch: its gradients, and its ink at half the size."""
 LAYERS = ((FEATURES, 176), (176, 96), (192, len(NAMES)))
 """Inputs and outputs of the network's layers: two see a patch, the last one the mean and the maximum over a window."""
 WEIGHTS = Path(__file__).parent / "scripts.f16"
-"""For each layer the matrix (inputs, outputs) and the bias; float16, little-endian."""
+"""The network's weights: for each layer the matrix (inputs, outputs) and the bias; float16, little-endian."""
 MIN_CONTRAST = 12.0
 """Grey levels between paper and ink; with less, nothing is drawn."""
 MIN_ROW, MIN_COLUMN = 0.06, 0.3
@@ -187,7 +187,9 @@ def script_notes(
 
 
 def judged(found: Sequence[Doubtful], guesses: Sequence[Guess], area: float, scale: float) -> tuple[ReviewNote, ...]:
-    """As script_notes, by the scripts of the doubtful lines. `area`: of the legible lines, in pixels of the image."""
+    """Returns what `script_notes` returns, by the scripts of the doubtful lines. `area`: of the legible lines, in
+    pixels of the image.
+    """
     certain: dict[str, float] = {}
     for item, guess in zip(found, guesses, strict=True):
         if guess.certain and guess.name and guess.name not in READ:
@@ -255,7 +257,9 @@ def _rows(rgb: RgbArray, box: Sequence[float]) -> list[FloatArray]:
 
 
 def _upright(quad: FloatArray) -> FloatArray:
-    """As the page stands: lines that can't be read are often turned, and Hebrew upside down looks like Latin."""
+    """Turns the corners as the page stands: lines that can't be read are often turned, and Hebrew upside down looks
+    like Latin.
+    """
     return np.roll(quad, 2, axis=0) if quad[0, 0] > quad[1, 0] else quad
 
 

@@ -19,7 +19,7 @@ from inkgate.runtimes.base import FloatArray
 from inkgate.types import Block, BlockType, Stamp
 
 HEIGHT: Final = 48
-"""Of the line that the text along a border is unrolled to, in pixels: that of the model's input."""
+"""Height of the line that the text along a border is unrolled to, in pixels: that of the model's input."""
 _INNERMOST: Final = 0.42
 """Share of the radius inside which no text runs along the border."""
 _BETWEEN, _FADED = 0.12, 0.3
@@ -122,7 +122,7 @@ def _unrolled(ink: FloatArray, outer: float, inner: float) -> tuple[RgbArray, Fl
 
 
 def _span(filled: NDArray[np.bool_]) -> tuple[int, int]:
-    """Where the text along the border begins and ends, clockwise from below; the end may be beyond the whole.
+    """Returns where the text along the border begins and ends, clockwise from below; the end may be beyond the whole.
 
     What stands below, between two gaps, is a row of text that reaches into the band.
     """

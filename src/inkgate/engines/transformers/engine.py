@@ -80,7 +80,7 @@ class InProcessUpstream:
                 self._jobs.popleft().events.close()
 
     async def models(self) -> tuple[str, ...]:
-        """See Upstream.
+        """Lists the name of the model.
 
         Raises:
             EngineFailed: "engine_unavailable": the model is not loaded.
@@ -90,7 +90,7 @@ class InProcessUpstream:
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
-        """See Upstream. Leaving the block ends the answer after the current token.
+        """Generates an answer. Leaving the block ends it after the current token.
 
         Raises:
             EngineFailed: "engine_unavailable" on entering; the model's errors while reading the chunks.
@@ -111,7 +111,7 @@ class InProcessUpstream:
             events.close()
 
     async def close(self) -> None:
-        """See Upstream. Releases the model; an answer in progress ends with its next token."""
+        """Releases the model; an answer in progress ends with its next token."""
         self._closed.set()
         self._model = None
         self._arrived.set()

@@ -27,7 +27,8 @@ log = structlog.get_logger(__name__)
 _PART = "\ufffd"
 """The tokenizer's placeholder for a character whose last bytes are in the next token."""
 _LONGEST = 8
-"""After this many tokens no more bytes are awaited: a character has at most 4, so the sign is in the text itself."""
+"""Number of tokens after which no more bytes are awaited: a character has at most 4, so the sign is in the text itself.
+"""
 _MAX_TOKENS = 4096
 """Maximum tokens of an answer if the request sets none."""
 _SHOWN = 300
@@ -121,7 +122,6 @@ class _TransformersModel:
     def generate(
         self, question: ChatPrompt, heard: Callable[[GeneratedPiece], None], stopped: Callable[[], bool]
     ) -> GenerationEnd:
-        """See GenerativeModel."""
         torch, sampling = self._torch, question.sampling
         inputs = self._inputs(question)
         asked = int(inputs["input_ids"].shape[1])

@@ -14,7 +14,7 @@ BLANK_TAIL = 200
 """Blanks at the end of an answer after which it is stopped. A grammar of JSON allows any number between two values; a
 model that was not trained to write JSON may write nothing else."""
 _REFUSAL_S = 600.0
-"""For this many seconds a server that refused a schema gets none: it may be replaced by one that takes it."""
+"""Seconds for which a server that refused a schema gets none: it may be replaced by one that takes it."""
 
 
 def prompt_name(name: str) -> str:

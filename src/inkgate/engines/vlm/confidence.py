@@ -73,7 +73,7 @@ class Confidence:
 
 
 def _owners(data: bytes, tokens: Sequence[GeneratedToken]) -> list[int]:
-    """For each byte the index of its token, or -1.
+    """Returns for each byte the index of its token, or -1.
 
     A token that does not continue the text is either not in it, or part of a character. The position of the next token
     that continues the text tells which.

@@ -107,7 +107,9 @@ class VlmEngine:
             await stop_all(self._pool.managed)
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """See Engine. An incomplete answer has `error` set, see WholePageReader and ElementReader."""
+        """Reads the page with the model. An incomplete answer has `error` set; WholePageReader and ElementReader say
+        when.
+        """
         if task.kind not in self._preset.tasks:
             known = ", ".join(self._preset.tasks)
             detail = f"{self.name} does not support {task.kind}; it supports: {known}. {presets_with(task.kind)}"

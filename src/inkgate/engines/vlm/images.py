@@ -41,7 +41,6 @@ class SquareTiles:
     each: int
 
     def tokens(self, size: Size) -> int:
-        """See Tiling."""
         scale = self.longest / max(size.width, size.height)
         columns, rows = (max(1, math.ceil(n * scale / self.side)) for n in (size.width, size.height))
         tiles = columns * rows
@@ -60,7 +59,6 @@ class RatioTiles:
     each: int
 
     def tokens(self, size: Size) -> int:
-        """See Tiling."""
         if max(size.width, size.height) <= self.side:
             return self.whole + 1
         aspect = size.width / size.height
@@ -258,11 +256,11 @@ class PageCrop:
         return b""
 
     def retain(self) -> AbstractContextManager[None]:
-        """See Page. The pixels are in memory already."""
+        """Does nothing: the pixels are in memory already."""
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """See Page. The pixels are in memory; shrinking part of a page is fast enough for the event loop."""
+        """Returns the pixels, which are in memory; shrinking part of a page is fast enough for the event loop."""
         height, width = self.rgb.shape[:2]
         factor = 1.0 if longest_side is None else min(1.0, longest_side / max(width, height))
         if factor == 1.0:

@@ -223,7 +223,7 @@ class Preset:
         return (self.name, *self.aliases, *self.served_names)
 
     def names_on_server(self, model: str) -> tuple[str, ...]:
-        """Its possible names on a server: only `model` if the settings give it."""
+        """Returns the preset's possible names on a server: only `model` if the settings give it."""
         return (model,) if model else self.served_names
 
     @property

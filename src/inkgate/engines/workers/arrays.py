@@ -28,7 +28,7 @@ _Place = tuple[int, tuple[int, ...], str]
 
 
 class PackedAt(NamedTuple):
-    """Where in a block the pickled part of a message is."""
+    """The place of the pickled part of a message in a block."""
 
     start: int
     end: int
@@ -44,7 +44,7 @@ class ArrayBlock:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return self.memory.size
 
     def close(self) -> None:

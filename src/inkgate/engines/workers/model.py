@@ -31,7 +31,7 @@ Load = Callable[[str], Mapping[str, Predict]]
 _PATIENCE = 4
 """A call waits for a free worker this many times its time limit: each model may have a call before it."""
 _RETRY_AFTER_S = 10.0
-"""After no worker became free for four time limits of a call."""
+"""Retry-After once no worker became free for four time limits of a call."""
 
 
 def model_worker_type(
@@ -71,7 +71,6 @@ class ModelWorkers:
 
     @property
     def lives(self) -> tuple[tuple[int, int], ...]:
-        """See ProcessPool.lives."""
         return self._processes.lives
 
     async def run(self) -> None:
@@ -162,7 +161,7 @@ class WorkerModel(Generic[ItemT, ResultT]):
         self.content = sizes.content
 
     def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
-        """See BatchModel, and ModelWorkers.call for what it raises."""
+        """Computes results in a worker. Raises what `ModelWorkers.call` raises."""
         return self._workers.call(self._name, items) if items else []
 
 

@@ -57,8 +57,8 @@ def has_code(pages: Sequence[PageResult], content: str) -> bool:
 
 
 def mismatch_checks(schema: FieldSchema, proposals: Mapping[str, Sequence[Proposal]]) -> tuple[Check, ...]:
-    """For each field that a code has a value for and the print another: whether they agree. Values stay out of the
-    details, which are logged.
+    """Checks, for each field that a code has a value for and the print another, whether they agree. Values stay out of
+    the details, which are logged.
     """
     agreeing: list[str] = []
     contradicted: list[str] = []

@@ -31,7 +31,7 @@ _SLACK: Final = 2
 _LATEST: Final = 2030
 """Year of the latest birth if the expiry can't be read."""
 _LONGEST: Final = 100
-"""In characters: longer lines are none of a zone."""
+"""Maximum length in characters: longer lines are none of a zone."""
 
 
 @dataclass(frozen=True, slots=True)

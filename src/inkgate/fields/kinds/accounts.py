@@ -37,7 +37,6 @@ class Ibans:
     name = "iban"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = []
         for match in _IBAN.finditer(plain(text)):
             length = _IBAN_LENGTHS.get(match[0][:2])
@@ -54,7 +53,7 @@ class Ibans:
 
 
 def _end_of(text: str, length: int) -> int:
-    """Where so many letters and digits end; 0 if there are fewer, or a word goes on."""
+    """Returns where that many letters and digits end; 0 if there are fewer, or a word goes on."""
     count = 0
     for at, character in enumerate(text):
         count += character.isalnum()
@@ -74,7 +73,6 @@ class VatIds:
     name = "vat_id"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         text = plain(text)
         return [value for match in _VAT.finditer(text) for value in _vat_at(text, match.start(), match.end())]
 

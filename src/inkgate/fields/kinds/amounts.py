@@ -66,7 +66,7 @@ _MONEY_DECIMALS = 2
 MAX_DIGITS = 18
 """Longer ones are numbers of accounts or barcodes. A Decimal holds 28 digits, JSON's integers 18."""
 _CENTS = 3
-"""After a single point or comma, so many digits may be thousands or decimals."""
+"""Number of digits after a single point or comma that may be thousands or decimals."""
 
 
 class Amounts:
@@ -76,7 +76,6 @@ class Amounts:
         self.name = name
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = []
         text = plain(text)
         for match in _AMOUNT.finditer(text):
@@ -120,7 +119,7 @@ def _readings(body: str) -> tuple[Decimal, ...]:
 
 
 def _plain(number: Decimal | str) -> Decimal:
-    """Without trailing zeros, and with no exponent that makes 1E+1 of 10."""
+    """Returns the number without trailing zeros, and with no exponent that makes 1E+1 of 10."""
     value = Decimal(number).normalize()
     return value.quantize(Decimal(1)) if value == value.to_integral_value() else value
 

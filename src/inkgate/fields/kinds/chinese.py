@@ -23,7 +23,6 @@ class ChineseIds:
     name = "cn_id"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = _ID.finditer(plain(text))
         return [ParsedValue((match[0].replace(" ", "").upper(),), match.start(), match.end()) for match in found]
 
@@ -38,7 +37,6 @@ class MaskedIds(ChineseIds):
     name = "cn_id_masked"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         masked = _MASKED.finditer(plain(text))
         found = [ParsedValue((whole_mask(each[0]),), each.start(), each.end()) for each in masked]
         return sorted([*super().find(text), *found], key=lambda value: value.start)
@@ -66,7 +64,7 @@ class ChineseTaxNumbers:
     name = "cn_tax_number"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find. Letters that no such number has are read as the digits that they resemble."""
+        """Finds tax numbers. Letters that no such number has are read as the digits that they resemble."""
         found = _TAX_NUMBER.finditer(plain(text))
         numbers = ((match, match[0].translate(_NO_SUCH_LETTERS)) for match in found)
         return [
@@ -121,7 +119,6 @@ class ChineseAmounts:
     name = "cn_amount_words"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = ((match, amount_of_words(match[0])) for match in _WORDS.finditer(text))
         return [
             ParsedValue((amount,), match.start(), match.end(), "CNY", 2)

@@ -30,7 +30,6 @@ class Currencies:
     name = "currency"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = _CURRENCY.finditer(plain(text))
         return [ParsedValue(_SIGNS.get(each[0], (each[0],)), each.start(), each.end()) for each in found]
 

@@ -65,7 +65,7 @@ class Dates:
     name = "date"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find. A time behind the date does not belong to it."""
+        """Finds dates. A time behind a date does not belong to it."""
         found: list[ParsedValue] = []
         for value in sorted(_all(plain(text)), key=lambda value: (value.start, -value.end)):
             if not found or value.start >= found[-1].end:

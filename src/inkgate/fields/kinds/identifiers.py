@@ -41,7 +41,6 @@ class CardNumbers:
     name = "bank_card"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = _CARD.finditer(plain(text))
         return [ParsedValue((re.sub(r"\D", "", each[0]),), each.start(), each.end()) for each in found]
 
@@ -68,7 +67,6 @@ class ContainerNumbers:
     name = "container"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = []
         for match in _CONTAINER.finditer(plain(text)):
             serial = match[2] + match[3]
@@ -94,7 +92,7 @@ class MailAddresses:
     name = "email"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find. A space beside the @ is a misreading."""
+        """Finds mail addresses. A space beside the @ is a misreading."""
         found = _MAIL.finditer(plain(text))
         return [ParsedValue((re.sub(r"\s", "", each[0]).lower(),), each.start(), each.end()) for each in found]
 
@@ -109,7 +107,6 @@ class WebAddresses:
     name = "web"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = _WEB.finditer(plain(text))
         return [ParsedValue((each[0].lower().rstrip("/."),), each.start(), each.end()) for each in found]
 
@@ -124,7 +121,7 @@ class PhoneNumbers:
     name = "phone_number"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find. Dates are none."""
+        """Finds telephone numbers. Dates are none."""
         text = plain(text)
         days = [(day.start, day.end) for day in Dates().find(text)]
         found = []

@@ -38,7 +38,6 @@ class Measures:
         self._pattern = re.compile(rf"(?P<body>{_BODY})\s{{0,2}}(?P<unit>{units})(?![A-Za-z])", re.IGNORECASE)
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         found = []
         for match in self._pattern.finditer(plain(text)):
             numbers = Amounts("number").find(match["body"])
@@ -58,7 +57,7 @@ class Months:
     name = "month"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find. Years of two digits are of the 2000s."""
+        """Finds months of expiry. Years of two digits are of the 2000s."""
         found = _MONTH.finditer(plain(text))
         return [
             ParsedValue(((2000 + int(each["year"]) % 100, int(each["month"])),), each.start(), each.end())

@@ -19,7 +19,7 @@ _CHINESE = re.compile(
     r"(?<![\d:.])(?P<part>凌晨|清晨|早上|上午|中午|下午|傍晚|晚上)\s?(?P<hour>[01]?\d|2[0-3])\s?(?:[时時点點]|[:：](?=\d\d))"
     r"(?:(?P<half>半)|(?P<minute>[0-5]?\d)分?)?整?(?![\d:])"
 )
-"""With the part of the day, by which an hour after noon is told."""
+"""Times with the part of the day, which tells whether an hour is after noon."""
 _AFTER_NOON = frozenset({"下午", "傍晚", "晚上"})
 
 
@@ -29,7 +29,6 @@ class Times:
     name = "time"
 
     def find(self, text: str) -> list[ParsedValue]:
-        """As ValueKind.find."""
         text = plain(text)
         chinese = [_of_part(match) for match in _CHINESE.finditer(text)]
         others = (value for match in _TIME.finditer(text) if (value := _value(match)) is not None)

@@ -11,7 +11,7 @@ from inkgate.fields.rules.candidates import FieldCandidate, LabelWeight, weigh
 from inkgate.fields.rules.totals import number_of
 
 MIN_SCORE = 2.0
-"""Without a label, an amount is neither subtotal nor tax."""
+"""Minimum score: without a label, an amount is neither subtotal nor tax."""
 _SUBTOTAL: Final = tuple(
     LabelWeight.of(pattern, weight)
     for pattern, weight in (

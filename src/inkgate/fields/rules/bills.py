@@ -53,7 +53,7 @@ _COMMA = re.compile(r",(?=[^\W\d])")
 _PARTIES: Final = frozenset({"shipper", "consignee", "notify_party"})
 _TYPED: Final = {"issue_date": "date", "gross_weight": "weight", "measurement": "volume"}
 _MAX_LINES: Final = 6
-"""Of a party's name and address."""
+"""Maximum lines of a party's name and address."""
 _LONGEST_CELL: Final = 500
 """Characters of a line in which packages are looked for."""
 _GAP: Final = 1.6

@@ -11,10 +11,11 @@ from inkgate.fields.kinds.base import ParsedValue, ValueKind
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell, head_of
 
 LONGEST_LABEL = 200
-"""In characters. Patterns of labels have `.*`, whose time grows with the square of the length."""
+"""Maximum length of a label in characters. Patterns of labels have `.*`, whose time grows with the square of the
+length."""
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _WORD = re.compile(r"[^\W\d_][.]?[^\W\d_]")
-"""Or an abbreviation, as I.V.A."""
+"""A word, or an abbreviation such as I.V.A."""
 _CURRENCY = re.compile(r"\b(?:eur|usd|gbp|chf|brl|cad|aud|rm|myr|euros?|czk|pln|sek|nok|dkk)\b|[€$£¥%]", re.IGNORECASE)
 _ROWS_ABOVE = 12
 """Rows between a value and the head of its column."""

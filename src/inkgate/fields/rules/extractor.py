@@ -37,7 +37,7 @@ _MEANT: Final = {
 }
 """Names of other schemas for the same fields."""
 _SUMS: Final = frozenset({"total", "subtotal", "tax"})
-"""Their labels alone don't tell: a summary by tax rate has totals too."""
+"""Fields of sums, whose labels alone don't tell: a summary by tax rate has totals too."""
 _INVOICE, _NUMBER = "invoice", "invoice_number"
 _SELF_EVIDENT: Final = frozenset({"iban", "vat_id"})
 """Kinds whose values need no label."""

@@ -14,7 +14,7 @@ from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 
 _MAX_CHARACTERS: Final = 30_000
-"""Of the document's beginning. Patterns are bounded, so their time grows with the length alone."""
+"""Maximum characters of the document's beginning. Patterns are bounded, so their time grows with the length alone."""
 _LONGEST_CELL: Final = 5000
 """Characters of a cell that are looked at."""
 _SAME_HEIGHT: Final = 1.4
@@ -132,5 +132,5 @@ def _goes_on(before: PrintedRow, row: PrintedRow, margin: float, unit: float) ->
 
 
 def named(candidates: dict[str, FieldCandidate | None]) -> dict[str, Sequence[FieldCandidate]]:
-    """Those that were found, by field."""
+    """Returns the candidates that were found, by field."""
     return {name: [each] for name, each in candidates.items() if each is not None}

@@ -16,19 +16,20 @@ from inkgate.fields.rules.form_words import LABEL_WORDS, words_in
 from inkgate.types import Box, Line, PageResult, Table
 
 MAX_ENTRIES: Final = 4000
-"""Of a document. More are left out."""
+"""Maximum entries of a document. More are left out."""
 MAX_BOX_LINES: Final = 40
 """Lines of a box. A cell with more is no box of a form."""
 _MIN_BOXES: Final = 3
 """A table with as many cells that have a label and a value, or a place for one, is a form."""
 _MIN_SHARE: Final = 0.25
-"""And as many of its filled cells."""
+"""Minimum share of such cells among the filled cells of a table."""
 _CLOSE, _CLOSE_OF_OCR = 0.5, 0.15
 """A label goes on in the next line if the gap is at most this share of its height. Lines of OCR have margins."""
 _TALLER: Final = 1.15
-"""Of OCR: an indented line that is taller than its label by this much is handwriting, or larger print."""
+"""Ratio of heights, for lines of OCR: an indented line that is taller than its label by this is handwriting, or larger
+print."""
 _INDENT: Final = 3.0
-"""And if that begins at most this many heights right of it."""
+"""Maximum distance of such a line's beginning from the label's, in heights to the right."""
 _LONGEST: Final = 300
 """Characters of a line of a form. Longer ones are paragraphs."""
 _MARK: Final = re.compile(r"\[([x ])\]")
@@ -36,7 +37,7 @@ _NUMBERED: Final = re.compile(r"^\d{1,2}[a-z]?[.)]?\s+[^\W\d_]")
 """A box with a number: `4 Federal income tax withheld`."""
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}|[\u2e80-\u9fff]")
 _CODE: Final = re.compile(r"^\W{0,3}(?:[A-Z]{3}|Rs\.?|RM|kr\.?)\b")
-"""Of a currency, before an amount."""
+"""The code of a currency, before an amount."""
 _MAX_ALONE: Final = 200
 """Marks of a page without a label in their line: for each, all lines are looked at."""
 _ASIDE: Final = re.compile(r"\([^)]{0,100}\)")

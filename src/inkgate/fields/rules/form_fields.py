@@ -17,7 +17,7 @@ MARKS: Final = {True: "[x]", False: "[ ]"}
 """How a ticked box and an empty one are written in a line."""
 _MIN_FIT: Final = 0.5
 _MAX_LABELS: Final = 10
-"""Of a field, which are compared with each entry."""
+"""Maximum labels of a field that are compared with each entry."""
 _MAX_COMPARED: Final = 500_000
 """Pairs of words: half a second. Without them, the rest of the fields is looked for in no form."""
 _OF_FIT: Final = 0.95

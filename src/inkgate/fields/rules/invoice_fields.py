@@ -74,7 +74,7 @@ _RATES: Final = tuple(map(Decimal, (3, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18
 """Usual rates of a tax, in percent."""
 _CENTS: Final = Decimal("0.02")
 _MAX_AMOUNTS: Final = 300
-"""Of an invoice that are combined: pairs with the total only, in linear time."""
+"""Maximum amounts of an invoice that are combined: pairs with the total only, in linear time."""
 _BUYER: Final = re.compile(
     r"bill(?:ing|ed)?\s+(?:to|address)|ship(?:ping|ped)?\s+(?:to|address)|sold\s+to|customer|client|kunde|klant"
     r"|buyer|attn",
@@ -237,7 +237,7 @@ def _fit(net: FieldCandidate, tax: FieldCandidate) -> float:
 
 
 def _untaxed(printed: Sequence[FieldCandidate], whole: Decimal) -> FieldCandidate | None:
-    """If the only taxes are of zero, the amount above them that is the total, under another name."""
+    """Returns the amount above the taxes that is the total under another name, if the only taxes are of zero."""
     taxes = [each for each in printed if _TAX.search(each.label)]
     if not taxes or any(number_of(each) for each in taxes) or whole <= 0:
         return None

@@ -58,7 +58,7 @@ _OF_NUMBER, _OF_TITLE = 0.96, 0.9
 _MAX_OF_ROW: Final = 6
 """Amounts of a row of which pairs are added up."""
 LONGEST_ROW: Final = 300
-"""In characters. Longer rows are paragraphs."""
+"""Maximum length of a row in characters. Longer rows are paragraphs."""
 
 
 def read_invoice_head(pages: PrintedPages) -> dict[str, FieldCandidate]:

@@ -33,9 +33,9 @@ _ABOVE = 2.0
 """A value stands at most this many line heights below its label."""
 _ROWS_BELOW: Final = 2
 MAX_CANDIDATES: Final = 50
-"""Of a field."""
+"""Maximum candidates of a field."""
 _LONGEST_CELL: Final = 5000
-"""In characters: more of a line is not looked through for a label."""
+"""Maximum length in characters: more of a line is not looked through for a label."""
 
 _MAX_UNSPACED_LABELS: Final = 200
 """Labels without spaces that are looked for within cells; the shortest."""

@@ -104,7 +104,7 @@ def _day_of(flow: TextFlow, event: re.Pattern[str], *, behind: bool) -> FieldCan
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the sentence begins and ends that a place is in."""
+    """Returns where the sentence that a place is in begins and ends."""
     first, last = max(0, start - _NEAR), min(len(text), end + _NEAR)
     bounds = [match.end() for match in _SENTENCE.finditer(text, first, last)]
     before = [each for each in bounds if each <= start]

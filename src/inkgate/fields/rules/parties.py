@@ -23,9 +23,9 @@ from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 
 MAX_ADDRESS_ROWS: Final = 6
 _LONGEST_ROW = 300
-"""In characters. Longer rows are paragraphs, neither name nor address."""
+"""Maximum length in characters. Longer rows are paragraphs, neither name nor address."""
 MIN_LETTERS, MAX_WORDS = 4, 6
-"""Of a name without a legal form."""
+"""Minimum letters and maximum words of a name without a legal form."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _DIGIT = re.compile(r"\d")
 _PHONE_LABEL = re.compile(r"\b(?:tele?phone|tele?|te1|tel|phone|ph|h/?p|mobile|fon|电话|電話)\b\W*", re.IGNORECASE)
@@ -50,7 +50,9 @@ def find_name(pages: PrintedPages) -> FieldCandidate | None:
 
 
 def find_address(pages: PrintedPages) -> FieldCandidate | None:
-    """From the first row with a street or house number to the last that belongs to it, before any labelled number."""
+    """Finds the address: from the first row with a street or house number to the last that belongs to it, before any
+    labelled number.
+    """
     start = _address_start(pages)
     if start is None:
         return None

@@ -12,10 +12,10 @@ from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.rows import PrintedRow, RowCell
 
 ROUNDING: Final = Decimal("0.02")
-"""By which quantity times unit price and the amount may differ, besides what the printed price was rounded by."""
+"""Maximum difference of quantity times unit price and the amount, besides what the printed price was rounded by."""
 _PRICE_DECIMALS: Final = 2
 _MAX_DECIMALS: Final = 4
-"""Of a unit price."""
+"""Maximum decimals of a unit price."""
 _LONGEST: Final = 120
 """Characters of a row's cell that are looked at for quantities."""
 _UNIT: Final = (

@@ -27,7 +27,7 @@ _LONGEST: Final = 200
 """Characters of a row that are looked at."""
 _MAX_ROWS: Final = 2000
 _MAX_LINES: Final = 5
-"""Of one description."""
+"""Maximum lines of one description."""
 _MAX_ABOVE: Final = 2
 """Lines of a name above the first row with an amount, where no head tells where the names begin."""
 _GAP: Final = 2.5

@@ -33,7 +33,9 @@ class RowCell:
     words: tuple[Word, ...] = ()
 
     def parts(self) -> list[CellPart]:
-        """Its words, with where they are: as the line has them, else as wide as their share of its letters."""
+        """Splits the cell into words, with where they are: as the line has them, else as wide as their share of its
+        letters.
+        """
         found, at = [], 0
         placed = self.words if [word.text for word in self.words] == self.text.split() else ()
         left, _, right, _ = self.box
@@ -56,7 +58,7 @@ class PrintedRow:
 
     @property
     def text(self) -> str:
-        """Its cells, separated by a space."""
+        """The row's cells, separated by a space."""
         return " ".join(cell.text for cell in self.cells)
 
     @property

@@ -20,7 +20,7 @@ from inkgate.fields.rules.rows import PrintedPages
 _LONGEST: Final = 120
 """Characters of a label that are looked at, from its end."""
 _MAX_AMOUNTS: Final = 300
-"""Of a paper that are combined."""
+"""Maximum amounts of a paper that are combined."""
 _MAX_ADDED: Final = 5
 """Taxes that are added up, and discounts and charges: all their subsets are tried."""
 _MAX_TAXES: Final = 20
@@ -28,7 +28,8 @@ _MAX_TAXES: Final = 20
 _MAX_WHOLES: Final = 60
 """Amounts that may be the total, the last ones: 60 totals, 46 taxes and 32 adjustments are tried in 0.1 s."""
 _MIN_SCORE: Final = 6.0
-"""Of net, tax and gross that decide: two of them are labelled, and the tax has a usual rate or the third a label."""
+"""Minimum score of net, tax and gross that decide: two of them are labelled, and the tax has a usual rate or the third
+a label."""
 _CENTS: Final = Decimal("0.02")
 _ROUNDING: Final = Decimal("0.05")
 """Totals are rounded to five cents in many countries."""
@@ -69,7 +70,7 @@ class Role(Enum):
     TAX = auto()
     GROSS = auto()
     TOTAL = auto()
-    """Of net or gross amounts; the label doesn't tell."""
+    """A total of net or gross amounts; the label doesn't tell."""
     DUE = auto()
     PAID = auto()
     DISCOUNT = auto()
@@ -195,7 +196,7 @@ def _role_of_sum(text: str, *, taxed: bool, included: bool, excluded: bool) -> R
 
 
 def _plain_label(label: str) -> str:
-    """In lower case, without accents, currencies, and dots in h.t. and i.v.a."""
+    """Returns the label in lower case, without accents, currencies, and the dots of h.t. and i.v.a."""
     text = "".join(
         c
         for c in unicodedata.normalize("NFKD", _LEADERS.sub(" ", label)[-_LONGEST:].casefold())

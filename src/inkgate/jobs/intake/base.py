@@ -79,7 +79,7 @@ class EventSource(Protocol):
     """A topic of a broker, while connected. Used by one task. Methods raise if the connection is lost."""
 
     async def take(self, limit: int) -> Sequence[BrokerEvent]:
-        """Up to `limit` events. Waits a while for the first one; empty if none came."""
+        """Returns up to `limit` events. Waits a while for the first one; empty if none came."""
         ...
 
     async def done(self, events: Sequence[BrokerEvent], dead: Sequence[DeadEvent]) -> None:

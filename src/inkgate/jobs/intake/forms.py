@@ -44,7 +44,7 @@ _SUBSCRIBE_URL = re.compile(
     r"https://sns\.[a-z0-9-]{1,32}\.amazonaws\.com(\.cn)?/\?Action=ConfirmSubscription&[\x21-\x7e]{1,2000}"
 )
 _ATTRIBUTE_PREFIXES = ("ce-", "ce_", "cloudevents:", "cloudevents_")
-"""Of CloudEvents' attributes in headers: HTTP and NATS, Kafka, and AMQP have their own."""
+"""Prefixes of CloudEvents' attributes in headers: HTTP and NATS, Kafka, and AMQP have their own."""
 _AZURE_CREATED = "Microsoft.Storage.BlobCreated"
 _AZURE_VALIDATION = "Microsoft.EventGrid.SubscriptionValidationEvent"
 _GCS_EVENTS = "google.cloud.storage.object.v1."
@@ -291,7 +291,7 @@ def _one(parts: Sequence[ParsedEvent]) -> ParsedEvent:
 
 
 def _described(error: ValidationError) -> str:
-    """Where the event doesn't fit its form, without its values."""
+    """Returns where the event doesn't fit its form, without its values."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:_MAX_LINES]) + "."
 

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 _POLL_MS = 1_000
 _CLOSE_S = 5.0
 _COMMIT_S = 5.0
-"""At a shutdown, a commit under way is finished within this time; otherwise its events would come again."""
+"""Time within which a commit under way is finished at a shutdown; otherwise its events would come again."""
 _METADATA_MS = 10_000
 """How long a topic or a partition that was made later goes unnoticed. aiokafka's default is five minutes."""
 

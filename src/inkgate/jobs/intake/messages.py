@@ -26,7 +26,7 @@ _LONGEST_URL = 4_000
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _AZURE_SUBJECT = re.compile(r"/blobServices/[^/]+/containers/(?P<container>[^/]+)/blobs/(?P<name>.+)", re.DOTALL)
 _OSS_UNFINISHED = ("InitiateMultipartUpload", "UploadPart", "UploadPartCopy")
-"""Of OSS's ObjectCreated events: after these there is no object yet."""
+"""OSS's ObjectCreated events after which there is no object yet."""
 
 
 def _usable(value: str) -> str:
@@ -98,7 +98,7 @@ class S3Records(EventPart):
 
 
 class EventBridgeObject(EventPart):
-    """Its key is not escaped."""
+    """An object of EventBridge, whose key is not escaped."""
 
     key: Key
     size: NonNegativeInt | None = None

@@ -34,7 +34,7 @@ from inkgate.types import Document, DocumentResult, DocumentStatus
 log = structlog.get_logger(__name__)
 
 PAUSES_S = (5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0)
-"""After the first failure, the second, ...: seven attempts in 18 hours."""
+"""Pauses after the first failure, the second, ...: seven attempts in 18 hours."""
 _JITTER = 0.2
 _MAX_ERROR = 500
 _MAX_ENDPOINTS = 1000
@@ -48,8 +48,8 @@ class Outbox(Protocol):
         ...
 
     async def take_due(self, room: Mapping[DeliveryLane, int], lease_s: float) -> Sequence[Due]:
-        """Up to this many deliveries of each lane, to make now; they are due again after `lease_s` if nothing is told
-        of their end.
+        """Returns up to this many deliveries of each lane, to make now; they are due again after `lease_s` if nobody
+        reports their end.
         """
         ...
 
@@ -278,7 +278,6 @@ class Relay:
             raise never
 
     async def _document(self, job: Job) -> DocumentResult:
-        """See Delivery.load."""
         if not job.saved:
             raise LookupError
         document = await self._load(job)

@@ -15,7 +15,7 @@ from inkgate.types import DocumentResult, PageResult
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """Of what a row is made. `page`: None for a row of the whole document. `extraction`: the fields of the document, as
+    """The source of a row. `page`: None for a row of the whole document. `extraction`: the fields of the document, as
     published; None: the job finds none.
     """
 
@@ -26,7 +26,7 @@ class RowSource:
 
     @property
     def label(self) -> str:
-        """For messages: the page's number with a colon, or empty."""
+        """The prefix of messages: the page's number with a colon, or empty."""
         return "" if self.page is None else f"page {self.page.index + 1}: "
 
 

@@ -200,7 +200,7 @@ class JobStore:
         return await self.database.write(write)
 
     async def forecast(self, job: Job) -> JobForecast:
-        """When the job may end. Raises InputRejected("job_unknown") if it was removed."""
+        """Returns when the job may end. Raises InputRejected("job_unknown") if it was removed."""
         rate, others = await self._rate.value(), await self._backlog.value()
         ahead = await self.database.read(
             lambda connection: views.ahead_of(connection, job, others, self._sharing), job.tenant
@@ -242,7 +242,7 @@ class JobStore:
         await self.database.write(lambda connection: views.remove(connection, job_id, tenant), turns.lock_turns)
 
     async def unneeded(self, uploads: Sequence[str]) -> Sequence[str]:
-        """Those of `uploads` that no job needs any more."""
+        """Returns those of `uploads` that no job needs any more."""
         return await self.database.read(lambda connection: views.unneeded(connection, uploads)) if uploads else ()
 
     async def counts(self) -> JobCounts:
@@ -351,8 +351,8 @@ class JobStore:
         return await self.database.read(lambda connection: deliveries.due_lanes(connection, self.database.now()))
 
     async def take_due(self, room: Mapping[DeliveryLane, int], lease_s: float) -> Sequence[Due]:
-        """Up to this many deliveries of each lane, to make now; they are due again after `lease_s` if nothing is told
-        of their end.
+        """Returns up to this many deliveries of each lane, to make now; they are due again after `lease_s` if nobody
+        reports their end.
         """
         token = secrets.token_hex(16)
         return await self.database.write(

@@ -46,7 +46,7 @@ Clock = Callable[[], float]
 _BUSY_S = 15.0
 _RETRY_S = 5.0
 _LONGEST_WAIT_S = 65.0
-"""For the answer to one statement: longer than `statement_timeout` below."""
+"""Maximum time to wait for the answer to one statement: longer than `statement_timeout` below."""
 _LAST_WAIT_S = 3.0
 """The same while the service stops."""
 _MAX_BATCH = 64
@@ -69,12 +69,12 @@ _POSTGRES = {
         )
     ),
 }
-"""So that a server that has gone is an error after seconds, not after the hours of TCP's defaults; and so that the
-server ends the transaction of a process that was stopped or cut off, which has locked its jobs and its tenants' turns.
-"""
+"""Options by which a server that has gone is an error after seconds, not after the hours of TCP's defaults, and by
+which the server ends the transaction of a process that was stopped or cut off, which has locked its jobs and its
+tenants' turns."""
 
 _QUIET = {"hide_parameters": True}
-"""So that errors in the log have no values, which may be passwords or text of documents."""
+"""Keeps values, which may be passwords or text of documents, out of errors in the log."""
 
 
 def database_url(configured: str, folder: Path) -> URL:
@@ -126,7 +126,7 @@ class Database:
         self._runs = False
         self._wait_s = _LONGEST_WAIT_S
         self._refusals: dict[bool, tuple[float, Overloaded]] = {}
-        """By kind (writes or not), the last attempt that could not begin a transaction: when, and why."""
+        """The last attempt that could not begin a transaction, by kind (writes or not): when, and why."""
         self._writes: deque[_Write] = deque()
         self._arrived = anyio.Event()
         self.transactions = 0

@@ -17,7 +17,7 @@ from inkgate.jobs.store.tables import jobs, outbox
 from inkgate.jobs.store.turns import Now, distinct
 
 WEBHOOK_LANES = 256
-"""Of a tenant, that are looked at together: a tenant names hosts freely."""
+"""Number of lanes of a tenant that are looked at together: a tenant names hosts freely."""
 _GIVEN_AT_ONCE = 500
 
 
@@ -48,7 +48,7 @@ class DeliveryLane:
 
     @property
     def key(self) -> str:
-        """As it is stored."""
+        """The lane's key in the table."""
         return f"{self.endpoint}\n{self.tenant}" if self.endpoint else ""
 
     @classmethod
@@ -131,8 +131,8 @@ def _due_in(lane: ColumnElement[str] | str, now: Now) -> ColumnElement[bool]:
 def take_due(
     connection: Connection, token: str, room: Mapping[DeliveryLane, int], now: Now, lease_s: float
 ) -> list[Due]:
-    """Up to this many deliveries of each lane, the oldest first. They are due again after `lease_s` if nobody tells of
-    their end. Those of an earlier version only get their lanes.
+    """Takes up to this many deliveries of each lane, the oldest first. They are due again after `lease_s` if nobody
+    tells of their end. Those of an earlier version only get their lanes.
     """
     ids: list[str] = []
     for lane, count in room.items():

@@ -16,9 +16,9 @@ from inkgate.jobs.store.tables import fields, jobs
 from inkgate.types import JsonValue
 
 MAX_CORRECTIONS: Final = 200
-"""Of a job. Each may change all of its fields."""
+"""Maximum corrections of a job. Each may change all of its fields."""
 MAX_CORRECTED_BYTES: Final = 2_000_000
-"""Of a job's corrections as JSON: all are read, sent and written with each change."""
+"""Maximum size of a job's corrections as JSON: all are read, sent and written with each change."""
 
 
 @dataclass(frozen=True, slots=True)

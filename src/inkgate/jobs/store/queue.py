@@ -132,7 +132,7 @@ def add(
 
 
 def _known(connection: Connection, rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], tuple[str, str]]:
-    """By tenant and key: ID and fingerprint of the jobs that are there."""
+    """Returns ID and fingerprint of the jobs that are there, by tenant and key."""
     keys = sorted({row["key"] for row in rows if row["key"] is not None})
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for start in range(0, len(keys), 500):

@@ -178,11 +178,12 @@ _STEPS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
         lines.create,
     ),
 }
-"""By version, the SQL, or what runs it, that changes the tables of the version before. No step removes a table or
-column, so that processes of the version before can go on during an update. It has to end within an hour: a process of a
-version before 5 knows no lines of batches, and deletes uploads older than that which only lines need."""
+"""Changes of the tables by version: the SQL, or what runs it, that changes the tables of the version before. No step
+removes a table or column, so that processes of the version before can go on during an update. It has to end within an
+hour: a process of a version before 5 knows no lines of batches, and deletes uploads older than that which only lines
+need."""
 _LOCK = 7860_0001
-"""Of PostgreSQL, so that two processes don't make the tables at once."""
+"""Number of PostgreSQL's advisory lock by which two processes don't make the tables at once."""
 
 
 def insert(connection: Connection) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Whose job is run next: turns of tenants, by pages. Functions run in a transaction.
+"""Chooses the job that runs next: turns of tenants, by pages. Functions run in a transaction.
 
 A higher class goes first. In a class, the tenant with the fewest running jobs goes first; of those with as many, the
 one whose next claim ends first in virtual time: weighted fair queueing, as in serving/fair.py, by pages, where a claim
@@ -167,8 +167,8 @@ def _first(connection: Connection, heads: Sequence[_Head], sharing: Sharing) -> 
 
 
 def tags_of(connection: Connection, rank: int) -> tuple[dict[str, float], float]:
-    """By tenant, the virtual time at which its next work starts; and the virtual time now, which stands for those that
-    have none.
+    """Returns, by tenant, the virtual time at which its next work starts; and the virtual time now, which stands for
+    those that have none.
     """
     rows = connection.execute(select(shares.c.tenant, shares.c.used).where(shares.c.rank == rank))
     tags = {tenant: float(used) for tenant, used in rows}

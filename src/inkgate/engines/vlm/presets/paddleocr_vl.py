@@ -55,8 +55,8 @@ FLAGS = (
     "0",
 )
 NEWER_FLAGS = ("--trust-request-mm-kwargs",)
-"""Without it vLLM 0.32 refuses requests with `mm_processor_kwargs`. Older versions accept them and don't know the flag.
-"""
+"""A flag of newer versions of vLLM: without it vLLM 0.32 refuses requests with `mm_processor_kwargs`. Older versions
+accept them and don't know the flag."""
 
 V1_6 = Preset(
     name="paddleocr-vl-1.6",
