@@ -267,6 +267,11 @@ def install_extra(extra: str) -> str:
     return f"`pip install '.[{extra}]'` in inkgate's checkout (`make` puts pip into .venv/bin)"
 
 
+def install_package(package: str) -> str:
+    """How a package of this repository is installed beside inkgate, as a part of a sentence."""
+    return f"`pip install ./packages/{package}` in inkgate's checkout"
+
+
 class InkgateError(Exception):
     """An error with a stable code. `detail` may be shown to clients: nothing internal goes into it.
 

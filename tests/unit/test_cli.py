@@ -6,12 +6,16 @@ import hashlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from typer.testing import CliRunner
 
 from inkgate import __version__
+from inkgate.cli import commands
 from inkgate.cli.app import app
 from inkgate.cli.configure import setting_fields, unknown_variables, variable
 from inkgate.cli.serve import is_loopback
@@ -169,3 +173,55 @@ def test_help_comes_without_loading_what_reading_needs() -> None:
         "import sys, inkgate.cli.app; print([m for m in ('cv2', 'onnxruntime', 'fastapi', 'PIL') if m in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+class Point(EntryPoint):
+    """An entry point of a package that isn't installed here."""
+
+    loads: ClassVar[dict[str, object]] = {}
+
+    def load(self) -> object:
+        if self.value not in self.loads:
+            raise ImportError(f"no module {self.value}")
+        return self.loads[self.value]
+
+
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
+    """What `hello`, `greet` and `broken` load, which installed packages register."""
+    loads: dict[str, object] = {}
+    monkeypatch.setattr(Point, "loads", loads)
+    found = [Point(name, f"other:{name}", "inkgate.commands") for name in ("hello", "greet", "broken", "read")]
+    monkeypatch.setattr(
+        "inkgate.cli.commands.entry_points", lambda group: [each for each in found if group == each.group]
+    )
+    commands._registered.cache_clear()
+    yield loads
+    commands._registered.cache_clear()
+
+
+def test_a_package_adds_commands_and_one_that_is_broken_harms_no_other(others: dict[str, object]) -> None:
+    def hello(name: str) -> None:
+        """Greet somebody."""
+        print(f"Hello {name}.")
+
+    others |= {"other:hello": hello, "other:greet": commands.Command(hello, "Greetings", explain=True)}
+    assert runner.invoke(commands.build(), ["hello", "Ada"]).stdout == "Hello Ada.\n"
+    assert runner.invoke(commands.build(["greet"]), ["greet", "Bob"]).stdout == "Hello Bob.\n"
+    shown = " ".join(runner.invoke(commands.build(), ["--help"]).stdout.split())
+    assert "Greetings" in shown
+    assert commands.OTHERS in shown
+    assert "Read documents and print or write their text." in shown
+    ended = runner.invoke(commands.build(), ["broken"])
+    assert (ended.exit_code, "inkgate broken: other:broken can't be loaded: ImportError" in ended.stderr) == (1, True)
+
+
+def test_a_command_of_a_package_that_is_not_installed_says_what_to_install(
+    others: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "PACKAGES", {"weigh": "inkgate-scales"})
+    for arguments in (["weigh"], ["weigh", "--help"], ["weigh", "page.png", "--much", "3"]):
+        ended = runner.invoke(commands.build(), arguments)
+        assert ended.exit_code == 2
+        assert "inkgate weigh needs the package inkgate-scales: `pip install ./packages/inkgate-scales`" in ended.stderr
+    assert commands.NOT_INSTALLED in runner.invoke(commands.build(), ["--help"]).stdout

@@ -2,56 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
-from typing import Annotated, Final
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any, Final
 
 import typer
 
 from inkgate import __version__
+from inkgate.errors import install_package
 
-_READING: Final = "Read documents"
-_SERVING: Final = "Run a service"
-_MEASURING: Final = "Measure and tune"
+READING: Final = "Read documents"
+SERVING: Final = "Run a service"
+MEASURING: Final = "Measure and tune"
+OTHERS: Final = "Commands of other packages"
+NOT_INSTALLED: Final = "Not installed"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: a function that typer can run, or a typer.Typer with several commands.
+
+    An entry point in the group `inkgate.commands` names one. It may also name the function or the typer.Typer itself.
+
+    Attributes:
+        panel: the heading under which `inkgate --help` lists it.
+        explain: without arguments, the command shows its help.
+    """
+
+    run: Callable[..., Any] | typer.Typer
+    panel: str = OTHERS
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CommandPlace:
-    """`module` in inkgate.cli has the function `function`, or a typer.Typer of this name for `group`.
-
-    `explain`: without arguments, the command shows its help.
-    """
+    """Where a Command of inkgate is: `module` in inkgate.cli has the function, or the typer.Typer, `name`."""
 
     module: str
-    function: str
+    name: str
     panel: str
     explain: bool = False
-    group: bool = False
 
 
 COMMANDS: Final = {
-    "demo": CommandPlace("demo.command", "demo", _READING, group=True),
-    "read": CommandPlace("read", "read", _READING, explain=True),
-    "extract": CommandPlace("extract", "extract", _READING, explain=True),
-    "verify": CommandPlace("extract", "verify", _READING, explain=True),
-    "types": CommandPlace("extract", "types", _READING),
-    "watch": CommandPlace("watch", "watch", _READING, explain=True),
-    "batch": CommandPlace("batch", "batch", _READING, explain=True),
-    "notion": CommandPlace("notion", "notion", _READING, explain=True),
-    "serve": CommandPlace("serve", "serve", _SERVING),
-    "work": CommandPlace("work", "work", _SERVING),
-    "jobs": CommandPlace("jobs", "jobs", _SERVING, group=True),
-    "key": CommandPlace("key", "key", _SERVING),
-    "doctor": CommandPlace("doctor", "doctor", _SERVING),
-    "mcp": CommandPlace("mcp", "mcp", _SERVING),
-    "feishu": CommandPlace("feishu", "feishu", _SERVING),
-    "eval": CommandPlace("eval", "evaluate", _MEASURING, explain=True),
-    "compare-engines": CommandPlace("compare_engines", "compare_engines", _MEASURING, explain=True),
-    "loadtest": CommandPlace("loadtest", "loadtest", _MEASURING, explain=True),
-    "tune": CommandPlace("tune", "tune", _MEASURING, explain=True),
-    "report": CommandPlace("report", "report", _MEASURING, explain=True),
+    "demo": CommandPlace("demo.command", "demo", READING),
+    "read": CommandPlace("read", "read", READING, explain=True),
+    "extract": CommandPlace("extract", "extract", READING, explain=True),
+    "verify": CommandPlace("extract", "verify", READING, explain=True),
+    "types": CommandPlace("extract", "types", READING),
+    "watch": CommandPlace("watch", "watch", READING, explain=True),
+    "batch": CommandPlace("batch", "batch", READING, explain=True),
+    "notion": CommandPlace("notion", "notion", READING, explain=True),
+    "serve": CommandPlace("serve", "serve", SERVING),
+    "work": CommandPlace("work", "work", SERVING),
+    "jobs": CommandPlace("jobs", "jobs", SERVING),
+    "key": CommandPlace("key", "key", SERVING),
+    "doctor": CommandPlace("doctor", "doctor", SERVING),
+    "mcp": CommandPlace("mcp", "mcp", SERVING),
+    "feishu": CommandPlace("feishu", "feishu", SERVING),
+    "eval": CommandPlace("eval", "evaluate", MEASURING, explain=True),
+    "compare-engines": CommandPlace("compare_engines", "compare_engines", MEASURING, explain=True),
+    "loadtest": CommandPlace("loadtest", "loadtest", MEASURING, explain=True),
+    "tune": CommandPlace("tune", "tune", MEASURING, explain=True),
+    "report": CommandPlace("report", "report", MEASURING, explain=True),
 }
+PACKAGES: Final[Mapping[str, str]] = {}
+"""Commands that packages of inkgate's repository add, and in which package each is."""
+
 _EPILOG: Final = (
     "Start with one of these: `inkgate demo receipts` shows a complete example; `inkgate read page.png` "
     "prints the text of a page; `inkgate extract receipt.jpg` finds its fields; `inkgate serve` starts the service "
@@ -60,8 +80,13 @@ _EPILOG: Final = (
 )
 
 
-def build(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line with these commands, whose modules are imported."""
+def is_command(name: str) -> bool:
+    """Whether there is a command of this name, in inkgate or in a package that may be installed beside it."""
+    return name in COMMANDS or name in PACKAGES or name in _registered()
+
+
+def build(names: Iterable[str] = ()) -> typer.Typer:
+    """The command line with these commands, or with all. Only their modules are imported."""
     app = typer.Typer(
         name="inkgate",
         no_args_is_help=True,
@@ -70,14 +95,64 @@ def build(names: Iterable[str] = COMMANDS) -> typer.Typer:
         pretty_exceptions_enable=False,  # tracebacks with local variables could show documents and keys
     )
     app.callback(epilog=_EPILOG)(_inkgate)
-    for name in names:
-        place = COMMANDS[name]
-        found = getattr(import_module(f"inkgate.cli.{place.module}"), place.function)
-        if place.group:
-            app.add_typer(found, name=name, rich_help_panel=place.panel)
-        else:
-            app.command(name, no_args_is_help=place.explain, rich_help_panel=place.panel)(found)
+    for name in names or dict.fromkeys((*COMMANDS, *_registered(), *PACKAGES)):
+        _add(app, name)
     return app
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    if name not in COMMANDS and name not in _registered():
+        whole: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+        app.command(name, rich_help_panel=NOT_INSTALLED, context_settings=whole)(_not_installed(name))
+        return
+    command = _command(name)
+    if isinstance(command.run, typer.Typer):
+        app.add_typer(command.run, name=name, rich_help_panel=command.panel)
+    else:
+        app.command(name, no_args_is_help=command.explain, rich_help_panel=command.panel)(command.run)
+
+
+def _command(name: str) -> Command:
+    if name in COMMANDS:
+        place = COMMANDS[name]
+        return Command(getattr(import_module(f"inkgate.cli.{place.module}"), place.name), place.panel, place.explain)
+    point = _registered()[name]
+    try:
+        found = point.load()
+    except Exception as error:  # noqa: BLE001 - whatever the code of another package raises: the other commands work
+        return Command(_not_loaded(name, point, error))
+    return found if isinstance(found, Command) else Command(found)
+
+
+@cache
+def _registered() -> Mapping[str, EntryPoint]:
+    """The commands of installed packages by name, without those that inkgate has itself."""
+    found = sorted(entry_points(group="inkgate.commands"), key=lambda point: point.name)
+    return {point.name: point for point in found if point.name not in COMMANDS}
+
+
+def _not_installed(name: str) -> Callable[[], None]:
+    needed = f"needs the package {PACKAGES[name]}: {install_package(PACKAGES[name])}."
+
+    def command() -> None:
+        from inkgate.cli.messages import misuse
+
+        raise misuse(f"inkgate {name} {needed}")
+
+    command.__doc__ = f"{needed[0].upper()}{needed[1:]}"
+    return command
+
+
+def _not_loaded(name: str, point: EntryPoint, error: Exception) -> Callable[[], None]:
+    why = f"{point.value} can't be loaded: {type(error).__name__}: {error}"
+
+    def command() -> None:
+        from inkgate.cli.messages import failure
+
+        raise failure(f"inkgate {name}: {why}") from error
+
+    command.__doc__ = f"Broken: {why}"
+    return command
 
 
 def _version(*, wanted: bool) -> None:

@@ -14,7 +14,7 @@ def main() -> NoReturn:
 
         print(f"inkgate {__version__}")
         sys.exit(0)
-    from inkgate.cli.commands import COMMANDS, build
+    from inkgate.cli.commands import build, is_command
 
-    build([called] if called in COMMANDS else COMMANDS)(prog_name="inkgate")
+    build([called] if is_command(called) else ())(prog_name="inkgate")
     sys.exit(0)
