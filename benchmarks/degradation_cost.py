@@ -31,10 +31,6 @@ from time import perf_counter
 import anyio
 from PIL import Image, ImageOps
 
-from inkgate.bench.accuracy.candidates import OwnReader
-from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
-from inkgate.bench.accuracy.metrics import Token, token_of
-from inkgate.bench.accuracy.scores import FileScore, score
 from inkgate.caller import Caller, Priority
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
@@ -53,6 +49,10 @@ from inkgate.serving.threads import FairThreads
 from inkgate.settings import AdmissionSettings, PdfText, Settings
 from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.types import PageResult, Task
+from inkgate_bench.accuracy.candidates import OwnReader
+from inkgate_bench.accuracy.manifest import Entry, load_manifest, load_text
+from inkgate_bench.accuracy.metrics import Token, token_of
+from inkgate_bench.accuracy.scores import FileScore, score
 
 STEPS = ("whole", DegradationLevel.IMAGE.value, DegradationLevel.OUTPUT.value)
 FEW = 5

@@ -23,14 +23,14 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.fields import SETS, TYPES, documents, kept, read_all, receipts, wanted_of
-from inkgate.bench.accuracy.calibration import CalibrationCurve, JudgedPart, calibration_curve
-from inkgate.bench.accuracy.fields import SAME_NAMES, SURE, judge
 from inkgate.codec import parse_document
 from inkgate.fields.calibrated import ORIGIN, Knots, is_placed, on_curve
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.types import PageResult
+from inkgate_bench.accuracy.calibration import CalibrationCurve, JudgedPart, calibration_curve
+from inkgate_bench.accuracy.fields import SAME_NAMES, SURE, judge
 
 FOLDS = 10
 AS_LINES = "receipts as lines"

@@ -21,7 +21,6 @@ from typing import Any
 
 import orjson
 
-from inkgate.bench.accuracy.fields import SAME_NAMES, SURE, JudgedField, curve, judge_fields, scores
 from inkgate.codec import document_to_dict, parse_document
 from inkgate.extraction.wanted import GIVEN
 from inkgate.fields.document_types import DocumentTypes
@@ -32,6 +31,7 @@ from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import Proposal
 from inkgate.library import Ocr
 from inkgate.types import Line, PageResult
+from inkgate_bench.accuracy.fields import SAME_NAMES, SURE, JudgedField, curve, judge_fields, scores
 
 TYPES = DocumentTypes.load()
 SETS = {"sroie": "receipt", "wildreceipt": "receipt", "inv2data": "invoice"}

@@ -31,11 +31,11 @@ from statistics import median
 
 import anyio
 
-from inkgate.bench.load.pages import LoadPage
-from inkgate.bench.load.plan import Load, Plan
-from inkgate.bench.load.results import Axis
-from inkgate.bench.load.run import LoadResult, run
-from inkgate.bench.load.target import ProtocolName, Target
+from inkgate_bench.load.pages import LoadPage
+from inkgate_bench.load.plan import Load, Plan
+from inkgate_bench.load.results import Axis
+from inkgate_bench.load.run import LoadResult, run
+from inkgate_bench.load.target import ProtocolName, Target
 
 PAGE = LoadPage("page.jpg", os.urandom(150_000), "image/jpeg", 1)
 """Image size: 0.2 MB in base64."""

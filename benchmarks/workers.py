@@ -27,7 +27,6 @@ import numpy as np
 
 from benchmarks.engines.closed import Read, closed_loop
 from benchmarks.engines.sample import data_of, documents
-from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
@@ -43,6 +42,7 @@ from inkgate.serving.batching import Batchers
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Size, Task
 from inkgate.workers.process import python_command
+from inkgate_bench.accuracy.manifest import Entry
 
 CALLS = 200
 LINE = np.zeros((48, 400, 3), np.uint8)

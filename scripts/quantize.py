@@ -25,7 +25,6 @@ from pathlib import Path
 import anyio
 import numpy as np
 
-from inkgate.bench.accuracy.manifest import Entry, load_manifest
 from inkgate.documents.open import Opener
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.layout.analysis import PageAnalysis
@@ -36,6 +35,7 @@ from inkgate.runtimes.openvino import OpenVinoRuntime
 from inkgate.runtimes.openvino_graphs import openvino, ops
 from inkgate.settings import LimitSettings, PdfSettings, PpocrSettings
 from inkgate.types import Document, Task
+from inkgate_bench.accuracy.manifest import Entry, load_manifest
 
 LEAST_CHANNELS = 96
 LINES_A_DOCUMENT = 12

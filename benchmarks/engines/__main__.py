@@ -4,7 +4,7 @@
 
 All variants alternate in rounds of one run, so that ratios hold on a busy machine. Rates are medians over rounds,
 ratios medians of the rounds' ratios, and the latency of a page is its median over rounds. Documents: `sample`; peers:
-inkgate.bench.accuracy.peers. Parts: `race` (engine, HTTP, peers), `steps`, `accuracy` (of the steps, on all documents,
+inkgate_bench.accuracy.peers. Parts: `race` (engine, HTTP, peers), `steps`, `accuracy` (of the steps, on all documents,
 regardless of --documents), `bound` (time by stage, arithmetic). Memory, start-up and priority:
 benchmarks.engines.service.
 """
@@ -27,9 +27,9 @@ from benchmarks.engines.race import CLIENTS, race
 from benchmarks.engines.sample import documents
 from benchmarks.engines.steps import accuracies, climb
 from benchmarks.engines.targets import Target, target_table
-from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bench.accuracy.peers import PEERS
-from inkgate.bench.accuracy.report import machine
+from inkgate_bench.accuracy.manifest import Entry
+from inkgate_bench.accuracy.peers import PEERS
+from inkgate_bench.accuracy.report import machine
 
 PARTS = ("race", "steps", "accuracy", "bound")
 

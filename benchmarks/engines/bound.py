@@ -10,9 +10,9 @@ from benchmarks.engines.closed import Pass, closed_loop
 from benchmarks.engines.flops import Calls, CountingRuntime, peak_flops
 from benchmarks.engines.own import DEFAULT, started
 from benchmarks.engines.steps import TOGETHER
-from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bench.accuracy.peers import CORES
 from inkgate.engines.choose import runtime_of
+from inkgate_bench.accuracy.manifest import Entry
+from inkgate_bench.accuracy.peers import CORES
 
 
 @dataclass(frozen=True)

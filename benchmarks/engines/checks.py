@@ -18,7 +18,7 @@ from PIL import Image
 from benchmarks.engines.child import Client, client_of, serving
 from benchmarks.engines.race import FULL_CARE
 from benchmarks.engines.sample import data_of
-from inkgate.bench.accuracy.manifest import Entry
+from inkgate_bench.accuracy.manifest import Entry
 
 CLIENTS = 16
 LOOK_S = 0.1

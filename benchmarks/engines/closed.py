@@ -9,8 +9,8 @@ from time import perf_counter
 
 import anyio
 
-from inkgate.bench.accuracy.manifest import Entry
 from inkgate.concurrency import single_error
+from inkgate_bench.accuracy.manifest import Entry
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import anyio
 
 from benchmarks.engines.closed import Read
 from benchmarks.engines.sample import data_of
-from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
@@ -22,6 +21,7 @@ from inkgate.runtimes.onnx import OnnxColumns
 from inkgate.serving.batching import Batchers, BatchFigures
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Document, Task
+from inkgate_bench.accuracy.manifest import Entry
 
 
 @dataclass(frozen=True)

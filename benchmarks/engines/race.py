@@ -11,12 +11,12 @@ from benchmarks.engines import own
 from benchmarks.engines.child import client_of, serving
 from benchmarks.engines.closed import Pass, Read, Reader, closed_loop
 from benchmarks.engines.sample import data_of
-from inkgate.bench.accuracy.candidates import Candidate
-from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bench.accuracy.peers import Peer, running_peer
 from inkgate.documents.open import Opener
 from inkgate.serving.batching import BatchFigures
 from inkgate.settings import load_settings
+from inkgate_bench.accuracy.candidates import Candidate
+from inkgate_bench.accuracy.manifest import Entry
+from inkgate_bench.accuracy.peers import Peer, running_peer
 
 CLIENTS = (1, 2, 4, 8, 16)
 HTTP = "inkgate, HTTP"

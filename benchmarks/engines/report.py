@@ -14,7 +14,7 @@ from benchmarks.engines.race import HTTP, Race, lines_a_call, padding_waste
 from benchmarks.engines.sample import pooled_cer
 from benchmarks.engines.steps import TOGETHER, Accuracy, StepResult
 from benchmarks.engines.targets import Target, table
-from inkgate.bench.accuracy.manifest import Entry
+from inkgate_bench.accuracy.manifest import Entry
 
 RAPIDOCR, ON_OPENVINO = "rapidocr", "rapidocr-openvino"
 

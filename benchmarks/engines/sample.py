@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
-from inkgate.bench.accuracy.metrics import CharacterErrors, character_errors
+from inkgate_bench.accuracy.manifest import Entry, load_manifest, load_text
+from inkgate_bench.accuracy.metrics import CharacterErrors, character_errors
 
 T = TypeVar("T")
 FOLDERS = ("pages", "receipts")

@@ -24,7 +24,7 @@ from benchmarks.engines import checks
 from benchmarks.engines.closed import quantile
 from benchmarks.engines.sample import documents
 from benchmarks.engines.targets import Target, target_table
-from inkgate.bench.accuracy.report import machine
+from inkgate_bench.accuracy.report import machine
 
 PARTS = ("start", "memory", "growth", "urgent")
 

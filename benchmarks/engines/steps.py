@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from benchmarks.engines.closed import Pass, closed_loop
 from benchmarks.engines.own import OwnEngine, Step, started
 from benchmarks.engines.sample import pooled_cer
-from inkgate.bench.accuracy.manifest import Entry
+from inkgate_bench.accuracy.manifest import Entry
 
 TOGETHER = 8
 

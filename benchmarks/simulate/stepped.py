@@ -14,7 +14,7 @@ from benchmarks.simulate.batch import Flags
 from benchmarks.simulate.card import RTX_4090D, Card
 from benchmarks.simulate.server import Server, ServerGone
 from benchmarks.simulate.workload import Pages
-from inkgate.bench.load.results import Latency, LoadPoint, LoadSummary
+from inkgate_bench.load.results import Latency, LoadPoint, LoadSummary
 
 DEADLINE_S = 5.0
 RETRY_S = 1.0

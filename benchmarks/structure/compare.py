@@ -21,9 +21,9 @@ import orjson
 from rapidfuzz.distance import Levenshtein
 
 from benchmarks.structure.reading import manifest_of, overlay_of, place
-from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
-from inkgate.bench.accuracy.metrics import CharacterErrors, character_errors, f1
-from inkgate.bench.accuracy.summary import GROUPINGS
+from inkgate_bench.accuracy.manifest import Entry, load_manifest, load_text
+from inkgate_bench.accuracy.metrics import CharacterErrors, character_errors, f1
+from inkgate_bench.accuracy.summary import GROUPINGS
 
 LEAST_SHOWN = 0.0005
 """Smaller changes of a group's figures, in [0, 1], are none."""

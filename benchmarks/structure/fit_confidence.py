@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 
 from benchmarks.structure.halves import Half, half_of
 from benchmarks.structure.reading import name_manifest, overlay_of, place, read_all
-from inkgate.bench.accuracy.calibration import LEAST_WORDS_RIGHT, is_left_unread, judge_blocks, judge_page, words_f1
-from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.codec import parse_document
 from inkgate.layout.confidence import lines_read
 from inkgate.layout.doubt import Measures, bend, block_measures, order_measures, text_measures
 from inkgate.types import DocumentResult, PageResult, ReviewReason
+from inkgate_bench.accuracy.calibration import LEAST_WORDS_RIGHT, is_left_unread, judge_blocks, judge_page, words_f1
+from inkgate_bench.accuracy.manifest import Entry, load_manifest, load_text
 
 DATA = Path("src/inkgate/layout/doubt_data.py")
 FOLDS = 10

@@ -23,7 +23,10 @@ from matplotlib.figure import Figure
 
 from benchmarks.structure.fit_confidence import ReadDocument, flags_of_others, read_documents
 from benchmarks.structure.halves import Half
-from inkgate.bench.accuracy.calibration import (
+from inkgate.layout.confidence import judged, lines_read, text_right
+from inkgate.layout.doubt_data import REVIEW_TEXT
+from inkgate.types import PageResult
+from inkgate_bench.accuracy.calibration import (
     LEAST_WORDS_RIGHT,
     judge_blocks,
     judge_page,
@@ -31,9 +34,6 @@ from inkgate.bench.accuracy.calibration import (
     words_f1,
     words_of,
 )
-from inkgate.layout.confidence import judged, lines_read, text_right
-from inkgate.layout.doubt_data import REVIEW_TEXT
-from inkgate.types import PageResult
 
 TABLES = Path("benchmarks/results/confidence.md")
 PLOT = Path("docs/plots/confidence.svg")

@@ -28,8 +28,8 @@ import pypdfium2
 from PIL import Image
 
 from inkgate import Ocr
-from inkgate.bench.accuracy.reading_order import order_score
-from inkgate.bench.accuracy.table_similarity import table_similarity
+from inkgate_bench.accuracy.reading_order import order_score
+from inkgate_bench.accuracy.table_similarity import table_similarity
 
 PAGES = Path(__file__).parent / "pages"
 WHO = "the harbour master|an old clerk|the engineer|her brother|every traveller|the committee|a young doctor|nobody"

@@ -18,7 +18,6 @@ from pathlib import Path
 import anyio
 import orjson
 
-from inkgate.bench.accuracy.manifest import Entry, load_manifest
 from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
 from inkgate.codec import document_to_dict
@@ -26,6 +25,7 @@ from inkgate.errors import InkgateError
 from inkgate.service.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document, Task, TaskKind
+from inkgate_bench.accuracy.manifest import Entry, load_manifest
 
 OVERLAY = Path(__file__).parent / "overlay.json"
 MANIFEST = "manifest.path"

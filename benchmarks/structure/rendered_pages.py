@@ -25,7 +25,7 @@ import pypdfium2 as pdfium
 from numpy.typing import NDArray
 from pypdfium2 import raw
 
-from inkgate.bench.accuracy.metrics import is_spaceless
+from inkgate_bench.accuracy.metrics import is_spaceless
 
 PAGES_OF_A_FILE = 2
 LEAST_LETTERS, MOST_LETTERS = 4, 3500

@@ -30,13 +30,13 @@ from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.record import Run, short
 from benchmarks.tuning.setting import GRIDS, config_of, pages_of
 from benchmarks.tuning.sweep import PrintingBench, before_searches, swept
-from inkgate.bench.load.report import this_machine
-from inkgate.bench.tune.demand import find_demand
-from inkgate.bench.tune.parameters import SearchScope, search_scope
-from inkgate.bench.tune.results import SearchTask, Settings, Targets
-from inkgate.bench.tune.search import Journal, search
-from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
 from inkgate.settings import load_settings
+from inkgate_bench.load.report import this_machine
+from inkgate_bench.tune.demand import find_demand
+from inkgate_bench.tune.parameters import SearchScope, search_scope
+from inkgate_bench.tune.results import SearchTask, Settings, Targets
+from inkgate_bench.tune.search import Journal, search
+from inkgate_bench.tune.service_bench import BenchSetup, ServiceBench
 
 
 def grid(ready: SearchScope) -> list[Settings]:

@@ -9,7 +9,7 @@ import sys
 import time
 from contextlib import suppress
 
-from inkgate.bench.tune.measures import OtherLoad
+from inkgate_bench.tune.measures import OtherLoad
 
 _WARM_S, _LOOK_S, _PAUSE_S = 0.3, 2.0, 15.0
 _BUSY = f"from time import monotonic as now\nend = now() + {2 * (_WARM_S + _LOOK_S)}\nwhile now() < end: pass"

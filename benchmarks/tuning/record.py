@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from inkgate.bench.tune.results import Settings, Targets, Trial, TrialOutcome
-from inkgate.bench.tune.score import score
+from inkgate_bench.tune.results import Settings, Targets, Trial, TrialOutcome
+from inkgate_bench.tune.score import score
 
 DONE = TrialOutcome.MEASURED
 

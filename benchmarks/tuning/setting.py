@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.overload.pages import SIZES, page
 from benchmarks.overload.systems import KV_BLOCKS, PYTHON, ROOT, VARIABLES, WEIGHTS
 from benchmarks.overload.traffic import MODEL
-from inkgate.bench.load.pages import LoadPage, load_pages
+from inkgate_bench.load.pages import LoadPage, load_pages
 
 sys.path.append(str(ROOT / "tests" / "models"))
 from lines import LONGEST, random_line, render

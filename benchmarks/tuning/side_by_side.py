@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
 
-from inkgate.bench.load.plan import Load
-from inkgate.bench.load.run import run
-from inkgate.bench.load.service import ServiceProcess, serving
-from inkgate.bench.tune.measures import OtherLoad
-from inkgate.bench.tune.results import Purpose, Settings, Step, Trial, TrialOutcome
-from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench, target_of
+from inkgate_bench.load.plan import Load
+from inkgate_bench.load.run import run
+from inkgate_bench.load.service import ServiceProcess, serving
+from inkgate_bench.tune.measures import OtherLoad
+from inkgate_bench.tune.results import Purpose, Settings, Step, Trial, TrialOutcome
+from inkgate_bench.tune.service_bench import BenchSetup, ServiceBench, target_of
 
 _WARM_DEADLINES = 2
 """Until the waits of a warm service are as long as they get. While they grow, more of what comes is answered in time

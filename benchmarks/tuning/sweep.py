@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.record import Run, short, taken
 from benchmarks.tuning.side_by_side import rounds as side_by_side
-from inkgate.bench.tune.results import Purpose, Settings, Step, Targets, Trial
-from inkgate.bench.tune.score import score
-from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
+from inkgate_bench.tune.results import Purpose, Settings, Step, Targets, Trial
+from inkgate_bench.tune.score import score
+from inkgate_bench.tune.service_bench import BenchSetup, ServiceBench
 
 _TRIES = 3
 

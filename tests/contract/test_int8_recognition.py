@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 from structlog.testing import capture_logs
 
-from inkgate.bench.accuracy.metrics import character_errors
 from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.recognition import TextRecognizer
@@ -20,6 +19,7 @@ from inkgate.runtimes import models as files
 from inkgate.runtimes.choose import cpu_flags, int8_pays, is_calibrated, open_runtime
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import Task
+from inkgate_bench.accuracy.metrics import character_errors
 from support.ppocr import ArrayPage, drawn_line
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.simulate.card import RTX_4090D
 from benchmarks.simulate.stepped import SimulatedService, curve
-from inkgate.bench.load.knee import find_knee
-from inkgate.bench.load.results import Axis
+from inkgate_bench.load.knee import find_knee
+from inkgate_bench.load.results import Axis
 
 
 def test_knee_of_the_4090d_lies_where_it_begins_to_run_out_of_memory() -> None:

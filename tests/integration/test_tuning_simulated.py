@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.tuning.simulated import tuned
-from inkgate.bench.tune.parameters import MAX_NUM_SEQS
-from inkgate.bench.tune.results import TrialOutcome
+from inkgate_bench.tune.parameters import MAX_NUM_SEQS
+from inkgate_bench.tune.results import TrialOutcome
 
 
 def test_it_takes_16_to_24_sequences_and_says_why() -> None:

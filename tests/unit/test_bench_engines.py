@@ -14,9 +14,9 @@ from benchmarks.engines.own import parsed_step
 from benchmarks.engines.race import lines_a_call, padding_waste, since
 from benchmarks.engines.sample import pooled_cer, spread
 from benchmarks.engines.targets import Target, target_table
-from inkgate.bench.accuracy.manifest import Entry
 from inkgate.runtimes.openvino_graphs import openvino, ops
 from inkgate.serving.batching import BatchFigures
+from inkgate_bench.accuracy.manifest import Entry
 
 
 def entry(name: str, truth: Path | None = None) -> Entry:

@@ -8,7 +8,7 @@ import orjson
 
 from benchmarks.structure.compare import by_group, changed_lines, differences
 from benchmarks.structure.reading import place
-from inkgate.bench.accuracy.manifest import Entry
+from inkgate_bench.accuracy.manifest import Entry
 
 TRUTH = "one two three four\nfive six seven eight"
 

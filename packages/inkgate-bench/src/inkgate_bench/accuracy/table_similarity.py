@@ -1,0 +1,170 @@
+"""TEDS, the similarity of tables by tree edit distance. Pure.
+
+X. Zhong, E. ShafieiBavani, A. Jimeno Yepes, "Image-based table recognition: data, model, and evaluation", ECCV 2020:
+1 - (edits from one table's tree to the other's) / (nodes of the larger one). The tree is table, thead and tbody, rows,
+cells. To insert or delete a node costs 1; to change a cell costs 1 if its spans differ, else the normalized edit
+distance of the texts. The distance is K. Zhang's and D. Shasha's (SIAM Journal on Computing 18, 1989).
+Here texts are compared in NFKC with one space for white space, without emphasis; `th` is `td`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rapidfuzz.distance import Levenshtein
+
+from inkgate_bench.accuracy.bench_tests import MarkdownCell, MarkdownTable, plain, tables_of
+
+MOST_STEPS = 4_000_000
+"""Pairs of nodes compared at most: seconds. Of larger trees, the last rows count as wrong."""
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSimilarity:
+    """Shares of 1: `teds` of structure and text, `structure` of structure alone."""
+
+    teds: float
+    structure: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableNode:
+    """A node of a table's tree. `text` and `spans` of cells only."""
+
+    tag: str
+    children: list[TableNode] = field(default_factory=list)
+    text: str = ""
+    spans: tuple[int, int] = (1, 1)
+
+
+def table_similarity(truth_html: str, markdown: str) -> TableSimilarity | None:
+    """Mean over the tables of the truth; each is compared with the table of the page that is most like it.
+
+    Each of the page's tables is taken once, by the true tables in turn. A table that was not found counts as 0; None
+    where the truth has no table.
+    """
+    wanted = tables_of(truth_html)
+    got = [_tree(table) for table in tables_of(markdown)]
+    found = []
+    for tree in map(_tree, wanted):
+        scores = [(similarity(tree, other), i) for i, other in enumerate(got)]
+        best, i = max(scores, key=lambda score: score[0], default=(0.0, -1))
+        found.append(TableSimilarity(best, similarity(tree, got[i], text=False) if i >= 0 else 0.0))
+        got = [other for number, other in enumerate(got) if number != i]
+    if not found:
+        return None
+    return TableSimilarity(
+        sum(each.teds for each in found) / len(found), sum(each.structure for each in found) / len(found)
+    )
+
+
+def similarity(first: TableNode, second: TableNode, *, text: bool = True) -> float:
+    """TEDS of two trees, in [0, 1]."""
+    ones, others = _postorder(first), _postorder(second)
+    larger = max(len(ones), len(others))
+    cut = 0
+    if len(ones) * len(others) > MOST_STEPS:
+        most = max(1, int(MOST_STEPS**0.5))
+        first, second = _first_nodes(first, most), _first_nodes(second, most)
+        kept, kept_others = _postorder(first), _postorder(second)
+        cut = max(len(ones) - len(kept), len(others) - len(kept_others))
+        ones, others = kept, kept_others
+    return max(0.0, 1 - (_distance(ones, others, text=text) + cut) / larger)
+
+
+def _tree(table: MarkdownTable) -> TableNode:
+    """Rows at the top whose cells are all headings are the head; a cell stands where it begins."""
+    met: set[int] = set()
+    rows: list[tuple[bool, list[MarkdownCell]]] = []
+    for row in table.grid:
+        new = [cell for cell in dict.fromkeys(row) if cell is not None and id(cell) not in met]
+        met |= set(map(id, new))
+        rows.append((bool(new) and all(cell.heading for cell in new), new))
+    headings = next((i for i, (heading, _) in enumerate(rows) if not heading), len(rows))
+    parts = (("thead", rows[:headings]), ("tbody", rows[headings:]))
+    return TableNode("table", [TableNode(tag, [_row(cells) for _, cells in part]) for tag, part in parts if part])
+
+
+def _row(cells: Sequence[MarkdownCell]) -> TableNode:
+    return TableNode("tr", [TableNode("td", text=_text(cell), spans=(cell.rows, cell.columns)) for cell in cells])
+
+
+def _text(cell: MarkdownCell) -> str:
+    return " ".join(plain(_ESCAPED.sub(r"\1", cell.text)).split())
+
+
+def _first_nodes(tree: TableNode, most: int) -> TableNode:
+    """The table with as many of its first rows as have at most so many nodes."""
+    count, parts = 1, []
+    for part in tree.children:
+        rows = []
+        for row in part.children:
+            count += 1 + len(row.children)
+            if count <= most:
+                rows.append(row)
+        parts.append(TableNode(part.tag, rows))
+    return TableNode(tree.tag, parts)
+
+
+def _postorder(tree: TableNode) -> list[tuple[TableNode, int]]:
+    """Nodes, children before parents, each with the number of its leftmost leaf."""
+    nodes: list[tuple[TableNode, int]] = []
+
+    def visit(node: TableNode) -> int:
+        lefts = [visit(child) for child in node.children]
+        nodes.append((node, lefts[0] if lefts else len(nodes)))
+        return nodes[-1][1]
+
+    visit(tree)
+    return nodes
+
+
+def _distance(first: Sequence[tuple[TableNode, int]], second: Sequence[tuple[TableNode, int]], *, text: bool) -> float:
+    trees = [[0.0] * len(second) for _ in first]
+    for i in _keyroots(first):
+        for j in _keyroots(second):
+            _forests(first, second, (i, j), trees, text=text)
+    return trees[-1][-1]
+
+
+def _keyroots(nodes: Sequence[tuple[TableNode, int]]) -> list[int]:
+    """The last node of each leftmost leaf, ascending."""
+    return sorted({left: number for number, (_, left) in enumerate(nodes)}.values())
+
+
+def _forests(
+    first: Sequence[tuple[TableNode, int]],
+    second: Sequence[tuple[TableNode, int]],
+    roots: tuple[int, int],
+    trees: list[list[float]],
+    *,
+    text: bool,
+) -> None:
+    """Fill in `trees` for the pairs of subtrees that end on the paths of these two roots."""
+    (i, j), top, start = roots, first[roots[0]][1], second[roots[1]][1]
+    width = j - start + 2
+    rows = [[float(column) for column in range(width)]]
+    for a in range(top, i + 1):
+        node, left = first[a]
+        row = [rows[-1][0] + 1.0] + [0.0] * (width - 1)
+        above = rows[-1]
+        for b in range(start, j + 1):
+            other, other_left = second[b]
+            column = b - start + 1
+            best = min(above[column], row[column - 1]) + 1.0
+            if left == top and other_left == start:
+                best = min(best, above[column - 1] + _change(node, other, text=text))
+                trees[a][b] = best
+            else:
+                best = min(best, rows[left - top][other_left - start] + trees[a][b])
+            row[column] = best
+        rows.append(row)
+
+
+def _change(node: TableNode, other: TableNode, *, text: bool) -> float:
+    if node.tag != other.tag or node.spans != other.spans:
+        return 1.0
+    return Levenshtein.normalized_distance(node.text, other.text) if text and node.tag == "td" else 0.0
