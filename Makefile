@@ -9,6 +9,7 @@ CONTAINERS ?= docker
 MANIFEST ?=
 PROCESSES ?= auto
 EXTRAS ?= redis,postgres
+PACKAGES ?= inkgate_bench
 export PROCESSES
 
 .DEFAULT_GOAL := help
@@ -82,15 +83,15 @@ bench: setup-dev ## measure the engine on the documents of MANIFEST, and the ser
 bench-pdf: setup-dev ## measure a long PDF made of the images in FOLDER (minutes)
 	$(BIN)/python benchmarks/long_pdf.py $(FOLDER) $(ARGS)
 
-wheel: site ## build the wheels, inkgate with the documentation and inkgate-client, into dist/
+wheel: site ## build the wheels, inkgate with the documentation and those of packages/, into dist/
 	@rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
-	$(BIN)/python -m build --wheel --no-isolation --outdir dist packaging/client
+	for project in packaging/client packages/*; do $(BIN)/python -m build --wheel --no-isolation --outdir dist $$project || exit 1; done
 
-wheelhouse: wheel ## write dist/wheelhouse.tar: all packages with the EXTRAS, to install without a network
+wheelhouse: wheel ## write dist/wheelhouse.tar: inkgate with EXTRAS and PACKAGES and all that they need, to install without a network
 	@rm -rf dist/wheelhouse && mkdir -p dist/wheelhouse
 	@wheel=$$(ls dist/inkgate-*.whl) && $(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: \
-		--dest dist/wheelhouse --constraint constraints.txt "$$wheel[$(EXTRAS)]"
+		--dest dist/wheelhouse --constraint constraints.txt "$$wheel[$(EXTRAS)]" $(PACKAGES:%=dist/%-*.whl)
 	@cp constraints.txt dist/wheelhouse/
 	@tar -cf dist/wheelhouse.tar -C dist wheelhouse
 	@du -h dist/wheelhouse.tar
@@ -100,7 +101,7 @@ image: site ## build the container image of the CPU engine (docker or podman; CO
 
 clean: ## remove caches and build results
 	rm -rf build dist src/inkgate/guide .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis
-	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src packages tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove the virtual environment too
 	rm -rf $(VENV)

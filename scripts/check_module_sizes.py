@@ -14,5 +14,5 @@ def too_long(root: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = too_long(ROOT / "src")
+    problems = too_long(ROOT / "src") + too_long(ROOT / "packages")
     sys.exit("\n".join(problems) or 0)

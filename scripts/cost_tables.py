@@ -20,7 +20,7 @@ from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.ui.site import PageSite
 
 PACKAGE = Path(inkgate.__file__).parent
-_ELSEWHERE = {"batch", "bench", "cli", "client", "doctor", "integrations", "library"}
+_ELSEWHERE = {"batch", "cli", "client", "doctor", "integrations", "library"}
 """Packages that the service does not run."""
 _KINDS = {"concurrency.py", "serving/threads.py"}
 """Modules of what others make threads of."""

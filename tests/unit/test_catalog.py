@@ -27,7 +27,6 @@ RESERVED = {"le", "quantile", "job", "instance"}
 NO_BASE_UNITS = ("_ms", "_milliseconds", "_minutes", "_mb", "_kb", "_percent", "_mhz", "_count", "_sum", "_bucket")
 READERS = (
     "api",
-    "bench",
     "cli",
     "client",
     "doctor",

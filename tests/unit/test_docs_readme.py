@@ -56,7 +56,7 @@ def test_every_make_target_named_in_the_readme_exists() -> None:
 
 def test_every_page_that_code_and_messages_name_exists() -> None:
     dead = []
-    for folder in ("src", "scripts", "deploy", "benchmarks", "tests", "examples"):
+    for folder in ("src", "packages", "scripts", "deploy", "benchmarks", "tests", "examples"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix not in {".py", ".yml", ".yaml", ".toml", ".json", ".sh"} or "guide" in path.parts:
                 continue

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "inkgate"
+SOURCES = (ROOT / "src" / "inkgate", *sorted(ROOT.glob("packages/*/src/*")))
 FILE = re.compile(r"(?<![\w/.-])((?:[a-z_0-9]+/)*[a-z_0-9]+\.py)\b")
 NAME = re.compile(r"`((?:[a-z_0-9]+\.)+)([A-Z]\w*[a-z]\w*)")
 """A class by its module, such as `serving.queue.WorkQueue`."""
@@ -22,10 +22,10 @@ OF_OTHER_PROJECTS = frozenset({
 
 
 def modules() -> dict[str, list[Path]]:
-    """The package's modules by each end of their paths: `queue.py` and `serving/queue.py`."""
+    """The modules by each end of their paths: `queue.py` and `serving/queue.py`."""
     found: dict[str, list[Path]] = defaultdict(list)
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE).parts
+    for source, path in ((source, path) for source in SOURCES for path in source.rglob("*.py")):
+        parts = path.relative_to(source).parts
         for begin in range(len(parts)):
             found["/".join(parts[begin:])].append(path)
     return found
@@ -58,8 +58,9 @@ def names_of(module: Path) -> set[str]:
 def test_what_the_text_in_modules_leads_to_exists() -> None:
     known = modules()
     lost = [
-        (path.relative_to(PACKAGE).as_posix(), each)
-        for path in sorted(PACKAGE.rglob("*.py"))
+        (path.relative_to(source).as_posix(), each)
+        for source in SOURCES
+        for path in sorted(source.rglob("*.py"))
         for each in broken(path.read_text(encoding="utf-8"), known)
     ]
     assert lost == []

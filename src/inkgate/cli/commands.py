@@ -63,13 +63,14 @@ COMMANDS: Final = {
     "doctor": CommandPlace("doctor", "doctor", SERVING),
     "mcp": CommandPlace("mcp", "mcp", SERVING),
     "feishu": CommandPlace("feishu", "feishu", SERVING),
-    "eval": CommandPlace("eval", "evaluate", MEASURING, explain=True),
-    "compare-engines": CommandPlace("compare_engines", "compare_engines", MEASURING, explain=True),
-    "loadtest": CommandPlace("loadtest", "loadtest", MEASURING, explain=True),
-    "tune": CommandPlace("tune", "tune", MEASURING, explain=True),
-    "report": CommandPlace("report", "report", MEASURING, explain=True),
 }
-PACKAGES: Final[Mapping[str, str]] = {}
+PACKAGES: Final[Mapping[str, str]] = {
+    "compare-engines": "inkgate-bench",
+    "eval": "inkgate-bench",
+    "loadtest": "inkgate-bench",
+    "report": "inkgate-bench",
+    "tune": "inkgate-bench",
+}
 """Commands that packages of inkgate's repository add, and in which package each is."""
 
 _EPILOG: Final = (
@@ -132,14 +133,14 @@ def _registered() -> Mapping[str, EntryPoint]:
 
 
 def _not_installed(name: str) -> Callable[[], None]:
-    needed = f"needs the package {PACKAGES[name]}: {install_package(PACKAGES[name])}."
+    package = PACKAGES[name]
 
     def command() -> None:
         from inkgate.cli.messages import misuse
 
-        raise misuse(f"inkgate {name} {needed}")
+        raise misuse(f"inkgate {name} needs the package {package}: {install_package(package)}.")
 
-    command.__doc__ = f"{needed[0].upper()}{needed[1:]}"
+    command.__doc__ = f"Needs the package {package}."
     return command
 
 

@@ -13,8 +13,6 @@ from enum import StrEnum
 from statistics import fmean, stdev
 from types import ModuleType
 
-from inkgate.errors import install_extra
-
 LEAST_REPEATS = 3
 CONFIDENCE = 0.95
 EQUAL_WITHIN = 0.05
@@ -90,7 +88,6 @@ def compare_repeats(
 
     Raises:
         StatisticsError: a side has fewer than three repeats, or a figure that is not above 0.
-        ModuleNotFoundError: scipy is missing; the message names the extra to install.
     """
     if min(len(a), len(b)) < LEAST_REPEATS:
         raise StatisticsError(
@@ -132,9 +129,7 @@ def _exp(log: float) -> float:
 
 def _scipy_special() -> ModuleType:
     """Student's t (`stdtr`, `stdtrit`). Not scipy.stats, which takes a second to import."""
-    try:
-        from scipy import special
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"Comparing repeats needs scipy: {install_extra('bench')}.", name="scipy") from error
+    from scipy import special
+
     found: ModuleType = special
     return found

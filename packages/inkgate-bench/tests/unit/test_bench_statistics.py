@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy
@@ -66,22 +63,6 @@ def test_too_few_repeats_and_zeros_are_refused() -> None:
         compare_repeats(SLOW, FAST[:2])
     with pytest.raises(StatisticsError, match="measured 0"):
         compare_repeats(SLOW, [1.0, 0.0, 2.0])
-
-
-def test_without_scipy_the_extra_is_named_and_means_still_work() -> None:
-    code = """
-import sys
-sys.modules["scipy"] = None
-from inkgate_bench.statistics import compare_repeats, summarize_repeats
-print(summarize_repeats([1, 2, 3]).mean)
-try:
-    compare_repeats([1, 2, 3], [2, 3, 4])
-except ModuleNotFoundError as error:
-    print(error)
-"""
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[0] == "2.0"
-    assert "pip install '.[bench]'" in said
 
 
 def test_equal_runs_are_called_different_one_time_in_twenty_and_a_quarter_is_nearly_always_seen() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -130,16 +129,3 @@ def test_a_wrong_call_is_told_with_exit_status_2(arguments: list[str], why: str,
     result = runner.invoke(app, ["report", *here])
     assert result.exit_code == 2
     assert why in result.stderr
-
-
-@pytest.mark.parametrize("arguments", [["report", "run.json"], ["tune", "--pages", "pages"]], ids=["report", "tune"])
-def test_without_the_extra_the_command_says_what_to_install(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "inkgate_bench.reports.page", None)
-    for module in ("bench.reports.files", "bench.reports.comparison_page", "bench.reports.load_page",
-                   "bench.reports.tune_page", "cli.tune_files", "cli.tune_run"):  # fmt: skip
-        monkeypatch.delitem(sys.modules, f"inkgate.{module}", raising=False)
-    result = runner.invoke(app, arguments)
-    assert result.exit_code == 2
-    assert "pip install '.[bench]'" in result.stderr

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
 import typer
 
+from inkgate.cli.commands import MEASURING, Command
 from inkgate.cli.interrupts import stop_on_signal
-from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, needs_extra, say, writing_outputs
+from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, say, writing_outputs
 from inkgate_bench.commands.durations import duration
 from inkgate_bench.statistics import LEAST_REPEATS
 
@@ -102,7 +103,6 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
     try:
         contenders = parse(engines, config)
         entries = documents(pages)
-        _check_accuracy_extra(any(entry.scored for entry in entries))
         comparison_plan = ComparisonPlan(entries, plan, rounds, target)
         comparison = anyio.run(
             _compare, contenders, comparison_plan, backend_options={"use_uvloop": sys.platform != "win32"}
@@ -114,14 +114,6 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
         raise typer.Exit(INTERRUPTED)
     if any(engine.why_not for engine in comparison.engines):
         raise typer.Exit(FAILED)
-
-
-def _check_accuracy_extra(wanted: bool) -> None:
-    """Before the first engine starts, not after an hour."""
-    if not wanted:
-        return
-    with needs_extra("bench", "measuring accuracy"):
-        import inkgate_bench.accuracy.metrics  # noqa: F401  # whether it can be
 
 
 async def _compare(contenders: Sequence[Contender], plan: ComparisonPlan) -> EngineComparison:
@@ -152,3 +144,6 @@ def _show(comparison: EngineComparison, files: Sequence[Path]) -> None:
         for file in files:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(FORMS[file.suffix](comparison))
+
+
+COMMAND: Final = Command(compare_engines, MEASURING, explain=True)

@@ -6,15 +6,16 @@ import json as jsonlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
 import typer
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from inkgate.cli.commands import MEASURING, Command
 from inkgate.cli.configure import configured
-from inkgate.cli.messages import check_outputs, failure, misuse, needs_extra, writing_outputs
+from inkgate.cli.messages import check_outputs, failure, misuse, writing_outputs
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import PdfText, Settings
 
@@ -77,17 +78,16 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     """Measure accuracy: characters, words, reading order, tables, fields, lines lost, unit tests, confidence, speed.
 
     The documents in MANIFEST are read as `inkgate read` and the server read them. The page "Accuracy" of the
-    documentation describes manifests and figures. The exit status is 0 if everything could be measured. Needs the
-    extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
+    documentation describes manifests and figures. The exit status is 0 if everything could be measured.
     """
     settings = configured(config, {"engine": {"name": engine}})
     check_outputs(*(file for file in (json, html) if file))
-    with needs_extra("bench"):
-        from inkgate_bench.accuracy.manifest import ManifestInvalid, load_manifest, select
-        from inkgate_bench.accuracy.peers import PeerMissing, find_peer
-        from inkgate_bench.accuracy.report import as_json, tables
-        from inkgate_bench.accuracy.results import read_report
-        from inkgate_bench.accuracy.scores import check_truths
+    from inkgate_bench.accuracy.manifest import ManifestInvalid, load_manifest, select
+    from inkgate_bench.accuracy.peers import PeerMissing, find_peer
+    from inkgate_bench.accuracy.report import as_json, tables
+    from inkgate_bench.accuracy.results import read_report
+    from inkgate_bench.accuracy.scores import check_truths
+
     try:
         earlier = None if before is None else _earlier(before)
         entries = select(load_manifest(manifest, overlay), folder, limit)
@@ -116,10 +116,8 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
 
 def _check_searchable(settings: Settings, plan: _EvaluationPlan) -> None:
     """Prints what of searchable PDFs is right; exits with status 1 if something is not."""
-    with needs_extra("files"):
-        import pikepdf  # noqa: F401 - before a long measurement
+    from inkgate_bench.accuracy.searchable import ToolMissing, searchable_table
 
-        from inkgate_bench.accuracy.searchable import ToolMissing, searchable_table
     try:
         checks = anyio.run(_searchable, settings, plan)
     except ToolMissing as error:
@@ -226,3 +224,6 @@ class _Bars:
         """Advances the candidate's bar by one document."""
         self._bars.advance(self._tasks[name])
         self._bars.update(self._tasks[name], description=f"{name} {entry.path}")
+
+
+COMMAND: Final = Command(evaluate, MEASURING, explain=True)

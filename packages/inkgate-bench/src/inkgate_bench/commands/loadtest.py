@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from inkgate_bench.load.knee import Steps
-    from inkgate_bench.load.plan import CallerShare, Plan
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import anyio
 import typer
 
+from inkgate.cli.commands import MEASURING, Command
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, say, writing_outputs
 from inkgate_bench.commands.durations import duration, share
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
     from inkgate_bench.load.knee import Steps
     from inkgate_bench.load.live import LiveView, PlainLines
     from inkgate_bench.load.pages import LoadPage
-    from inkgate_bench.load.plan import Load, Plan
+    from inkgate_bench.load.plan import CallerShare, Load, Plan
     from inkgate_bench.load.results import Axis, LoadReport
     from inkgate_bench.load.target import TargetOptions
 
@@ -348,3 +344,6 @@ def _finish(report: LoadReport, json: Path | None, csv: Path | None) -> None:
         raise typer.Exit(INTERRUPTED)
     nothing = not any(run.answered for point in report.points for run in point.runs)
     raise typer.Exit(FAILED if nothing or report.own.bottleneck else 0)
+
+
+COMMAND: Final = Command(loadtest, MEASURING, explain=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from inkgate.cli.messages import failure, misuse, needs_extra, say, writing_outputs
+from inkgate.cli.commands import MEASURING, Command
+from inkgate.cli.messages import failure, misuse, say, writing_outputs
 
 if TYPE_CHECKING:
     from inkgate_bench.load.results import LoadReport
@@ -34,14 +35,14 @@ def report(  # noqa: PLR0913  # one parameter for each option of the command
     Without options, the page is written next to FILE. `--compare A.json B.json` prints whether B differs from A in
     goodput and in the 95th percentile of latency; each test needs at least three repeats. Of two evaluations, it
     prints the difference of every figure by group, and the documents that changed most. The page "Reports" of the
-    documentation explains the figures. Needs the extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
+    documentation explains the figures.
     """
     paths = [(path, suffix) for path, suffix in ((html, ".html"), (svg, ".svg"), (png, ".png"), (csv, ".csv")) if path]
     for path, suffix in paths:
         if path.suffix.lower() != suffix:
             raise misuse(f"{path} should end in {suffix}.")
     wanted = [path for path, _ in paths]
-    with needs_extra("bench"), writing_outputs():
+    with writing_outputs():
         if compare:
             if csv is not None:
                 raise misuse("--csv does not work with --compare; --json has all figures.")
@@ -121,3 +122,6 @@ def _load_test(file: Path) -> LoadReport:
     if not isinstance(report, LoadReport):
         raise misuse(f"{file} is a report of `inkgate tune`; only load tests and evaluations can be compared.")
     return report
+
+
+COMMAND: Final = Command(report, MEASURING, explain=True)

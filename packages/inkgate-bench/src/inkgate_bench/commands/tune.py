@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
 import typer
 
+from inkgate.cli.commands import MEASURING, Command
 from inkgate.cli.configure import ConfigOption, EngineOption, configured, engine_flags
-from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, needs_extra, say
+from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say
 from inkgate_bench.commands.durations import duration, share
 
 if TYPE_CHECKING:
@@ -86,9 +87,8 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
     if objective not in {"pages", "cost"} or (objective == "cost" and not price):
         raise misuse("The objective is `pages`, or `cost` with --price.")
     settings = configured(config, {"engine": engine_flags(engine, None, None)})
-    with needs_extra("bench"):
-        from inkgate_bench.commands.tune_run import TuneFailed, TuneOptions, run
-        from inkgate_bench.tune.results import Targets
+    from inkgate_bench.commands.tune_run import TuneFailed, TuneOptions, run
+    from inkgate_bench.tune.results import Targets
 
     began = datetime.now(UTC)
     fallback = Path(f"tune-{began:%Y%m%d-%H%M%S}")
@@ -123,3 +123,6 @@ def _print_result(report: TuneReport, options: TuneOptions) -> None:
     if report.partial and options.journal.exists():
         say(f"Interrupted. To continue: inkgate tune --pages {options.pages} --resume {options.journal}")
     say(f"The results are in {options.output}.")
+
+
+COMMAND: Final = Command(tune, MEASURING, explain=True)

@@ -226,8 +226,6 @@ class _Candidate:
             async with self._memory.running(lambda: None if service is None else service.pid):
                 if self.result.accuracy is None and any(entry.scored for entry in self._plan.entries):
                     report("reads each document once")
-                    from inkgate_bench.compare.run import measure_accuracy  # it needs inkgate[bench]
-
                     self._set(accuracy=await measure_accuracy(self._contender.name, target, self._plan.entries))
                 plan = self._plan.plan
                 report(f"{plan.level:g} clients for {plan.seconds:g} s")

@@ -1,0 +1,1 @@
+"""The commands that inkgate-bench adds to the command line of inkgate."""
