@@ -53,7 +53,12 @@ def test_pins_are_exact_versions_without_addresses_and_bring_one_opencv() -> Non
 
 
 def test_no_text_says_to_install_inkgate_by_name_which_no_package_index_has() -> None:
-    texts = [*(ROOT / "src").rglob("*.py"), *(ROOT / "packages").rglob("*.py"), *(ROOT / "docs").glob("*/*.md"), ROOT / "README.md"]
+    texts = [
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / "packages").rglob("*.py"),
+        *(ROOT / "docs").glob("*/*.md"),
+        ROOT / "README.md",
+    ]
     assert [
         path.name for path in texts if re.search(r"pip install '?inkgate\b", path.read_text(encoding="utf-8"))
     ] == []

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (ROOT / "src" / "inkgate", *sorted(ROOT.glob("packages/*/src/*")))
+PACKAGE = ROOT / "src" / "inkgate"
+SOURCES = (PACKAGE, *sorted(ROOT.glob("packages/*/src/*")))
 FILE = re.compile(r"(?<![\w/.-])((?:[a-z_0-9]+/)*[a-z_0-9]+\.py)\b")
 NAME = re.compile(r"`((?:[a-z_0-9]+\.)+)([A-Z]\w*[a-z]\w*)")
 """A class by its module, such as `serving.queue.WorkQueue`."""
@@ -24,7 +25,7 @@ OF_OTHER_PROJECTS = frozenset({
 def modules() -> dict[str, list[Path]]:
     """The modules by each end of their paths: `queue.py` and `serving/queue.py`."""
     found: dict[str, list[Path]] = defaultdict(list)
-    for source, path in ((source, path) for source in SOURCES for path in source.rglob("*.py")):
+    for source, path in ((each, path) for each in SOURCES for path in each.rglob("*.py")):
         parts = path.relative_to(source).parts
         for begin in range(len(parts)):
             found["/".join(parts[begin:])].append(path)

@@ -1,6 +1,6 @@
 """Two load tests compared: how much B differs from A in goodput and in the 95th percentile of latency.
 
-Both must have at least three repeats at the same load: one run is never judged against another (bench/statistics.py).
+Both must have at least three repeats at the same load: one run is never judged against another (statistics.py).
 """
 
 from __future__ import annotations
