@@ -87,4 +87,4 @@ def test_inkgate_bench_brings_its_commands_and_the_templates_of_reports(
     write_report(load_report(levels=(1, 4, 8, 16), seconds=5), tmp_path / "run.json")
     ended = inkgate("report", os.fspath(tmp_path / "run.json"))
     assert ended.returncode == 0, ended.stderr
-    assert "<svg" in (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "data:image/svg+xml" in (tmp_path / "run.html").read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ def test_an_engine_is_measured_and_written_down(tmp_path: Path) -> None:
     (tmp_path / "pages" / "a.txt").write_text("Hello ink 42", encoding="utf-8")
     file, out = settings(tmp_path), tmp_path / "out"
     written = [part for suffix in ("json", "csv", "md") for part in ("-o", str(out / f"found.{suffix}"))]
-    load = ["--pages", str(tmp_path / "pages"), "-c", "2", "-z", "500ms", "--warm-up", "100ms", "--rounds", "1"]
+    load = ["--pages", str(tmp_path / "pages"), "-c", "2", "-z", "3s", "--warm-up", "100ms", "--rounds", "1"]
     done = inkgate("compare-engines", str(file), "nobody=http://127.0.0.1:9", *load, *written)
     assert done.returncode == 1  # one could not be measured
     one, nobody = json.loads((out / "found.json").read_bytes())["engines"]

@@ -16,7 +16,7 @@ import pytest
 from inkgate_bench.load.results import LoadReport
 from inkgate_bench.reports.files import load_report
 from support.api_client import png
-from support.server import Server, clean_environment, inkgate
+from support.server import Server, clean_environment, inkgate, running_server
 
 WAIT_S = 60.0
 
@@ -51,6 +51,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server() as started:
+        yield started
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from inkgate_bench.reports.charts import DARK, LIGHT
 from inkgate_bench.reports.comparison import LoadComparison, compare
 from inkgate_bench.reports.files import Report, write_report
-from support.browser import FOLDER, shoot
+from support.browser import FOLDER, chromium, require_chromium, shoot
 from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
 from support.sample_reports import load_report, load_report_without_knee, one_point
 from support.sample_tuning import tune_report
@@ -30,6 +30,13 @@ REPORTS: dict[str, Callable[[], Report | LoadComparison]] = {
     "compared": lambda: compare(load_report(1), load_report(2, faster=1.25), ("a.json", "b.json")),
     "hostile-compared": lambda: compare(hostile_load(), hostile_load(), (HOSTILE, HOSTILE)),
 }
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    require_chromium()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
