@@ -164,15 +164,14 @@ def metrics_part(catalog: Mapping[str, Family] = CATALOG) -> str:
 def doctor_part() -> str:
     """The doctor's conditions, each with the docstring of its rule."""
     rules: dict[str, Callable[..., object]] = {"cant-start": machine.cant_start, **judge.RULES}
-    head = "| code | severity | meaning | found when |\n| --- | --- | --- | --- |"
-    rows = []
+    items = []
     for each in conditions.CONDITIONS:
         if each.name not in rules:
             continue
         when = " ".join((rules[each.name].__doc__ or "").split()).format(**asdict(conditions.LIMITS))
         name = f"[`{each.name}`](runbooks.md#{each.name})" if each.alerts else f"`{each.name}`"
-        rows.append(f"| {name} | {each.severity} | {each.meaning} | {when} |")
-    return f"{head}\n" + "\n".join(rows) + "\n"
+        items.append(f"- {name} ({each.severity}): {when}")
+    return "\n".join(items) + "\n"
 
 
 def models_part() -> str:

@@ -121,9 +121,7 @@ def _reduced_limit(state: State) -> tuple[Point, ...]:
 
 
 def cores_unused(state: State) -> Diagnosis | None:
-    """Embedded engine. Pages or calls waited for {sustained_s:g} s of the last minute, and under {cores_idle_share:.0%}
-    of the cores were used, and nothing waited for a core.
-    """
+    """Embedded engine. Under load, under {cores_idle_share:.0%} of the cores were used and nothing waited for one."""
     points = loaded(state)
     share = busy_share(state, points)
     if not on_cores(state) or share is None or share >= LIMITS.cores_idle_share or _reduced_limit(state):
@@ -147,9 +145,8 @@ def _use_cores(state: State) -> Advice:
 
 
 def batches_small(state: State) -> Diagnosis | None:
-    """Pages or calls waited for {sustained_s:g} s of the last minute, and a call had under {lines_per_call:g} lines on
-    average, on a GPU or because of a setting; a note if the cores are busy all the same. Also a note if nothing waits
-    and `engine.ppocr.batching.max_batch` allows no more.
+    """Under load, a call had under {lines_per_call:g} lines on average, on a GPU or because of a setting; a note if the
+    cores are busy all the same. Also a note if nothing waits and `engine.ppocr.batching.max_batch` allows no more.
     """
     path = "engine.ppocr.batching.max_batch"
     most, points = setting(state, path), loaded(state)
@@ -179,8 +176,8 @@ def _batch_setting(state: State) -> Advice | None:
 
 
 def limit_low(state: State) -> Diagnosis | None:
-    """Pages or calls waited for {sustained_s:g} s of the last minute, and the limit of concurrent calls or pages was at
-    its maximum while the engine had room; or `limits.max_in_flight` is below the number of concurrent pages.
+    """Under load, the limit of concurrent calls or pages was at its maximum while the engine had room; or
+    `limits.max_in_flight` is below the number of concurrent pages.
     """
     points, calls, pages = loaded(state), queue(state, "calls"), queue(state, "pages")
     each = calls if waiting(calls) else pages
@@ -236,9 +233,7 @@ def _more_calls(state: State) -> Advice:
 
 
 def gpu_idle(state: State) -> Diagnosis | None:
-    """Pages or calls waited for {sustained_s:g} s of the last minute, and the busiest GPU was used under
-    {gpu_idle_share:.0%} of the time.
-    """
+    """Under load, the busiest GPU was used under {gpu_idle_share:.0%} of the time."""
     points = loaded(state)
     used, pages = mean(points, lambda point: point.gpu), queue(state, "pages")
     if used is None or used >= LIMITS.gpu_idle_share:
@@ -257,9 +252,9 @@ def gpu_idle(state: State) -> Diagnosis | None:
 
 
 def engine_busy(state: State) -> Diagnosis | None:
-    """Pages or calls waited for {sustained_s:g} s of the last minute, and more pages waited than the engine has slots,
-    and it used over {cores_busy_share:.0%} of the cores (embedded engine) or {gpu_busy_share:.0%} of a GPU, or a model
-    server's pressure was over 1; or inkgate degrades results under load.
+    """Under load, more pages waited than the engine has slots, and it used over {cores_busy_share:.0%} of the cores
+    (embedded engine) or {gpu_busy_share:.0%} of a GPU, or a model server's pressure was over 1; or inkgate degrades
+    results under load.
     """
     points, pages = loaded(state), queue(state, "pages")
     taken = ", ".join(state.degradation_levels[: state.degradation_level]) or str(state.degradation_level)

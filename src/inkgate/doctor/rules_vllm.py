@@ -36,8 +36,8 @@ def render_bound(state: State) -> Diagnosis | None:
 
 
 def kv_bound(state: State) -> Diagnosis | None:
-    """Pages or calls waited for {sustained_s:g} s of the last minute, and over {kv_usage:.0%} of the KV cache was used;
-    or the server preempted at least {preemptions} requests and {preempted_share:.0%} of the pages.
+    """Under load, over {kv_usage:.0%} of the KV cache was used; or the server preempted at least {preemptions} requests
+    and {preempted_share:.0%} of the pages.
     """
     usage = mean(loaded(state), lambda point: point.kv_usage) or 0.0
     full = usage > LIMITS.kv_usage
@@ -67,8 +67,8 @@ def _larger_kv_cache(state: State) -> tuple[Advice, ...]:
 
 
 def queue_at_server(state: State) -> Diagnosis | None:
-    """Requests wait over {queue_s:g} s there, and `engine.vllm.concurrent_requests` is fixed or other clients use the
-    server.
+    """Requests wait over {queue_s:g} s in the server, and `engine.vllm.concurrent_requests` is fixed or other clients
+    use the server.
     """
     fixed = setting(state, "engine.vllm.concurrent_requests")
     for replica in state.replicas:
