@@ -108,8 +108,8 @@ def test_a_gauge_declared_once_is_in_the_state_the_history_the_metrics_and_the_d
     assert registry.get_sample_value("inkgate_left_before") == 7
     monkeypatch.syspath_prepend(ROOT / "scripts")
     text = import_module("write_docs").metrics_part(catalog_of(LongerState))
-    assert "| `inkgate_left` | gauge | `queue` | Pages whose client left. |" in text
-    assert "| `inkgate_left_before` | gauge |  | Pages whose client had left at the last step. |" in text
+    assert "- `inkgate_left` (gauge, `queue`): Pages whose client left." in text
+    assert "- `inkgate_left_before` (gauge): Pages whose client had left at the last step." in text
 
 
 def test_a_value_that_its_owner_lacks_fails() -> None:
