@@ -83,7 +83,7 @@ class Clock:
 
 def test_files_are_forgotten_when_their_time_is_over() -> None:
     clock = Clock()
-    store = FileStore(kept_s=60, now=clock)
+    store = FileStore(retention_s=60, now=clock)
     kept = store.add("a.png", b"x", "ocr", "me")
     url = store.signed_url(kept.id, "me", "http://here", valid_s=30)
     clock.now += 29
@@ -102,7 +102,7 @@ def test_files_are_forgotten_when_their_time_is_over() -> None:
 
 def test_files_fill_the_room_there_is_and_no_more() -> None:
     clock = Clock()
-    store = FileStore(max_total_bytes=10_000 + 4 * FILE_BYTES, kept_s=60, now=clock)
+    store = FileStore(max_total_bytes=10_000 + 4 * FILE_BYTES, retention_s=60, now=clock)
     store.add("a", b"x" * 4_000, "ocr", "me")
     clock.now += 20
     with pytest.raises(Overloaded) as refused:
@@ -114,7 +114,7 @@ def test_files_fill_the_room_there_is_and_no_more() -> None:
 
 def test_nobody_fills_the_room_for_all() -> None:
     clock = Clock()
-    store = FileStore(max_total_bytes=100 * (FILE_BYTES + 100), kept_s=60, now=clock)
+    store = FileStore(max_total_bytes=100 * (FILE_BYTES + 100), retention_s=60, now=clock)
     held = []
     for owner in ("greedy", "second", "third"):
         with pytest.raises(Overloaded) as refused:
@@ -131,7 +131,7 @@ def test_nobody_fills_the_room_for_all() -> None:
 
 
 def test_empty_files_cost_memory_too_and_their_number_is_bounded() -> None:
-    store = FileStore(kept_s=60, now=Clock(), max_files=10)
+    store = FileStore(retention_s=60, now=Clock(), max_files=10)
     with pytest.raises(Overloaded, match="share_exceeded"):
         for _ in range(11):
             store.add("name", b"", "ocr", "me")

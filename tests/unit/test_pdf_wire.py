@@ -94,8 +94,8 @@ def test_descriptors_arrive_with_their_call_and_calls_one_by_one() -> None:
     with (
         ours,
         theirs,
-        SharedMemory("inkgate-pdf", 9, b"%PDF-data", kept=True) as data,
-        SharedMemory("inkgate-page", pixels, kept=False) as bitmap,
+        SharedMemory("inkgate-pdf", 9, b"%PDF-data", retained=True) as data,
+        SharedMemory("inkgate-page", pixels, retained=False) as bitmap,
     ):
         uses = tuple(MemoryUse.of(memory, attached=True) for memory in (data, bitmap))
         call = Call(Op.RENDER, data.number, width=4, height=3)
@@ -117,8 +117,8 @@ def test_descriptors_arrive_with_their_call_and_calls_one_by_one() -> None:
 
 def test_a_worker_can_change_neither_document_nor_size() -> None:
     with (
-        SharedMemory("inkgate-pdf", 3, b"abc", kept=True) as data,
-        SharedMemory("inkgate-page", 12, kept=False) as bitmap,
+        SharedMemory("inkgate-pdf", 3, b"abc", retained=True) as data,
+        SharedMemory("inkgate-page", 12, retained=False) as bitmap,
     ):
         with pytest.raises(PermissionError):
             os.pwrite(data.fileno(), b"x", 0)

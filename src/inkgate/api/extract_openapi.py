@@ -10,7 +10,7 @@ from inkgate.fields.values import ExtractionStatus, FieldStatus, Match
 Json = dict[str, Any]
 
 _OBJECT: Json = {"type": "object"}
-_WANTED: Json = {
+_REQUESTED: Json = {
     "type": {"type": "string", "maxLength": 100, "description": "A document type, as GET /document-types lists."},
     "schema": {**_OBJECT, "description": "A JSON Schema of the object to find. In forms: its text, or a file."},
     "fields": {"type": "string", "description": "Names, separated by commas."},
@@ -29,7 +29,7 @@ def request_body(*, verify: bool) -> Json:
     """The request: a file, at most one of `type`, `schema` and `fields`, and for /verify the values."""
     given = _DATA if verify else {}
     needed = ["data"] if verify else []
-    rest = {**_WANTED, **given, **_OPTIONS}
+    rest = {**_REQUESTED, **given, **_OPTIONS}
     as_text = {name: {**value, "type": "string"} for name, value in rest.items()}
     example = {"image": SAMPLE_PNG_BASE64, "type": "receipt", **({"data": {"total": "30.20"}} if verify else {})}
     name = "Verify" if verify else "Extract"

@@ -36,8 +36,8 @@ def content_of(text: str) -> tuple[str, Values]:
     for name, read in _STANDARDS.items():
         values = read(text)
         if values is not None:
-            kept = {key: value[:_LONGEST_VALUE] for key, value in values.items() if value}
-            return name, kept
+            shortened = {key: value[:_LONGEST_VALUE] for key, value in values.items() if value}
+            return name, shortened
     return "", {}
 
 

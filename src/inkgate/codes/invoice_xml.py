@@ -118,9 +118,9 @@ def _of_ubl(root: ET.Element) -> dict[str, str | None]:
 
 def _amount(root: ET.Element, path: str, currency: str | None) -> str | None:
     """The amount in the currency of the invoice: the tax may also be told in that of the tax office."""
-    wanted = (currency or "").strip()
-    found = {each.get("currencyID", wanted): each.text for each in root.iterfind(path)}
-    return next(iter(found.values())) if not wanted and len(found) == 1 else found.get(wanted)
+    code = (currency or "").strip()
+    found = {each.get("currencyID", code): each.text for each in root.iterfind(path)}
+    return next(iter(found.values())) if not code and len(found) == 1 else found.get(code)
 
 
 def _value(name: str, text: str) -> str:

@@ -32,7 +32,9 @@ _LOOSE_BAR = re.compile(r"(?P<text>.{0,200}?)[|｜](?=[ \t]*[\w])")
 _LOOSE_ID = re.compile(r"(?:[\w!#$%'*+.`?\\/]|-(?=[^>\-.\s])|=(?![=>]))+")
 _AND = re.compile(r"[ \t]*&[ \t]*")
 _CLASS = re.compile(r":::[\w-]+")
-_KEPT = re.compile(r"[ \t]*(?:subgraph|end|direction|classDef|class|style|linkStyle|click|%%|acc(?:Title|Descr))(?!\w)")
+_UNCHANGED = re.compile(
+    r"[ \t]*(?:subgraph|end|direction|classDef|class|style|linkStyle|click|%%|acc(?:Title|Descr))(?!\w)"
+)
 _SUBGRAPH = re.compile(r"(?P<begin>[ \t]*subgraph[ \t]+[^\s\[\](){}|\"]+[ \t]*\[)(?P<title>[^\n]+)\][ \t]*\Z")
 
 
@@ -132,7 +134,7 @@ def _line(line: str, end_name: str) -> tuple[str, set[DiagramRepair]]:
     if line.strip(" \t;") != "end" and (renamed := _END_ID.sub(rf"\g<before>{end_name}", line)) != line:
         made.add(DiagramRepair.RESERVED)
         text = renamed
-    if _KEPT.match(text):
+    if _UNCHANGED.match(text):
         return line, set()
     rewritten = _LooseLine(text)
     fixed = rewritten.read()

@@ -46,7 +46,7 @@ class Thresholds:
     swap_in_mb_per_s: float = 1.0
     growth_share: float = 0.1
     growth_mb: float = 64.0
-    kept_mb: float = 512.0
+    retained_mb: float = 512.0
     kv_usage: float = 0.85
     preemptions: int = 10
     preempted_share: float = 0.01

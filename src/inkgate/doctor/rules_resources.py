@@ -85,8 +85,8 @@ def memory_full(state: State) -> Diagnosis | None:
 
 def memory_growing(state: State) -> Diagnosis | None:
     """From 5 min after the start, the trend of at least 8 min of constant load rises by over {growth_share:.0%} and
-    {growth_mb:g} MB beyond the cache. A note: idle for 2 min and still near the peak, at over twice and {kept_mb:g} MB
-    more than before the load.
+    {growth_mb:g} MB beyond the cache. A note: idle for 2 min and still near the peak, at over twice and {retained_mb:g}
+    MB more than before the load.
     """
     return _leaking(state) or _fragmented(state)
 
@@ -125,7 +125,7 @@ def _fragmented(state: State) -> Diagnosis | None:
     if first is None or first.documents or not idle or any(point.documents for point in idle):
         return None
     now, before, peak = idle[-1].rss_bytes, first.rss_bytes, max(point.rss_bytes for point in state.history)
-    if uptime_s(state) < 1200 or now <= 0.9 * peak or now <= max(2 * before, before + 1e6 * LIMITS.kept_mb):
+    if uptime_s(state) < 1200 or now <= 0.9 * peak or now <= max(2 * before, before + 1e6 * LIMITS.retained_mb):
         return None
     evidence = (
         Evidence("memory now, while idle", now, "bytes"),

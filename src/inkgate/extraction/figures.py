@@ -60,13 +60,13 @@ class FigureAnnotator:
             Task(TaskKind.EXTRACT, detect_rotation=False, fields=tuple(schema.questions)), private=private
         )
         waiting = iter(images[:MAX_FIGURES])
-        said: dict[str, str] = {}
+        annotations: dict[str, str] = {}
         errors: list[InkgateError] = []
 
         async def ask() -> None:
             for image in waiting:
                 try:
-                    fields = await self._asked(image, options, caller)
+                    fields = await self._annotate(image, options, caller)
                 except TaskUnsupported as error:
                     raise InputRejected(
                         "feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}"
@@ -76,17 +76,17 @@ class FigureAnnotator:
                     if not isinstance(error, InputRejected):  # else about this figure, such as one that is too narrow
                         errors.append(error)
                 else:
-                    said[image.name] = encodable(json.dumps(annotation(schema, fields), ensure_ascii=False))
+                    annotations[image.name] = encodable(json.dumps(annotation(schema, fields), ensure_ascii=False))
 
         with single_error():
             async with anyio.create_task_group() as group:
                 for _ in range(self.at_once):
                     group.start_soon(ask)
-        if errors and not said:
+        if errors and not annotations:
             raise errors[0]
-        return said
+        return annotations
 
-    async def _asked(self, image: BlockImage, options: ReadOptions, caller: Caller) -> Mapping[str, object]:
+    async def _annotate(self, image: BlockImage, options: ReadOptions, caller: Caller) -> Mapping[str, object]:
         async with self.reader.read(Document(image.data, image.name), options, caller) as reading:
             (page,) = (await reading.all()).pages
         if page.error is not None:

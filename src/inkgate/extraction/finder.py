@@ -93,15 +93,15 @@ class FieldFinder:
             changes += own
         if schema is None:
             schema = await self.schema_of(pages, caller)
-        asked: Proposals = {}
+        answers: Proposals = {}
         notes: tuple[str, ...] = ()
         if self._text_model is not None and wanted.given is None:
             try:
-                asked = await self._text_model.propose(pages, schema, caller)
+                answers = await self._text_model.propose(pages, schema, caller)
             except InkgateError as error:
                 log.warning("text_model_failed", code=error.code)
                 notes = (TEXT_MODEL_FAILED,)
-        found = await self.threads.run_long(caller, self.decide, pages, schema, wanted, asked, notes)
+        found = await self.threads.run_long(caller, self.decide, pages, schema, wanted, answers, notes)
         return with_read_as(found, changes)
 
     def _with_terms(self, pages: Sequence[PageResult]) -> tuple[tuple[PageResult, ...], list[TermChange]]:
@@ -114,15 +114,15 @@ class FieldFinder:
         pages: Sequence[PageResult],
         schema: FieldSchema,
         wanted: WantedFields,
-        asked: Proposals | None = None,
+        answers: Proposals | None = None,
         notes: tuple[str, ...] = (),
     ) -> Extraction:
-        """The fields of pages. `asked`: what a text model said. Blocking."""
+        """The fields of pages. `answers`: what a text model said. Blocking."""
         proposals, find = wanted.given, wanted.given is None
         if find and not may_be(pages, schema, self.types):
             proposals, find, notes = {}, False, (*notes, TYPE_UNLIKELY)
         elif proposals is None:
-            proposals = proposed(pages, schema, [model_proposals(pages, schema), asked or {}])
+            proposals = proposed(pages, schema, [model_proposals(pages, schema), answers or {}])
         found = answer(pages, schema, proposals, self._settings.min_confidence, find_items=find)
         return replace(found, notes=(*notes, *found.notes))
 
@@ -140,8 +140,8 @@ def field_finder(settings: Settings) -> FieldFinder:
     terms = load_terms(settings.fields.terms, "fields.terms")
     configured = settings.fields.text_model
     known = [load_terms(settings.terms.files, "terms.files"), terms] if configured.url else []
-    told = [form for each in known if each is not None for form in each.forms]
-    text_model = TextModelServer(configured, told) if configured.url else None
+    forms = [form for each in known if each is not None for form in each.forms]
+    text_model = TextModelServer(configured, forms) if configured.url else None
     asks = settings.engine.name != "ppocr"
     return FieldFinder(
         types,

@@ -91,7 +91,7 @@ class TextModelServer:
             # Outside of the breaker: a late answer says nothing against the server, and others may still ask it.
             with caller.in_time("The document's time limit passed before the text model answered."):
                 async with self._calls:
-                    answers[at] = await self._asked(parts[at], list(questions))
+                    answers[at] = await self._ask_in_time(parts[at], list(questions))
 
         with single_error():
             async with anyio.create_task_group() as group:
@@ -99,7 +99,7 @@ class TextModelServer:
                     group.start_soon(ask, at)
         return answered(schema, ((None, answer) for answer in answers), TEXT_MODEL)
 
-    async def _asked(self, text: str, questions: Sequence[str]) -> Json:
+    async def _ask_in_time(self, text: str, questions: Sequence[str]) -> Json:
         async with self._breaker.guard():
             with anyio.move_on_after(self._settings.timeout_s):
                 return await self._answer(text, questions)
@@ -120,10 +120,10 @@ class TextModelServer:
         if status != httpx.codes.OK:
             raise EngineFailed("upstream_failed", f"The text model answered with status {status}.")
         try:
-            said = orjson.loads(content)["choices"][0]["message"]["content"]
+            answer = orjson.loads(content)["choices"][0]["message"]["content"]
         except (ValueError, LookupError, TypeError) as error:
             raise EngineFailed("upstream_garbled", "The text model's answer is no chat completion.") from error
-        return parsed_object(said)
+        return parsed_object(answer)
 
     async def _post(self, body: Json) -> tuple[int, bytes]:
         try:
@@ -155,21 +155,21 @@ class TextModelServer:
                 "required": list(questions),
                 "additionalProperties": False,
             }
-            wanted = {"name": "fields", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+            json_schema = {"name": "fields", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
         return body
 
 
 def _hint(terms: Sequence[str]) -> str:
     """Terms of the domain, for the model."""
-    told: list[str] = []
+    listed: list[str] = []
     room = _MAX_OF_TERMS
     for term in terms:
         room -= len(term) + 2
         if room < 0:
             break
-        told.append(term)
-    return f" Terms that the document may have: {', '.join(told)}." if told else ""
+        listed.append(term)
+    return f" Terms that the document may have: {', '.join(listed)}." if listed else ""
 
 
 def parts_of(pages: Sequence[PageResult], most: int) -> Iterator[str]:
@@ -188,13 +188,13 @@ def parts_of(pages: Sequence[PageResult], most: int) -> Iterator[str]:
         yield part
 
 
-def parsed_object(said: object) -> Json:
+def parsed_object(content: object) -> Json:
     """The JSON object in an answer, which may stand in a fence; empty if there is none."""
-    start, end = (said.find("{"), said.rfind("}")) if isinstance(said, str) else (-1, -1)
-    if not isinstance(said, str) or not 0 <= start < end:
+    start, end = (content.find("{"), content.rfind("}")) if isinstance(content, str) else (-1, -1)
+    if not isinstance(content, str) or not 0 <= start < end:
         return {}
     try:
-        found = json.loads(said[start : end + 1])
+        found = json.loads(content[start : end + 1])
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

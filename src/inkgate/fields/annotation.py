@@ -34,15 +34,15 @@ def annotation(schema: FieldSchema, answers: Mapping[str, object]) -> dict[str, 
     return data
 
 
-def _value(leaf: Leaf, said: object) -> JsonValue:
-    if isinstance(said, float) and not isfinite(said):
+def _value(leaf: Leaf, given: object) -> JsonValue:
+    if isinstance(given, float) and not isfinite(given):
         return None
-    text = str(said).strip() if isinstance(said, str | int | float) else ""
+    text = str(given).strip() if isinstance(given, str | int | float) else ""
     value: JsonValue = None
     if leaf.json_type == "boolean":
         value = _TRUTHS.get(text.lower())
     elif leaf.json_type in {"number", "integer"}:
-        value = _number(leaf, said if isinstance(said, int | float) else text)
+        value = _number(leaf, given if isinstance(given, int | float) else text)
     elif leaf.json_type == "string":
         value = text or None
     if value is None or not leaf.choices:
@@ -50,11 +50,11 @@ def _value(leaf: Leaf, said: object) -> JsonValue:
     return next((each for each in leaf.choices if _same(each, value)), None)
 
 
-def _number(leaf: Leaf, said: str | float) -> int | float | None:
+def _number(leaf: Leaf, given: str | float) -> int | float | None:
     number: object = None
-    if not isinstance(said, str):
-        number = None if isinstance(said, bool) else Decimal(repr(said))
-    elif (found := parse(KINDS["number"], said)) is not None:
+    if not isinstance(given, str):
+        number = None if isinstance(given, bool) else Decimal(repr(given))
+    elif (found := parse(KINDS["number"], given)) is not None:
         number = found.readings[0]
     if not isinstance(number, Decimal) or not isfinite(float(number)):
         return None

@@ -184,11 +184,11 @@ def _amount_in_words(fields: Fields) -> Check | None:
 
 
 def _words_fit(words: str, total: Decimal, amount: str) -> Check | None:
-    said = parse(KINDS["cn_amount_words"], words)
-    if said is None:
+    in_words = parse(KINDS["cn_amount_words"], words)
+    if in_words is None:
         return None
-    fits = said.readings[0] == total
-    return Check("amount_in_words", fits, (f"{amount}_in_words", amount), f"{said.readings[0]} and {total}")
+    fits = in_words.readings[0] == total
+    return Check("amount_in_words", fits, (f"{amount}_in_words", amount), f"{in_words.readings[0]} and {total}")
 
 
 CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {

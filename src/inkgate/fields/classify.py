@@ -74,8 +74,8 @@ def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[s
 
 def _kinds_in(text: str, types: DocumentTypes) -> list[str]:
     """Kinds that tell a type and that have a value in the text. `text`: at most `_MAX_CHARACTERS`."""
-    wanted = {kind for schema in types.schemas.values() for kind in schema.recognise_kinds if kind in KINDS}
-    return [kind for kind in sorted(wanted) if KINDS[kind].find(text)]
+    kinds = {kind for schema in types.schemas.values() for kind in schema.recognise_kinds if kind in KINDS}
+    return [kind for kind in sorted(kinds) if KINDS[kind].find(text)]
 
 
 def _points(text: str, schema: FieldSchema) -> float:

@@ -55,9 +55,9 @@ class Effort:
 
     left: int = 200_000_000
 
-    def spend(self, page: FoldedPage, wanted: str) -> bool:
+    def spend(self, page: FoldedPage, target: str) -> bool:
         """Whether it is enough for another comparison."""
-        self.left -= len(page.text) * (len(wanted) // 64 + 1)
+        self.left -= len(page.text) * (len(target) // 64 + 1)
         return self.left >= 0
 
 
@@ -66,14 +66,14 @@ def ground_value(
 ) -> list[Source]:
     """The places of an equal value, the best first: those near one of the `labels`, then in the order of the page."""
     found: list[tuple[str, FoldedPage, int, ParsedValue]] = []
-    wanted = [folded for label in labels if (folded := fold(label))]
+    target = [folded for label in labels if (folded := fold(label))]
     for page in pages:
         places = page.values(kind)
         equal = {(at, other.start): (at, other) for each in value.readings for at, other in places.get(each, ())}
         for index, other in islice(equal.values(), _MAX_PLACES):
             if not other.agrees(value) or not _is_number(page.lines[index].text, other, kind):
                 continue
-            label = _label(page, index, other.start, wanted)
+            label = _label(page, index, other.start, target)
             if kind.name == "money" and not _is_money(value, other, label):
                 continue
             found.append((label, page, index, other))
@@ -110,14 +110,14 @@ def _is_number(text: str, value: ParsedValue, kind: ValueKind) -> bool:
 
 def ground_text(pages: Sequence[FoldedPage], text: str, effort: Effort | None = None) -> list[Source]:
     """The places of a text, the same ones first, then the most similar one of each page."""
-    wanted, breaks = parts_of(text)
-    if not wanted:
+    target, breaks = parts_of(text)
+    if not target:
         return []
-    exact = list(islice((source for page in pages for source in _same(page, wanted, breaks)), MAX_SOURCES))
-    if exact or not SHORT <= len(wanted) <= LONGEST_SIMILAR:
+    exact = list(islice((source for page in pages for source in _same(page, target, breaks)), MAX_SOURCES))
+    if exact or not SHORT <= len(target) <= LONGEST_SIMILAR:
         return exact
     effort = effort or Effort()
-    found = [match for page in pages if (match := _similar(page, wanted, breaks, effort)) is not None]
+    found = [match for page in pages if (match := _similar(page, target, breaks, effort)) is not None]
     return [match.source for match in sorted(found, key=lambda match: -match.score)][:MAX_SOURCES]
 
 
@@ -129,8 +129,8 @@ def ground_copied(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Sourc
     if page is None or not 0 < len(proposal.lines) <= MAX_COPIED_LINES:
         return []
     if len(proposal.lines) > 1:
-        wanted, joined = fold(proposal.text), "".join(page.folded[index] for index in proposal.lines)
-        return [own_place(page, proposal, Match.EXACT)] if wanted and wanted in joined else []
+        target, joined = fold(proposal.text), "".join(page.folded[index] for index in proposal.lines)
+        return [own_place(page, proposal, Match.EXACT)] if target and target in joined else []
     line = page.lines[proposal.lines[0]]
     if proposal.text not in line.text:
         return []
@@ -144,15 +144,15 @@ def own_place(page: FoldedPage, proposal: Proposal, match: Match) -> Source:
     return Source(page.page, proposal.lines, box, proposal.text, match, confidence, proposal.label)
 
 
-def _same(page: FoldedPage, wanted: str, breaks: set[int]) -> Iterator[Source]:
-    at = page.text.find(wanted)
+def _same(page: FoldedPage, target: str, breaks: set[int]) -> Iterator[Source]:
+    at = page.text.find(target)
     while at >= 0:
-        end = at + len(wanted)
+        end = at + len(target)
         if _is_whole(page, at, end, breaks):
             yield _source_of_range(page, at, end, Match.EXACT)
-            at = page.text.find(wanted, end)
+            at = page.text.find(target, end)
         else:
-            at = page.text.find(wanted, at + 1)
+            at = page.text.find(target, at + 1)
 
 
 def _is_whole(page: FoldedPage, start: int, end: int, breaks: set[int]) -> bool:
@@ -184,27 +184,27 @@ class _SimilarText:
     source: Source
 
 
-def _similar(page: FoldedPage, wanted: str, breaks: set[int], effort: Effort) -> _SimilarText | None:
-    if len(page.text) < len(wanted) - 1 or not effort.spend(page, wanted):
+def _similar(page: FoldedPage, target: str, breaks: set[int], effort: Effort) -> _SimilarText | None:
+    if len(page.text) < len(target) - 1 or not effort.spend(page, target):
         return None
-    alignment = partial_ratio_alignment(wanted, page.text, score_cutoff=MIN_SIMILARITY)
+    alignment = partial_ratio_alignment(target, page.text, score_cutoff=MIN_SIMILARITY)
     if alignment is None or alignment.score < MIN_SIMILARITY:
         return None
     start, end = alignment.dest_start, alignment.dest_end
     text = page.text[start:end]
-    if _digits(text) != _digits(wanted) or not _is_whole(page, start, end, breaks):
+    if _digits(text) != _digits(target) or not _is_whole(page, start, end, breaks):
         return None
-    if not _same_words(wanted, breaks, text):
+    if not _same_words(target, breaks, text):
         return None
     return _SimilarText(alignment.score, _source_of_range(page, start, end, Match.SIMILAR))
 
 
-def _same_words(wanted: str, breaks: set[int], text: str) -> bool:
+def _same_words(target: str, breaks: set[int], text: str) -> bool:
     """Whether no word differs in more letters than misreading explains; words with digits may not differ at all."""
     bounds = sorted(breaks)
-    edits = Counter(bisect_right(bounds, min(edit.src_pos, len(wanted) - 1)) for edit in editops(wanted, text))
+    edits = Counter(bisect_right(bounds, min(edit.src_pos, len(target) - 1)) for edit in editops(target, text))
     for at, count in edits.items():
-        word = wanted[bounds[at - 1] : bounds[at]]
+        word = target[bounds[at - 1] : bounds[at]]
         most = 0 if _digits(word) else max(1, min(_WORD_EDITS, len(word) // 4))
         if count > most:
             return False
@@ -237,31 +237,31 @@ def _source(page: FoldedPage, indexes: tuple[int, ...], text: str, match: Match,
 
 def _words(line: Line, text: str) -> list[Word]:
     """The words of the line that hold the text; empty if the engine gave none."""
-    wanted, at, found = fold(text), 0, []
-    start = fold(line.text).find(wanted)
-    if not wanted or start < 0:
+    target, at, found = fold(text), 0, []
+    start = fold(line.text).find(target)
+    if not target or start < 0:
         return []
     for word in line.words:
         length = len(fold(word.text))
-        if length and at < start + len(wanted) and at + length > start:
+        if length and at < start + len(target) and at + length > start:
             found.append(word)
         at += length
     return found
 
 
-def _label(page: FoldedPage, index: int, start: int, wanted: Sequence[str]) -> str:
+def _label(page: FoldedPage, index: int, start: int, target: Sequence[str]) -> str:
     """The label of a value that begins at `start` of a line: in the line before it, left of it, or above it."""
-    if not wanted:
+    if not target:
         return ""
     line = page.lines[index]
     ahead = line.text[max(0, start - _LONGEST_LABEL) : start]
-    if _names(fold(ahead), wanted):
+    if _names(fold(ahead), target):
         return ahead.strip()
     for other in page.leading(index):
-        if _names(page.folded[other][:_LONGEST_LABEL], wanted):
+        if _names(page.folded[other][:_LONGEST_LABEL], target):
             return page.lines[other].text
     return ""
 
 
-def _names(folded: str, wanted: Sequence[str]) -> bool:
-    return any(label in folded for label in wanted)
+def _names(folded: str, target: Sequence[str]) -> bool:
+    return any(label in folded for label in target)

@@ -79,8 +79,8 @@ class Terms:
         """Terms of these forms."""
         tokens: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         masked: dict[str, set[str]] = {}
-        kept = tuple(dict.fromkeys(" ".join(form.split()) for form in forms))
-        for form in kept:
+        unique = tuple(dict.fromkeys(" ".join(form.split()) for form in forms))
+        for form in unique:
             if _is_chinese(form):
                 for at in range(len(form) if len(form) >= _SHORTEST_CHINESE else 0):
                     masked.setdefault(_without(form, at), set()).add(form)
@@ -89,7 +89,7 @@ class Terms:
             for at, word in enumerate(words):
                 tokens.setdefault(word.casefold(), []).append((words, at))
         return cls(
-            kept,
+            unique,
             {word: tuple(places) for word, places in tokens.items()},
             {key: frozenset(found) for key, found in masked.items()},
         )
@@ -176,13 +176,13 @@ def distance(read: str, term: str) -> float:
     rows = [row]
     for i, letter in enumerate(read, start=1):
         row = [rows[-1][0] + _alone(letter)]
-        for j, wanted in enumerate(term, start=1):
+        for j, expected in enumerate(term, start=1):
             costs = [
-                rows[i - 1][j - 1] + _swap(letter, wanted),
+                rows[i - 1][j - 1] + _swap(letter, expected),
                 rows[i - 1][j] + _alone(letter),
-                row[j - 1] + _alone(wanted),
+                row[j - 1] + _alone(expected),
             ]
-            if i > 1 and _MERGED.get(read[i - 2 : i]) == wanted:
+            if i > 1 and _MERGED.get(read[i - 2 : i]) == expected:
                 costs.append(rows[i - 2][j - 1] + _OF_MERGED)
             if j > 1 and _MERGED.get(term[j - 2 : j]) == letter:
                 costs.append(rows[i - 1][j - 2] + _OF_MERGED)
@@ -195,12 +195,12 @@ def _alone(letter: str) -> float:
     return _FAR if letter.isdigit() else 1.0
 
 
-def _swap(letter: str, wanted: str) -> float:
-    if letter == wanted:
+def _swap(letter: str, expected: str) -> float:
+    if letter == expected:
         return 0.0
-    if frozenset((letter, wanted)) in _CONFUSED:
+    if frozenset((letter, expected)) in _CONFUSED:
         return _OF_CONFUSED
-    return _FAR if letter.isdigit() or wanted.isdigit() else 1.0
+    return _FAR if letter.isdigit() or expected.isdigit() else 1.0
 
 
 def _fits(words: Sequence[Word], start: int, form: Sequence[str], at: int) -> bool:

@@ -17,12 +17,12 @@ def placed_marks(
     pages: Sequence[PageResult], leaves: Sequence[Leaf], proposals: Mapping[str, Sequence[Proposal]]
 ) -> Mapping[str, Sequence[Proposal]]:
     """The proposals; those for check boxes without a place get that of the box with their label, if it agrees."""
-    wanted = [leaf for leaf in leaves if leaf.kind == "boolean"]
-    wanted = [leaf for leaf in wanted if any(each.page is None for each in proposals.get(leaf.path, ()))]
-    if not wanted:
+    unanswered = [leaf for leaf in leaves if leaf.kind == "boolean"]
+    unanswered = [leaf for leaf in unanswered if any(each.page is None for each in proposals.get(leaf.path, ()))]
+    if not unanswered:
         return proposals
     forms, found = FormReader.of(pages), dict(proposals)
-    for leaf in wanted:
+    for leaf in unanswered:
         mark = forms.mark(leaf)
         found[leaf.path] = [
             replace(each, page=mark.page, lines=mark.lines, label=mark.label, score=min(each.score, mark.score))

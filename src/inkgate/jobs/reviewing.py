@@ -68,7 +68,7 @@ class JobReviews:
         except FieldsMissing:
             return None
 
-    async def correct(self, job: Job, asked: CorrectionRequest, now: float) -> None:
+    async def correct(self, job: Job, change: CorrectionRequest, now: float) -> None:
         """Keeps the correction. `now`: Unix time.
 
         Raises:
@@ -76,11 +76,11 @@ class JobReviews:
                 faster; "job_not_ended", "fields_missing", "type_unknown".
         """
         stored = await self._found(job)
-        if asked.version is not None and asked.version != stored.version:
+        if change.version is not None and change.version != stored.version:
             raise InputRejected("fields_changed", f"The fields have version {stored.version}.")
-        correction = await self._threads.run(_caller(job), 1, self._checked, stored, asked, now)
+        correction = await self._threads.run(_caller(job), 1, self._checked, stored, change, now)
         # Between the check and this, rows can only have been added; the version says whether that matters.
-        await self._store.correct(job.id, asked.version, correction, reviewed=asked.reviewed)
+        await self._store.correct(job.id, change.version, correction, reviewed=change.reviewed)
 
     async def _found(self, job: Job) -> StoredFields:
         if not job.state.ended:
@@ -90,12 +90,12 @@ class JobReviews:
             raise InputRejected("fields_missing", "The job ended before its fields were found.")
         return stored
 
-    def _checked(self, stored: StoredFields, asked: CorrectionRequest, now: float) -> FieldCorrection:
+    def _checked(self, stored: StoredFields, change: CorrectionRequest, now: float) -> FieldCorrection:
         """Blocking."""
         found = orjson.loads(stored.extraction)
-        values = check_corrections(self._schema(stored, found), asked.values) if asked.values else {}
+        values = check_corrections(self._schema(stored, found), change.values) if change.values else {}
         with_corrections(with_kept_corrections(found["data"], stored.corrected), values)
-        return FieldCorrection(values, asked.by, now)
+        return FieldCorrection(values, change.by, now)
 
     def _schema(self, stored: StoredFields, found: Mapping[str, object]) -> FieldSchema:
         schema = wanted_fields(field_request_of(stored.wanted), self._types).schema

@@ -139,9 +139,9 @@ class JobService:
         Jobs themselves are kept as long again, so that a client learns that a result is gone, and a repeated event is
         still a duplicate.
         """
-        kept_s = self.settings.retention_days * _DAY_S
-        count = await self.store.expire(self.store.clock() - (kept_s if after_s is None else after_s))
-        await self.store.forget(self.store.clock() - 2 * kept_s)
+        retention_s = self.settings.retention_days * _DAY_S
+        count = await self.store.expire(self.store.clock() - (retention_s if after_s is None else after_s))
+        await self.store.forget(self.store.clock() - 2 * retention_s)
         if loop_time() - self._swept_at >= _SWEEP_EVERY_S:
             await self._sweep_uploads()
             self._swept_at = loop_time()

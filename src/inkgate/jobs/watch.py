@@ -61,7 +61,7 @@ class JobsWatch:
         self._disks: tuple[JobsDisk, ...] = ()
         self._up: bool | None = None
         self._stored: StoredJobs | None = None
-        self._asked_at = now()
+        self._requested_at = now()
 
     async def run(self) -> None:
         """Asks the database and the disks now and then, until cancelled."""
@@ -81,7 +81,7 @@ class JobsWatch:
             self._up = True
         except Overloaded:
             self._stored, self._up = None, False
-        self._asked_at = self._now()
+        self._requested_at = self._now()
 
     async def _watch_disks(self) -> None:
         while True:
@@ -90,7 +90,7 @@ class JobsWatch:
 
     def state(self) -> JobsState:
         """The state of jobs."""
-        late = self._now() - self._asked_at > _STALE_S
+        late = self._now() - self._requested_at > _STALE_S
         worker, relay, intake = self._parts.worker, self._parts.relay, self._parts.intake
         counts = None if worker is None else worker.counts
         return JobsState(

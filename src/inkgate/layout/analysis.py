@@ -80,7 +80,7 @@ def _with_tables(
     tables = []
     for place in places_to_ask(regions, lines, Size(round(width * page.scale), round(height * page.scale))):
         part, left, top = page.cut(place.box)
-        guess = _asked(model, part) if part.size else None
+        guess = _table_guess(model, part) if part.size else None
         if guess is None:
             continue
         guess = guess.moved(page.scale, left, top)
@@ -92,7 +92,7 @@ def _with_tables(
     return regions, tables
 
 
-def _asked(model: TableModel, part: RgbArray) -> TableGuess | None:
+def _table_guess(model: TableModel, part: RgbArray) -> TableGuess | None:
     """The model's table; None if it fails, because the page can be read without it."""
     try:
         return model.find(part)

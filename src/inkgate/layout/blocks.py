@@ -91,12 +91,12 @@ def _by_height(heights: Mapping[int, float]) -> list[list[int]]:
 
 def _without_rare(groups: Sequence[list[int]], heights: Mapping[int, float]) -> list[list[int]]:
     """The groups, with those of rare heights in the nearest of the others. The highest title is the document's."""
-    kept = [group for n, group in enumerate(groups) if n == 0 or not _is_rare(len(group), len(heights))]
-    usual = [median(heights[i] for i in group) for group in kept]
-    for group in (group for group in groups if group not in kept):
+    common = [group for n, group in enumerate(groups) if n == 0 or not _is_rare(len(group), len(heights))]
+    usual = [median(heights[i] for i in group) for group in common]
+    for group in (group for group in groups if group not in common):
         height = median(heights[i] for i in group)
-        kept[min(range(len(kept)), key=lambda n: abs(math.log(usual[n] / height)))] += group
-    return kept
+        common[min(range(len(common)), key=lambda n: abs(math.log(usual[n] / height)))] += group
+    return common
 
 
 def _is_rare(count: int, titles: int) -> bool:

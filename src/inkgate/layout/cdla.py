@@ -64,7 +64,7 @@ class CdlaLayout:
         for label, block_type in enumerate(BLOCK_TYPES.values()):
             regions += [
                 Region(block_type, (left, top, right, bottom), float(scores[i, label]))
-                for i in _kept(boxes, scores[:, label])
+                for i in _without_overlaps(boxes, scores[:, label])
                 for left, top, right, bottom in [boxes[i].tolist()]
             ]
         return sorted(regions, key=lambda region: -region.confidence)
@@ -103,16 +103,16 @@ def _boxes(logits: FloatArray) -> FloatArray:
     return corners.astype(np.float32)
 
 
-def _kept(boxes: FloatArray, scores: FloatArray) -> list[int]:
+def _without_overlaps(boxes: FloatArray, scores: FloatArray) -> list[int]:
     """Indexes of one type's boxes after non-maximum suppression, best first."""
     candidates = np.flatnonzero(scores > MIN_CONFIDENCE)
     candidates = candidates[np.argsort(-scores[candidates], kind="stable")][:MAX_CANDIDATES]
-    kept: list[int] = []
+    selected: list[int] = []
     while len(candidates):
         best, candidates = candidates[0], candidates[1:]
-        kept.append(int(best))
+        selected.append(int(best))
         candidates = candidates[_overlap(boxes[best], boxes[candidates]) <= MAX_OVERLAP]
-    return kept
+    return selected
 
 
 def _overlap(box: FloatArray, others: FloatArray) -> NDArray[np.float32]:

@@ -37,11 +37,11 @@ def directions_of(across: FloatArray, down: FloatArray, texts: Sequence[str]) ->
     the text's: then text runs from left to right or, if it stands on its side, downwards in the scripts of vertical
     columns and upwards in others, as captions beside pictures and titles on spines mostly do.
     """
-    told = ~((np.hypot(*down.T) > TALL_ASPECT * np.hypot(*across.T)) & (_lengths(texts) > 1))
-    along = np.where(told[:, None], across, down)
+    certain = ~((np.hypot(*down.T) > TALL_ASPECT * np.hypot(*across.T)) & (_lengths(texts) > 1))
+    along = np.where(certain[:, None], across, down)
     quarter: IntArray = np.rint(np.arctan2(along[:, 1], along[:, 0]) / (np.pi / 2)).astype(np.int64) % 4
-    found: IntArray = np.where(told, 90 * quarter, 0)
-    for at in np.flatnonzero(~told & (quarter % 2 == 1)).tolist():
+    found: IntArray = np.where(certain, 90 * quarter, 0)
+    for at in np.flatnonzero(~certain & (quarter % 2 == 1)).tolist():
         found[at] = _DOWNWARDS if is_columnar(texts[at]) else _UPWARDS
     return found
 

@@ -159,10 +159,10 @@ def _skew(across: FloatArray, down: FloatArray) -> float:
     """Median angle of the lines, weighted by their length."""
     length = np.hypot(*across.T)
     angles = np.arctan2(across[:, 1], across[:, 0])
-    told = (length > LONG_ASPECT * np.hypot(*down.T)) & (np.abs(angles) < MAX_SKEW)
-    if not told.any():
+    level = (length > LONG_ASPECT * np.hypot(*down.T)) & (np.abs(angles) < MAX_SKEW)
+    if not level.any():
         return 0.0
-    angles, weights = angles[told], length[told]
+    angles, weights = angles[level], length[level]
     order = np.lexsort((weights, angles))
     half = int(np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2))
     return float(angles[order][min(half, len(order) - 1)])

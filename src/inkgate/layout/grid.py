@@ -117,8 +117,8 @@ def _cut(cell: GridCell, taken: AbstractSet[tuple[int, int]]) -> GridCell:
 
 def without_empty_rows(grid: Grid) -> Grid:
     """The grid without rows in which no cell with pieces begins; spans over them are shorter."""
-    kept = sorted({cell.row for cell in grid.cells if cell.pieces})
-    numbers = {row: number for number, row in enumerate(kept)}
+    filled = sorted({cell.row for cell in grid.cells if cell.pieces})
+    numbers = {row: number for number, row in enumerate(filled)}
     cells = []
     for cell in grid.cells:
         rows = [numbers[row] for row in range(cell.row, cell.row + cell.row_span) if row in numbers]

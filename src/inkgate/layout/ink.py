@@ -252,9 +252,9 @@ def _letters(ink: Mask) -> Mask:
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
     longest = LARGEST_LETTER * max(ink.shape)
     sides = np.maximum(stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT])
-    kept = (sides <= longest) & (stats[:, cv2.CC_STAT_AREA] > 1)
-    kept[0] = False
-    return np.where(kept[labels], np.uint8(255), np.uint8(0)).astype(np.uint8)
+    selected = (sides <= longest) & (stats[:, cv2.CC_STAT_AREA] > 1)
+    selected[0] = False
+    return np.where(selected[labels], np.uint8(255), np.uint8(0)).astype(np.uint8)
 
 
 def _blocks(letters: Mask) -> list[tuple[int, int, int, int]]:

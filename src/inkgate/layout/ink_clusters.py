@@ -174,14 +174,16 @@ def _blobs(ink: Mask, taken: Mask) -> tuple[Floats, Labels]:
     left, top, wide, high, area = stats.T
     inside = area - np.bincount(labels[ink > taken], minlength=count)  # few pixels are outside
     longer, shorter = np.maximum(wide, high), np.minimum(wide, high)
-    kept = (longer >= _MIN_SIDE) & (area >= _MIN_AREA) & (longer <= _MAX_SIDE * max(ink.shape)) & (inside < _OWN * area)
-    kept &= (wide <= _FLATTEST * high) & ((high <= _UPRIGHT * wide) | (high <= _UPRIGHT_SIDE))
-    kept &= (area <= _SOLID * wide * high) | (shorter <= _SOLID_SIDE)
-    kept &= (area <= _DASH_FILL * wide * high) | (wide < _FLAT * high)
-    kept &= area > _SPARSE * wide * high
-    kept &= (left > 0) & (top > 0) & (left + wide < ink.shape[1]) & (top + high < ink.shape[0])
-    kept[0] = False
-    found = np.stack([left, top, left + wide, top + high, area, np.arange(count)], axis=1)[kept].astype(np.float32)
+    selected = (
+        (longer >= _MIN_SIDE) & (area >= _MIN_AREA) & (longer <= _MAX_SIDE * max(ink.shape)) & (inside < _OWN * area)
+    )
+    selected &= (wide <= _FLATTEST * high) & ((high <= _UPRIGHT * wide) | (high <= _UPRIGHT_SIDE))
+    selected &= (area <= _SOLID * wide * high) | (shorter <= _SOLID_SIDE)
+    selected &= (area <= _DASH_FILL * wide * high) | (wide < _FLAT * high)
+    selected &= area > _SPARSE * wide * high
+    selected &= (left > 0) & (top > 0) & (left + wide < ink.shape[1]) & (top + high < ink.shape[0])
+    selected[0] = False
+    found = np.stack([left, top, left + wide, top + high, area, np.arange(count)], axis=1)[selected].astype(np.float32)
     if len(found) > _MAX_BLOBS:
         found = found[np.argsort(-found[:, 4], kind="stable")[:_MAX_BLOBS]]
     return found[np.argsort(found[:, 0], kind="stable")], np.asarray(labels, np.int32)

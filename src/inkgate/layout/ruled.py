@@ -110,8 +110,8 @@ def _table(frame: Frame, cells: Sequence[Box]) -> RuledTable | None:
     rows = [rows_of(pieces) for pieces in filled]
     if sum(map(len, rows)) > MAX_ROWS * len(rows) or sum(map(_has_columns, rows)) > MAX_DIVIDED_CELLS * len(rows):
         return None
-    kept = [i for i, box in enumerate(boxes) if held[i] or min(box[2:] - box[:2]) >= SLIVER * frame.unit]
-    grid = _grid(boxes[kept], [cells[i] for i in kept], [held[i] for i in kept], frame.unit)
+    selected = [i for i, box in enumerate(boxes) if held[i] or min(box[2:] - box[:2]) >= SLIVER * frame.unit]
+    grid = _grid(boxes[selected], [cells[i] for i in selected], [held[i] for i in selected], frame.unit)
     lefts, tops, rights, bottoms = np.array(cells).T
     box = (float(lefts.min()), float(tops.min()), float(rights.max()), float(bottoms.max()))
     return RuledTable(box, grid) if grid.is_table else None

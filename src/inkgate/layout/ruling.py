@@ -92,11 +92,11 @@ def _net(grey: MatLike) -> Mask | None:
     count, labels, stats, _ = cv2.connectedComponentsWithStats(lines, connectivity=8, ltype=cv2.CV_32S)
     wide = stats[:, cv2.CC_STAT_WIDTH] >= _least(MIN_WIDTH, longest)
     high = stats[:, cv2.CC_STAT_HEIGHT] >= _least(MIN_HEIGHT, longest)
-    kept = wide & high & (np.arange(count) > 0)
-    if not kept.any():
+    selected = wide & high & (np.arange(count) > 0)
+    if not selected.any():
         return None
-    net: Mask = np.where(kept, np.uint8(255), np.uint8(0))[labels]
-    for left, top, wide_by, high_by, _ in stats[kept].tolist():
+    net: Mask = np.where(selected, np.uint8(255), np.uint8(0))[labels]
+    for left, top, wide_by, high_by, _ in stats[selected].tolist():
         _close_sides(net[top : top + high_by, left : left + wide_by], down)
     return net
 

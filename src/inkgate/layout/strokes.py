@@ -27,10 +27,10 @@ bold by their fonts in dev's PDFs two thirds are found so, and four fifths of wh
 def line_styles(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[LineStyle | None]:
     """The style of each line; None where it can't be told. `scale`: page pixels per pixel of `rgb`."""
     measured = [_measure(rgb, scale, line) for line in lines]
-    told = [(found[1], len(line.text)) for line, found in zip(lines, measured, strict=True) if found]
-    if not told:
+    weights = [(found[1], len(line.text)) for line, found in zip(lines, measured, strict=True) if found]
+    if not weights:
         return [None] * len(lines)
-    usual = _weighted_median(told)
+    usual = _weighted_median(weights)
     return [found and LineStyle(found[0] * scale, bold=found[1] >= BOLD * usual) for found in measured]
 
 

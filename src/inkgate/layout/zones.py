@@ -63,12 +63,12 @@ def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tu
     """
     boxes = np.array([line.box for line in lines], dtype=np.float64).reshape(-1, 4)
     ranked = sorted(regions, key=lambda region: (-region.confidence, region.box, region.type.value))
-    kept: list[Region] = []
+    selected: list[Region] = []
     for region in sorted(ranked, key=lambda region: region.type not in WHOLE):
         text = region.type in (BlockType.FIGURE, BlockType.FORMULA) and _is_text(region, boxes)
-        if _is_large(region.box) and not text and not any(_inside(region, other) for other in kept):
-            kept.append(_in_place(region, size))
-    return kept, [int(i) for i in _members(kept, boxes)]
+        if _is_large(region.box) and not text and not any(_inside(region, other) for other in selected):
+            selected.append(_in_place(region, size))
+    return selected, [int(i) for i in _members(selected, boxes)]
 
 
 def _is_large(box: Box) -> bool:

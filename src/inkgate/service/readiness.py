@@ -144,7 +144,7 @@ class Readiness:
         self._answered_at = self._failed_at = -math.inf
         self._probing_since: float | None = None
         self._failure = "has not read its first page yet"
-        self._asked = False
+        self._requested = False
         self._started = False
         self._wake = anyio.Event()
         self._probe_ended = anyio.Event()
@@ -153,10 +153,10 @@ class Readiness:
         """Sends a probe whenever one is requested, until cancelled."""
         while True:
             self._wake = anyio.Event()
-            if not self._asked:
+            if not self._requested:
                 await self._wake.wait()
             await self._send()
-            self._asked = False
+            self._requested = False
 
     def engine_started(self) -> None:
         """Allows probes from now on."""
@@ -164,7 +164,7 @@ class Readiness:
 
     def ask(self) -> None:
         """Requests a probe, unless one is running."""
-        self._asked = self._started
+        self._requested = self._started
         if self._started:
             self._wake.set()
 

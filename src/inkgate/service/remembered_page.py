@@ -109,8 +109,8 @@ class RememberedPage:
             InputRejected: as Page.pixels.
         """
         await self.open()
-        wanted = min(longest_side, max(self._page.size.width, self._page.size.height))
-        if self._pixels is not None and max(self._pixels.rgb.shape[:2]) >= _ENOUGH * wanted:
+        side = min(longest_side, max(self._page.size.width, self._page.size.height))
+        if self._pixels is not None and max(self._pixels.rgb.shape[:2]) >= _ENOUGH * side:
             return self._pixels
         return await self.pixels(longest_side)
 

@@ -34,7 +34,7 @@ class StartsLater(EngineWrapper):
         super().__init__(inner)
         self._wait_s = wait_s
         self._retries = retries
-        self._wanted = anyio.Event()
+        self._requested = anyio.Event()
         self._settled = anyio.Event()
         self._listens = False
         self.is_started = False
@@ -47,7 +47,7 @@ class StartsLater(EngineWrapper):
         Raises:
             InkgateError: it failed within that time, and not because its server is not there yet.
         """
-        self._wanted.set()
+        self._requested.set()
         with anyio.move_on_after(self._wait_s):
             await self._settled.wait()
         self._listens = True
@@ -58,8 +58,8 @@ class StartsLater(EngineWrapper):
 
     async def run(self) -> None:
         """Starts the engine, until it has started or can't be."""
-        await self._wanted.wait()
-        told = ""
+        await self._requested.wait()
+        logged_code = ""
         while not self.is_started and self.failure is None:
             try:
                 await self._inner.start()
@@ -68,9 +68,9 @@ class StartsLater(EngineWrapper):
                     self.failure = error
                     self.failed.set()
                     break
-                if error.code != told:
+                if error.code != logged_code:
                     log.warning("engine_not_started", engine=self.name, code=error.code)
-                told = error.code
+                logged_code = error.code
                 await anyio.sleep(_PAUSE_S)
             else:
                 self.is_started = True

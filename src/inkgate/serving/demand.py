@@ -44,9 +44,9 @@ class DemandCounts:
         """The difference."""
         return DemandCounts(*(now - then for now, then in zip(astuple(self), astuple(before), strict=True)))
 
-    def added(self, more: DemandCounts, kept: float = 1.0) -> DemandCounts:
-        """The sum, after `kept` of these."""
-        return DemandCounts(*(kept * old + new for old, new in zip(astuple(self), astuple(more), strict=True)))
+    def added(self, more: DemandCounts, decay: float = 1.0) -> DemandCounts:
+        """The sum, after `decay` of these."""
+        return DemandCounts(*(decay * old + new for old, new in zip(astuple(self), astuple(more), strict=True)))
 
 
 class Demand:
@@ -88,9 +88,9 @@ class Demand:
         now, counts = self._clock(), self._counts()
         passed_s = 0.0 if self._at is None else now - self._at
         arrived, self._last, self._at = counts.since(self._last), counts, now
-        kept = math.exp(-passed_s / _MEANS_S)
-        self._recent = self._recent.added(arrived, kept)
-        self._most_slots *= kept
+        decay = math.exp(-passed_s / _MEANS_S)
+        self._recent = self._recent.added(arrived, decay)
+        self._most_slots *= decay
         if self._recent.calls:
             self._most_slots = max(self._most_slots, self._slots(self._recent.call_tokens / self._recent.calls), 1.0)
         if passed_s > 0:
@@ -142,11 +142,11 @@ class UsableSlots:
 
     def __call__(self, tokens: float) -> float:
         """The number. To be called every second."""
-        kept = math.exp(-_EVERY_S / _MEANS_S)
-        self._seconds = kept * self._seconds + 1
-        self._pages = kept * self._pages + self._pages_in_flight()
-        self._calls = kept * self._calls + self._calls_in_flight()
-        self._others = kept * self._others + self._others_each()
+        decay = math.exp(-_EVERY_S / _MEANS_S)
+        self._seconds = decay * self._seconds + 1
+        self._pages = decay * self._pages + self._pages_in_flight()
+        self._calls = decay * self._calls + self._calls_in_flight()
+        self._others = decay * self._others + self._others_each()
         slots = self._slots(tokens)
         if self._pages and self._calls:
             slots = min(slots, self._pages_each * self._calls / self._pages)

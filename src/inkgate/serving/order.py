@@ -15,7 +15,7 @@ from inkgate.serving.fair import FairSharer, FairShares, LazyHeap
 
 _PATIENCE = 20
 """Work without a deadline, or with a late one, is ordered in its flow as if due after this many ageing times."""
-_KEPT = 0.9
+_DECAY = 0.9
 """Weight of the requests of a class that have ended before, relative to the last one."""
 _MOVED_AT_ONCE = 64
 """Maximum number of requests that one `pop` promotes, so that a burst of ageing work does not delay one call."""
@@ -254,8 +254,8 @@ class FairOrder:
         group, tenant, flow = entry.place
         tokens = entry.work.tokens
         used = tokens if used is None else used
-        group.estimated = _KEPT * group.estimated + tokens
-        group.used = _KEPT * group.used + used
+        group.estimated = _DECAY * group.estimated + tokens
+        group.used = _DECAY * group.used + used
         if entry.charged is not None:
             group.due -= used - entry.charged
         for lower in self._classes[entry.rank + 1 :]:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from inkgate.concurrency import loop_time
 from inkgate.serving.outcomes import WorkOutcome
 
-_KEPT = 0.95
+_DECAY = 0.95
 """Weight of the past at each new sample: the mean is over about the last twenty."""
 _SURE = 2.0
 """Standard deviations above the mean that cover 95 % of log-normal times and 98 % of normal ones."""
-_LONGEST_KEPT = 0.99
+_LONGEST_DECAY = 0.99
 """Decay of the longest residence at each new sample, so that it is one of about the last hundred."""
 _HALF = 0.5
 
@@ -55,9 +55,9 @@ class TokenRate:
         now = self._clock()
         passed, self._at = now - self._at, now
         if self._under_way and passed > 0:
-            kept = 0.5 ** (passed / self._half_life_s)
-            self._tokens *= kept
-            self._busy_s = self._busy_s * kept + (1 - kept) * self._half_life_s / math.log(2)
+            decay = 0.5 ** (passed / self._half_life_s)
+            self._tokens *= decay
+            self._busy_s = self._busy_s * decay + (1 - decay) * self._half_life_s / math.log(2)
 
 
 class Throughput:
@@ -136,11 +136,11 @@ class Throughput:
         return seconds * self._tokens >= part * tokens * self._seconds
 
     def _learn(self, tokens: int, seconds: float) -> None:
-        self._tokens = _KEPT * self._tokens + tokens
-        self._token_s = _KEPT * self._token_s + tokens * seconds
-        self._seconds = _KEPT * self._seconds + seconds
-        self._squares = _KEPT * self._squares + seconds**2 / max(1, tokens)
-        self._longest_s = max(_LONGEST_KEPT * self._longest_s, seconds)
+        self._tokens = _DECAY * self._tokens + tokens
+        self._token_s = _DECAY * self._token_s + tokens * seconds
+        self._seconds = _DECAY * self._seconds + seconds
+        self._squares = _DECAY * self._squares + seconds**2 / max(1, tokens)
+        self._longest_s = max(_LONGEST_DECAY * self._longest_s, seconds)
 
     def _residence_s(self, now: float) -> float:
         stuck_s = now - self._progress_at if self._requests else 0.0

@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 START_TRIES = 3
 TRIES = 2
 """Attempts of a call that isn't hostile: one that is not at fault hardly ever meets two workers that die."""
-MAX_KEPT = 8
+MAX_STORED = 8
 """Maximum shared memories that a worker keeps; the least recently used one is closed, and sent again when needed."""
 
 
@@ -172,7 +172,7 @@ class WorkerSlot:
         self._pause_s = 0.0
         self._began = 0.0
         self._process: WorkerProcess | None = None
-        self._kept: dict[int, SharedMemory] = {}
+        self._stored: dict[int, SharedMemory] = {}
         self._call: WorkerCall | None = None
         self._wake = anyio.Event()
 
@@ -187,7 +187,7 @@ class WorkerSlot:
 
     def readiness(self, memories: Sequence[SharedMemory]) -> int:
         """How ready this slot is: 2 if its worker has one of the memories, 1 if it has a worker, else 0."""
-        if any(memory.number in self._kept for memory in memories):
+        if any(memory.number in self._stored for memory in memories):
             return 2
         return int(self.is_ready)
 
@@ -204,7 +204,7 @@ class WorkerSlot:
 
     def forget_closed(self) -> None:
         """Has the worker close memories that were closed here. Only while idle."""
-        for memory in [memory for memory in self._kept.values() if memory.closed]:
+        for memory in [memory for memory in self._stored.values() if memory.closed]:
             self._forget(memory)
 
     async def run(self, ahead: bool) -> None:
@@ -345,9 +345,9 @@ class WorkerSlot:
         # No await between here and sending, so that memories stay open until they are sent.
         if call.abandoned:
             return None, Outcome.DONE
-        known = {memory.number for memory in call.memories if memory.number in self._kept}
+        known = {memory.number for memory in call.memories if memory.number in self._stored}
         for memory in call.memories:
-            if memory.kept:
+            if memory.retained:
                 self._keep(memory)
         reply = await process.call(call.call, call.memories, known, self._type.call_s)
         if reply.outcome is not Outcome.DONE:
@@ -360,13 +360,13 @@ class WorkerSlot:
 
     def _keep(self, memory: SharedMemory) -> None:
         """Marks a memory as the last used of those that the worker keeps."""
-        known = self._kept.pop(memory.number, None)
-        while known is None and len(self._kept) >= MAX_KEPT:
-            self._forget(next(iter(self._kept.values())))
-        self._kept[memory.number] = memory
+        known = self._stored.pop(memory.number, None)
+        while known is None and len(self._stored) >= MAX_STORED:
+            self._forget(next(iter(self._stored.values())))
+        self._stored[memory.number] = memory
 
     def _forget(self, memory: SharedMemory) -> None:
-        del self._kept[memory.number]
+        del self._stored[memory.number]
         if self._process is not None:
             self._process.forget(memory.number)
 
@@ -387,7 +387,7 @@ class WorkerSlot:
 
     async def _discard(self) -> None:
         process, self._process = self._process, None
-        self._kept.clear()
+        self._stored.clear()
         if process is not None:
             await process.stop()
             log.info(self._event("worker_ended"), pid=process.pid)

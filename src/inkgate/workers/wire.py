@@ -51,17 +51,17 @@ class SharedMemory:
     Attributes:
         number: unique in this process.
         size: in bytes, at least 1.
-        kept: whether workers keep it mapped from its first call until it is closed, instead of for one call.
+        retained: whether workers keep it mapped from its first call until it is closed, instead of for one call.
         readonly: whether its bytes are immutable.
     """
 
-    def __init__(self, name: str, size: int, data: bytes | None = None, *, kept: bool) -> None:
+    def __init__(self, name: str, size: int, data: bytes | None = None, *, retained: bool) -> None:
         """`data`: its immutable content, copied; without it, the memory is zero and used only when written. `name`: in
         /proc. Blocking if there are data. Raises OSError.
         """
         self.number = next(_numbers)
         self.size = size
-        self.kept = kept
+        self.retained = retained
         self.readonly = data is not None
         self._file = FileIO(os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+")
         try:
@@ -110,12 +110,12 @@ class MemoryUse(NamedTuple):
     number: int
     size: int
     readonly: bool
-    kept: bool
+    retained: bool
     attached: bool
 
     @classmethod
     def of(cls, memory: SharedMemory, *, attached: bool) -> Self:
-        return cls(memory.number, memory.size, memory.readonly, memory.kept, attached)
+        return cls(memory.number, memory.size, memory.readonly, memory.retained, attached)
 
 
 def map_memory(descriptor: int, use: MemoryUse) -> mmap.mmap:
@@ -242,7 +242,7 @@ def private_mb() -> float:
 
 def _serve(channel: socket.socket, handler: Handler) -> None:
     channel.sendall(encode_reply(WorkerReply(b"", private_mb=private_mb())))
-    kept: dict[int, mmap.mmap] = {}
+    mapped: dict[int, mmap.mmap] = {}
     waiting = select.poll()
     waiting.register(channel, select.POLLIN)
     while True:
@@ -254,10 +254,10 @@ def _serve(channel: socket.socket, handler: Handler) -> None:
         (call, uses, forgotten), descriptors = received
         if forgotten is not None:
             handler.forget(forgotten)
-            kept.pop(forgotten, None)
+            mapped.pop(forgotten, None)
             continue
         try:
-            body = handler.handle(call, _memories(uses, descriptors, kept))
+            body = handler.handle(call, _memories(uses, descriptors, mapped))
             reply = WorkerReply(body, private_mb=private_mb())
         except MemoryError:
             reply = WorkerReply(b"", Outcome.OUT_OF_MEMORY, private_mb())
@@ -265,14 +265,14 @@ def _serve(channel: socket.socket, handler: Handler) -> None:
         del call, received
 
 
-def _memories(uses: Sequence[MemoryUse], descriptors: list[int], kept: dict[int, mmap.mmap]) -> list[mmap.mmap]:
+def _memories(uses: Sequence[MemoryUse], descriptors: list[int], mapped: dict[int, mmap.mmap]) -> list[mmap.mmap]:
     """The memories of a call, mapped. Closes the descriptors. Raises MemoryError."""
     try:
         memories, left = [], iter(descriptors)
         for use in uses:
-            memory = map_memory(next(left), use) if use.attached else kept[use.number]
-            if use.kept:
-                kept[use.number] = memory
+            memory = map_memory(next(left), use) if use.attached else mapped[use.number]
+            if use.retained:
+                mapped[use.number] = memory
             memories.append(memory)
     except OSError as error:
         raise MemoryError from error

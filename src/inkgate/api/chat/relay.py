@@ -183,7 +183,7 @@ class _Relay:
         if answer.status >= 400:
             await self._refusal(answer, body, model)
             return None
-        return [*_kept(answer, self.ignored), (b"content-length", b"%d" % len(body))], body
+        return [*_response_headers(answer, self.ignored), (b"content-length", b"%d" % len(body))], body
 
     async def _send_whole(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         self.begun = True
@@ -214,7 +214,11 @@ class _Relay:
             if not self.begun:
                 self.begun = True
                 # Without X-Accel-Buffering, nginx would buffer the events.
-                headers = [*_kept(answer, self.ignored), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+                headers = [
+                    *_response_headers(answer, self.ignored),
+                    (b"cache-control", b"no-cache"),
+                    (b"x-accel-buffering", b"no"),
+                ]
                 await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
             events = self._translated(lines.feed(chunk))
             if lines.done:  # clients don't wait for the end of the body after it
@@ -250,7 +254,7 @@ class _Relay:
         await self.send({"type": "http.response.body", "body": event})
 
 
-def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
+def _response_headers(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
     """The headers of `answer` that describe its body, without those of the connection to the model server.
 
     Fields that were removed for its server are listed together with those `ignored` here.

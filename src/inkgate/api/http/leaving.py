@@ -92,11 +92,11 @@ class CountedContent(InPieces):
         super().__init__(content, media_type, headers)
         self._room = room
         self._tenant = tenant
-        self._kept = min(len(content), _PIECE_BYTES) if stored else len(content)
+        self._held_bytes = min(len(content), _PIECE_BYTES) if stored else len(content)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._room.sending(self._tenant) as permit:
-            permit.grow(self._kept)
+            permit.grow(self._held_bytes)
             await super().__call__(scope, receive, send)
 
 

@@ -25,7 +25,7 @@ from inkgate.errors import InputRejected, Overloaded
 from inkgate.storage.fetch import Fetcher
 from inkgate.types import Document
 
-KEPT_S = 3600.0
+RETENTION_S = 3600.0
 """How long a file is stored: enough for upload and reading."""
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 MAX_FILES = 20_000
@@ -76,7 +76,7 @@ class FileStore:
     def __init__(
         self,
         max_total_bytes: int = MAX_TOTAL_BYTES,
-        kept_s: float = KEPT_S,
+        retention_s: float = RETENTION_S,
         now: Callable[[], float] | None = None,
         max_files: int = MAX_FILES,
     ) -> None:
@@ -84,7 +84,7 @@ class FileStore:
         self._held: dict[str, _CallerFiles] = {}
         self._max_total_bytes = max_total_bytes
         self._max_files = max_files
-        self._kept_s = kept_s
+        self._retention_s = retention_s
         self.total_bytes = 0
         """Memory of all files, including overhead."""
         self._now = now or steady_clock()
@@ -98,7 +98,7 @@ class FileStore:
         """
         self._expire()
         now = self._now()
-        file = StoredFile(str(uuid4()), name, data, purpose, owner, now, now + self._kept_s)
+        file = StoredFile(str(uuid4()), name, data, purpose, owner, now, now + self._retention_s)
         held = self._held.get(owner) or _CallerFiles()
         free_bytes, free_files = self._max_total_bytes - self.total_bytes, self._max_files - len(self._files)
         if _cost(file) > free_bytes or not free_files:

@@ -32,7 +32,7 @@ STATEMENTS_PER_S = 50.0
 BATCH_PAGES = 20
 """Pages that are in memory at once for one stream."""
 _BATCH_PAGES_WITH_IMAGES = 4
-_KEPT_BATCHES = 4
+_STORED_BATCHES = 4
 _RETRY_S = 5.0
 
 
@@ -149,7 +149,7 @@ class JobWatch:
             found = await self._store.pages(self.job.id, after, batch_pages(self.job), self.job.tenant)
             lines = await self._threads.run(self._caller, len(found), page_lines, found)
             if version == self.version:
-                if len(self._batches) >= _KEPT_BATCHES:
+                if len(self._batches) >= _STORED_BATCHES:
                     del self._batches[next(iter(self._batches))]
                 self._batches[after] = lines
             return lines

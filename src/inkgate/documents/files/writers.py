@@ -124,7 +124,7 @@ class Writers:
                 for data in contents:  # one by one: what was made is closed if another fails
                     memory = await self._threads.run(_shared, data)
                     memories.append(memory)
-                memories.append(SharedMemory("inkgate-file-output", room, kept=False))
+                memories.append(SharedMemory("inkgate-file-output", room, retained=False))
             try:
                 async with self._queue.turn(Work.for_caller(caller, _USUAL_MS)) as turn:
                     reply: WriteReply = await self._processes.call(call, memories, turn)
@@ -141,7 +141,7 @@ class Writers:
 
 
 def _shared(data: bytes) -> SharedMemory:
-    return SharedMemory("inkgate-file-input", len(data), data, kept=False)
+    return SharedMemory("inkgate-file-input", len(data), data, retained=False)
 
 
 def _content(memory: SharedMemory, length: int) -> bytes:

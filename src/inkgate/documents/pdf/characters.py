@@ -99,7 +99,7 @@ class _Style(NamedTuple):
     bold: bool = False
     italic: bool = False
     font: int = 0
-    said: int = 0
+    actual_text: int = 0
 
 
 @dataclass(slots=True)
@@ -127,9 +127,9 @@ class _Characters:
         blank = np.array([code in _BLANKS for code in self.codes])
         kinds = self.owners.copy()  # of those that are drawn, and, after these, of blanks
         kinds[blank] += len(self.styles)
-        both = [(s.ux, s.uy, s.size, s.bold, s.italic, s.font, s.said) for s in self.styles]
+        both = [(s.ux, s.uy, s.size, s.bold, s.italic, s.font, s.actual_text) for s in self.styles]
         both += [(s.ux, s.uy, s.size, False, False, 0, 0) for s in self.styles]
-        ux, uy, size, bold, italic, font, said = ([row[at] for row in both] for at in range(7))
+        ux, uy, size, bold, italic, font, actual_text = ([row[at] for row in both] for at in range(7))
         own = kinds.tolist()
         return list(
             map(
@@ -145,7 +145,7 @@ class _Characters:
                     [bold[kind] for kind in own],
                     [italic[kind] for kind in own],
                     [font[kind] for kind in own],
-                    [said[kind] for kind in own],
+                    [actual_text[kind] for kind in own],
                     strict=True,
                 ),
             )
@@ -438,10 +438,12 @@ def _style(text: Handle, index: int, owner: int, to_pixels: Transform, fonts: di
     bold, italic = fonts[font]
     bold = bold or mode in _STROKED_MODES
     em = min(height, length * points)
-    return _Style(ux / length, uy / length, height, em, mode not in _INVISIBLE_MODES, bold, italic, font, _said(owner))
+    return _Style(
+        ux / length, uy / length, height, em, mode not in _INVISIBLE_MODES, bold, italic, font, _actual_text(owner)
+    )
 
 
-def _said(owner: int) -> int:
+def _actual_text(owner: int) -> int:
     """The text object's address, if the file says its text and that is longer than a ligature's; else 0."""
     for at in range(_count_marks(owner) if owner else 0):
         length = ctypes.c_ulong()

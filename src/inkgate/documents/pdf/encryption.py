@@ -66,8 +66,8 @@ def _was_bytes(password: str) -> bool:
 
 
 def _sasl_prep(text: str) -> str:
-    kept = (" " if stringprep.in_table_c12(each) else each for each in text if not stringprep.in_table_b1(each))
-    return unicodedata.normalize("NFKC", "".join(kept))
+    mapped = (" " if stringprep.in_table_c12(each) else each for each in text if not stringprep.in_table_b1(each))
+    return unicodedata.normalize("NFKC", "".join(mapped))
 
 
 def _old_forms(text: str) -> Iterator[bytes]:

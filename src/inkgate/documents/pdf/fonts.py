@@ -71,7 +71,7 @@ _ODD = 0.012
 """Difference in ems of widths, tops or bottoms from which two characters are drawn by different glyphs of a font."""
 _MAX_WAYS, _MAX_ODD = 3, 6
 """Most glyphs of a character, and most characters of a font that have several. With more, boxes say nothing."""
-_NUMBERS = attrgetter("text", "left", "top", "right", "bottom", "y", "ux", "size", "font", "said")
+_NUMBERS = attrgetter("text", "left", "top", "right", "bottom", "y", "ux", "size", "font", "actual_text")
 _IS_SAMPLED = np.array([chr(code).isalnum() and chr(code) not in "ij" for code in range(128)] + [False])
 
 
@@ -102,7 +102,7 @@ class FontDoubts:
         fonts: dict[tuple[int, int], list[Glyph]] = {}
         for glyph in visible:
             if not glyph.text.isspace():
-                fonts.setdefault((glyph.font, glyph.said), []).append(glyph)
+                fonts.setdefault((glyph.font, glyph.actual_text), []).append(glyph)
         texts = [glyph.text for glyph in visible]
         is_prose = _is_prose(texts)
         page = sheet.sharp if sheet is not None and any(map(_is_looked_at, visible)) else None
@@ -116,11 +116,11 @@ class FontDoubts:
         guessed: set[int] = set()
         bullets: set[int] = set()
         shapes = [[] if page is None else _shapes(own, page) for own in fonts.values()]
-        for ((font, said), own), samples, doubted in zip(fonts.items(), shapes, doubtful(shapes), strict=True):
+        for ((font, actual_text), own), samples, doubted in zip(fonts.items(), shapes, doubtful(shapes), strict=True):
             known = frozenset(shape.text for shape in samples)
             letters = sum(char.isalpha() for char in known)
             wrong = sum(char.isalpha() for char in doubted)
-            if not said and _are_bullets(own, doubted, known) and _stand_alone(own, visible):
+            if not actual_text and _are_bullets(own, doubted, known) and _stand_alone(own, visible):
                 bullets.add(font)
                 continue
             unmapped = [glyph for glyph in own if not glyph.mapped]
@@ -338,10 +338,12 @@ def _uneven(visible: Sequence[Glyph]) -> list[list[Glyph]]:
     """The level letters and digits of ASCII that don't always have the same size and place in a font, by kind; without
     i and j, which lose their dots beside f, and without parts of ligatures, which have the same box.
     """
-    texts, lefts, tops, rights, bottoms, bases, along, sizes, fonts, said = zip(*map(_NUMBERS, visible), strict=True)
+    texts, lefts, tops, rights, bottoms, bases, along, sizes, fonts, actual_text = zip(
+        *map(_NUMBERS, visible), strict=True
+    )
     codes = np.fromiter(map(ord, texts), np.int64, len(texts))
     left, top, right, bottom, base, size = map(np.array, (lefts, tops, rights, bottoms, bases, sizes))
-    level = (np.array(along) > _ALONG) & (np.array(said) == 0)
+    level = (np.array(along) > _ALONG) & (np.array(actual_text) == 0)
     at = np.flatnonzero(level & _IS_SAMPLED[np.minimum(codes, len(_IS_SAMPLED) - 1)])
     alone = (left[at] != left[at - 1]) | (right[at] != right[at - 1])
     alone &= (left[at] != left[(at + 1) % len(codes)]) | (right[at] != right[(at + 1) % len(codes)])

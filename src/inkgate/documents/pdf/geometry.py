@@ -39,13 +39,13 @@ def fit_page(width: float, height: float, dpi: float, max_side: int, image_dpi: 
     would not improve.
     """
     longest = max(width, height)
-    wanted = max(dpi, min(MAX_DPI, MIN_SIDE * POINTS_PER_INCH / longest))
+    chosen_dpi = max(dpi, min(MAX_DPI, MIN_SIDE * POINTS_PER_INCH / longest))
     if image_dpi is not None:
-        wanted = min(wanted, max(image_dpi, MIN_DPI))
-    wanted = min(wanted, max_side * POINTS_PER_INCH / longest)
-    wanted = min(wanted, (MAX_PIXELS * POINTS_PER_INCH**2 / (width * height)) ** 0.5)
-    scale = wanted / POINTS_PER_INCH
-    return PageScale(Size(max(1, round(width * scale)), max(1, round(height * scale))), wanted)
+        chosen_dpi = min(chosen_dpi, max(image_dpi, MIN_DPI))
+    chosen_dpi = min(chosen_dpi, max_side * POINTS_PER_INCH / longest)
+    chosen_dpi = min(chosen_dpi, (MAX_PIXELS * POINTS_PER_INCH**2 / (width * height)) ** 0.5)
+    scale = chosen_dpi / POINTS_PER_INCH
+    return PageScale(Size(max(1, round(width * scale)), max(1, round(height * scale))), chosen_dpi)
 
 
 def shrink(size: Size, longest_side: int | None) -> Size:

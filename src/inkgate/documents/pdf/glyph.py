@@ -23,7 +23,8 @@ class Glyph(NamedTuple):
         mapped: the font maps it to a character.
         bold, italic: its font is.
         font: a number of its font, the same for all characters of a font on the page.
-        said: a number of its text object if the file says its text apart from its font's map (`ActualText`), else 0.
+        actual_text: a number of its text object if the file says its text apart from its font's map (`ActualText`),
+        else 0.
     """
 
     text: str
@@ -41,7 +42,7 @@ class Glyph(NamedTuple):
     bold: bool = False
     italic: bool = False
     font: int = 0
-    said: int = 0
+    actual_text: int = 0
 
 
 FIRST_CJK, FIRST_RIGHT_TO_LEFT = "\u2e80", "\u0590"

@@ -114,9 +114,9 @@ def page_ink(sheet: Sheet, text: Iterable[Handle], *, text_alone: bool) -> PageI
     return PageInk(shown.grey, bare.grey, scale)
 
 
-def pixel_scale(size: Size, dpi: float, wanted: float) -> float:
-    """Pixels per page pixel at `wanted` dpi, or more for small pages, whose print is small."""
-    return max(wanted / dpi, min(1.0, MIN_SIDE * wanted / CLOSE_DPI / max(size.width, size.height)))
+def pixel_scale(size: Size, dpi: float, target_dpi: float) -> float:
+    """Pixels per page pixel at `target_dpi` dpi, or more for small pages, whose print is small."""
+    return max(target_dpi / dpi, min(1.0, MIN_SIDE * target_dpi / CLOSE_DPI / max(size.width, size.height)))
 
 
 @contextmanager

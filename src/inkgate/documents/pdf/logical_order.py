@@ -139,15 +139,15 @@ def _orders(part: str) -> Iterator[tuple[int, ...]]:
     """Possible reading orders, the most usual first: from right to left, with some tokens from left to right."""
     core = _PHONE.search(part)
     if core is not None:
-        yield _kept(part, [core.span()])
+        yield _mixed_order(part, [core.span()])
         return
     letters = [i for i, char in enumerate(part) if unicodedata.bidirectional(char) == _STRONG]
     if letters:
         for start, end in _cores(part, letters[0], letters[-1] + 1):
             left, right = _numbers(part[:start], _SEPARATORS), _numbers(part[end:], _SEPARATORS)
-            yield _kept(part, [*left, (start, end), *((a + end, b + end) for a, b in right)])
+            yield _mixed_order(part, [*left, (start, end), *((a + end, b + end) for a, b in right)])
     for inside in (_SEPARATORS | _SIGNS, _SEPARATORS, {"CS"}, set[str]()):
-        yield _kept(part, _numbers(part, inside))
+        yield _mixed_order(part, _numbers(part, inside))
     yield tuple(range(len(part)))
 
 
@@ -190,7 +190,7 @@ def _numbers(part: str, inside: set[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def _kept(part: str, spans: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+def _mixed_order(part: str, spans: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """The order from right to left, with `spans` from left to right."""
     order: list[int] = []
     end = len(part)

@@ -19,7 +19,7 @@ _COLON = "\ufe30"
 """Named a leader of two dots, but fonts of traditional Chinese use it as a colon."""
 _DOTLESS = {"ı": "i", "ȷ": "j"}
 _DROPPED = {"Cc", "Cf", "Cs", "Cn", "Co"}
-_KEPT = {"\u200c", "\u200d"}
+_JOINERS = {"\u200c", "\u200d"}
 """Joiners, which Persian and Indic spelling needs."""
 
 
@@ -37,7 +37,7 @@ def readable(char: str) -> str:
         return chr(int(unicodedata.decomposition(char).removeprefix(_VERTICAL).split()[0], 16))
     if char == SOFT_HYPHEN:
         return "-"
-    if char in _KEPT:
+    if char in _JOINERS:
         return char
     return "" if unicodedata.category(char) in _DROPPED or char == "\ufffd" else char
 

@@ -20,8 +20,10 @@ XFA_NOTE: Final = (
 
 def readable_name(name: str) -> str:
     """`name` in a line of text: without control characters and marks that turn the text around, and not too long."""
-    kept = ("" if unicodedata.category(each)[0] == "C" else each for each in unicodedata.normalize("NFC", name[:2000]))
-    shown = " ".join("".join(kept).split()).replace('"', "'")
+    printable = (
+        "" if unicodedata.category(each)[0] == "C" else each for each in unicodedata.normalize("NFC", name[:2000])
+    )
+    shown = " ".join("".join(printable).split()).replace('"', "'")
     return shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 1]}…"
 
 

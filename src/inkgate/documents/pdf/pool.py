@@ -119,7 +119,7 @@ class PdfPool:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
         content_key = await self.threads.run_large(caller, len(data), digest, data)
         with machine_has_room():  # a copy takes some 20 ms for 100 MB, and is closed here whatever happens
-            memory = await self._copying.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
+            memory = await self._copying.run(SharedMemory, "inkgate-pdf", len(data), data, retained=True)
         source = PdfSource(memory, content_key, password, self._processes)
         with source.retain():
             opened = await self.call(source, Call(Op.OPEN, source.number, password), caller)
@@ -183,8 +183,8 @@ class _Contents:
     def notes(self, pinned: Sequence[str]) -> tuple[str, ...]:
         """`pinned`: names of files that are pinned to pages; the document may list them, too."""
         others = [name for name in pinned if not name or name not in self.files]
-        told = files_note([*self.files, *others], self.file_count + len(others), portfolio=self.portfolio)
-        return tuple(note for note in (XFA_NOTE if self.xfa else "", told) if note)
+        note = files_note([*self.files, *others], self.file_count + len(others), portfolio=self.portfolio)
+        return tuple(note for note in (XFA_NOTE if self.xfa else "", note) if note)
 
 
 class PdfSource:
@@ -315,7 +315,7 @@ class PdfPage:
         size = shrink(self.size, longest_side)
         source = self._source
         with machine_has_room():
-            bitmap = SharedMemory("inkgate-page", size.pixels * 3, kept=False)
+            bitmap = SharedMemory("inkgate-page", size.pixels * 3, retained=False)
         with bitmap:
             call = Call(
                 Op.RENDER, source.number, source.password, index=self.index, width=size.width, height=size.height

@@ -238,7 +238,7 @@ def _is_readable(glyph: Glyph) -> bool:
 def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
     """The layer's lines, trusted, doubtful and unread apart."""
     whole, single = _by_line(doubts.whole, layer.lines), _by_line(doubts.single, layer.lines)
-    kept: list[Line] = []
+    trusted: list[Line] = []
     styles: list[LineStyle] = []
     doubtful: list[Line] = []
     suspects: list[str] = []
@@ -253,9 +253,9 @@ def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
             doubtful.append(known)
             suspects.append("" if number in whole else single[number])
         else:
-            kept.append(known)
+            trusted.append(known)
             styles.append(layer.styles[number])
-    return TextLayer(tuple(kept), tuple(styles), tuple(doubtful), tuple(suspects), tuple(unread))
+    return TextLayer(tuple(trusted), tuple(styles), tuple(doubtful), tuple(suspects), tuple(unread))
 
 
 def _lacks_letters(line: Line, size: float) -> bool:
@@ -281,7 +281,9 @@ def _without_unknown(line: Line) -> Line | None:
     text = " ".join(line.text.replace(_UNKNOWN, "").split())
     if not text:
         return None
-    words = tuple(replace(word, text=kept) for word in line.words if (kept := word.text.replace(_UNKNOWN, "")).strip())
+    words = tuple(
+        replace(word, text=known) for word in line.words if (known := word.text.replace(_UNKNOWN, "")).strip()
+    )
     return replace(line, text=text, words=words)
 
 

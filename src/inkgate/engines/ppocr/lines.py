@@ -123,9 +123,9 @@ def own_text(line: RecognizedCrop, lines: Sequence[RecognizedCrop]) -> Recognize
     if not first and not last:
         return line.reading
     inner = text[first : len(text) - last]
-    kept = slice(first + len(inner) - len(inner.lstrip()), first + len(inner.rstrip()))
+    span = slice(first + len(inner) - len(inner.lstrip()), first + len(inner.rstrip()))
     reading = line.reading
-    return replace(reading, text=text[kept], confidences=reading.confidences[kept], positions=reading.positions[kept])
+    return replace(reading, text=text[span], confidences=reading.confidences[span], positions=reading.positions[span])
 
 
 def _holds(other: RecognizedCrop, line: RecognizedCrop, place: float, end: int) -> bool:

@@ -245,10 +245,10 @@ def _rows(rgb: RgbArray, box: Sequence[float]) -> list[FloatArray]:
     changes = np.flatnonzero(inked[1:] != inked[:-1])
     rows = list(zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True))
     highest = max((end - start for start, end in rows), default=0)
-    kept = [(start, end) for start, end in rows if end - start >= max(MIN_ROW_HEIGHT, 0.5 * highest)]
-    marks = [row for row in rows if row not in kept]
+    tall = [(start, end) for start, end in rows if end - start >= max(MIN_ROW_HEIGHT, 0.5 * highest)]
+    marks = [row for row in rows if row not in tall]
     quads = []
-    for start, end in kept:
+    for start, end in tall:
         reach = 0.3 * (end - start)
         near = [(a, b) for a, b in marks if b >= start - reach and a <= end + reach]
         y, low = top + min([start, *(a for a, _ in near)]) - 1, top + max([end, *(b for _, b in near)]) + 1

@@ -102,8 +102,8 @@ def load(
         raise EngineFailed("weights_missing", f"The weights of {name!r} were not found {where}.") from error
     except Exception as error:
         log.exception("model_not_loaded", model=name, device=device)
-        said = " ".join(str(error).split())[:_SHOWN]
-        detail = f"transformers {library.__version__} can't run {name!r} on {device!r}: {said}."
+        message = " ".join(str(error).split())[:_SHOWN]
+        detail = f"transformers {library.__version__} can't run {name!r} on {device!r}: {message}."
         raise EngineFailed("model_unusable", detail) from error
     log.info("model_loaded", model=name, device=device, dtype=str(model.dtype), transformers=library.__version__)
     return _TransformersModel(torch, model, processor)
@@ -124,7 +124,7 @@ class _TransformersModel:
     ) -> GenerationEnd:
         torch, sampling = self._torch, question.sampling
         inputs = self._inputs(question)
-        asked = int(inputs["input_ids"].shape[1])
+        prompt = int(inputs["input_ids"].shape[1])
         decode = partial(self._decode, skip_special_tokens=sampling.skip_special_tokens)
         watch = _TokenObserver(torch, Detokenizer(decode), self._ends, heard, stopped)
         penalty = sampling.repetition_penalty or self._model.generation_config.repetition_penalty or 1.0
@@ -138,7 +138,7 @@ class _TransformersModel:
                     max_new_tokens=sampling.max_tokens or _MAX_TOKENS,
                     # Penalties are applied here, after the watch has seen the model's own logits.
                     repetition_penalty=1.0,
-                    logits_processor=[watch.scored, partial(_penalised, torch, asked, penalty, sampling)],
+                    logits_processor=[watch.scored, partial(_penalised, torch, prompt, penalty, sampling)],
                     stopping_criteria=[watch],
                 )
         except RuntimeError as error:  # torch's own, such as out of GPU memory
@@ -146,8 +146,8 @@ class _TransformersModel:
             raise EngineFailed("engine_failed", "The model failed on this page; the log says why.") from error
         if (rest := watch.detokenizer.rest()) is not None:
             heard(rest)
-        tokens = output[0, asked:].tolist()
-        return GenerationEnd("stop" if tokens and tokens[-1] in self._ends else "length", asked, len(tokens))
+        tokens = output[0, prompt:].tolist()
+        return GenerationEnd("stop" if tokens and tokens[-1] in self._ends else "length", prompt, len(tokens))
 
     def _inputs(self, question: ChatPrompt) -> Any:  # noqa: ANN401 - a BatchEncoding
         """Tokens and patches, on the model's device. Raises InputRejected if the processor refuses the input."""
@@ -229,7 +229,14 @@ def _choice(sampling: TransformersSampling) -> dict[str, object]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _penalised(torch: Any, asked: int, penalty: float, sampling: TransformersSampling, tokens: Any, logits: Any) -> Any:  # noqa: ANN401 - tensors; the last two are those of a logits processor
+def _penalised(
+    torch: Any,  # noqa: ANN401 - the module
+    prompt: int,
+    penalty: float,
+    sampling: TransformersSampling,
+    tokens: Any,  # noqa: ANN401 - a tensor, as logits processors get it
+    logits: Any,  # noqa: ANN401 - as above
+) -> Any:  # noqa: ANN401 - a tensor
     """The logits (1, vocabulary) after vLLM's penalties: the repetition penalty is a factor on tokens of prompt and
     answer, the presence and frequency penalties are differences on tokens of the answer only.
     """
@@ -237,6 +244,6 @@ def _penalised(torch: Any, asked: int, penalty: float, sampling: TransformersSam
         there = logits.gather(1, tokens)
         logits = logits.scatter(1, tokens, torch.where(there < 0, there * penalty, there / penalty))
     if sampling.presence_penalty or sampling.frequency_penalty:
-        counts = torch.bincount(tokens[0, asked:], minlength=logits.shape[1])
+        counts = torch.bincount(tokens[0, prompt:], minlength=logits.shape[1])
         logits = logits - sampling.frequency_penalty * counts - sampling.presence_penalty * (counts > 0)
     return logits

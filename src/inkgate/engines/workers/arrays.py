@@ -39,7 +39,7 @@ class ArrayBlock:
 
     def __init__(self, size: int) -> None:
         """Raises OSError."""
-        self.memory = SharedMemory("inkgate-engine", size, kept=True)
+        self.memory = SharedMemory("inkgate-engine", size, retained=True)
         self._mapped: mmap.mmap | None = self.memory.map()
 
     @property

@@ -61,7 +61,7 @@ class ModelWorkers:
         self._processes = ProcessPool(worker_type, supervisor)
         self._blocks = BlockStore(len(worker_type.arguments))
         self._started = False
-        self._wanted: anyio.Event | None = None
+        self._requested: anyio.Event | None = None
         self._opened = anyio.Event()
 
     @property
@@ -76,11 +76,11 @@ class ModelWorkers:
     async def run(self) -> None:
         """Keeps workers running from the first `start` on, until cancelled; then no process is left."""
         self._opened = anyio.Event()
-        self._wanted = anyio.Event()
+        self._requested = anyio.Event()
         if self._started:
-            self._wanted.set()
+            self._requested.set()
         try:
-            await self._wanted.wait()
+            await self._requested.wait()
             self._started = True
             async with self._processes:
                 self._opened.set()
@@ -102,10 +102,10 @@ class ModelWorkers:
             raise _closed() from None
 
     async def _start(self) -> None:
-        if self._wanted is None:
+        if self._requested is None:
             raise EngineFailed("engine_unavailable", "The service is not running.")
         with anyio.CancelScope(shield=True):  # a thread that waits can't be cancelled
-            self._wanted.set()
+            self._requested.set()
             await self._opened.wait()
             await self._processes.ready()
 

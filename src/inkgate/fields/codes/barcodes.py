@@ -96,8 +96,8 @@ def _coded_blocks(pages: Sequence[PageResult]) -> Iterator[tuple[int, Block]]:
 
 def _leaf_of(name: str, leaves: Sequence[Leaf]) -> Leaf | None:
     """The field of the value's name; else of another name for it."""
-    for wanted in (name, *_OTHER_NAMES.get(name, ())):
+    for other_name in (name, *_OTHER_NAMES.get(name, ())):
         for leaf in leaves:
-            if fold(leaf.names[-1]) == fold(wanted):
+            if fold(leaf.names[-1]) == fold(other_name):
                 return leaf
     return None

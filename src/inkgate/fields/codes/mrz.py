@@ -196,8 +196,8 @@ def _read(layout: _Layout, lines: Sequence[str], page: int, indexes: tuple[int, 
         parts.pop("personal", None)  # data without a check digit
     elif "personal" in parts:
         empty = not parts["personal"].strip("<")
-        wanted = parts["personal_check"].translate(_TO_DIGITS)
-        checks["personal_number"] = (empty and wanted in "<0") or _holds(parts["personal"], wanted)
+        check_digit = parts["personal_check"].translate(_TO_DIGITS)
+        checks["personal_number"] = (empty and check_digit in "<0") or _holds(parts["personal"], check_digit)
     if not visa:
         checks["composite"] = _composite_holds(layout, parts, lines)
     return Mrz(layout.name, _values({**parts, "number": number}), checks, page, indexes)

@@ -73,9 +73,9 @@ def _stands_in(pages: Sequence[FoldedPage], kind: str, value: str) -> bool:
 
 def _nearly_stands_in(pages: Sequence[FoldedPage], number: str) -> bool:
     """Whether a word of the page is the number with one or two other characters."""
-    wanted = fold(number)
+    folded = fold(number)
     words = (word for page in pages for line in page.lines for word in map(fold, line.text[:_LONGEST].split()))
-    return any(len(word) == len(wanted) and 0 < hamming(word, wanted) <= _MAX_OTHER for word in words)
+    return any(len(word) == len(folded) and 0 < hamming(word, folded) <= _MAX_OTHER for word in words)
 
 
 def _is_another(kind: str, printed: Proposal, zone: Mrz) -> bool:

@@ -46,13 +46,13 @@ class _Plain(dict[int, int]):
     def __missing__(self, code: int) -> int:
         digit = unicodedata.decimal(chr(code), None)
         found = ord("0") + digit if digit is not None else _MARKS.get(code, code)
-        if len(self) < _MAX_KEPT:
+        if len(self) < _MAX_STORED:
             self[code] = found
         return found
 
 
 _MARKS = {0xFF00 + low: 0x20 + low for low in range(1, 0x5F)} | {0x3000: 0x20, 0x66B: ord("."), 0x66C: ord(",")}
-_MAX_KEPT = 20_000
+_MAX_STORED = 20_000
 _PLAIN = _Plain()
 
 

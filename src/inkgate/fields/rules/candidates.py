@@ -65,10 +65,10 @@ def weigh(label: str, weights: Sequence[LabelWeight]) -> float:
 
 def candidates_of(pages: PrintedPages, kind: ValueKind) -> list[FieldCandidate]:
     """All values of the kind, in the order of the page. They are looked for once."""
-    kept = pages.candidates.get(kind.name)
-    if kept is None:
-        kept = pages.candidates[kind.name] = [found for row in pages.rows for found in _in_row(pages, row, kind)]
-    return [each for each in kept if isinstance(each, FieldCandidate)]
+    stored = pages.candidates.get(kind.name)
+    if stored is None:
+        stored = pages.candidates[kind.name] = [found for row in pages.rows for found in _in_row(pages, row, kind)]
+    return [each for each in stored if isinstance(each, FieldCandidate)]
 
 
 def _in_row(pages: PrintedPages, row: PrintedRow, kind: ValueKind) -> Iterator[FieldCandidate]:

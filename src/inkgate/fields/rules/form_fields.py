@@ -9,7 +9,7 @@ from typing import Final
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.form_boxes import BoxedText, FormEntry, form_entries
-from inkgate.fields.rules.form_words import ADDRESS, ADDRESS_PARTS, NAME, fit, words_in, words_wanted
+from inkgate.fields.rules.form_words import ADDRESS, ADDRESS_PARTS, NAME, fit, label_words, words_in
 from inkgate.fields.schema import Leaf
 from inkgate.types import PageResult
 
@@ -62,7 +62,7 @@ class FormReader:
     def _best(self, leaf: Leaf, *, marks: bool) -> tuple[float, int] | None:
         best: tuple[float, int] | None = None
         labels = leaf.labels[-_MAX_LABELS:]
-        count = sum(len(words_wanted(label)) for label in labels)
+        count = sum(len(label_words(label)) for label in labels)
         for at, entry in enumerate(self.entries):
             if (entry.checked is not None) != marks or not self.words[at]:
                 continue
@@ -76,12 +76,12 @@ class FormReader:
 
     def _rows(self, leaf: Leaf, at: int) -> Sequence[Sequence[BoxedText]]:
         """The rows of the value. A box for name and address has the name first; an address may go on below."""
-        entry, wanted = self.entries[at], words_in(" ".join(leaf.labels[-_MAX_LABELS:]))
+        entry, requested = self.entries[at], words_in(" ".join(leaf.labels[-_MAX_LABELS:]))
         label, rows = self.words[at], entry.rows
-        if not wanted & ADDRESS:
+        if not requested & ADDRESS:
             both = label & NAME and label & (ADDRESS | ADDRESS_PARTS)
-            return rows[:1] if both and wanted & NAME else rows
-        if label & NAME and not wanted & NAME:
+            return rows[:1] if both and requested & NAME else rows
+        if label & NAME and not requested & NAME:
             return rows[1:]
         found = list(rows)
         for behind in range(at + 1, len(self.entries)):

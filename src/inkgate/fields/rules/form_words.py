@@ -43,11 +43,11 @@ _ALIKE: Final = 80.0
 _SHORTEST_ALIKE: Final = 5
 _MAX_WORDS: Final = 40
 _PREFIX: Final = 0.6
-_KEPT: Final = 1024
+_STORED: Final = 1024
 
 
-@lru_cache(maxsize=_KEPT)
-def words_wanted(label: str) -> tuple[str, ...]:
+@lru_cache(maxsize=_STORED)
+def label_words(label: str) -> tuple[str, ...]:
     """The words of a field's label that count, in their order."""
     return _words(label)
 
@@ -62,12 +62,12 @@ def words_in(text: str) -> frozenset[str]:
     return frozenset(_words(_ASIDE.sub(" ", _BOX_NUMBER.sub("", text[:400]))))
 
 
-def fit(wanted: str, label: frozenset[str], of: frozenset[str] = frozenset()) -> float:
+def fit(field_label: str, label: frozenset[str], of: frozenset[str] = frozenset()) -> float:
     """How well the words of a label fit a field's, from 0 to 1; 0 if one of the field's words is in neither label.
 
     `of`: words of the box's first label; they count for less.
     """
-    words = words_wanted(wanted)
+    words = label_words(field_label)
     if not words or not label:
         return 0.0
     needed = [word for word in words if word not in _TYPE_WORDS] or list(words)

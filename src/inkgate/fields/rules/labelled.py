@@ -139,12 +139,12 @@ class LabelFinder:
         are parted from the text come first: 甲方：王建国 before 甲方应按月支付.
         """
         alike = []
-        for wanted in labels:
+        for requested in labels:
             # Texts are 85 % alike only if the shorter has 74 % of the longer one's length.
-            for length in range(int(0.74 * len(wanted)), int(len(wanted) / 0.74) + 2):
+            for length in range(int(0.74 * len(requested)), int(len(requested) / 0.74) + 2):
                 pause()
                 for folded, cells in self.cells.get(length, {}).items():
-                    if score := ratio(folded, wanted, score_cutoff=MIN_SIMILARITY):
+                    if score := ratio(folded, requested, score_cutoff=MIN_SIMILARITY):
                         alike += [(score / 100, not each.parted, each.row.number, each.at, each) for each in cells]
         alike.sort(key=lambda found: (-found[0], found[1:4]))
         found: dict[tuple[int, int], FieldCandidate] = {}
@@ -205,15 +205,15 @@ def _labels_in(text: str, glued: re.Pattern[str] | None) -> Iterator[tuple[str, 
         yield match[0], "" if rest.startswith(("/", "|")) else rest, following[:1] in {" ", ":", "："} or not rest
 
 
-def likeness(folded: str, wanted: Sequence[str]) -> float:
+def likeness(folded: str, requested: Sequence[str]) -> float:
     """How well a folded label on the page fits the folded labels of a schema, from 0 to 1."""
     pause()
     if not folded:
         return 0.0
-    best = max((ratio(folded, each, score_cutoff=MIN_SIMILARITY) for each in wanted), default=0.0)
+    best = max((ratio(folded, each, score_cutoff=MIN_SIMILARITY) for each in requested), default=0.0)
     if best >= MIN_SIMILARITY:
         return SAME_LABEL * best / 100
-    share = max((len(each) / len(folded) for each in wanted if each in folded), default=0.0)
+    share = max((len(each) / len(folded) for each in requested if each in folded), default=0.0)
     return WITHIN_LABEL * math.sqrt(share)
 
 

@@ -86,11 +86,11 @@ def printed_items(
     for leaf in schema.leaves:
         if path := array_of(leaf):
             arrays.setdefault(path, []).append(leaf)
-    wanted = {path: _roles(leaves) for path, leaves in arrays.items() if not filled.get(path)}
-    wanted = {path: roles for path, roles in wanted.items() if {"description", "amount"} <= roles.keys()}
-    if wanted and schema.name not in RULES:
+    requested = {path: _roles(leaves) for path, leaves in arrays.items() if not filled.get(path)}
+    requested = {path: roles for path, roles in requested.items() if {"description", "amount"} <= roles.keys()}
+    if requested and schema.name not in RULES:
         rows = [item for page in pages for item in _of_page(page, printed)][:MAX_ITEMS]
-        found |= {path: [_item(item, roles) for item in rows] for path, roles in wanted.items()}
+        found |= {path: [_item(item, roles) for item in rows] for path, roles in requested.items()}
     return found
 
 

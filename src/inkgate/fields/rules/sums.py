@@ -274,8 +274,8 @@ def find_sums(candidates: Sequence[SumCandidate]) -> Sums | None:
     nets: dict[Decimal, SumCandidate] = {}
     for each in candidates:
         if each.role in _OF_NET and each.number > 0:
-            kept = nets.get(each.number)
-            if kept is None or _OF_NET[each.role] > _OF_NET[kept.role]:
+            stored = nets.get(each.number)
+            if stored is None or _OF_NET[each.role] > _OF_NET[stored.role]:
                 nets[each.number] = each
     gross = [each for each in candidates if each.role in _OF_GROSS and each.number > 0][-_MAX_WHOLES:]
     taxes, shifts = list(_taxes(candidates)), [Decimal(0), *adjustments(candidates)]

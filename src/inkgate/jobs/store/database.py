@@ -91,7 +91,7 @@ class _Write:
     def __init__(self, function: Callable[[Connection], object], first: Callable[[Connection], None] | None) -> None:
         self.function = function
         self.first = first
-        self.asked_at = perf_counter()
+        self.requested_at = perf_counter()
         self.done = anyio.Event()
         self.error: Exception | None = None
 
@@ -238,16 +238,18 @@ class Database:
                 return
         for write in batch:
             try:
-                self._in_transaction(partial(_run_all, batch=[write]), write.asked_at, writes=True)
+                self._in_transaction(partial(_run_all, batch=[write]), write.requested_at, writes=True)
             except Exception as error:  # noqa: BLE001 - raised in the caller's task
                 write.error = error
 
-    def _in_transaction(self, function: Callable[[Connection], T], asked_at: float = math.inf, *, writes: bool) -> T:
-        """`asked_at`: when the caller asked: if no transaction could be begun since, none is tried again. So callers
-        that wait for each other don't each wait for a server that does not respond. Blocking.
+    def _in_transaction(
+        self, function: Callable[[Connection], T], requested_at: float = math.inf, *, writes: bool
+    ) -> T:
+        """`requested_at`: when the caller asked: if no transaction could be begun since, none is tried again. So
+        callers that wait for each other don't each wait for a server that does not respond. Blocking.
         """
         tried_at, refusal = self._refusals.get(writes, (-math.inf, None))
-        if refusal is not None and tried_at >= asked_at:
+        if refusal is not None and tried_at >= requested_at:
             raise Overloaded(refusal.code, refusal.detail, refusal.retry_after_s)
         now, begun = perf_counter(), False
         try:

@@ -44,12 +44,12 @@ def _limited(
 
     begun = perf_counter()
     try:
-        wanted = next(steps)
+        events = next(steps)
         while True:
-            ready = yield wanted
+            ready = yield events
             if not ready and perf_counter() - begun > limit_s():
                 connection.pgconn.finish()  # its state is unknown
                 raise OperationalError("the server does not respond")
-            wanted = steps.send(ready)
+            events = steps.send(ready)
     except StopIteration as end:
         return end.value

@@ -114,19 +114,19 @@ def add(
         row["batch"] = None if lines is None else lines.batch
         row["fingerprint"] = row["fingerprint"] if lines is None else lines.fingerprint or row["fingerprint"]
     known = _known(connection, rows)
-    wanted = _first_of_each_key(row for row in rows if (row["tenant"], row["key"]) not in known)
-    turns = {each: join(connection, *each) for each in sorted({(row["rank"], row["tenant"]) for row in wanted})}
-    for row in wanted:
+    added = _first_of_each_key(row for row in rows if (row["tenant"], row["key"]) not in known)
+    turns = {each: join(connection, *each) for each in sorted({(row["rank"], row["tenant"]) for row in added})}
+    for row in added:
         turn = turns[row["rank"], row["tenant"]]
         row.update(turn=turn, saved=0, failed=0, attempts=0, retries=0, suspect_deaths=0, expired=False)
-    if wanted:
+    if added:
         statement = insert(connection)(jobs).on_conflict_do_nothing()
         created = now if lines is None else lines.created
-        connection.execute(statement.values(created=created, not_before=now), wanted)
+        connection.execute(statement.values(created=created, not_before=now), added)
     keyed = [row for row in rows if row["key"] is not None]
     known = _known(connection, keyed) if keyed else {}
     # Another process may have added a job with the same key meanwhile.
-    there = {row["id"] for row in wanted if row["key"] is None or known[row["tenant"], row["key"]][0] == row["id"]}
+    there = {row["id"] for row in added if row["key"] is None or known[row["tenant"], row["key"]][0] == row["id"]}
     request_fields(connection, insert(connection), [each for each in new if each[0] in there])
     return [_added(row, known) for row in rows]
 

@@ -42,7 +42,7 @@ _CHUNK = 2**16
 _GONE_S = 10.0
 """Seconds that we wait for the guardian beyond its grace before we kill it."""
 _POLL_S = 0.25
-_KEPT_LINES = 200
+_STORED_LINES = 200
 _REST_OF_LOG_S = 2.0
 """Seconds to read the rest of the log after the end: it is there at once unless a process that could not be killed
 holds the log open."""
@@ -188,7 +188,7 @@ class ServerRun:
     def __init__(self, command: ServerCommand, max_num_seqs: int, stop_s: float, oom_kills: OomKills) -> None:
         """`stop_s`: from SIGTERM to SIGKILL."""
         self.ready_at: float | None = None
-        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.lines: deque[str] = deque(maxlen=_STORED_LINES)
         self._command = command
         self._arguments = command.arguments(max_num_seqs)
         self._stop_s = stop_s
@@ -220,7 +220,7 @@ class ServerRun:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._follow, child, followed)
                 tasks.start_soon(self._find_ready, child, server, deadline, on_ready)
-                tasks.start_soon(self._stop_when_asked, child, stopping)
+                tasks.start_soon(self._stop_on_request, child, stopping)
                 status = await child.wait()
                 with anyio.move_on_after(_REST_OF_LOG_S):
                     await followed.wait()
@@ -262,7 +262,7 @@ class ServerRun:
         except InkgateError:
             return False
 
-    async def _stop_when_asked(self, child: ServerProcess, stopping: anyio.Event) -> None:
+    async def _stop_on_request(self, child: ServerProcess, stopping: anyio.Event) -> None:
         await stopping.wait()
         await child.stop()
 

@@ -78,7 +78,7 @@ class ManagedServer:
         self._failure: EngineFailed | None = None
         self._served = False
         self._running = False
-        self._wanted = anyio.Event()
+        self._requested = anyio.Event()
         self._settled = anyio.Event()
         self._stopping = anyio.Event()
         self._ended = anyio.Event()
@@ -106,7 +106,7 @@ class ManagedServer:
         Raises:
             EngineFailed: "engine_unavailable": it does not start, with its last lines; or it was stopped.
         """
-        self._wanted.set()
+        self._requested.set()
         await self._settled.wait()
         if self._failure is not None:
             raise self._failure
@@ -116,7 +116,7 @@ class ManagedServer:
     async def stop(self) -> None:
         """Stops the server and all its processes. Safe to call twice, and without `start`."""
         self._stopping.set()
-        self._wanted.set()
+        self._requested.set()
         if self._running:
             await self._ended.wait()
 
@@ -136,7 +136,7 @@ class ManagedServer:
         server = ModelServer(self.url, _CONNECT_S, self._api_key)
         failed = False
         try:
-            await self._wanted.wait()
+            await self._requested.wait()
             await self._keep_alive(server)
         except Exception:
             failed = True

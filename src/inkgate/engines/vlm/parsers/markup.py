@@ -18,7 +18,7 @@ _SPAN = re.compile(r"""\b(rowspan|colspan)\s*=\s*["']?\s*([0-9]{1,4})""")
 PARTS = frozenset({"thead", "tbody", "tfoot"})
 CELLS = frozenset({"td", "th", "caption"})
 INLINE = frozenset({"b", "strong", "i", "em", "u", "s", "sub", "sup"})
-KEPT = frozenset({"table", "tr"}) | PARTS | CELLS | INLINE
+ALLOWED = frozenset({"table", "tr"}) | PARTS | CELLS | INLINE
 """Tags that are kept, besides `<br>`."""
 MAX_OPEN = 64
 """Maximum nesting of tags; deeper ones are dropped: no table is so deep, but a model that repeats itself may be."""
@@ -79,7 +79,7 @@ class _Builder:
             if len(self.opened) < MAX_OPEN:
                 self._ensure_cell()
                 self._push(tag)
-        elif "table" in self.opened and tag in KEPT:
+        elif "table" in self.opened and tag in ALLOWED:
             if tag in ("td", "th"):
                 if "tr" not in self._inmost():
                     self.open("tr", "")
