@@ -15,11 +15,11 @@ from dataclasses import asdict
 from enum import EnumType
 from typing import Annotated, Any
 
-from cost_tables import costs_part
 from pydantic import SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from generated import ROOT, write_or_check
+from inkgate.api.http.costs import BOUNDS, COSTS
 from inkgate.cli.configure import setting_fields, variable
 from inkgate.doctor import conditions, judge, machine
 from inkgate.engines.vlm.preset import Preset, TaskPrompt
@@ -77,7 +77,7 @@ BRANCHES = {
 }
 
 MAX_INLINE = 100
-"""Characters of a prompt that is shown within a line."""
+"""Characters of the longest prompt that is shown."""
 
 NAMED: dict[str, tuple[str, type[Branch]]] = {
     "pipelines.NAME": ("A [pipeline](../guides/pipelines.md).", PipelineSettings),
@@ -175,14 +175,11 @@ def doctor_part() -> str:
 
 
 def models_part() -> str:
-    """A section for each preset: how the model is asked. A long prompt is shown once."""
-    shown: dict[str, str] = {}
-    return "\n".join(
-        _preset_section(preset, shown) for preset in sorted(known_presets(), key=lambda preset: preset.name)
-    )
+    """A section for each preset: how the model is asked."""
+    return "\n".join(_preset_section(preset) for preset in sorted(known_presets(), key=lambda preset: preset.name))
 
 
-def _preset_section(preset: Preset, shown: dict[str, str]) -> str:
+def _preset_section(preset: Preset) -> str:
     limits, longest = preset.limits, preset.limits.longest_side
     pixels = f"{limits.min_pixels:,} to {limits.max_pixels:,} pixels" + (
         f", longer side at most {longest:,}" if longest else ""
@@ -203,21 +200,16 @@ def _preset_section(preset: Preset, shown: dict[str, str]) -> str:
     for name, task in tasks.items():
         for language, text in _prompts_of(name, task):
             names.setdefault(text, []).append(language)
-    prompts = [_prompt(", ".join(names[text]), text, preset.name, shown) for text in names]
+    prompts = [f"- {', '.join(names[text])}: {_prompt(text)}" for text in names]
     return "\n".join([f"## {preset.name}\n", *facts, *prompts, ""])
 
 
-def _prompt(names: str, text: str, preset: str, shown: dict[str, str]) -> str:
-    """The prompt as an item of a list. `shown`: the preset that shows a long prompt, by its text."""
-    if not text:
-        return f"- {names}: the image without text"
-    if len(text) <= MAX_INLINE and "\n" not in text:
-        return f"- {names}: `{text}`"
-    if text in shown:
-        return f"- {names}: the prompt of {shown[text]}"
-    shown[text] = preset
-    lines = "\n".join(f"    {line}".rstrip() for line in ["```text", *text.splitlines(), "```"])
-    return f"- {names}:\n\n{lines}\n"
+def _prompt(text: str) -> str:
+    """The prompt, if it is short."""
+    if len(text) > MAX_INLINE:
+        return f"a prompt of {len(text):,} characters"
+    shown = text.replace("\n", "\\n")
+    return f"`{shown}`" if text else "the image without text"
 
 
 def _prompts_of(name: str, task: TaskPrompt) -> list[tuple[str, str]]:
@@ -230,6 +222,17 @@ def _way_of(preset: Preset) -> str:
     if preset.elements is None:
         return "whole"
     return "by block, which the model finds itself" if preset.layout else "by block, or whole"
+
+
+def costs_part() -> str:
+    """A table of the classes of routes."""
+    bounds = "; ".join(f"{name} is {settings}" for name, settings in BOUNDS.items())
+    head = "| class | costs | refused by | charged to | order | bounded by |\n| --- | --- | --- | --- | --- | --- |"
+    rows = [
+        f"| {each.name} | {each.uses} | {each.admitted_by} | {each.charged_to} | {each.shared} | {each.bounded_by} |"
+        for each in COSTS
+    ]
+    return f"In the last column, {bounds}.\n\n{head}\n" + "\n".join(rows) + "\n"
 
 
 PAGES = {

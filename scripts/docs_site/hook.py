@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from command_line import commands_markdown
+from cost_tables import activities_markdown, routes_markdown
 from http_api import operations_markdown, schemas_markdown
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -17,6 +18,8 @@ GENERATED = {
     "<!-- site: operations -->": operations_markdown,
     "<!-- site: schemas -->": schemas_markdown,
     "<!-- site: commands -->": commands_markdown,
+    "<!-- site: activities -->": activities_markdown,
+    "<!-- site: routes -->": routes_markdown,
 }
 _MENTION = re.compile(r"(?<![\w/`\[(])docs/([\w/-]+)\.md(?![\w`\])])")
 _EXTERNAL = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//", re.IGNORECASE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +64,15 @@ async def whole_api(folder: Path) -> AsyncIterator[Api]:
         await upstream.close()
 
 
-async def test_each_route_has_a_row_and_each_row_a_route(tmp_path: Path) -> None:
+async def test_each_route_is_listed_once_with_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with whole_api(tmp_path) as api:
         found = sorted(routes_of(api.app.routes, api.app))
         found += [(method, f"/ui{rest}") for rest in ("", "/{page:path}") for method in ("GET", "HEAD")]
         costs: tuple[RouteCost, ...] = api.app.state.costs
     assert sorted((row.method, row.path) for row in costs) == sorted(found)
-    page = (ROOT / "docs" / "concepts" / "overload.md").read_text(encoding="utf-8")
-    items = re.findall(r"^- ([\w ]+): (`[A-Z|]+ /.*)$", page, re.MULTILINE)
+    assert "\n<!-- site: routes -->\n" in (ROOT / "docs" / "concepts" / "overload.md").read_text(encoding="utf-8")
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "docs_site")
+    items = re.findall(r"^- ([\w ]+): (`[A-Z|]+ /.*)$", import_module("cost_tables").routes_markdown(), re.MULTILINE)
     rows = [(*item, name) for name, routes in items for item in re.findall(r"`([A-Z|]+) (/\S*)`", routes)]
     listed = [(method, path, name) for methods, path, name in rows for method in methods.split("|")]
     assert sorted(listed) == sorted((row.method, row.path, row.cost.name) for row in costs)

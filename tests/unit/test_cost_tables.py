@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "scripts")
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "docs_site")
     return import_module("cost_tables")
 
 
@@ -26,7 +26,9 @@ def test_whatever_runs_beside_requests_has_one_row(tables: ModuleType) -> None:
 
 
 def test_the_documentation_has_each_row(tables: ModuleType) -> None:
-    text = (ROOT / "docs" / "concepts" / "overload.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "concepts" / "overload.md").read_text(encoding="utf-8")
+    assert "\n<!-- site: activities -->\n" in page
+    text = tables.activities_markdown()
     assert [row.name for row in tables.ACTIVITIES if f"\n| {row.name} | {row.uses} |" not in text] == []
 
 

@@ -14,7 +14,7 @@ from typing import cast
 import inkgate
 from inkgate.api.app import create_app
 from inkgate.api.http.context import ServiceView
-from inkgate.api.http.costs import BOUNDS, COSTS, Cost, RouteCost
+from inkgate.api.http.costs import COSTS, Cost, RouteCost
 from inkgate.settings import load_settings
 from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.ui.site import PageSite
@@ -340,26 +340,21 @@ def _name(argument: ast.expr) -> str:
     return argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else ""
 
 
-def costs_part() -> str:
-    """Tables of the classes, of what runs beside requests, and of the routes."""
-    head = "| class | costs | refused by | charged to | order | bounded by |\n| --- | --- | --- | --- | --- | --- |\n"
+HEAD = "| activity | costs | begun by | charged to | order | bounded by |\n| --- | --- | --- | --- | --- | --- |\n"
+
+
+def activities_markdown() -> str:
+    """A table of what runs beside requests."""
     rows = [
-        f"| {each.name} | {each.uses} | {each.admitted_by} | {each.charged_to} | {each.shared} | {each.bounded_by} |"
-        for each in COSTS
-    ]
-    of_routes = [f"- {cost.name}: {_names(cost)}" for cost in COSTS]
-    beside = [
-        f"| {each.name} | {each.uses} | {each.begun_by} | {each.charged_to} | {each.shared} | {each.bounded_by} |"
+        f"| {each.name} | {each.uses} | {each.begun_by} | {each.charged_to} | {each.shared} | {each.bounded_by} |\n"
         for each in ACTIVITIES
     ]
-    bounds = "; ".join(f"{name} is {settings}" for name, settings in BOUNDS.items())
-    parts = [
-        f"In the last column, {bounds}.\n",
-        f"{head}{_lines(rows)}",
-        f"### Beside requests\n\n{head.replace('class', 'activity').replace('refused by', 'begun by')}{_lines(beside)}",
-        f"### Routes\n\n{_lines(of_routes)}",
-    ]
-    return "\n".join(parts)
+    return HEAD + "".join(rows)
+
+
+def routes_markdown() -> str:
+    """A list of the routes by class."""
+    return "".join(f"- {cost.name}: {_names(cost)}\n" for cost in COSTS)
 
 
 def _names(cost: Cost) -> str:
@@ -379,7 +374,3 @@ def routes() -> list[RouteCost]:
     app = create_app(cast("ServiceView", service), load_settings(None), page=PageSite("/ui"))
     rows: tuple[RouteCost, ...] = app.state.costs
     return sorted(rows, key=lambda row: (COSTS.index(row.cost), row.path, row.method))
-
-
-def _lines(rows: list[str]) -> str:
-    return "".join(f"{row}\n" for row in rows)
