@@ -105,7 +105,7 @@ def page_of(exhibits: list[ReadExhibit]) -> str:
 def _section(read: ReadExhibit) -> str:
     exhibit = read.exhibit
     parts = [
-        f"## {exhibit.path.split('/')[-1]}, page {exhibit.page}",
+        f"## {exhibit.path.split('/')[-1]}" + (f", page {exhibit.page}" if exhibit.page > 1 else ""),
         f"{exhibit.remark.strip()} Source: {read.source}.",
         '<div class="gallery" markdown>',
         f"![{escape(exhibit.path)}](../assets/gallery/{exhibit.name}.webp)",
