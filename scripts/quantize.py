@@ -3,13 +3,13 @@
     .venv/bin/python scripts/quantize.py MANIFEST
 
 MANIFEST (docs/guides/accuracy.md) lists documents like those that will be read. Every second image with a text is read,
-beginning with the first; the others are left to measure the accuracy of int8 (docs/contributing/benchmarks.md). Writes
+beginning with the first; the others are left to measure the accuracy of int8 (benchmarks/results/2026-11.md). Writes
 `src/inkgate/runtimes/weights/NAME.int8.json`; update its checksum in NOTICE.md yourself.
 
 Quantizes 1x1 convolutions with at least LEAST_CHANNELS channels on both sides, except those of squeeze-and-excitation,
 which see one number a channel. The range of an input covers all of its values in LINES_WITHIN percent of the lines;
 larger values in other lines are clipped, for a finer step. (The mean over lines, as in NNCF's post-training
-quantization, other percentiles and the extremes are as accurate: docs/contributing/benchmarks.md.) The same documents
+quantization, other percentiles and the extremes are as accurate: benchmarks/results/2026-11.md.) The same documents
 give the same file: lines are chosen with a fixed seed. Needs only inkgate.
 """
 

@@ -62,7 +62,7 @@ def is_calibrated(model: Path) -> bool:
 
 
 def int8_pays(flags: AbstractSet[str]) -> bool:
-    """Whether a CPU with these `flags` computes in int8 faster than in bf16 or f32: docs/contributing/benchmarks.md."""
+    """Whether a CPU with these `flags` computes in int8 faster than in bf16 or f32: benchmarks/results/2026-11.md."""
     return not _MULTIPLY_ADDS.isdisjoint(flags)
 
 

@@ -27,7 +27,7 @@ _DEVICE = "CPU"
 _CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
 """Kernel cache size per kind of layer and model: OpenVINO makes kernels for each input shape and keeps 5,000 of a kind
 by default. This many suffice for about twenty-five page sizes, and a hundred numbers and widths of lines, without
-recompiling, and bound memory for any input: docs/contributing/benchmarks.md."""
+recompiling, and bound memory for any input: benchmarks/results/2026-11.md."""
 _SURE = 0.9
 """Minimum probability, among the first classes, at which the result is final."""
 _MIN_LOGIT = 12.0
@@ -161,7 +161,7 @@ class TwoHeads:
     time; 15,908 of the classes are Han characters. So each column is first computed for all other classes. If the
     result is uncertain, the column is computed for all classes. If it is then a Han character, so are all columns of
     its line, because in a line of Han characters some columns are always uncertain. Measured on the model that is
-    calibrated for int8, and used only for it: docs/contributing/benchmarks.md.
+    calibrated for int8, and used only for it: benchmarks/results/2026-11.md.
     """
 
     def __init__(self, first: Model, second: Model, classes: IntArray) -> None:

@@ -7,7 +7,7 @@ cores are lines, and each is grown back by area * ratio / perimeter.
 OpenVINO compiles its kernels for each size of its input and caches them, 20 to 130 ms of processor time and 4 MB: so
 sizes are multiples of 64 from 768 on. A page is not stretched to such a size but padded by repeating its edge: on 49
 development images that reads better (F1 93.4 and 93.2, CER the same). It is not cropped to its printed area either,
-which makes more sizes and loses characters at the edge: docs/contributing/benchmarks.md.
+which makes more sizes and loses characters at the edge: benchmarks/results/2026-11.md.
 
 The model weighs each part of the page against the whole page (its squeeze-and-excitation layers average over it): on a
 sheet that is nearly white it sees no short line, however clear, and in a close-up of the same line it does. So ink that

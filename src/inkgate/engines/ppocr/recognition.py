@@ -34,7 +34,7 @@ _SIZES = (8, 1)
 _SIZES_OF_WIDE = (4, 2, 1)
 """Eight lines per call take 20% less time than one by one, four hardly less, unless they are so wide that eight don't
 fit. Milliseconds of processor time per line, in calls of 1, 2, 4 and 8 lines: 3.8, 3.5, 3.4, 3.0 at a width of 160, and
-13.6, 11.8, 10.8 at 640 (docs/contributing/benchmarks.md).
+13.6, 11.8, 10.8 at 640 (benchmarks/results/2026-11.md).
 
 OpenVINO compiles its kernels for each number of lines and each width, which takes as long as reading a line or two, and
 caches them. Even with cached kernels, a call whose shape differs from the previous one takes 3 ms more processor time;
@@ -46,7 +46,7 @@ _WIDTHS_AN_OCTAVE = 8
 """Widths are multiples of 32 pixels up to 512 and an eighth of an octave apart beyond: few, so that lines can share a
 call. Half of the lines of documents are narrower than 172 pixels: in the development documents 7% of the model's input
 is padding (27% with the usual minimum width of 320 and steps of 64). It hardly costs accuracy:
-docs/contributing/benchmarks.md."""
+benchmarks/results/2026-11.md."""
 _MAX_WIDTH = 4096
 _BATCH_WIDTH = 2560
 """Maximum pixels of width per call of the model: bounds its memory (18,710 classes for every 8 pixels). More is no

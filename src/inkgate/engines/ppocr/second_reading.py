@@ -4,7 +4,7 @@ The margin shows strokes of the lines above and below where print is tight or cr
 by three tenths. Of 219 doubtful lines of the development documents (4% of all lines, 2% of their width) 43 are read
 better, 11 worse and the others alike if the more confident of the two readings counts. Misread characters of all lines
 drop from 901 to 863, of lines lower than 20 pixels from 67 to 60. Small print gains from nothing else that was tried:
-see docs/contributing/benchmarks.md.
+see benchmarks/results/2026-11.md.
 """
 
 from __future__ import annotations
