@@ -75,13 +75,13 @@ def test_fonts_that_are_nowhere_are_named_and_those_that_pdfium_has_are_not(tmp_
 
 
 def _names(path: Path) -> list[str]:
-    from inkgate.documents.pdf.wire import Call, Op
+    from inkgate.documents.pdf.wire import Op, PdfCall
     from inkgate.documents.pdf.worker import PdfHandler
 
     data = path.read_bytes()
     memory = mmap.mmap(-1, len(data))
     memory.write(data)
-    page = PdfHandler().value(Call(Op.PAGE, 1, max_side=1000, text="never"), [memory])
+    page = PdfHandler().value(PdfCall(Op.PAGE, 1, max_side=1000, text="never"), [memory])
     return [detail for reason, detail, _ in page["notes"] if reason == "font_missing"]
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from inkgate.documents.pdf import wire, worker
-from inkgate.documents.pdf.wire import Call, Reply
+from inkgate.documents.pdf.wire import PdfCall, Reply
 from inkgate.workers.process import python_command
 from inkgate.workers.wire import WorkerReply, encode_reply, run_worker
 
@@ -31,7 +31,7 @@ class FaultyHandler(worker.PdfHandler):
         self._faults = faults
         self._answered = 0
 
-    def value(self, call: Call, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
+    def value(self, call: PdfCall, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
         fault = self._faults.get((call.op.value, call.index), "")
         if fault:
             fail(fault, used=self._answered > 0)

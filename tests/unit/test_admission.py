@@ -139,7 +139,7 @@ async def test_what_a_body_did_not_need_is_given_back() -> None:
     door = AdmissionBench(megabytes=1.0)
     door.come("a", 1, 900_000)
     assert door.come("b", 1, 200_000) == "service_full"
-    door.inside["a"][0].holds(10_000)
+    door.inside["a"][0].set_held_bytes(10_000)
     assert door.come("b", 1, 200_000) == ""
     await door.go("a")
     assert (door.limiter.documents, door.limiter.body_bytes) == (1, 200_000)
@@ -192,7 +192,7 @@ async def stay(visits: list[tuple[str, int, int]]) -> None:
             if not code:
                 held[tenant] += 1
                 if body_bytes % 2:
-                    door.inside[tenant][-1].holds(body_bytes // 2)
+                    door.inside[tenant][-1].set_held_bytes(body_bytes // 2)
             elif code == "share_exceeded":
                 assert held[tenant] >= 1
             assert door.limiter.documents == held.total() <= 6
@@ -382,7 +382,7 @@ class WaitingBench:
             self.scopes.append(scope)
             async with await self.limiter.wait(Arrival(tenant, body_bytes=body_bytes), 1e6) as permit:
                 self.leaving.append(leaves)
-                permit.holds(body_bytes // 2)
+                permit.set_held_bytes(body_bytes // 2)
                 await leaves.wait()
 
     async def come(self, tenant: str, body_bytes: int) -> None:

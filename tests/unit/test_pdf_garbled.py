@@ -10,7 +10,7 @@ import pytest
 
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import PdfiumDocument
-from inkgate.documents.pdf.wire import Call, Op
+from inkgate.documents.pdf.wire import Op, PdfCall
 from inkgate.page import TextLayer
 from support.embedded_fonts import embed
 from support.garbled_pdfs import FONTS, Garbling, font_file, garbled_pdfs, sound_pdfs
@@ -23,7 +23,7 @@ TEXT = "The office is open on all working days. Reference 47 of the office " + s
 def layer_of(data: bytes) -> TextLayer:
     document = PdfiumDocument(np.frombuffer(data, np.uint8))
     try:
-        call = Call(Op.PAGE, 0, index=0, dpi=200.0, max_side=6000, text="auto")
+        call = PdfCall(Op.PAGE, 0, index=0, dpi=200.0, max_side=6000, text="auto")
         return examine(document, call).layer or TextLayer(())
     finally:
         document.close()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
-from inkgate.documents.pdf.wire import Call, Op
+from inkgate.documents.pdf.wire import Op, PdfCall
 from inkgate.types import Size
 from support.pdf_writer import paragraph, text_pdf
 
@@ -34,7 +34,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Size]:
 def verdict_of(data: bytes) -> str:
     document = PdfiumDocument(np.frombuffer(data, np.uint8))
     try:
-        return examine(document, Call(Op.PAGE, 0, index=0, dpi=200.0, max_side=6000, text="auto")).verdict
+        return examine(document, PdfCall(Op.PAGE, 0, index=0, dpi=200.0, max_side=6000, text="auto")).verdict
     finally:
         document.close()
 

@@ -13,7 +13,7 @@ from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.geometry import fit_page, page_transform
 from inkgate.documents.pdf.objects import page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument
-from inkgate.documents.pdf.wire import Call, Op
+from inkgate.documents.pdf.wire import Op, PdfCall
 from inkgate.types import Line
 from support.pdf_writer import PdfWriter, font_names, image_at, text_at
 
@@ -48,7 +48,7 @@ def answered(data: bytes) -> tuple[Line, ...]:
     """The lines of the text layer that count."""
     document = PdfiumDocument(np.frombuffer(data, np.uint8))
     try:
-        layer = examine(document, Call(Op.PAGE, 0, index=0, dpi=200.0, max_side=6000, text="auto")).layer
+        layer = examine(document, PdfCall(Op.PAGE, 0, index=0, dpi=200.0, max_side=6000, text="auto")).layer
         return layer.lines if layer else ()
     finally:
         document.close()

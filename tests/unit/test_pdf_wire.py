@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.facts import PageFacts
-from inkgate.documents.pdf.wire import Call, Op, Reply
+from inkgate.documents.pdf.wire import Op, PdfCall, Reply
 from inkgate.page import LineStyle, TextLayer
 from inkgate.types import Line, Size, Word
 from inkgate.workers.wire import (
@@ -98,7 +98,7 @@ def test_descriptors_arrive_with_their_call_and_calls_one_by_one() -> None:
         SharedMemory("inkgate-page", pixels, retained=False) as bitmap,
     ):
         uses = tuple(MemoryUse.of(memory, attached=True) for memory in (data, bitmap))
-        call = Call(Op.RENDER, data.number, width=4, height=3)
+        call = PdfCall(Op.RENDER, data.number, width=4, height=3)
         socket.send_fds(ours, [encode_call(call, uses)], [data.fileno(), bitmap.fileno()])
         ours.sendall(encode_forget(data.number))
         received = receive_call(theirs)

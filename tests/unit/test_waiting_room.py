@@ -264,7 +264,7 @@ async def test_one_event_tries_few_of_those_for_whom_there_is_no_room_and_the_ne
         await anyio.wait_all_tasks_blocked()
         tasks.start_soon(waits, "small", 300_000)
         await anyio.wait_all_tasks_blocked()
-        permits[0].holds(300_000)
+        permits[0].set_held_bytes(300_000)
         for _ in range(6):
             assert admitted == []
             limiter.wake()

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from inkgate.caller import Caller, Priority
-from inkgate.documents.pdf.wire import Call, Op
+from inkgate.documents.pdf.wire import Op, PdfCall
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
 from inkgate.serving.queue import Turn, WorkQueue
@@ -184,7 +184,7 @@ class Documents:
         self.begun: Counter[str] = Counter()
         self.used_s: defaultdict[str, float] = defaultdict(float)
 
-    async def page(self, tenant: str, document: str, call: Call, seconds: float) -> None:
+    async def page(self, tenant: str, document: str, call: PdfCall, seconds: float) -> None:
         caller = Caller(tenant, Priority.INTERACTIVE, flow=document)
         async with self.queue.turn(Work.for_caller(caller, call.usual_ms)):
             self.begun[call.op] += 1
@@ -197,8 +197,8 @@ class Documents:
             await self.page("scans", f"scan {number}", RENDER, 0.2 + 0.01 * number)
 
 
-RENDER = Call(Op.RENDER, 1, width=2480, height=3508)
-LOOK = Call(Op.PAGE, 2)
+RENDER = PdfCall(Op.RENDER, 1, width=2480, height=3508)
+LOOK = PdfCall(Op.PAGE, 2)
 
 
 @pytest.mark.parametrize("scans_before_s", [0.0, 100.0])

@@ -166,9 +166,9 @@ async def convert(
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
             body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), count_bytes)
-        admitted.holds(2 * len(body))  # here, and in the memory that a worker reads
+        admitted.set_held_bytes(2 * len(body))  # here, and in the memory that a worker reads
         async with cancelled_when_left(request.receive):
             content = await admitted.converted(body, shape, marks=marks)
-        admitted.holds(len(content))
+        admitted.set_held_bytes(len(content))
     headers = {"X-Content-Type-Options": "nosniff"}
     return CountedContent(context.room, head.caller.tenant, content, shape.media_type, headers, stored=False)

@@ -194,7 +194,7 @@ class DocLayout:
             EngineFailed: "layout_model_unusable": there is no such file, or it is not a PP-DocLayoutV2 or V3.
         """
         self._path = path
-        self._least = min_confidence
+        self._min_confidence = min_confidence
         self._model = _opened(path, threads)
         self._outputs = tuple(self._model.outputs)[:2]
         self._check_classes()
@@ -207,7 +207,7 @@ class DocLayout:
             return []
         rows = self._rows(pixels)
         known = (rows[:, 0] >= 0) & (rows[:, 0] < len(CLASSES)) & np.isfinite(rows[:, :6]).all(axis=1)
-        rows = rows[known & (rows[:, 1] > self._least)]
+        rows = rows[known & (rows[:, 1] > self._min_confidence)]
         rows[:, 2:6] = np.clip(rows[:, 2:6], 0.0, (width, height, width, height))
         rows = remove_duplicates(rows, width, height)
         ranks = _ranks(rows)

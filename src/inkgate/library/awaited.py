@@ -18,7 +18,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat
-from inkgate.documents.files.write import FileOrder
+from inkgate.documents.files.write import FileRequest
 from inkgate.extraction.finder import FieldFinder
 from inkgate.fields.asked import FieldsAsked, ModelT, Wanted, instance_of
 from inkgate.fields.document_types import DocumentTypes
@@ -182,7 +182,7 @@ class AsyncOcr:
                 source = await self._threads.run(loaded, document)
                 if (service := self._service) is None:
                     raise RuntimeError(CLOSED)
-                order = FileOrder(source, result, kind, password)
+                order = FileRequest(source, result, kind, password)
                 return await service.gateway.reader.file(order, NO_CALLER)
         raise RuntimeError(CLOSED)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat, require_writer
-from inkgate.documents.files.write import FileOrder, office_file
+from inkgate.documents.files.write import FileRequest, office_file
 from inkgate.documents.formats import render
 from inkgate.documents.open import Opener
 from inkgate.format_names import Format
@@ -82,5 +82,5 @@ def _save(order: SaveOrder) -> None:
     elif isinstance(order.format, Format):
         data = render(order.result, order.format)
     else:
-        data = office_file(FileOrder(Document(b""), order.result, order.format))
+        data = office_file(FileRequest(Document(b""), order.result, order.format))
     write_whole(order.path, data)

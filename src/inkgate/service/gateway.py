@@ -31,7 +31,7 @@ import anyio
 
 from inkgate.caller import Caller, Priority
 from inkgate.documents.files import AnyFormat
-from inkgate.documents.files.write import FileOrder
+from inkgate.documents.files.write import FileRequest
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Pixels
 from inkgate.service.reader import Reader, Reading, ReadOptions
@@ -73,7 +73,7 @@ class Admitted:
 
     def answered(self, byte_count: int) -> None:
         """The response of `byte_count` is ready. From here on, `server.send_timeout_s` is what limits the client."""
-        self.holds(byte_count)
+        self.set_held_bytes(byte_count)
         self._scope.deadline = self._deadline = math.inf
 
     @contextmanager
@@ -95,12 +95,12 @@ class Admitted:
 
     def received(self, byte_count: int) -> None:
         """Counts the upload, and charges its size from now on."""
-        self.holds(byte_count)
+        self.set_held_bytes(byte_count)
         self._gateway.observer.upload(byte_count)
 
-    def holds(self, byte_count: int) -> None:
+    def set_held_bytes(self, byte_count: int) -> None:
         """Sets the bytes that the request keeps in memory, such as its body or its response."""
-        self._permit.holds(byte_count)
+        self._permit.set_held_bytes(byte_count)
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
@@ -119,9 +119,9 @@ class Admitted:
         """The pixels of page number `page`; see Reader.picture."""
         return await self._gateway.reader.picture(document, page, longest_side, self.caller)
 
-    async def file(self, order: FileOrder) -> bytes:
+    async def file(self, request: FileRequest) -> bytes:
         """The file of a document that was read; see Reader.file."""
-        return await self._gateway.reader.file(order, self.caller)
+        return await self._gateway.reader.file(request, self.caller)
 
     async def converted(self, body: bytes, shape: AnyFormat, *, marks: bool) -> bytes:
         """The document whose published JSON is `body`, in another format; see Writers.converted."""

@@ -19,7 +19,7 @@ from inkgate.caller import Caller, with_default_priority
 from inkgate.codec import estimated_bytes
 from inkgate.concurrency import single_error
 from inkgate.documents.files import AnyFormat, FileFormat
-from inkgate.documents.files.write import FileOrder
+from inkgate.documents.files.write import FileRequest
 from inkgate.documents.open import OpenDocument, Opener
 from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
@@ -171,16 +171,16 @@ class Reading:
             self._lost += page.lost
             self._first_error = self._first_error or page.error
 
-    async def all(self, holds: Callable[[int], None] | None = None) -> DocumentResult:
+    async def all(self, charge: Callable[[int], None] | None = None) -> DocumentResult:
         """All pages, once the last is read, after the steps for whole documents (layout.whole_document).
 
-        `holds` is called with `page_bytes` after each page.
+        `charge` is called with `page_bytes` after each page.
         """
         pages = []
         async for page in self:
             pages.append(page)
-            if holds is not None:
-                holds(self.page_bytes)
+            if charge is not None:
+                charge(self.page_bytes)
         threads, caller = self._window.threads, self._window.caller
         return await threads.run_large(caller, self.page_bytes, self.result, pages)
 
@@ -383,20 +383,22 @@ class Reader:
             (index,) = parse_page_list([page], first=1).indexes(opened.page_count)
             return await (await opened.page(index, caller)).pixels(longest_side)
 
-    async def file(self, order: FileOrder, caller: Caller) -> bytes:
-        """The file that `order` describes, written in a worker process.
+    async def file(self, request: FileRequest, caller: Caller) -> bytes:
+        """The file that `request` describes, written in a worker process.
 
         Raises:
             InputRejected: "format_unavailable"; or the document can't be written: see SearchablePdfs.make and Writers.
             EngineFailed: writing takes too long.
         """
         begun = perf_counter()
-        caller = with_default_priority(caller, len(order.result.pages), order.result.byte_count)
+        caller = with_default_priority(caller, len(request.result.pages), request.result.byte_count)
         with caller.in_time("The document's time limit passed before its file was written."):
-            if order.format is FileFormat.PDF:
-                made = await self._opener.searchable_pdf(order.document, order.result.pages, order.password, caller)
+            if request.format is FileFormat.PDF:
+                made = await self._opener.searchable_pdf(
+                    request.document, request.result.pages, request.password, caller
+                )
             else:
-                made = await self._opener.writers.office_file(order.result, order.format, caller)
+                made = await self._opener.writers.office_file(request.result, request.format, caller)
             self._observer.stage("assemble", perf_counter() - begun)
             return made
 

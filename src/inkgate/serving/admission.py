@@ -239,7 +239,7 @@ class AdmissionLimiter:
             permit.report(WorkOutcome.REJECTED)
             self.refused[error.code] += 1
             raise
-        permit.holds(body_bytes)
+        permit.set_held_bytes(body_bytes)
         self._evict(slow)
 
     def wake(self) -> None:

@@ -75,7 +75,7 @@ class Demand:
         self._at: float | None = None
         self._recent = DemandCounts()
         self._rate_s = 0.0
-        self._most_slots = 0.0
+        self._max_slots = 0.0
 
     async def run(self) -> None:
         """Measures until cancelled."""
@@ -90,9 +90,9 @@ class Demand:
         arrived, self._last, self._at = counts.since(self._last), counts, now
         decay = math.exp(-passed_s / _MEANS_S)
         self._recent = self._recent.added(arrived, decay)
-        self._most_slots *= decay
+        self._max_slots *= decay
         if self._recent.calls:
-            self._most_slots = max(self._most_slots, self._slots(self._recent.call_tokens / self._recent.calls), 1.0)
+            self._max_slots = max(self._max_slots, self._slots(self._recent.call_tokens / self._recent.calls), 1.0)
         if passed_s > 0:
             new = 1 - math.exp(-passed_s / _RATE_S)
             self._rate_s += new * (self._work_s(arrived) / passed_s - self._rate_s)
@@ -100,7 +100,7 @@ class Demand:
     @property
     def servers(self) -> float | None:
         """The load; None before the first call."""
-        return self._rate_s / self._most_slots if self._most_slots else None
+        return self._rate_s / self._max_slots if self._max_slots else None
 
     def _work_s(self, arrived: DemandCounts) -> float:
         recent = self._recent

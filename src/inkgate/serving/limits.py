@@ -60,7 +60,7 @@ class AimdLimit:
         self._most = most
         self._busy = busy
         self._limit = float(most)
-        self._least = float(min(_MIN_SLOTS, most))
+        self._min = float(min(_MIN_SLOTS, most))
 
     @property
     def value(self) -> int:
@@ -73,7 +73,7 @@ class AimdLimit:
     def ended(self, outcome: WorkOutcome, at: float) -> None:  # noqa: ARG002 - requests are its clock
         """Learns how a request ended. Failed and cancelled work is ignored."""
         if outcome is WorkOutcome.LATE and self._busy() >= _BUSY:
-            self._limit = max(self._least, self._limit - _FEWER)
+            self._limit = max(self._min, self._limit - _FEWER)
         elif outcome in {WorkOutcome.OK, WorkOutcome.LATE}:
             self._limit = min(float(self._most), self._limit + _MORE)
 

@@ -76,7 +76,7 @@ class Permit(HeldUntilDone):
         self._ended = False
         self._evicted = False
 
-    def holds(self, body_bytes: int) -> None:
+    def set_held_bytes(self, body_bytes: int) -> None:
         """Sets the bytes that the request keeps in memory."""
         if not self._evicted:
             self._limiter.change(self.tenant, 0, body_bytes - self.body_bytes)
@@ -133,7 +133,7 @@ class Permit(HeldUntilDone):
         if not self._ended:
             self._end(outcome)
         elif not self._evicted:
-            self.holds(0)
+            self.set_held_bytes(0)
 
     def _end(self, outcome: WorkOutcome, keeps: int = 0) -> None:
         self._ended = True

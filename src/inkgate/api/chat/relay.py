@@ -78,7 +78,7 @@ class ChatResponse(Response):
             async with cancelled_when_left(early.receive):
                 if requested.remote:
                     requested = await self._inlined(requested, admitted.caller)
-                    admitted.holds(len(requested.body))
+                    admitted.set_held_bytes(len(requested.body))
                 if requested.changes.ignored:
                     requested = await context.bodies.run(admitted.caller, len(requested.body), apply_changes, requested)
                 requested = await self._known(requested)

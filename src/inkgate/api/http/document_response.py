@@ -34,7 +34,7 @@ from inkgate.caller import Caller
 from inkgate.codec import estimated_bytes, page_to_dict
 from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
-from inkgate.documents.files.write import FileOrder
+from inkgate.documents.files.write import FileRequest
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
@@ -187,7 +187,7 @@ class DocumentResponse(Response):
                 return None
             if (form := requested.page_list) is not None:
                 return await self._page_list(requested, form, reading, admitted)
-            result = await reading.all(lambda size: admitted.holds(uploaded + OBJECT_SIZE * size))
+            result = await reading.all(lambda size: admitted.set_held_bytes(uploaded + OBJECT_SIZE * size))
         if reading.failure is not None:
             raise reading.failure
         answer = await self._whole(requested, result, admitted)
@@ -202,8 +202,8 @@ class DocumentResponse(Response):
         if requested.find is not None:
             requested = replace(requested, show=await requested.find(result, admitted.caller), find=None)
         if isinstance(requested.shape, FileFormat):
-            order = FileOrder(requested.document, result, requested.shape, requested.options.password)
-            content, media_type = await admitted.file(order), requested.shape.media_type
+            file_request = FileRequest(requested.document, result, requested.shape, requested.options.password)
+            content, media_type = await admitted.file(file_request), requested.shape.media_type
         else:
             begun = perf_counter()
             content, media_type = await self._context.threads.run(
@@ -220,7 +220,7 @@ class DocumentResponse(Response):
         pages = PageList(form, reading, marked if requested.marks else _unchanged)
         async for page in reading:
             await threads.run_large(caller, estimated_bytes(page), pages.add, page)
-            admitted.holds(uploaded + pages.held_bytes)
+            admitted.set_held_bytes(uploaded + pages.held_bytes)
         if reading.failure is not None:
             raise reading.failure
         begun = perf_counter()

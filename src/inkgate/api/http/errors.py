@@ -247,14 +247,14 @@ async def _answer(response: Response, scope: Scope, exchange: _Exchange) -> None
     # The body was refused before its end, so this connection can't be reused.
     response.headers["Connection"] = "close"
 
-    async def hold_the_end(message: Message) -> None:
+    async def withhold_end(message: Message) -> None:
         if message["type"] == "http.response.body":
             await exchange.send({**message, "more_body": True})
             await exchange.discard_body()
             message = {"type": "http.response.body", "body": b""}
         await exchange.send(message)
 
-    await response(scope, exchange.receive, hold_the_end)
+    await response(scope, exchange.receive, withhold_end)
 
 
 def _route_path(request: Request) -> str:

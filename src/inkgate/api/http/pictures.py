@@ -43,7 +43,7 @@ async def picture_response(
     head = parse_head(request, context.settings)
     async with context.service.gateway.admit(head.caller) as admitted:
         document = await load()
-        admitted.holds(len(document.data))
+        admitted.set_held_bytes(len(document.data))
         pixels = await admitted.picture(document, page, side)
         content = await context.threads.run(admitted.caller, _ENCODE_MS, _encoded, pixels, int(turn))
     # A caller's own file: only the browser may cache it.

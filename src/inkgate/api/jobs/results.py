@@ -31,7 +31,7 @@ from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
 from inkgate.documents.formats import Format, render
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.jobs.files import file_order
+from inkgate.jobs.files import file_request
 from inkgate.jobs.job import Job
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
@@ -158,10 +158,10 @@ class ResultReader:
             for packed in part.pieces:
                 async with aclosing(self.images.filled(await self.run(len(packed), zlib.decompress, packed))) as pieces:
                     async for piece in pieces:
-                        self._permit.holds(part.byte_count + self.images.loaded_bytes)
+                        self._permit.set_held_bytes(part.byte_count + self.images.loaded_bytes)
                         yield piece
             part = await self._part(renderer, part.last)
-            self._permit.holds(part.byte_count)
+            self._permit.set_held_bytes(part.byte_count)
         if found != self.job.saved:
             raise _changed_error()
         yield renderer.end()
@@ -181,7 +181,7 @@ class ResultReader:
 
     def _charge(self, byte_count: int) -> None:
         """Charges the first part, which may be refused. Later ones can't be: the response has begun."""
-        charge = self._permit.holds if self._begun else self._permit.grow
+        charge = self._permit.set_held_bytes if self._begun else self._permit.grow
         charge(byte_count)
         self._begun = True
 
@@ -334,9 +334,9 @@ class JobResult(Response):
         async with self._context.service.gateway.admit(head.caller) as admitted:
             async with self._call.watches.room.whole.turn(Work.for_caller(admitted.caller, 1)):
                 result = await self._call.jobs.document(self._job)
-                admitted.holds(sum(map(estimated_bytes, result.pages)))
+                admitted.set_held_bytes(sum(map(estimated_bytes, result.pages)))
                 if isinstance(shape, FileFormat):
-                    body = await admitted.file(await file_order(self._call.jobs, self._job, result, shape))
+                    body = await admitted.file(await file_request(self._call.jobs, self._job, result, shape))
                 else:
                     body = await self._context.threads.run(
                         admitted.caller, len(result.pages), render, result, shape, self._form.coordinates

@@ -122,12 +122,12 @@ class PageLines(_Stream):
 
     async def _send_saved(self, watch: JobWatch, job: Job, permit: Permit, send: Send) -> None:
         while lines := self._order.release(await watch.pages(self._after), job):
-            permit.holds(sum(len(page.line) for page in lines))
+            permit.set_held_bytes(sum(len(page.line) for page in lines))
             for page in lines:
                 await _send(send, page.line)
             self._after = lines[-1].index
             self._sent += len(lines)
-        permit.holds(0)
+        permit.set_held_bytes(0)
 
 
 class JobEvents(_Stream):

@@ -188,7 +188,7 @@ async def output_lines(
                 error = failure
         line = await threads.run(caller, 1, _output_line, form, job, body, error)
         del body
-        permit.holds(len(line))
+        permit.set_held_bytes(len(line))
         yield line
 
 

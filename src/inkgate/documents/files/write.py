@@ -22,7 +22,7 @@ OFFICE: Mapping[FileFormat, Callable[[DocumentResult], bytes]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class FileOrder:
+class FileRequest:
     """A file to write.
 
     Attributes:
@@ -38,14 +38,14 @@ class FileOrder:
     password: str = field(default="", repr=False)
 
 
-def office_file(order: FileOrder) -> bytes:
+def office_file(request: FileRequest) -> bytes:
     """The file of one of the formats of `OFFICE`. Blocking.
 
     Raises:
         InputRejected: "format_unavailable".
     """
-    require_writer(order.format)
-    return OFFICE[order.format](order.result)
+    require_writer(request.format)
+    return OFFICE[request.format](request.result)
 
 
 def converted(body: bytes, shape: AnyFormat, *, marks: bool = False) -> bytes:

@@ -18,7 +18,7 @@ from inkgate.documents.pdf.remarks import page_remarks
 from inkgate.documents.pdf.replaced import without_hidden
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
-from inkgate.documents.pdf.wire import Call
+from inkgate.documents.pdf.wire import PdfCall
 from inkgate.documents.pdf.written import garbled_script
 from inkgate.page import TextLayer
 from inkgate.types import Line, ReviewNote, ReviewReason, Size
@@ -32,7 +32,7 @@ MIN_INK = 0.01
 NOT_COMPARED = "the page is too complex to compare its text with what it shows"
 
 
-def examine(document: PdfiumDocument, call: Call) -> PageFacts:
+def examine(document: PdfiumDocument, call: PdfCall) -> PageFacts:
     """A page's facts, in pixels of the future rendering.
 
     Raises:
@@ -49,7 +49,7 @@ def examine(document: PdfiumDocument, call: Call) -> PageFacts:
     return replace(facts, layer=_noted(facts.layer, remarks.notes, remarks.files))
 
 
-def _facts(page: PdfiumPage, call: Call) -> PageFacts:
+def _facts(page: PdfiumPage, call: PdfCall) -> PageFacts:
     scale = fit_page(page.width, page.height, call.dpi, call.max_side)
     objects = _objects(page, scale.size)
     resolution = image_resolution(objects, scale.size)

@@ -17,7 +17,7 @@ from inkgate.documents.images import content_key_of, digest
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.notes import MAX_FILES, XFA_NOTE, files_note, texts_of
-from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply
+from inkgate.documents.pdf.wire import Op, PdfCall, Reply, decode_reply
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.page import Pixels
 from inkgate.serving.limits import FixedLimit
@@ -122,14 +122,14 @@ class PdfPool:
             memory = await self._copying.run(SharedMemory, "inkgate-pdf", len(data), data, retained=True)
         source = PdfSource(memory, content_key, password, self._processes)
         with source.retain():
-            opened = await self.call(source, Call(Op.OPEN, source.number, password), caller)
+            opened = await self.call(source, PdfCall(Op.OPEN, source.number, password), caller)
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
                 raise InputRejected("pdf_empty", "The PDF has no pages.")
             yield PdfDocument(self, source, page_count, _Reading(self._settings, pdf_text), _Contents.of(opened))
 
     async def call(
-        self, source: PdfSource, call: Call, caller: Caller, bitmap: SharedMemory | None = None
+        self, source: PdfSource, call: PdfCall, caller: Caller, bitmap: SharedMemory | None = None
     ) -> dict[str, Any]:
         """Has a worker run `call`, and returns its reply.
 
@@ -265,7 +265,7 @@ class PdfDocument:
         """
         if not 0 <= index < self.page_count:
             raise IndexError(index)
-        call = Call(
+        call = PdfCall(
             Op.PAGE,
             self._source.number,
             self._source.password,
@@ -317,7 +317,7 @@ class PdfPage:
         with machine_has_room():
             bitmap = SharedMemory("inkgate-page", size.pixels * 3, retained=False)
         with bitmap:
-            call = Call(
+            call = PdfCall(
                 Op.RENDER, source.number, source.password, index=self.index, width=size.width, height=size.height
             )
             await self._pool.call(source, call, self._caller, bitmap)
@@ -347,7 +347,7 @@ def _rejected(reply: Reply) -> InkgateError:
         return InputRejected("page_broken", "The page could not be rendered.")
 
 
-def _lost_error(call: Call, cause: LossCause, timeout_s: float) -> InkgateError:
+def _lost_error(call: PdfCall, cause: LossCause, timeout_s: float) -> InkgateError:
     match cause:
         case LossCause.TIMEOUT:
             return EngineFailed("page_timeout", f"{call.what} timed out after {timeout_s:g} s.")

@@ -24,7 +24,7 @@ scans take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PdfCall:
     """A call to a worker. Its first shared memory is the document; for `render`, its last one is the bitmap.
 
     Attributes:

@@ -15,7 +15,7 @@ from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.opening import open_document, repaired_for
 from inkgate.documents.pdf.pdfium import MemorySuspected, PageBroken, PdfFault, PdfiumDocument
 from inkgate.documents.pdf.remarks import document_remarks
-from inkgate.documents.pdf.wire import Call, Op, Reply, encode_reply
+from inkgate.documents.pdf.wire import Op, PdfCall, Reply, encode_reply
 from inkgate.workers.wire import private_mb, run_worker
 
 MAX_GROWTH_MB = 64.0
@@ -47,9 +47,9 @@ class PdfHandler:
     def __init__(self) -> None:
         self._documents: dict[int, PdfiumDocument] = {}
         self._repairs: set[int] = set()
-        self._least_mb = 0.0
+        self._min_mb = 0.0
 
-    def handle(self, call: Call, memories: Sequence[mmap.mmap]) -> bytes:
+    def handle(self, call: PdfCall, memories: Sequence[mmap.mmap]) -> bytes:
         """The encoded reply; every exception but MemoryError becomes an error reply."""
         try:
             return encode_reply(Reply(self.value(call, memories)))
@@ -61,7 +61,7 @@ class PdfHandler:
             sys.excepthook(*sys.exc_info())
             return encode_reply(Reply({}, "page_broken", f"{call.what} could not be read."))
 
-    def value(self, call: Call, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
+    def value(self, call: PdfCall, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
         """The reply's value. Retries once what may have failed for lack of memory, and a page of a damaged document.
 
         Raises:
@@ -94,7 +94,7 @@ class PdfHandler:
     def rest(self) -> None:
         pass
 
-    def _value(self, call: Call, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
+    def _value(self, call: PdfCall, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
         document = self._document(call, memories[0])
         if call.op is Op.OPEN:
             return {"page_count": document.page_count} | document_remarks(document, call.password)
@@ -105,17 +105,17 @@ class PdfHandler:
             page.render(bitmap)
         return {}
 
-    def _document(self, call: Call, data: mmap.mmap) -> PdfiumDocument:
+    def _document(self, call: PdfCall, data: mmap.mmap) -> PdfiumDocument:
         """The document, opened if necessary, and reopened if this process has grown: pdfium keeps what it parsed."""
         number = call.document
-        if number in self._documents and private_mb() > self._least_mb + MAX_GROWTH_MB:
+        if number in self._documents and private_mb() > self._min_mb + MAX_GROWTH_MB:
             self._close(number)
         if number not in self._documents:
             self._documents[number] = open_document(np.frombuffer(data, np.uint8), call.password)
-            self._least_mb = private_mb()
+            self._min_mb = private_mb()
         return self._documents[number]
 
-    def _repair(self, call: Call, data: mmap.mmap) -> bool:
+    def _repair(self, call: PdfCall, data: mmap.mmap) -> bool:
         """Replaces the document by a repaired one that has the call's page; tried once for a document."""
         number = call.document
         if number not in self._documents or number in self._repairs:
@@ -128,7 +128,7 @@ class PdfHandler:
         self._repairs.add(number)
         if document is None:
             return False
-        self._least_mb = private_mb()
+        self._min_mb = private_mb()
         return True
 
 

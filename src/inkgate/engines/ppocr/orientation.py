@@ -33,7 +33,7 @@ _LINE_WIDTH = 192
 _LINES_A_CALL = 16
 SURE = 0.6
 """Minimum confidence of a page's rotation. On the development pages right guesses had 0.79 and more."""
-WITNESSES = 6
+MAX_COMPARED = 6
 """Number of lines that are read both ways up: the longest."""
 _READ = 0.7
 """Minimum confidence of a line in this check: below it, the script may be unknown to the model."""
@@ -44,7 +44,7 @@ _WELL, _WELL_LETTERS = 0.8, 4
 """Lines with at least this confidence and this many letters decide a page's rotation."""
 _MIN_AGREEING = 0.8
 """Minimum share of these lines, by worth, that must run the same way for the page to be rotated."""
-_SHORT_WITNESSES = 5
+_MIN_SHORT_LINES = 5
 """Number of different short lines from which they can say, all together, that a page without other lines is upside
 down."""
 _SHORT_CLEARLY = 1.15
@@ -182,7 +182,7 @@ def longest_lines(quads: FloatArray) -> FloatArray:
     """The quads (M, 4, 2), M <= 6, best suited to tell up from down: the longest horizontal ones."""
     widths, heights = side_lengths(quads)
     flat = np.flatnonzero(widths >= TALL * heights)
-    return quads[flat[np.argsort(-widths[flat], kind="stable")][:WITNESSES]]
+    return quads[flat[np.argsort(-widths[flat], kind="stable")][:MAX_COMPARED]]
 
 
 def is_upright(readings: Sequence[RecognizedText], turned: Sequence[RecognizedText]) -> bool:
@@ -234,7 +234,7 @@ def may_be_upside_down(
 ) -> bool:
     """Whether a page with short lines only may be upside down: by the line classifier's `probabilities` for them."""
     different = len({read[at][1].text for at in short})
-    return different >= _SHORT_WITNESSES and 2 * sum(probabilities) > len(short)
+    return different >= _MIN_SHORT_LINES and 2 * sum(probabilities) > len(short)
 
 
 def is_upside_down(readings: Sequence[RecognizedText], turned: Sequence[RecognizedText]) -> bool:

@@ -155,8 +155,8 @@ class Relay:
     async def _run(self) -> None:
         deliveries = _Deliveries()
         async with anyio.create_task_group() as group:
-            # Not group.start: cancelled, it waits for `_hold`, which then waits for the `ended` that is set below.
-            group.start_soon(self._hold, deliveries)
+            # Not group.start: cancelled, it waits for `_run_group`, which then waits for the `ended` that is set below.
+            group.start_soon(self._run_group, deliveries)
             try:
                 await deliveries.begun.wait()
                 while True:
@@ -168,7 +168,7 @@ class Relay:
                 deliveries.scope.deadline = anyio.current_time() + self._settings.grace_s
                 deliveries.ended.set()
 
-    async def _hold(self, deliveries: _Deliveries) -> None:
+    async def _run_group(self, deliveries: _Deliveries) -> None:
         """A task group that outlives the cancellation of `run` for a while."""
         with deliveries.scope:
             async with deliveries.group:

@@ -16,7 +16,7 @@ from rich.table import Table
 from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.coordinates import Coordinates
-from inkgate.documents.files.write import FileOrder
+from inkgate.documents.files.write import FileRequest
 from inkgate.documents.formats.areas import page_in
 from inkgate.errors import InkgateError
 from inkgate.format_names import FileFormat
@@ -64,7 +64,7 @@ async def check_searchable(
             async with gateway.admit(NO_CALLER, len(document.data)) as admitted:
                 async with admitted.read(document, ReadOptions(pdf_text=pdf_text)) as reading:
                     result = await reading.all()
-                made = await admitted.file(FileOrder(document, result, FileFormat.PDF))
+                made = await admitted.file(FileRequest(document, result, FileFormat.PDF))
             checks.append(await threads.run(_checked, document, made, result.pages))
         except InkgateError as error:
             checks.append(SearchableCheck(entry.path, error=error.code))
