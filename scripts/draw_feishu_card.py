@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from inkgate.client import JobFieldsFound
-from inkgate.client.fields import ExtractedFields
+from inkgate.client.fields import Fields
 from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, FieldValue
 from inkgate.integrations.feishu.cards import FieldCards
 from inkgate.integrations.feishu.choices import shipped_words
@@ -76,7 +76,7 @@ def card(made: dict[str, Any], language: str) -> str:
 def main() -> None:
     doubtful = {"/date": FieldValue("/date", "date", FieldStatus.UNCERTAIN)}
     extraction = Extraction("receipt", DATA, doubtful, (), ExtractionStatus.NEEDS_REVIEW)
-    found = JobFieldsFound(DATA, ExtractedFields(DATA, (), extraction, {}), "needs_review", 1, ())
+    found = JobFieldsFound(DATA, Fields(extraction, DATA), "needs_review", 1, ())
     cards = FieldCards(shipped_words(), "a secret", "job", "chat")
     shown = (
         card(cards.answer("", found), "en_us")

@@ -38,8 +38,8 @@ _WORDS = NAMES | {
     "aiter_bytes": "iter_bytes",
     "aread": "read",
     "asynccontextmanager": "contextmanager",
-    "each_awaited": "each",
     "pause_awaited": "pause",
+    "run_awaited": "run",
 }
 
 
@@ -51,6 +51,7 @@ def to_blocking(name: str) -> str:
     text = re.sub(r"await self\._threads\.run\((\w+), ", r"\1(", text)
     text = re.sub(r"\(await (.+?\))\)\.", r"\1.", text)  # (await f()).x: without parentheses
     text = re.sub(r"\b(async|await) ", "", text)
+    text = text.replace("many.read_many(", "many.read_many_blocking(")
     text = re.sub(r"\w+", lambda word: _WORDS.get(word[0], word[0]), text)
     left = sorted(set(re.findall(r"\w*(?:[Aa]sync|await\b|anyio|_threads)\w*", text)))
     if left:

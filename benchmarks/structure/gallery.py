@@ -25,7 +25,7 @@ from inkgate.bootstrap import running
 from inkgate.caller import NO_CALLER
 from inkgate.documents.pages import parse_page_list
 from inkgate.service.gateway import Gateway
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Task, TaskKind
 
@@ -69,7 +69,7 @@ class ReadExhibit:
 
 async def _read(gateway: Gateway, exhibit: Exhibit, file: Path, source: str) -> ReadExhibit:
     document = Document(await anyio.Path(file).read_bytes(), file.name)
-    options = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=parse_page_list([exhibit.page], first=1))
+    options = CheckedOptions(task=Task(kind=TaskKind.PARSE), pages=parse_page_list([exhibit.page], first=1))
     admission = gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
     async with admission as admitted, admitted.read(document, options) as reading:
         (result,) = (await reading.all()).pages

@@ -22,7 +22,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
 from inkgate.codec import document_to_dict
 from inkgate.errors import InkgateError
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document, Task, TaskKind
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
@@ -80,7 +80,7 @@ async def _read(service: Service, entry: Entry) -> dict[str, object]:
     document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
     try:
         admission = service.gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
-        options = ReadOptions(Task(kind=TaskKind.PARSE))
+        options = CheckedOptions(Task(kind=TaskKind.PARSE))
         async with admission as admitted, admitted.read(document, options) as reading:
             return document_to_dict(await reading.all())
     except InkgateError as error:

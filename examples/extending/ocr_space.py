@@ -16,7 +16,7 @@ from inkgate.api.http.document_response import DocumentResponse, ReadRequest, Re
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.options import Native
 from inkgate.errors import InputRejected
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.types import Document, DocumentResult
 
 router = APIRouter(tags=["read"])
@@ -35,7 +35,7 @@ class ParseImage:
         file = received.body.files.get("file")
         if file is None:
             raise InputRejected("file_missing", "The form has no part `file`.")
-        return ReadRequest(Document(file.data, file.filename or "file"), ReadOptions(), Native.FORM, parsed)
+        return ReadRequest(Document(file.data, file.filename or "file"), CheckedOptions(), Native.FORM, parsed)
 
     def problem(self, problem: Problem) -> Response:
         return JSONResponse({"IsErroredOnProcessing": True, "ErrorMessage": [problem.detail]}, problem.status)

@@ -14,7 +14,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import Caller, Priority
 from inkgate.concurrency import Threads
 from inkgate.errors import InkgateError
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
 from inkgate.types import Document
 
@@ -30,7 +30,7 @@ def unread(folder: Path) -> list[Path]:
 async def read(service: Service, file: Path) -> None:
     data = await anyio.Path(file).read_bytes()
     admission = service.gateway.admit(CALLER, len(data))
-    async with admission as admitted, admitted.read(Document(data, file.name), ReadOptions()) as reading:
+    async with admission as admitted, admitted.read(Document(data, file.name), CheckedOptions()) as reading:
         result = await reading.all()
     file.with_suffix(".txt").write_text("\n\n".join(page.text for page in result.pages), encoding="utf-8")
 

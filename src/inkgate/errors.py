@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self
 
-from inkgate.types import PageError
+from inkgate.types import PageError, ReadError
 
 
 class Blame(StrEnum):
@@ -272,7 +272,7 @@ def install_package(package: str) -> str:
     return f"`pip install ./packages/{package}` in inkgate's checkout"
 
 
-class InkgateError(Exception):
+class InkgateError(ReadError):
     """An error with a stable code. `detail` may be shown to clients: nothing internal goes into it.
 
     As OSError does with an errno, the constructor makes an instance of the class that `code` belongs to:
@@ -300,11 +300,10 @@ class InkgateError(Exception):
         super().__init__(f"{code}: {detail}")
         self.code = code
         self.detail = detail
-        self.retry_after_s = CODES[code].retry_after_s
-
-    @property
-    def status(self) -> int:
-        return CODES[self.code].status
+        known_code = CODES[code]
+        self.status: int = known_code.status
+        self.title, self.remedy = known_code.title, known_code.remedy
+        self.retry_after_s = known_code.retry_after_s
 
     @property
     def blame(self) -> Blame:
@@ -313,14 +312,6 @@ class InkgateError(Exception):
     @property
     def transient(self) -> bool:
         return CODES[self.code].transient
-
-    @property
-    def title(self) -> str:
-        return CODES[self.code].title
-
-    @property
-    def remedy(self) -> str:
-        return CODES[self.code].remedy
 
     def as_page_error(self) -> PageError:
         """The same, as the error of one page."""

@@ -475,3 +475,26 @@ class DocumentResult:
     def needs_review(self) -> tuple[int, ...]:
         """Indexes of the pages that a person should look at."""
         return tuple(page.index for page in self.pages if page.review)
+
+
+class ReadError(Exception):
+    """A document was not read: an InkgateError of this process, or a ServiceError. `code`, as docs/reference/errors.md
+    lists it, `title` and `remedy` are empty if a service sent none.
+    """
+
+    code: str
+    title: str
+    detail: str
+    remedy: str
+    status: int | None
+    retry_after_s: float | None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the document or the request has to be changed: another attempt fails in the same way."""
+        return self.status is not None and 400 <= self.status < 500 and self.status not in {408, 429}
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether it says nothing about the document: the reader can't be used, or refuses every document."""
+        return False

@@ -76,7 +76,7 @@ def test_ocrmypdf_reads_with_a_service(gateway: Server, tmp_path: Path) -> None:
     tool("ocrmypdf, ghostscript or pdftotext", program.exists() and shutil.which("gs") and shutil.which("pdftotext"))
     source, made = tmp_path / "page.jpg", tmp_path / "made.pdf"
     source.write_bytes(PAGE)
-    plugin = ("--plugin", "inkgate.integrations.ocrmypdf", "--inkgate-url", gateway.url)
+    plugin = ("--plugin", "inkgate.integrations.ocrmypdf", "--inkgate-server", gateway.url)
     # As Stirling-PDF calls it, with what it chooses in its compatible mode.
     asked = ("--verbose", "2", "--output-type", "pdf", "--pdf-renderer", "sandwich", "--language", "eng")
     output(str(program), *plugin, "--image-dpi", "200", *asked, str(source), str(made))

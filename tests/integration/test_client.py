@@ -24,7 +24,7 @@ from inkgate.client import (
     FileUnreadable,
     InkgateClient,
     Pages,
-    ReadAs,
+    ReadOptions,
     ServiceError,
 )
 from inkgate.client.files import BinaryFile
@@ -46,7 +46,7 @@ def client_of(api: Api, key: str = "") -> AsyncInkgateClient:
 @anyio_test
 async def test_a_document_comes_back_with_its_pages_lines_and_blocks() -> None:
     async with running_api() as api, client_of(api) as client:
-        result = await client.read(png(), ReadAs(task="parse", fields=("total",)), "page.png")
+        result = await client.read(png(), ReadOptions(task="parse", fields=("total",)), "page.png")
         assert (result.name, result.mime_type, result.engine) == ("page.png", "image/png", "fake")
         assert result.pages[0].lines[0].text
         assert len(result.pages[0].lines[0].quad) == 4
@@ -61,7 +61,7 @@ async def test_a_document_comes_back_with_its_pages_lines_and_blocks() -> None:
 @anyio_test
 async def test_pages_come_one_by_one_and_then_the_summary() -> None:
     broken = FakeEngine(failing={1: EngineFailed("engine_failed", "It is broken.")})
-    as_pixels = ReadAs(pdf_text="never")
+    as_pixels = ReadOptions(pdf_text="never")
     async with (
         running_api(broken) as api,
         client_of(api) as client,
@@ -185,7 +185,7 @@ def later(value: object) -> object:
 
 @anyio_test
 async def test_keys_of_a_later_version_are_ignored_everywhere() -> None:
-    as_blocks = ReadAs(task="parse")
+    as_blocks = ReadOptions(task="parse")
     async with (
         running_api() as api,
         AsyncInkgateClient("http://inkgate.localhost", transport=LaterService(api)) as later_client,

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from inkgate.client import AsyncInkgateClient, ReadAs, ServiceError
+from inkgate.client import AsyncInkgateClient, ReadOptions, ServiceError
 from inkgate.fields.values import FieldStatus
 from support.api_client import Api, png, running_api
 from support.receipt_engine import ReceiptEngine
@@ -58,7 +58,7 @@ async def test_values_that_do_not_fit_the_class_give_none_and_reasons_without_va
 
 async def test_types_names_and_schemas_are_asked_for_and_values_verified() -> None:
     async with running_api(engine=ReceiptEngine()) as api, client_of(api) as client:
-        typed = await client.extract(png(), type="receipt", read_as=ReadAs(pages="1", priority="batch"))
+        typed = await client.extract(png(), type="receipt", read_as=ReadOptions(pages="1", priority="batch"))
         assert (typed.data["total"], typed.needs_review) == ("30.20", True)
         assert all(check.passed for check in typed.extraction.checks)
         named = await client.extract(png(), fields=["Grand total", "Nothing"])

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from inkgate.client import AsyncInkgateClient, FieldsAsked, InkgateClient, JobAs, ServiceError
+from inkgate.client import AsyncInkgateClient, InkgateClient, JobAs, ServiceError, WantedFields
 from support.api_client import png
 from support.jobs_api import jobs_api
 from support.receipt_engine import ReceiptEngine
@@ -29,7 +29,7 @@ async def test_fields_of_a_job_are_corrected_once(tmp_path: Path) -> None:
     async with jobs_api(tmp_path, ReceiptEngine()) as api:
         transport = httpx.ASGITransport(api.app)
         client = AsyncInkgateClient("http://inkgate.localhost", transport=transport)
-        job = await client.jobs.submit(png(), job_as=JobAs(extract=FieldsAsked(schema=Invoice)))
+        job = await client.jobs.submit(png(), job_as=JobAs(extract=WantedFields(schema=Invoice)))
         status = await job.wait(30)
         assert (status.state, status.review) == ("succeeded", "needs_review")
         assert [each.id for each in (await client.jobs.to_review()).jobs] == [job.id]

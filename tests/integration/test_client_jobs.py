@@ -22,10 +22,10 @@ from inkgate.client import (
     JobPages,
     Jobs,
     JobUnfinished,
-    ReadAs,
+    ReadOptions,
     ServiceError,
 )
-from inkgate.client.jobs import Patience
+from inkgate.client.retries import Retries, RetryPolicy
 from inkgate.codec import page_to_dict
 from inkgate.errors import EngineFailed
 from inkgate.types import PageResult, TaskKind
@@ -44,7 +44,9 @@ def client_of(api: Api) -> AsyncInkgateClient:
 @anyio_test
 async def test_a_job_is_submitted_waited_for_and_read(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api, client_of(api) as client:
-        job = await client.jobs.submit(tiff(3), ReadAs(task="parse", pages="1-2", priority="normal"), name="a.tiff")
+        job = await client.jobs.submit(
+            tiff(3), ReadOptions(task="parse", pages="1-2", priority="normal"), name="a.tiff"
+        )
         assert (job.status.name, job.status.priority, job.status.has_ended) == ("a.tiff", "normal", False)
         status = await job.wait(20)
         assert (status.state, status.pages.saved, status.error) == ("succeeded", 2, None)
@@ -164,21 +166,21 @@ def test_pages_go_on_after_the_last_one_when_connections_break(monkeypatch: pyte
         assert pages.summary.page_count == 3
 
 
-def test_patience_ends_and_is_for_failures_that_may_pass() -> None:
+def test_retries_end_and_are_for_failures_that_may_pass() -> None:
     now = 0.0
-    patience = Patience(10.0, lambda: now)
+    attempts = Retries(RetryPolicy(10.0, repeatable=True), lambda: now)
     busy = ServiceError("busy", 503, retry_after_s=4.0)
-    assert patience.pause_s(busy) == 4.0
+    assert attempts.pause_s(busy) == 4.0
     now = 4.0
-    assert patience.pause_s(busy) == 4.0
+    assert attempts.pause_s(busy) == 4.0
     now = 8.0
     with pytest.raises(ServiceError, match="busy"):
-        patience.pause_s(busy)
-    patience.restore()
-    assert patience.pause_s(ServiceError("gateway", 502)) == 0.5
+        attempts.pause_s(busy)
+    attempts.restore()
+    assert attempts.pause_s(ServiceError("gateway", 502)) == 0.5
     for error in (ServiceError("no key", 401), ServiceError("gone", 404), ServiceError("no file")):
         with pytest.raises(ServiceError):
-            patience.pause_s(error)
+            attempts.pause_s(error)
 
 
 def test_both_clients_have_the_same_methods() -> None:

@@ -12,8 +12,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from inkgate.client import AsyncInkgateClient, ClientDocument, FileUnreadable, InkgateClient, ReadOutcome, ServiceError
-from inkgate.client import many as many_reads
+from inkgate.client import (
+    AsyncInkgateClient,
+    ClientDocument,
+    FileUnreadable,
+    InkgateClient,
+    Outcome,
+    ServiceError,
+    retries,
+)
+from inkgate.client.files import Source
 from inkgate.codec import document_to_dict
 from inkgate.types import DocumentResult, PageResult, TaskKind
 from support.api_client import Api, png, running_api
@@ -91,8 +99,11 @@ async def test_one_broken_file_does_not_end_the_others_and_files_are_taken_as_th
         async with client.read_many(files(), concurrency=2, task="text") as outcomes:
             found = {outcome.index: outcome async for outcome in outcomes}
         assert sorted(found) == [0, 1, 2, 3, 4]
-        assert [found[index].document is not None for index in range(5)] == [True, False, False, True, True]
-        assert [error.code for index in (1, 2) if (error := found[index].error)] == ["type_unsupported", ""]
+        assert [found[index].value is not None for index in range(5)] == [True, False, False, True, True]
+        assert [error.code for index in (1, 2) if isinstance(error := found[index].error, ServiceError)] == [
+            "type_unsupported",
+            "",
+        ]
         assert isinstance(found[2].error, FileUnreadable)
 
         taken.clear()
@@ -135,11 +146,11 @@ async def test_a_refused_document_is_sent_again_after_the_seconds_the_service_as
     async def pause_awaited(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(many_reads, "pause_awaited", pause_awaited)
+    monkeypatch.setattr(retries, "pause_awaited", pause_awaited)
     busy = Refusing(2)
     async with AsyncInkgateClient("http://inkgate.localhost", transport=busy) as client:
         async with client.read_many([b"ab"], concurrency=1) as outcomes:
-            assert (await anext(outcomes)).document is not None
+            assert (await anext(outcomes)).value is not None
         assert waited == [7.0, 7.0]
         busy.asked = 0
         with pytest.raises(ServiceError) as refused:
@@ -161,9 +172,9 @@ async def test_a_service_that_is_gone_is_waited_for_once_and_not_for_every_file(
 def test_threads_read_many_and_leaving_early_ends_their_waiting() -> None:
     with InkgateClient("http://inkgate.localhost", transport=Refusing(0)) as client:
         with client.read_many([b"ab"] * 9, concurrency=3) as outcomes:
-            read: list[ReadOutcome[ClientDocument]] = list(outcomes)
+            read: list[Outcome[Source, ClientDocument]] = list(outcomes)
         assert sorted(outcome.index for outcome in read) == list(range(9))
-        assert all(outcome.document and outcome.document.text == "words\n" for outcome in read)
+        assert all(outcome.value and outcome.value.text == "words\n" for outcome in read)
     reached = threading.Event()
 
     class Busy(Refusing):
@@ -181,7 +192,7 @@ def test_threads_read_many_and_leaving_early_ends_their_waiting() -> None:
         InkgateClient("http://inkgate.localhost", transport=busy) as client,
         client.read_many([b"ab"] * 9, concurrency=2, retry_s=10**6) as outcomes,
     ):
-        assert next(outcomes).document is not None
+        assert next(outcomes).value is not None
         assert reached.wait(30)  # the other waits for 7 s and would be sent again for days
     assert busy.asked < 10
 

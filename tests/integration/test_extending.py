@@ -18,7 +18,7 @@ from inkgate.bootstrap.stack import build_parts
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected
 from inkgate.page import Page
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Document, PageError, PageResult, Task
 from support.api_client import png, running_api, tiff
@@ -54,7 +54,7 @@ async def test_an_engine() -> None:
     settings = load_settings(None, engine={"name": "tesseract_engine:Tesseract"}, **SMALL)
     async with running(settings) as service, service.gateway.admit(Caller("ada")) as admitted:
         document = Document((EXAMPLES / "report.png").read_bytes())
-        async with admitted.read(document, ReadOptions()) as reading:
+        async with admitted.read(document, CheckedOptions()) as reading:
             result = await reading.all()
     assert result.engine == "tesseract"
     assert "technical assistance" in result.pages[0].text.lower()
@@ -84,7 +84,7 @@ async def test_an_engine_has_the_layers_of_the_others_and_a_policy_is_the_outerm
     async with (
         running(settings) as service,
         service.gateway.admit(Caller("ada")) as admitted,
-        admitted.read(Document(png()), ReadOptions()) as reading,
+        admitted.read(Document(png()), CheckedOptions()) as reading,
     ):
         assert (await reading.all()).pages[0].text == "read for ada"
 
@@ -202,7 +202,7 @@ async def test_nonsense_of_a_layer_fails_its_page_and_no_other() -> None:
     async with (
         running(load_settings(None, engine=engine, **SMALL)) as service,
         service.gateway.admit(Caller("ada")) as admitted,
-        admitted.read(Document(tiff(2)), ReadOptions()) as reading,
+        admitted.read(Document(tiff(2)), CheckedOptions()) as reading,
     ):
         first, second = (await reading.all()).pages
     assert first.error is not None

@@ -16,7 +16,7 @@ from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.page import Page
 from inkgate.service.page_cache import page_cache
-from inkgate.service.reader import Reader, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, PageResult, Task
@@ -80,7 +80,7 @@ async def running_reader(*, cached: bool) -> AsyncIterator[Reader]:
 async def test_nothing_holds_a_document_that_could_not_be_read(*, cached: bool) -> None:
     async def read(data: bytes) -> None:
         try:
-            async with reader.read(Document(data), ReadOptions(), NO_CALLER) as reading:
+            async with reader.read(Document(data), CheckedOptions(), NO_CALLER) as reading:
                 assert (await reading.all()).pages[0].error is not None
         except InkgateError:
             pass

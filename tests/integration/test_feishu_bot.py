@@ -14,7 +14,7 @@ import pytest
 
 from inkgate.caller import Caller
 from inkgate.client import AsyncInkgateClient, ServiceError
-from inkgate.client.jobs import Patience
+from inkgate.client.retries import RetryPolicy
 from inkgate.concurrency import single_error
 from inkgate.integrations.feishu.calls import AppRefused, FeishuApp
 from inkgate.integrations.feishu.inbox import FeishuInbox
@@ -230,7 +230,7 @@ async def test_a_service_that_is_away_is_asked_again_and_then_the_sender_is_told
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inkgate.integrations.feishu.bot._AGAIN_S", (0.01, 0.01, 0.01, 0.01))
-    monkeypatch.setattr("inkgate.integrations.feishu.documents.Patience", lambda: Patience(0.0))
+    monkeypatch.setattr("inkgate.integrations.feishu.documents.JOB_REQUESTS", RetryPolicy(0.0))
     async with feishu_and_bot(tmp_path) as (feishu, client):
         asked = 0
 

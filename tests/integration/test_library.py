@@ -337,10 +337,10 @@ def test_settings_are_those_of_the_command_line(tmp_path: Path, monkeypatch: pyt
     file = tmp_path / "inkgate.toml"
     file.write_text("[limits]\npage_window = 7\n")
     monkeypatch.setenv("INKGATE_CONFIG", str(file))
-    assert inkgate.Ocr()._ocr._settings.limits.page_window == 7
+    assert inkgate.Ocr()._ocr.reader._settings.limits.page_window == 7
     monkeypatch.delenv("INKGATE_CONFIG")
     for source in (file, str(file), {"limits": {"page_window": 7}}, load_settings(file)):
-        own = inkgate.Ocr(source)._ocr._settings
+        own = inkgate.Ocr(source)._ocr.reader._settings
         assert own.model_dump() == without_server(configured(file)).model_dump()
     with pytest.raises(ValueError, match="page_windo"):
         inkgate.Ocr({"limits": {"page_windo": 7}})

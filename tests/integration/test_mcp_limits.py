@@ -11,15 +11,12 @@ import anyio
 import httpx
 import pytest
 
+from inkgate.client.reading import MemoryReader
 from inkgate.concurrency import single_error
-from inkgate.extraction.wanted import FieldRequest
-from inkgate.fields.as_json import Json
 from inkgate.integrations.mcp.files import AllowedFiles
-from inkgate.integrations.mcp.readers import Progress
 from inkgate.integrations.mcp.serve import McpAddress, serve_http
 from inkgate.integrations.mcp.tools import DocumentTools
 from inkgate.settings import load_settings
-from inkgate.types import Document, DocumentResult
 
 pytestmark = pytest.mark.anyio
 
@@ -35,24 +32,11 @@ BEGIN = {
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-class NoReader:
-    """Knows no document types, and reads nothing."""
-
-    async def read(self, document: Document, pages: str, progress: Progress) -> DocumentResult:
-        raise NotImplementedError
-
-    async def extract(self, document: Document, wanted: FieldRequest) -> Json:
-        raise NotImplementedError
-
-    async def document_types(self) -> dict[str, list[str]]:
-        return {}
-
-
 @asynccontextmanager
 async def mcp_server(limits: dict[str, object] | None = None, **server: object) -> AsyncIterator[str]:
     """The URL of a server with these settings of the branches `limits` and `server`."""
     settings = load_settings(None, limits=limits or {}, server=server)
-    tools = DocumentTools(NoReader(), AllowedFiles((), 1_000_000))
+    tools = DocumentTools(MemoryReader({}), AllowedFiles((), 1_000_000))
     send, receive = anyio.create_memory_object_stream[str](1)
     stop = anyio.Event()
     with single_error(), anyio.fail_after(WAIT_S):

@@ -10,8 +10,9 @@ from mcp.client.client import Client
 from mcp_types import CallToolResult, TextContent
 
 from inkgate.client import AsyncInkgateClient
+from inkgate.client.reading import RemoteReader
+from inkgate.client.retries import RetryPolicy
 from inkgate.integrations.mcp.files import AllowedFiles
-from inkgate.integrations.mcp.readers import ServiceToolReader
 from inkgate.integrations.mcp.tools import DocumentTools
 from support.api_client import png, running_api
 from support.receipt_engine import ReceiptEngine
@@ -31,7 +32,7 @@ def text_of(result: CallToolResult) -> str:
 async def test_a_service_reads_extracts_and_verifies_for_agents() -> None:
     async with running_api(engine=ReceiptEngine()) as api:
         service = AsyncInkgateClient("http://inkgate.localhost", transport=httpx.ASGITransport(api.app))
-        tools = DocumentTools(ServiceToolReader(service), AllowedFiles((), 1_000_000))
+        tools = DocumentTools(RemoteReader(service), AllowedFiles((), 1_000_000))
         async with service, Client(tools.server()) as client:
             said = text_of(await client.call_tool("read", {"document": DOCUMENT}))
             assert "1 of 1 pages were read" in said
@@ -48,3 +49,24 @@ async def test_a_service_reads_extracts_and_verifies_for_agents() -> None:
             assert "there are" in text_of(refused)
             types = await client.call_tool("document_types", {})
             assert "total" in (types.structured_content or {})["receipt"]
+
+
+async def test_an_agents_document_is_sent_again_to_a_service_that_is_full() -> None:
+    async with running_api() as api:
+        app, asked = httpx.ASGITransport(api.app), 0
+
+        class FullAtFirst(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                nonlocal asked
+                asked += 1
+                if asked < 3:
+                    return httpx.Response(503, headers={"Retry-After": "0"}, json={"code": "service_full"})
+                return await app.handle_async_request(request)
+
+        service = AsyncInkgateClient("http://inkgate.localhost", transport=FullAtFirst())
+        reader = RemoteReader(service, policy=RetryPolicy(60.0, first_pause_s=0.01))
+        tools = DocumentTools(reader, AllowedFiles((), 1_000_000))
+        async with reader, Client(tools.server()) as client:
+            said = text_of(await client.call_tool("read", {"document": DOCUMENT}))
+    assert "1 of 1 pages were read" in said
+    assert asked == 3

@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from inkgate.api.http.metrics_server import registry_of
 from inkgate.bootstrap import running
 from inkgate.caller import NO_CALLER
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
 from inkgate.telemetry.family import Family
 from inkgate.telemetry.state_collector import CATALOG, StateCollector
@@ -28,7 +28,7 @@ async def test_all_that_is_exposed_is_in_the_catalogue_and_all_of_that_is_expose
     settings = load_settings(None, engine={"ppocr": {"workers": -1}}, pdf={"warm_workers": 0})
     async with running(settings) as service:
         admission = service.gateway.admit(NO_CALLER)
-        async with admission as admitted, admitted.read(Document(png()), ReadOptions()) as reading:
+        async with admission as admitted, admitted.read(Document(png()), CheckedOptions()) as reading:
             await reading.all()
         service.observer.request("POST", "/ocr", 200, 0.5)
         registry = registry_of((service.metrics, StateCollector(service.observatory.measured)))
@@ -57,7 +57,7 @@ async def test_nothing_is_measured_where_that_is_not_wanted() -> None:
     )
     async with running(settings) as service:
         admission = service.gateway.admit(NO_CALLER)
-        async with admission as admitted, admitted.read(Document(png()), ReadOptions()) as reading:
+        async with admission as admitted, admitted.read(Document(png()), CheckedOptions()) as reading:
             await reading.all()
         work = service.metrics.work()
     assert (work.pages, work.stage_count) == ({}, {})

@@ -13,7 +13,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.library import AsyncOcr
 from inkgate.service.page_cache import page_cache
-from inkgate.service.reader import Reader, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, ReviewReason
@@ -213,7 +213,7 @@ async def test_files_on_pages_that_the_cache_answers_are_named_too(opener: Opene
         tasks.start_soon(cache_of(engine).run)
         await anyio.wait_all_tasks_blocked()
         for _ in range(2):
-            async with reader.read(Document(with_files(pinned=1)), ReadOptions(), NO_CALLER) as reading:
+            async with reader.read(Document(with_files(pinned=1)), CheckedOptions(), NO_CALLER) as reading:
                 results.append(await reading.all())
         tasks.cancel_scope.cancel()
     assert [result.notes for result in results] == [

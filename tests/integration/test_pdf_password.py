@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.client.requests import ReadAs, reading
+from inkgate.client.requests import ReadOptions, reading
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
 from inkgate.library import AsyncOcr
 from inkgate.service.page_cache import page_cache
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Line, PageResult, Task
@@ -52,7 +52,7 @@ async def test_a_form_and_json_take_a_password_and_an_address_does_not() -> None
         assert await code(password="x" * 501) == "options_invalid"
         assert await code(password=GUESS + "\0") == "options_invalid"
         assert await code(address=f"/ocr?password={SECRET}") == "pdf_encrypted"
-        by_client = reading(("a.pdf", LOCKED), ReadAs(password=SECRET), "json", 60.0)
+        by_client = reading(("a.pdf", LOCKED), ReadOptions(password=SECRET), "json", 60.0)
         assert (await api.client.send(by_client.build(api.client))).status_code == 200
         assert SECRET not in str(api.logs)
 
@@ -111,4 +111,4 @@ async def test_the_library_and_searchable_pdfs_take_a_password_in_either_form() 
 
 
 def test_a_password_is_not_shown_where_options_are() -> None:
-    assert SECRET not in repr([ReadOptions(password=SECRET), ReadAs(password=SECRET)])
+    assert SECRET not in repr([CheckedOptions(password=SECRET), ReadOptions(password=SECRET)])

@@ -17,7 +17,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.extraction.text_model import TEXT_MODEL, TextModelServer, parsed_object, parts_of
-from inkgate.extraction.wanted import FieldRequest
+from inkgate.fields.asked import WantedFields
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import Extraction, FieldStatus
 from inkgate.settings import TextModelSettings, load_settings
@@ -62,7 +62,7 @@ async def found(url: str, **names: object) -> Extraction:
 
 
 async def wanted(finder: FieldFinder) -> Any:  # noqa: ANN401
-    return await finder.wanted(FieldRequest(names=("cashier", "harbour")), NO_CALLER)
+    return await finder.wanted(WantedFields(names=("cashier", "harbour")), NO_CALLER)
 
 
 async def test_what_it_finds_is_looked_up_and_what_it_makes_up_is_null() -> None:
@@ -87,7 +87,7 @@ async def test_terms_of_the_domain_correct_the_pages_and_are_told_to_the_model(t
         fields: Json = {"terms": [str(terms)], "text_model": {"url": url, "model": "small"}}
         finder = field_finder(load_settings(None, fields=fields))
         async with finder.running():
-            wanted = await finder.wanted(FieldRequest(names=("part",)), NO_CALLER)
+            wanted = await finder.wanted(WantedFields(names=("part",)), NO_CALLER)
             result = DocumentResult("slip", "image/png", 1, 1, "fake", pages)
             extraction = await finder.find(result, wanted, NO_CALLER)
     assert "Bollard hook" in asked[0]["messages"][0]["content"]

@@ -16,17 +16,25 @@ import anyio
 import anyio.lowlevel
 
 from inkgate.cli import batch_child, batch_command
+from inkgate.client.files import Source
+from inkgate.client.reading import MemoryReader, Progress
+from inkgate.client.requests import PARSE, ReadOptions
 from inkgate.errors import EngineFailed
 from inkgate.types import Document, DocumentResult, PageResult
 
 
-class TextReader:
+class TextReader(MemoryReader):
     """Reads files as text. `seen`: a folder that remembers over processes which files were opened."""
 
     def __init__(self, seen: Path) -> None:
+        super().__init__({})
         self._seen = seen
 
-    async def read(self, document: Document) -> DocumentResult:
+    async def read(
+        self, source: Source, options: ReadOptions = PARSE, progress: Progress | None = None
+    ) -> DocumentResult:
+        assert isinstance(source, Document)
+        document = source
         text = document.data.decode()
         mark = self._seen / document.name.replace("/", "_")
         first = not mark.exists()

@@ -5,32 +5,28 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
 import typer
 
 from inkgate.cli import extract
-from inkgate.cli.extract_outputs import FieldRows, FieldsFound, WrittenFields
+from inkgate.cli.extract_outputs import FieldRows, WrittenFields
 from inkgate.cli.inputs import InputDocument
+from inkgate.client import Fields, ReadOptions, WantedFields
+from inkgate.client.files import Source
+from inkgate.client.reading import MemoryReader
 from inkgate.errors import InputRejected
 from inkgate.fields.as_json import extraction_to_dict
 from inkgate.fields.values import Extraction, ExtractionStatus
-from inkgate.library import AsyncOcr, DocumentFields, OcrResult
 from inkgate.types import Document
 
 
-def found(**data: object) -> DocumentFields[Any]:
+def found(**data: object) -> Fields[Any]:
     extraction = Extraction("receipt", data, {}, (), ExtractionStatus.COMPLETE)
-    return DocumentFields(extraction, OcrResult("a", "image/png", 1, 1, "ppocr", ()), data)
-
-
-def shown(**data: object) -> FieldsFound:
-    extraction = found(**data).extraction
-    return FieldsFound(extraction, extraction_to_dict(extraction))
+    return Fields(extraction, data, answer=extraction_to_dict(extraction))
 
 
 def source(name: str) -> InputDocument:
@@ -39,8 +35,8 @@ def source(name: str) -> InputDocument:
 
 def test_documents_with_different_fields_share_a_table_and_no_cell_is_run() -> None:
     rows = FieldRows(None)
-    rows.add(source("a.png"), shown(total="-3.50", name="=HYPERLINK(1)", seller={"town": 'O"slo'}))
-    rows.add(source("b.png"), shown(**{"total": None, "items": [{"amount": "1"}], "=1+1": "x"}))
+    rows.add(source("a.png"), found(total="-3.50", name="=HYPERLINK(1)", seller={"town": 'O"slo'}))
+    rows.add(source("b.png"), found(**{"total": None, "items": [{"amount": "1"}], "=1+1": "x"}))
     first, second = csv.DictReader(io.StringIO(rows.table()))
     assert first["total"] == "-3.50"
     assert first["name"] == "'=HYPERLINK(1)"
@@ -55,8 +51,8 @@ def test_a_table_whose_run_was_killed_goes_on_with_the_rows_that_it_had(tmp_path
         (tmp_path / name).write_bytes(b"one")
     table, kept = tmp_path / "out.csv", tmp_path / "out.csv.rows"
     killed = FieldRows.into(table, "receipts", overwrite=False)
-    killed.add(sources[0], shown(total="1"))
-    killed.add(sources[1], shown(total="2", tax="3"))
+    killed.add(sources[0], found(total="1"))
+    killed.add(sources[1], found(total="2", tax="3"))
     with kept.open("a") as file:
         file.write('{"row": {"file": ')  # it was killed here
     assert not table.exists()
@@ -65,8 +61,8 @@ def test_a_table_whose_run_was_killed_goes_on_with_the_rows_that_it_had(tmp_path
     again = FieldRows.into(table, "receipts", overwrite=False)
     left = again.without_earlier(sources)
     assert [each.name for each in left] == [sources[1].name, sources[2].name]
-    again.add(left[0], shown(total="20"))
-    again.add(left[1], shown(total="30"))
+    again.add(left[0], found(total="20"))
+    again.add(left[1], found(total="30"))
     again.end()
     again.forget_run()
     assert [row["total"] for row in csv.DictReader(io.StringIO(table.read_text("utf-8-sig")))] == ["1", "20", "30"]
@@ -79,7 +75,7 @@ def test_an_interrupted_table_is_written_and_goes_on_but_not_with_other_options(
     table = tmp_path / "out.csv"
     interrupted = FieldRows.into(table, "receipts", overwrite=False)
     extraction = replace(found(total="1").extraction, status=ExtractionStatus.NEEDS_REVIEW)
-    interrupted.add(source, FieldsFound(extraction, {}))
+    interrupted.add(source, Fields(extraction, {}))
     interrupted.end()
     assert table.exists()
     with pytest.raises(typer.Exit):
@@ -98,7 +94,7 @@ def test_documents_of_one_name_get_files_of_their_own_and_results_are_kept(tmp_p
     sources = [source("one/a.png"), source("one/a.pdf"), source("two/a.png")]
     to = WrittenFields.into(tmp_path, sources, overwrite=False)
     for each in sources:
-        to.add(each, shown(total=each.name))
+        to.add(each, found(total=each.name))
     written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json"))
     assert written == ["one/a.pdf.json", "one/a.png.json", "two/a.json"]
     with pytest.raises(typer.Exit):
@@ -114,13 +110,14 @@ async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp
     (tmp_path / names[3]).unlink()
     reading, most = 0, 0
 
-    class SlowFirst:
+    class SlowFirst(MemoryReader):
         """Finishes the first document after the second."""
 
         first, second = anyio.Event(), anyio.Event()
 
-        async def extract(self, document: Document, **_: object) -> DocumentFields[Any]:
+        async def extract(self, document: Source, *_: object) -> Fields[Any]:
             nonlocal reading, most
+            assert isinstance(document, Document)
             reading += 1
             most = max(most, reading)
             if document.name.endswith("0.png"):
@@ -136,8 +133,8 @@ async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp
 
     rows = FieldRows(None)
     sources = [InputDocument(tmp_path / name, PurePath(name)) for name in names]
-    ocr, order = cast("AsyncOcr", SlowFirst()), extract._Order({}, at_once=2)
-    outcome = await extract._extracted(partial(extract._found, ocr, order), sources, order, rows)
+    tally, order = extract.ExtractTally(), extract.FieldsOrder(WantedFields(), ReadOptions(), 2)
+    await extract.extract_documents(SlowFirst({}), sources, order, rows, tally)
     assert [row["/name"] for row in rows.rows] == [sources[n].name for n in (0, 1, 2, 5)]
-    assert len(outcome.problems) == 2
+    assert len(tally.problems) == 2
     assert most == 2

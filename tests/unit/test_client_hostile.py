@@ -110,7 +110,7 @@ def test_one_late_document_does_not_end_the_patience_with_a_busy_service() -> No
     with service.read_many([b"x", b"y"], concurrency=1) as outcomes:
         late, busy = outcomes
     assert late.error is not None
-    assert busy.document is not None
+    assert busy.value is not None
     assert len(asked) == 3
 
 
@@ -134,7 +134,7 @@ def test_what_failed_before_a_service_refuses_the_key_is_told(
 ) -> None:
     def respond(request: httpx.Request) -> httpx.Response:
         if request.method == "GET":
-            return httpx.Response(200, json={"data": []})
+            return httpx.Response(200, json={"types": []})
         asked.append(request)
         return [document(PAGE), httpx.Response(415, text="no image"), httpx.Response(401)][len(asked) - 1]
 
@@ -147,7 +147,7 @@ def test_what_failed_before_a_service_refuses_the_key_is_told(
     for file in files:
         file.write_bytes(b"x")
     with pytest.raises(typer.Exit) as ended:
-        read_command([*map(str, files)], server="http://inkgate.localhost", jobs=1)
+        read_command(paths=[*map(str, files)], server=["http://inkgate.localhost"], jobs=1)
     said = capsys.readouterr().err
     assert ended.value.exit_code == 1
     assert "requires an API key" in said

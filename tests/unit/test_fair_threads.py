@@ -22,7 +22,7 @@ from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.sniff import FileType
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.extraction.finder import FieldFinder
-from inkgate.extraction.wanted import WantedFields
+from inkgate.extraction.wanted import CheckedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.service.complete import Completion
 from inkgate.service.page_cache import page_cache
@@ -300,7 +300,7 @@ async def test_errors_of_long_work_are_the_callers() -> None:
 async def test_fields_of_one_tenants_long_documents_do_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_threads, "_SLICE_MS", 0)
     types = DocumentTypes.load()
-    finder, wanted, ended = FieldFinder(types, FieldsSettings()), WantedFields(types.named("receipt")), list[str]()
+    finder, wanted, ended = FieldFinder(types, FieldsSettings()), CheckedFields(types.named("receipt")), list[str]()
     monkeypatch.setattr(finder, "threads", FairThreads(1))
     first = Blocked()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inkgate.client import JobFieldsFound
-from inkgate.client.fields import ExtractedFields
+from inkgate.client.fields import Fields
 from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.integrations.feishu.cards import MOST_BYTES, FieldCards, changed_values, form_values
 from inkgate.integrations.feishu.choices import Choice, shipped_words
@@ -20,7 +20,7 @@ TYPES = (*WORDS.types, "MyType")
 
 def found(data: dict[str, Any], type_name: str = "receipt") -> JobFieldsFound[dict[str, Any]]:
     extraction = Extraction(type_name, data, {}, (), ExtractionStatus.COMPLETE)
-    return JobFieldsFound(data, ExtractedFields(data, (), extraction, {}), "complete", 1, ())
+    return JobFieldsFound(data, Fields(extraction, data), "complete", 1, ())
 
 
 @pytest.mark.parametrize(

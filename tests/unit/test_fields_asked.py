@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from inkgate.fields.asked import FieldsAsked, instance_of
+from inkgate.fields.asked import WantedFields, instance_of
 
 
 class Slip(BaseModel):
@@ -13,12 +13,12 @@ class Slip(BaseModel):
 
 def test_a_type_a_schema_a_class_and_names_are_told_apart() -> None:
     schema = Slip.model_json_schema()
-    assert FieldsAsked.of("receipt") == FieldsAsked(type="receipt")
-    assert FieldsAsked.of(' {"type": "object"}') == FieldsAsked(schema=' {"type": "object"}')
-    assert FieldsAsked.of(schema) == FieldsAsked(schema=schema)
-    assert FieldsAsked.of(Slip) == FieldsAsked(schema=Slip)
-    assert FieldsAsked.of(["total", "date"], {"total": 1}) == FieldsAsked(names=("total", "date"), data={"total": 1})
-    assert FieldsAsked.of(None) == FieldsAsked()
+    assert WantedFields.of("receipt") == WantedFields(type="receipt")
+    assert WantedFields.of(' {"type": "object"}') == WantedFields(schema=' {"type": "object"}')
+    assert WantedFields.of(schema) == WantedFields(schema=schema)
+    assert WantedFields.of(Slip) == WantedFields(schema=Slip)
+    assert WantedFields.of(["total", "date"], {"total": 1}) == WantedFields(names=("total", "date"), data={"total": 1})
+    assert WantedFields.of(None) == WantedFields()
 
 
 def test_values_that_a_class_does_not_take_are_not_in_its_reasons() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inkgate.extraction.finder import FieldFinder
-from inkgate.extraction.wanted import WantedFields
+from inkgate.extraction.wanted import CheckedFields
 from inkgate.fields.classify import classify
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.values import ExtractionStatus
@@ -45,7 +45,7 @@ def test_papers_that_are_none_of_the_type_asked_for_have_no_values() -> None:
     for text, printed in texts.items():
         pages = [page(printed)] if printed else [PageResult(0)]
         for name, schema in TYPES.schemas.items():
-            found = finder.decide(pages, schema, WantedFields(schema))
+            found = finder.decide(pages, schema, CheckedFields(schema))
             values = {path: value for path, value in found.data.items() if value not in (None, [])}
             if (name, text) not in alike and (values or found.status is not ExtractionStatus.NEEDS_REVIEW):
                 wrong[name, text] = values

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
-from inkgate.service.reader import Reader, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.telemetry.observer import Observer, SafeObserver
 from inkgate.types import Document, PageResult, Task
@@ -33,7 +33,9 @@ async def test_a_document_is_read_while_every_measure_fails() -> None:
     async with Opener(limits, PdfSettings(warm_workers=0)) as opener:
         reader = Reader(opener, FakeEngine(), limits, observer=observer)
         with capture_logs():
-            async with reader.read(Document(encoded(corners(), "PNG"), "a.png"), ReadOptions(), NO_CALLER) as reading:
+            async with reader.read(
+                Document(encoded(corners(), "PNG"), "a.png"), CheckedOptions(), NO_CALLER
+            ) as reading:
                 result = await reading.all()
     assert [page.error for page in result.pages] == [None]
     assert observer.failures >= 3

@@ -13,7 +13,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.service.reader import Reader, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, DocumentStatus, PageResult
 from support.scripted_engine import PageScript, ScriptedEngine, at_once
@@ -53,7 +53,7 @@ class Gates:
 async def test_pages_come_in_order_though_they_are_done_in_another() -> None:
     gates = Gates()
     engine = ScriptedEngine(gates.script)
-    async with reader_of(engine) as reader, reader.read(document(3), ReadOptions(), NO_CALLER) as reading:
+    async with reader_of(engine) as reader, reader.read(document(3), CheckedOptions(), NO_CALLER) as reading:
         for index in (2, 1, 0):
             gates.open(index)
         result = await reading.all()
@@ -72,7 +72,7 @@ async def test_a_finished_page_is_handed_over_before_the_next_is_done() -> None:
     gates = Gates()
     async with (
         reader_of(ScriptedEngine(gates.script)) as reader,
-        reader.read(document(2), ReadOptions(), NO_CALLER) as reading,
+        reader.read(document(2), CheckedOptions(), NO_CALLER) as reading,
     ):
         pages = aiter(reading)
         gates.open(0)
@@ -83,7 +83,7 @@ async def test_a_finished_page_is_handed_over_before_the_next_is_done() -> None:
 
 async def test_a_consumer_that_stops_consuming_stops_the_reading() -> None:
     engine = ScriptedEngine()
-    async with reader_of(engine) as reader, reader.read(document(20), ReadOptions(), NO_CALLER) as reading:
+    async with reader_of(engine) as reader, reader.read(document(20), CheckedOptions(), NO_CALLER) as reading:
         pages = aiter(reading)
         await anext(pages)
         for _ in range(50):
@@ -109,7 +109,7 @@ async def test_a_page_that_fails_carries_its_error_and_the_others_are_answered(e
 
     async with (
         reader_of(ScriptedEngine(script)) as reader,
-        reader.read(document(3), ReadOptions(), NO_CALLER) as reading,
+        reader.read(document(3), CheckedOptions(), NO_CALLER) as reading,
     ):
         result = await reading.all()
     assert result.status is DocumentStatus.PARTIAL
@@ -127,7 +127,10 @@ async def test_pages_that_are_not_read_in_time_fail_and_the_others_are_answered(
             await anyio.sleep_forever()
 
     engine = ScriptedEngine(script)
-    async with reader_of(engine, time_s=0.3) as reader, reader.read(document(8), ReadOptions(), NO_CALLER) as reading:
+    async with (
+        reader_of(engine, time_s=0.3) as reader,
+        reader.read(document(8), CheckedOptions(), NO_CALLER) as reading,
+    ):
         result = await reading.all()
     codes = [page.error and page.error.code for page in result.pages]
     assert codes == [None] + ["service_timeout"] * 7
@@ -144,7 +147,7 @@ async def test_leaving_early_cancels_what_is_being_read() -> None:
 
     engine = ScriptedEngine(script)
     async with reader_of(engine) as reader:
-        async with reader.read(document(5), ReadOptions(), NO_CALLER) as reading:
+        async with reader.read(document(5), CheckedOptions(), NO_CALLER) as reading:
             gates.open(0)
             await anext(aiter(reading))
             await others_read.wait()
@@ -163,7 +166,7 @@ async def test_another_task_that_waits_for_a_page_is_told_that_the_block_was_lef
 
     with anyio.fail_after(5):
         async with reader_of(engine) as reader, anyio.create_task_group() as tasks:
-            reads = reader.read(document(2), ReadOptions(), NO_CALLER)
+            reads = reader.read(document(2), CheckedOptions(), NO_CALLER)
             tasks.start_soon(wait, aiter(await reads.__aenter__()))
             await anyio.wait_all_tasks_blocked()
             await reads.__aexit__(None, None, None)
@@ -173,14 +176,14 @@ async def test_another_task_that_waits_for_a_page_is_told_that_the_block_was_lef
 async def test_an_error_of_the_consumer_comes_out_as_itself() -> None:
     async with reader_of(ScriptedEngine()) as reader:
         with pytest.raises(LookupError, match="lost"):
-            async with reader.read(document(5), ReadOptions(), NO_CALLER) as reading:
+            async with reader.read(document(5), CheckedOptions(), NO_CALLER) as reading:
                 await anext(aiter(reading))
                 raise LookupError("lost")
 
 
 async def test_only_the_pages_asked_for_are_read() -> None:
     engine = ScriptedEngine()
-    options = ReadOptions(pages=parse_pages("2-3,5"))
+    options = CheckedOptions(pages=parse_pages("2-3,5"))
     async with reader_of(engine) as reader, reader.read(document(6), options, NO_CALLER) as reading:
         assert reading.selected == (1, 2, 4)
         result = await reading.all()
@@ -194,7 +197,7 @@ async def test_only_the_pages_asked_for_are_read() -> None:
     [(at_once, None, "too_many_pages"), (at_once, "9", "pages_invalid")],
 )
 async def test_a_selection_that_is_not_to_be_had_is_rejected(script: PageScript, pages: str | None, code: str) -> None:
-    options = ReadOptions(pages=parse_pages(pages) if pages else None)
+    options = CheckedOptions(pages=parse_pages(pages) if pages else None)
     async with reader_of(ScriptedEngine(script), max_pages=4) as reader:
         with pytest.raises(InputRejected) as caught:
             async with reader.read(document(6), options, NO_CALLER):
@@ -211,7 +214,7 @@ async def test_a_reading_that_is_cancelled_while_its_caller_is_woken_ends_by_the
 
     async def read_all(reader: Reader) -> None:
         with scope:
-            async with reader.read(document(3), ReadOptions(), NO_CALLER) as reading:
+            async with reader.read(document(3), CheckedOptions(), NO_CALLER) as reading:
                 async for _ in reading:
                     await saved.wait()
 

@@ -41,7 +41,7 @@ from inkgate.documents.formats.markdown import page_markdown
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
 
@@ -379,7 +379,7 @@ class DoclingSources:
 
 def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:
     requested = options.job_options()
-    how = ReadOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
+    how = CheckedOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
     answer = partial(_answer, found.name, options.md_page_break_placeholder, perf_counter())
     return ReadRequest(found, how, Native.FORM, answer)
 

@@ -24,8 +24,8 @@ from inkgate.caller import Caller
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format
 from inkgate.errors import InputRejected
-from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.as_json import about_document, document_fields_to_dict
+from inkgate.fields.asked import WantedFields
 from inkgate.fields.schema import invalid
 from inkgate.types import Document, DocumentResult, Task
 
@@ -47,7 +47,7 @@ class ExtractOptions(OcrOptions):
         str | dict[str, Any] | None, Field(description="For /verify: the values, as the schema has them.")
     ] = None
 
-    def request(self, *, verify: bool) -> FieldRequest:
+    def request(self, *, verify: bool) -> WantedFields:
         """What is requested. Raises InputRejected."""
         if verify and self.data is None:
             raise InputRejected("options_invalid", "`data` must be an object with the values to verify.")
@@ -55,7 +55,7 @@ class ExtractOptions(OcrOptions):
         names = self.field_names()
         if self.fields is not None and not names:
             raise InputRejected("options_invalid", "`fields` names no field.")
-        return FieldRequest(self.type or "", self.json_schema, names, data)
+        return WantedFields(self.type or "", self.json_schema, names, data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
 from inkgate.layout.image_links import IMAGE_FOLDER, images_on
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate.types import DocumentResult, Task, TaskKind
 
@@ -341,7 +341,7 @@ class MineruFile:
         if options.response_format_zip:
             raise InputRejected("feature_unavailable", "`response_format_zip` works with `/tasks` only.")
         found, requested = document(part.data, part.filename), options.job_options()
-        how = ReadOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
+        how = CheckedOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
         return ReadRequest(found, how, Native.FORM, partial(_response_of, _stem(found.name), options.return_images))
 
     def problem(self, problem: Problem) -> Response:

@@ -32,9 +32,9 @@ from inkgate.caller import Caller
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.extraction.figures import FigureAnnotator
-from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.as_json import extraction_to_dict
-from inkgate.service.reader import ReadOptions
+from inkgate.fields.asked import WantedFields
+from inkgate.service.reader import CheckedOptions
 from inkgate.types import Document, DocumentResult, Task, TaskKind
 
 _LISTS = frozenset({"pages", "document", "document_annotation_format", "bbox_annotation_format"})
@@ -58,7 +58,7 @@ class Mistral:
             options.refuse_what_is_missing(await _names(received))
             found = await _get(parse(MistralRequest, received.body.fields).document, received)
         task = Task(kind=TaskKind.PARSE, images=options.images)
-        requested = ReadOptions(task=task, pages=select(options.pages, first=0))
+        requested = CheckedOptions(task=task, pages=select(options.pages, first=0))
         answer = MistralAnswer(options)
         request = ReadRequest(found, requested, shape, ShowPages(answer), answer.page)
         if options.annotation_schema() or options.figure_schema():
@@ -91,7 +91,7 @@ async def _annotated(request: ReadRequest, answer: MistralAnswer, received: Rece
     service, options = received.context.service, answer.options
     finder, limits = service.fields, received.context.settings.limits
     of_document, of_figures = [
-        await finder.wanted(FieldRequest(schema=schema), received.caller) if schema else None
+        await finder.wanted(WantedFields(schema=schema), received.caller) if schema else None
         for schema in (options.annotation_schema(), options.figure_schema())
     ]
     if of_figures is not None and of_figures.schema is not None and not of_figures.schema.questions:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 import orjson
@@ -14,23 +13,18 @@ import orjson
 from inkgate.batch.journal import ShardJournal, ShardTaken
 from inkgate.batch.plan import BatchFolder, BatchInvalid, PlannedDocument, Shard
 from inkgate.batch.rows import BatchRow, RowFormat, RowStatus, read_row
+from inkgate.client import ReadOptions
+from inkgate.client.many import read_many
+from inkgate.client.reading import DocumentReader
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
 from inkgate.documents.formats import Format, render
-from inkgate.errors import InkgateError
-from inkgate.types import Document, DocumentResult
+from inkgate.types import Document, DocumentResult, ReadError
 
 _DEATHS_ALONE = 2
 """After so many deaths while it was open, a document is read with no other beside it."""
 _MOST_DEATHS = 3
-
-
-class BatchReader(Protocol):
-    """Reads one document; used by many tasks at once."""
-
-    async def read(self, document: Document) -> DocumentResult:
-        """All pages, with Markdown. Raises InkgateError: no page can be read."""
-        ...
+_AS_BATCH = ReadOptions("parse", priority="batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ class ShardWork:
 class ShardReader:
     """Reads shards. Used from one event loop, for one shard at a time."""
 
-    def __init__(self, reader: BatchReader, work: ShardWork, tell: Callable[[BatchEvent], None]) -> None:
+    def __init__(self, reader: DocumentReader, work: ShardWork, tell: Callable[[BatchEvent], None]) -> None:
         self._reader = reader
         self._work = work
         self._tell = tell
@@ -85,6 +79,7 @@ class ShardReader:
         """Reads shards and writes their rows; leaves out those that another process of this machine reads.
 
         Raises:
+            ReadError: the reader can't be used any more.
             EngineFailed: the input's or the results' store can't be reached.
             BatchInvalid: what a shard wrote before is damaged.
             OSError: the journal can't be written.
@@ -137,7 +132,7 @@ class _OneShard:
 
     shard: Shard
     journal: ShardJournal
-    reader: BatchReader
+    reader: DocumentReader
     work: ShardWork
     threads: Threads
     tell: Callable[[BatchEvent], None]
@@ -156,18 +151,9 @@ class _OneShard:
         await self._read_some(suspects, 1)
 
     async def _read_some(self, indexes: Sequence[int], at_once: int) -> None:
-        slots = anyio.Semaphore(at_once)
-
-        async def read(index: int) -> None:
-            try:
-                await self._read_one(index)
-            finally:
-                slots.release()
-
-        async with anyio.create_task_group() as tasks:
-            for index in indexes:
-                await slots.acquire()
-                tasks.start_soon(read, index)
+        async with read_many(self._read_one, indexes, at_once, in_order=False) as outcomes:
+            async for outcome in outcomes:
+                _ = outcome.result  # what is no row ends the run
 
     async def _read_one(self, index: int) -> None:
         planned = self.shard.documents[index]
@@ -195,10 +181,12 @@ class _OneShard:
                 return replace(
                     copied, document=encodable(planned.name), url=encodable(planned.url), duplicate_of=copied.document
                 )
-            result = await self.reader.read(Document(data, encodable(planned.name)))
+            result = await self.reader.read(Document(data, encodable(planned.name)), _AS_BATCH)
             return await self._rendered(planned, digest, result)
-        except InkgateError as error:
-            return _failure(planned, digest, error.code, error.detail)
+        except ReadError as error:
+            if error.unavailable:  # documents would fail one after another
+                raise
+            return _failure(planned, digest, error.code or "upstream_failed", error.detail or str(error))
 
     async def _rendered(self, planned: PlannedDocument, digest: str, result: DocumentResult) -> BatchRow:
         text = (await self.threads.run(render, result, Format.TEXT)).decode()

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import (
-    ConfigOption,
-    EngineOption,
-    VllmModelOption,
-    VllmUrlOption,
-    configured,
-    engine_flags,
-    logs_of_command,
-)
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
+from inkgate.cli.readers import ReaderOptions, reads_documents
 
 if TYPE_CHECKING:
     from inkgate.cli.batch_command import BatchCommand, BatchTally
@@ -25,6 +17,7 @@ if TYPE_CHECKING:
 ROW_FORMATS = ("jsonl", "parquet", "markdown")
 
 
+@reads_documents()
 def batch(  # noqa: PLR0913 - one parameter for each option of the command
     source: Annotated[str, typer.Argument(metavar="IN", help="A folder, or a URL such as s3://bucket/scans.")],
     results: Annotated[str, typer.Argument(metavar="OUT", help="A folder or URL for the results.")],
@@ -47,14 +40,6 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Read the failed documents of finished shards again, nothing else.")
     ] = False,
-    gateway: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--gateway", metavar="URL", help="Read by this running service; may be repeated.", show_default=False
-        ),
-    ] = None,
-    key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key, with --gateway.", metavar="KEY")] = "",
-    jobs: Annotated[int, typer.Option("-j", min=1, max=1024, help="How many documents to read at once.")] = 4,
     ray: Annotated[
         str,
         typer.Option(
@@ -74,14 +59,11 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
         typer.Option(
             min=0.01,
             metavar="N",
-            help="With --ray: CPUs of an actor. Default: of a node; 1 with --gateway.",
+            help="With --ray: CPUs of an actor. Default: of a node; 1 with --server.",
             show_default=False,
         ),
     ] = None,
-    engine: EngineOption = None,
-    vllm_url: VllmUrlOption = None,
-    vllm_model: VllmModelOption = None,
-    config: ConfigOption = None,
+    reader: ReaderOptions,
 ) -> None:
     """Read a whole folder or bucket: millions of pages, in shards that are read once each.
 
@@ -101,8 +83,7 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
         raise misuse("--shard has the form I/N, such as 0/16 to 15/16.")
     if not ray and (actors or actor_cpus):
         raise misuse("--actors and --actor-cpus are for --ray.")
-    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
-    settings = settings.model_copy(update={"log": logs_of_command(settings)})  # failures are in the rows
+    settings = reader.command_settings()  # failures are in the rows
     from inkgate.batch.plan import ShardLimits
     from inkgate.batch.rows import RowFormat
     from inkgate.cli.batch_command import BatchCommand
@@ -114,10 +95,10 @@ def batch(  # noqa: PLR0913 - one parameter for each option of the command
         rows=RowFormat(format),
         part=(int(part[1]), int(part[2])),
         again=retry_failed,
-        at_once=jobs,
+        at_once=reader.at_once,
         limits=ShardLimits(shard_documents),
-        gateways=tuple(gateway or ()),
-        key=key,
+        servers=reader.servers,
+        key=reader.key,
         ray=ray,
         actors=actors,
         actor_cpus=actor_cpus,

@@ -11,12 +11,11 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 import anyio
 import orjson
@@ -24,24 +23,24 @@ from anyio.from_thread import run_sync
 from anyio.lowlevel import EventLoopToken, current_token
 from anyio.streams.memory import MemoryObjectSendStream
 
-from inkgate.batch.gateways import GatewaysUnusable, gateway_reader
 from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan
 from inkgate.batch.rows import RowFormat
-from inkgate.batch.shards import BatchEvent, BatchReader, ShardReader, ShardWork, event_line
+from inkgate.batch.shards import BatchEvent, ShardReader, ShardWork, event_line
+from inkgate.cli.readers import open_reader
 from inkgate.client import ServiceError
+from inkgate.client.reading import DocumentReader
+from inkgate.client.retries import RetryPolicy
 from inkgate.codec import encodable
 from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError
 from inkgate.settings import Settings
 from inkgate.storage.objects import Objects
 from inkgate.telemetry.logs import configure_logs
-from inkgate.types import Document, DocumentResult
-
-if TYPE_CHECKING:
-    from inkgate.library import AsyncOcr
 
 END: Final = b"end\n"
 """After the last shard."""
+_WAITING: Final = RetryPolicy(600.0, outlast_load=True, max_pause_s=30.0)
+"""After so long without any response, the run ends: documents would fail one after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class BatchOrder:
     at_once: int
     max_bytes: int
     again: bool = False
-    gateways: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
     key: str = field(default="", repr=False)
 
     def work(self) -> ShardWork:
@@ -68,28 +67,9 @@ class BatchOrder:
         return self.work().journal(shard)
 
 
-class OcrBatchReader:
-    """The engine of this process."""
-
-    def __init__(self, ocr: AsyncOcr) -> None:
-        self._ocr = ocr
-
-    async def read(self, document: Document) -> DocumentResult:
-        return await self._ocr.read(document)
-
-
-@asynccontextmanager
-async def reader_of(order: BatchOrder) -> AsyncIterator[BatchReader]:
+def reader_of(order: BatchOrder) -> AbstractAsyncContextManager[DocumentReader]:
     """The reader that the order names."""
-    if order.gateways:
-        async with gateway_reader(order.gateways, order.key) as reader:
-            yield reader
-        return
-    # Imported here: neither the parent nor a process that sends documents to gateways needs an engine.
-    from inkgate.library import AsyncOcr
-
-    async with AsyncOcr(order.settings) as ocr:
-        yield OcrBatchReader(ocr)
+    return open_reader(order.servers, order.key, order.settings, _WAITING)
 
 
 async def read_shards(order: BatchOrder, pipe: IO[bytes], events: IO[bytes]) -> None:
@@ -129,7 +109,7 @@ def main() -> int:
             anyio.run(read_shards, order, pipe, events)
     except InkgateError as error:
         _stop(events, f"{error.title}. {error.detail} {error.remedy} ({error.code})")
-    except (BatchInvalid, GatewaysUnusable, ServiceError) as error:
+    except (BatchInvalid, ServiceError) as error:
         _stop(events, str(error))
     except OSError as error:
         _stop(events, f"{error.filename or 'The results'}: {error.strerror or error}.")

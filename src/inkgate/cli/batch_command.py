@@ -33,10 +33,10 @@ class BatchCommand:
         source, results: URLs of folders.
         part: which shards: those whose index divided by `part[1]` leaves `part[0]`.
         again: failed documents of shards that are done, and nothing else.
-        gateways: URLs of services; empty: the engine of the machine that reads.
+        servers: URLs of services; empty: the engine of the machine that reads.
         ray: address of a cluster; empty: this machine reads.
         actors: of Ray, at most; None: one for each node.
-        actor_cpus: that each takes; None: of a node, or with gateways one.
+        actor_cpus: that each takes; None: of a node, or with servers one.
     """
 
     settings: Settings
@@ -47,7 +47,7 @@ class BatchCommand:
     again: bool = False
     at_once: int = 4
     limits: ShardLimits = field(default_factory=ShardLimits)
-    gateways: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
     key: str = field(default="", repr=False)
     ray: str = ""
     actors: int | None = None
@@ -63,7 +63,7 @@ class BatchCommand:
             at_once=self.at_once,
             max_bytes=int(self.settings.limits.max_body_mb * 1_000_000),
             again=self.again,
-            gateways=self.gateways,
+            servers=self.servers,
             key=self.key,
         )
 

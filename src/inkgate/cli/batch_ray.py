@@ -240,7 +240,7 @@ def _reports(
 
     cpus = command.actor_cpus
     if cpus is None:
-        cpus = 1.0 if command.gateways else min((count for _, count in nodes.values()), default=1.0)
+        cpus = 1.0 if command.servers else min((count for _, count in nodes.values()), default=1.0)
     most = min(command.actors or max(1, len(nodes)), len(wanted))
     if all(cpus > count for _, count in nodes.values()):
         say(f"No node has {cpus:g} CPUs now; waiting for one.")

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inkgate.cli.configure import (
-    ConfigOption,
-    EngineOption,
-    VllmModelOption,
-    VllmUrlOption,
-    configured,
-    engine_flags,
-    logs_of_command,
-)
+from inkgate.cli.configure import ConfigOption, configured
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
-from inkgate.cli.read import KeyFileOption, ServerOption, service_or_settings
-from inkgate.settings import Settings
+from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
 
 if TYPE_CHECKING:
-    from inkgate.cli.extract_outputs import FieldsFound, FieldsOutput
+    from inkgate.cli.extract_outputs import FieldsOutput
     from inkgate.cli.inputs import InputDocument
-    from inkgate.cli.read_remote import ServiceAddress
-    from inkgate.library import AsyncOcr, ExtractArguments
+    from inkgate.client import Fields, ReadOptions, WantedFields
+    from inkgate.client.many import Outcome
+    from inkgate.client.reading import DocumentReader
 
 NEEDS_REVIEW = 3
 FORMATS = ("json", "csv")
@@ -53,6 +44,7 @@ PagesOption = Annotated[
 ]
 
 
+@reads_documents()
 def extract(  # noqa: PLR0913 - one parameter for each option of the command
     paths: PathsArgument,
     *,
@@ -70,14 +62,8 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="With -o: replace existing results.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with status 3 if a document needs review.")] = False,
-    jobs: Annotated[int, typer.Option("-j", min=1, max=64, help="How many documents to read at once.")] = 2,
     pages: PagesOption = None,
-    server: ServerOption = "",
-    key_file: KeyFileOption = None,
-    engine: EngineOption = None,
-    vllm_url: VllmUrlOption = None,
-    vllm_model: VllmModelOption = None,
-    config: ConfigOption = None,
+    reader: ReaderOptions,
 ) -> None:
     """Find fields in documents: those of a type, a JSON Schema, or names. Without any, the type is found.
 
@@ -97,20 +83,18 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     from inkgate.cli.inputs import collect
     from inkgate.cli.read import say_skipped
 
-    flags = engine_flags(engine, vllm_url, vllm_model)
-    reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
-    wanted = extract_arguments(type, schema, fields, pages)
+    wanted, options = wanted_options(type, schema, fields, pages)
     inputs = collect(paths)
     to: FieldsOutput
     sources, rows = inputs.sources, None
     if format == "csv":
-        to = rows = FieldRows.into(output, repr(wanted), overwrite=overwrite)
+        to = rows = FieldRows.into(output, repr((wanted, options)), overwrite=overwrite)
         sources = rows.without_earlier(sources)
     elif output is not None:
         to = WrittenFields.into(output, inputs.sources, overwrite=overwrite)
     else:
         to = PrintedFields(2 if len(inputs.sources) == 1 else None)
-    outcome = _run(reader, sources, _Order(wanted, at_once=jobs), to)
+    outcome = _run(reader, sources, FieldsOrder(wanted, options, reader.at_once), to)
     if rows is not None:
         outcome.to_review[:0] = rows.to_review
         rows.forget_run()
@@ -118,6 +102,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     outcome.end(strict=strict)
 
 
+@reads_documents("jobs")
 def verify(  # noqa: PLR0913 - one parameter for each option of the command
     path: Annotated[str, typer.Argument(metavar="FILE", help="The document.", show_default=False)],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="JSON with the values.", show_default=False)],
@@ -126,10 +111,7 @@ def verify(  # noqa: PLR0913 - one parameter for each option of the command
     schema: SchemaOption = None,
     fields: FieldsOption = "",
     pages: PagesOption = None,
-    engine: EngineOption = None,
-    vllm_url: VllmUrlOption = None,
-    vllm_model: VllmModelOption = None,
-    config: ConfigOption = None,
+    reader: ReaderOptions,
 ) -> None:
     """Look up values that somebody else found: those that stand in the document are kept, others are null.
 
@@ -139,12 +121,11 @@ def verify(  # noqa: PLR0913 - one parameter for each option of the command
     from inkgate.cli.extract_outputs import PrintedFields
     from inkgate.cli.inputs import collect
 
-    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
-    wanted = extract_arguments(type, schema, fields, pages)
+    wanted, options = wanted_options(type, schema, fields, pages, _text(data))
     sources = collect([path]).sources
     if len(sources) != 1:
         raise misuse(f"{path} names {len(sources)} documents. Values belong to one.")
-    _run(settings, sources, _Order(wanted, _text(data)), PrintedFields(2)).end(strict=True)
+    _run(reader, sources, FieldsOrder(wanted, options), PrintedFields(2)).end(strict=True)
 
 
 def types(
@@ -166,17 +147,19 @@ def types(
         print(f"{each}: {', '.join(leaf.path.removeprefix('/').replace('/-/', '[].') for leaf in schema.leaves)}")
 
 
-def extract_arguments(type_name: str, schema: Path | None, fields: str, pages: str | None) -> ExtractArguments:
+def wanted_options(
+    type_name: str, schema: Path | None, fields: str, pages: str | None, data: str | None = None
+) -> tuple[WantedFields, ReadOptions]:
     """What the options ask for. Raises typer.Exit: they contradict each other, or the schema can't be read."""
-    names = [name for part in fields.split(",") if (name := part.strip())]
+    from inkgate.client import ReadOptions, WantedFields
+
+    names = tuple(name for part in fields.split(",") if (name := part.strip()))
     if fields and not names:
         raise misuse("--fields names no field.")
     if sum([bool(type_name), schema is not None, bool(names)]) > 1:
         raise misuse("Give only one of --type, --schema and --fields.")
-    wanted: ExtractArguments = {"type": type_name, "fields": names, "pages": pages}
-    if schema is not None:
-        wanted["schema"] = _text(schema)
-    return wanted
+    wanted = WantedFields(type_name, None if schema is None else _text(schema), names, data)
+    return wanted, ReadOptions(pages=pages or "")
 
 
 def _text(path: Path) -> str:
@@ -187,28 +170,31 @@ def _text(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What to find in each document. `data`: values to look up instead. `at_once`: documents that are read at once."""
+class FieldsOrder:
+    """What to find in each document, how to read it, and how many at once."""
 
-    wanted: ExtractArguments
-    data: str | None = None
+    wanted: WantedFields
+    options: ReadOptions
     at_once: int = 1
 
 
 @dataclass(slots=True)
-class _Outcome:
+class ExtractTally:
     """What became of the documents: names of those that need review, and a line for each that could not be read."""
 
     to_review: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def take(self, source: InputDocument, found: FieldsFound | str, to: FieldsOutput) -> None:
+    def take(self, outcome: Outcome[InputDocument, Fields[Any]], to: FieldsOutput) -> None:
         """Writes the fields of a document, or notes why there are none. Raises OSError."""
-        if isinstance(found, str):
-            self.problems.append(found)
+        from inkgate.cli.messages import problem_of
+
+        source = outcome.source
+        if outcome.error is not None:
+            self.problems.append(problem_of(source.name, outcome.error))
             return
-        to.add(source, found)
-        if found.extraction.status.value == "needs_review":
+        to.add(source, outcome.result)
+        if outcome.result.needs_review:
             self.to_review.append(source.name)
 
     def end(self, *, strict: bool) -> None:
@@ -222,119 +208,49 @@ class _Outcome:
             raise typer.Exit(NEEDS_REVIEW)
 
 
-def _run(
-    reader: Settings | ServiceAddress, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput
-) -> _Outcome:
+def _run(reader: ReaderOptions, sources: Sequence[InputDocument], order: FieldsOrder, to: FieldsOutput) -> ExtractTally:
     """Raises typer.Exit: an argument is wrong, the engine did not start, the service is gone, or Ctrl-C was pressed."""
+    tally = ExtractTally()
+
+    async def extract_all(opened: DocumentReader) -> None:
+        await extract_documents(opened, sources, order, to, tally)
+
     try:
-        if isinstance(reader, Settings):
-            outcome = _run_here(reader, sources, order, to)
-        else:
-            outcome = _run_there(reader, sources, order, to)
-        to.end()
+        try:
+            run_with_reader(reader, extract_all, order.wanted, before=lambda: tally.problems)
+        finally:
+            to.end()
     except OSError as error:
         raise failure(f"{error.filename or 'The output'}: {error.strerror or error}.") from error
     except KeyboardInterrupt as error:
-        to.end()
         say("interrupted. What was found until then is written.")
         raise typer.Exit(INTERRUPTED) from error
-    return outcome
+    return tally
 
 
-def _run_there(address: ServiceAddress, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
-    import anyio
-
-    from inkgate.cli.extract_remote import finding_by_service
-    from inkgate.client import FieldsAsked, ServiceError
-
-    wanted, outcome = order.wanted, _Outcome()
-    asked = FieldsAsked(wanted.get("type", ""), wanted.get("schema"), tuple(wanted.get("fields", ())))
-
-    async def run() -> None:
-        async with finding_by_service(address, asked, str(wanted.get("pages") or "")) as find:
-            await _extracted(find, sources, order, to, outcome)
-
-    try:
-        anyio.run(run)
-    except ServiceError as error:
-        to.end()
-        raise failure(str(error), *outcome.problems) from error
-    return outcome
-
-
-def _run_here(settings: Settings, sources: Sequence[InputDocument], order: _Order, to: FieldsOutput) -> _Outcome:
-    import anyio
-
-    from inkgate.extraction.finder import field_finder
-    from inkgate.extraction.wanted import wanted_fields
-    from inkgate.library import AsyncOcr, field_request
-    from inkgate.telemetry.logs import configure_logs
-
-    configure_logs(logs_of_command(settings))
-
-    def check() -> None:
-        """Raises InputRejected before the models are loaded."""
-        wanted_fields(field_request(order.data, order.wanted), field_finder(settings).types)
-
-    async def run() -> _Outcome:
-        async with AsyncOcr(settings) as ocr:
-            return await _extracted(partial(_found, ocr, order), sources, order, to)
-
-    with start_errors():
-        check()
-        return anyio.run(run)
-
-
-async def _extracted(
-    find: Callable[[InputDocument], Awaitable[FieldsFound | str]],
+async def extract_documents(
+    reader: DocumentReader,
     sources: Sequence[InputDocument],
-    order: _Order,
+    order: FieldsOrder,
     to: FieldsOutput,
-    outcome: _Outcome | None = None,
-) -> _Outcome:
-    """Reads several documents at once, and writes their fields in the order of `sources`. No more than `order.at_once`
-    are read or wait to be written. Raises OSError: the output can't be written.
+    tally: ExtractTally,
+) -> None:
+    """Finds the fields of several documents at once, and writes them in the order of `sources`.
+
+    Raises:
+        OSError: the output can't be written.
+        ReadError: the reader can't be used any more.
     """
-    import anyio
-
-    from inkgate.concurrency import single_error
-
-    outcome = outcome or _Outcome()
-    slots = anyio.Semaphore(order.at_once)
-    turns = [anyio.Event() for _ in range(len(sources) + 1)]
-    turns[0].set()
-
-    async def one(at: int) -> None:
-        found = await find(sources[at])
-        await turns[at].wait()
-        outcome.take(sources[at], found, to)
-        turns[at + 1].set()
-        slots.release()
-
-    with single_error():
-        async with anyio.create_task_group() as tasks:
-            for at in range(len(sources)):
-                await slots.acquire()
-                tasks.start_soon(one, at)
-    return outcome
-
-
-async def _found(ocr: AsyncOcr, order: _Order, source: InputDocument) -> FieldsFound | str:
-    """The fields, or why there are none."""
-    from inkgate.cli.extract_outputs import FieldsFound
-    from inkgate.cli.read_command import problem_line
-    from inkgate.codec import encodable
+    from inkgate.cli.read_command import raise_if_unavailable
+    from inkgate.client.many import read_many
     from inkgate.concurrency import Threads
-    from inkgate.errors import InkgateError
-    from inkgate.fields.as_json import document_fields_to_dict
-    from inkgate.types import Document
 
-    try:
-        content = await Threads("extract_files", 1).run(source.data)
-    except OSError as error:
-        return f"{error.filename or source.name}: {error.strerror or error}."
-    try:
-        found = await ocr.extract(Document(content, encodable(source.name)), data=order.data, **order.wanted)
-    except InkgateError as error:
-        return problem_line(source.name, error.as_page_error(), error.title)
-    return FieldsFound(found.extraction, document_fields_to_dict(found.extraction, found.document))
+    threads = Threads("extract_files", 4)
+
+    async def extract_one(source: InputDocument) -> Fields[Any]:
+        return await reader.extract(await threads.run(source.document), order.wanted, order.options)
+
+    async with read_many(extract_one, sources, order.at_once) as outcomes:
+        async for outcome in outcomes:
+            raise_if_unavailable(outcome.error)
+            tally.take(outcome, to)

@@ -14,26 +14,19 @@ from typing import Any, Literal, Protocol
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
 from inkgate.cli.result_names import result_places
+from inkgate.client import Fields
 from inkgate.documents.numbers import is_formula
-from inkgate.fields.values import Extraction, ExtractionStatus
+from inkgate.fields.values import ExtractionStatus
 from inkgate.whole_files import write_whole
 
 _TO_REVIEW = ExtractionStatus.NEEDS_REVIEW.value
 """Spreadsheets run cells that begin with these."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldsFound:
-    """The fields of a document. `answer`: with its pages, as POST /extract answers."""
-
-    extraction: Extraction
-    answer: Mapping[str, object]
-
-
 class FieldsOutput(Protocol):
     """Takes the fields of documents as they are found."""
 
-    def add(self, source: InputDocument, found: FieldsFound) -> None:
+    def add(self, source: InputDocument, found: Fields[Any]) -> None:
         """Writes them, or keeps them until `end`. Raises OSError."""
         ...
 
@@ -48,7 +41,7 @@ class PrintedFields:
 
     indent: int | None
 
-    def add(self, source: InputDocument, found: FieldsFound) -> None:
+    def add(self, source: InputDocument, found: Fields[Any]) -> None:
         """See FieldsOutput."""
         print(json.dumps(_object(source, found), ensure_ascii=False, indent=self.indent), flush=True)
 
@@ -71,7 +64,7 @@ class WrittenFields:
         _refuse([path for path in files.values() if path.exists()], overwrite=overwrite)
         return cls(files, folder)
 
-    def add(self, source: InputDocument, found: FieldsFound) -> None:
+    def add(self, source: InputDocument, found: Fields[Any]) -> None:
         """See FieldsOutput."""
         text = json.dumps(_object(source, found), ensure_ascii=False, indent=2)
         write_whole(self.files[source], f"{text}\n".encode(), parents=True)
@@ -146,7 +139,7 @@ class FieldRows:
         """Whether the earlier run has read it as it is now, which can't be known of standard input."""
         return source.path is not None and self._earlier.get(source.name) == _version(source.path)
 
-    def add(self, source: InputDocument, found: FieldsFound) -> None:
+    def add(self, source: InputDocument, found: Fields[Any]) -> None:
         """See FieldsOutput."""
         about = {"file": source.name, "document_type": found.extraction.document_type}
         row = {**about, "status": found.extraction.status.value, **_flat(found.extraction.data)}
@@ -211,7 +204,7 @@ def _refuse(existing: Sequence[Path], *, overwrite: bool) -> None:
         raise misuse(f"{existing[0]} exists. Give --overwrite to replace results.")
 
 
-def _object(source: InputDocument, found: FieldsFound) -> dict[str, object]:
+def _object(source: InputDocument, found: Fields[Any]) -> dict[str, object]:
     """As POST /extract answers, and the file."""
     return {"file": source.name, **found.answer}
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from inkgate.cli.messages import misuse
+from inkgate.codec import encodable
+from inkgate.types import Document
 
 STDIN = "-"
 SUFFIXES = frozenset(
@@ -42,6 +44,10 @@ class InputDocument:
             OSError: the file can't be read.
         """
         return sys.stdin.buffer.read() if self.path is None else self.path.read_bytes()
+
+    def document(self) -> Document:
+        """The document, with its name in messages. Blocking. Raises OSError."""
+        return Document(self.data(), encodable(self.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,17 @@ from typing import Annotated
 
 import typer
 
-from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import misuse, needs_extra, say, start_errors
+from inkgate.cli.readers import ReaderOptions, open_reader, reads_documents
 from inkgate.cli.serve import check_address, is_loopback
 
 KEY_VARIABLE = "INKGATE_MCP_KEY"
-SERVICE_KEY_VARIABLE = "INKGATE_API_KEY"
+_RETRY_S = 60.0
+"""How long a document is offered to a service that is full or gone: agents wait for about a minute."""
 
 
-def mcp(  # noqa: PLR0913 - one parameter for each option of the command
+@reads_documents("jobs")
+def mcp(
     *,
     http: Annotated[
         bool, typer.Option("--http", help="Serve over HTTP at /mcp. Default: standard input and output.")
@@ -40,14 +42,7 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
             show_default=False,
         ),
     ] = None,
-    service: Annotated[
-        str,
-        typer.Option("--server", metavar="URL", help="Read by this running service; its key is in INKGATE_API_KEY."),
-    ] = "",
-    engine: EngineOption = None,
-    vllm_url: VllmUrlOption = None,
-    vllm_model: VllmModelOption = None,
-    config: ConfigOption = None,
+    reader: ReaderOptions,
 ) -> None:
     """Let agents read documents: a server of the Model Context Protocol (MCP), with the engine in this process
     or, with --server, by a service.
@@ -59,10 +54,9 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
     address that other machines can reach needs one.
     """
     key = os.environ.get(KEY_VARIABLE, "").strip()  # noqa: TID251 - keys are not for the command line
-    service_key = os.environ.get(SERVICE_KEY_VARIABLE, "").strip()  # noqa: TID251
     if http and not key and not is_loopback(host):
         raise misuse(f"{host} can be reached from the network. Set a key in {KEY_VARIABLE}, or listen on 127.0.0.1.")
-    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
+    settings = reader.settings()
     with needs_extra("mcp"):
         import mcp.server  # noqa: F401 - says before the models are loaded that it is missing
     if http:
@@ -72,8 +66,8 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
 
     from inkgate.cli.interrupts import stop_on_signal
     from inkgate.client import ServiceError
+    from inkgate.client.retries import RetryPolicy
     from inkgate.integrations.mcp.files import AllowedFiles
-    from inkgate.integrations.mcp.readers import engine_reader, service_reader
     from inkgate.integrations.mcp.serve import McpAddress, serve_http, serve_stdio
     from inkgate.integrations.mcp.tools import DocumentTools
     from inkgate.telemetry.logs import configure_logs
@@ -83,9 +77,8 @@ def mcp(  # noqa: PLR0913 - one parameter for each option of the command
     files = AllowedFiles.below(folder or [], max_bytes, anywhere=not http)
 
     async def run() -> None:
-        reading = service_reader(service, service_key) if service else engine_reader(settings)
-        async with reading as reader:
-            tools = DocumentTools(reader, files)
+        async with open_reader(reader.servers, reader.key, settings, RetryPolicy(_RETRY_S)) as opened:
+            tools = DocumentTools(opened, files)
             if not http:
                 await serve_stdio(tools)
                 return

@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 
 from inkgate.errors import CODES, EngineFailed, InputRejected, install_extra
+from inkgate.types import PageError, ReadError
 
 FAILED = 1
 MISUSE = 2
@@ -31,6 +32,20 @@ def say(*lines: str) -> None:
     """Prints lines on standard error."""
     for line in lines:
         print(f"inkgate: {line}", file=sys.stderr)
+
+
+def problem_of(name: str, error: Exception) -> str:
+    """What went wrong with a document, here or in a service, and what to do."""
+    if isinstance(error, OSError):
+        return f"{error.filename or name}: {error.strerror or error}."
+    if isinstance(error, ReadError) and error.code:
+        return problem_line(name, PageError(error.code, error.detail, error.remedy), error.title)
+    return f"{name}: {error}"
+
+
+def problem_line(name: str, error: PageError, title: str) -> str:
+    """What went wrong with a document or page, and what to do."""
+    return f"{name}: {title}. {error.detail} {remedy_here(error.code, error.remedy)} ({error.code})"
 
 
 def misuse(*lines: str) -> typer.Exit:

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import (
-    ConfigOption,
-    EngineOption,
-    VllmModelOption,
-    VllmUrlOption,
-    engine_flags,
-    logs_of_command,
-)
-from inkgate.cli.extract import FieldsOption, PagesOption, PathsArgument, SchemaOption, TypeOption, extract_arguments
+from inkgate.cli.extract import FieldsOption, PagesOption, PathsArgument, SchemaOption, TypeOption, wanted_options
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, needs_extra, say, start_errors
-from inkgate.cli.read import KeyFileOption, ServerOption, service_or_settings
-from inkgate.settings import Settings
+from inkgate.cli.readers import ReaderOptions, reader_of, reads_documents
 
 if TYPE_CHECKING:
     from inkgate.cli.inputs import InputDocument
-    from inkgate.cli.read_remote import ServiceAddress
+    from inkgate.client import ReadOptions, WantedFields
+    from inkgate.client.reading import DocumentReader
+    from inkgate.concurrency import Threads
     from inkgate.integrations.notion.connect import NotionTarget
-    from inkgate.integrations.notion.reading import RowReader
+    from inkgate.integrations.notion.documents import NotionDocument
     from inkgate.integrations.notion.rows import NotionRows
-    from inkgate.library import ExtractArguments
+    from inkgate.types import Document
 
 TOKEN_VARIABLE = "NOTION_TOKEN"  # noqa: S105 - a name
 URL_VARIABLE = "NOTION_API_URL"
 _WRITE = "What is written"
 
 
+@reads_documents()
 def notion(  # noqa: PLR0913 - one parameter for each option of the command
     database: Annotated[
         str,
@@ -69,14 +63,8 @@ def notion(  # noqa: PLR0913 - one parameter for each option of the command
             rich_help_panel=_WRITE,
         ),
     ] = 3.0,
-    jobs: Annotated[int, typer.Option("-j", min=1, max=64, help="How many documents to read at once.")] = 2,
     pages: PagesOption = None,
-    server: ServerOption = "",
-    key_file: KeyFileOption = None,
-    engine: EngineOption = None,
-    vllm_url: VllmUrlOption = None,
-    vllm_model: VllmModelOption = None,
-    config: ConfigOption = None,
+    reader: ReaderOptions,
 ) -> None:
     """Write a row for each document into a Notion database: its file, its fields, and its text as the page.
 
@@ -97,16 +85,14 @@ def notion(  # noqa: PLR0913 - one parameter for each option of the command
     from inkgate.cli.read import say_skipped
     from inkgate.integrations.notion.columns import NotionMisfit
 
-    flags = engine_flags(engine, vllm_url, vllm_model)
-    reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
-    wanted = extract_arguments(type, schema, fields, pages)
+    wanted, options = wanted_options(type, schema, fields, pages)
     target = _target(database, column or [], rate, create_columns=create_columns)
     try:
         target.check()
     except NotionMisfit as error:
         raise misuse(str(error)) from error
     inputs = collect(paths)
-    order = _NotionOrder(target, wanted, jobs)
+    order = _NotionOrder(target, wanted, options)
     tally = _run(reader, inputs.sources, order)
     say_skipped(inputs.skipped)
     if tally.problems:
@@ -134,11 +120,11 @@ def _target(database: str, columns: Sequence[str], rate: float, *, create_column
 
 @dataclass(frozen=True, slots=True)
 class _NotionOrder:
-    """What is written, what is looked for in documents, and how many are read at once."""
+    """What is written, what is looked for in documents, and how they are read."""
 
     target: NotionTarget
-    wanted: ExtractArguments
-    at_once: int
+    wanted: WantedFields
+    options: ReadOptions
 
 
 @dataclass(slots=True)
@@ -148,7 +134,7 @@ class _NotionTally:
     problems: list[str] = field(default_factory=list)
 
 
-def _run(reader: Settings | ServiceAddress, sources: Sequence[InputDocument], order: _NotionOrder) -> _NotionTally:
+def _run(reader: ReaderOptions, sources: Sequence[InputDocument], order: _NotionOrder) -> _NotionTally:
     """Raises typer.Exit: an argument, the token or the database is wrong, or Ctrl-C was pressed."""
     import anyio
 
@@ -164,8 +150,8 @@ def _run(reader: Settings | ServiceAddress, sources: Sequence[InputDocument], or
         with single_error():
             async with AsyncExitStack() as stack:
                 rows = await stack.enter_async_context(notion_rows(order.target))  # before the models are loaded
-                read = await stack.enter_async_context(_reader(reader, order.wanted))
-                await _write_all(read, rows, sources, order.at_once, tally)
+                opened = await stack.enter_async_context(reader_of(reader, order.wanted))
+                await _write_all(opened, rows, sources, order, reader.at_once, tally)
 
     try:
         with start_errors():
@@ -184,76 +170,51 @@ def _run(reader: Settings | ServiceAddress, sources: Sequence[InputDocument], or
     return tally
 
 
-@asynccontextmanager
-async def _reader(reader: Settings | ServiceAddress, wanted: ExtractArguments) -> AsyncIterator[RowReader]:
-    """Raises InputRejected, EngineFailed, ServiceError."""
-    from inkgate.client import AsyncInkgateClient, FieldsAsked
-    from inkgate.extraction.finder import field_finder
-    from inkgate.extraction.wanted import wanted_fields
-    from inkgate.integrations.notion.reading import EngineRowReader, ServiceRowReader
-    from inkgate.library import AsyncOcr, field_request
-    from inkgate.telemetry.logs import configure_logs
-
-    if isinstance(reader, Settings):
-        configure_logs(logs_of_command(reader))
-        wanted_fields(field_request(None, wanted), field_finder(reader).types)
-        async with AsyncOcr(reader) as ocr:
-            yield EngineRowReader(ocr, wanted)
-        return
-    asked = FieldsAsked(wanted.get("type", ""), wanted.get("schema"), tuple(wanted.get("fields", ())))
-    async with AsyncInkgateClient(reader.url, reader.key) as client:
-        await client.models()  # says at once that the service is gone or wants another key
-        yield ServiceRowReader(client, asked, str(wanted.get("pages") or ""))
-
-
 async def _write_all(
-    reader: RowReader, rows: NotionRows, sources: Sequence[InputDocument], at_once: int, tally: _NotionTally
+    reader: DocumentReader,
+    rows: NotionRows,
+    sources: Sequence[InputDocument],
+    order: _NotionOrder,
+    at_once: int,
+    tally: _NotionTally,
 ) -> None:
-    """Raises NotionMisfit and NotionRefused if no row can be written, ServiceError if the service is gone."""
-    import anyio
-
-    slots = anyio.Semaphore(at_once)
-
-    async def one(source: InputDocument) -> None:
-        try:
-            if problem := await _write(reader, rows, source):
-                tally.problems.append(problem)
-        finally:
-            slots.release()
-
-    async with anyio.create_task_group() as tasks:
-        for source in sources:
-            await slots.acquire()
-            tasks.start_soon(one, source)
-
-
-async def _write(reader: RowReader, rows: NotionRows, source: InputDocument) -> str:
-    """Writes one row and prints its address. Returns why there is none, or an empty text."""
-    from inkgate.cli.read_command import problem_line
-    from inkgate.cli.read_remote import result_or_problem
+    """Raises NotionMisfit and NotionRefused if no row can be written, ReadError if the reader can't be used."""
+    from inkgate.cli.messages import problem_of
+    from inkgate.cli.read_command import raise_if_unavailable
+    from inkgate.client.many import read_many
     from inkgate.codec import encodable
     from inkgate.concurrency import Threads
-    from inkgate.errors import InkgateError
     from inkgate.integrations.notion.calls import NotionAway, NotionRefused
-    from inkgate.types import Document
 
-    try:
-        data = await Threads("notion_files", 1).run(source.data)
-        document = await result_or_problem(source, reader.read(Document(data, encodable(source.relative.name))))
-        if isinstance(document, str):
-            return document
-        written = await rows.put(document)
-    except OSError as error:
-        return f"{source.name}: {error.strerror or error}."
-    except InkgateError as error:
-        return problem_line(source.name, error.as_page_error(), error.title)
-    except NotionAway as error:
-        return f"{source.name}: {error}. Run the same command again to go on."
-    except NotionRefused as error:
-        if error.of_settings:
-            raise
-        return f"{source.name}: {error}"
-    print(encodable(f"{source.name}: {written.change.value} {written.url}"))
-    for note in written.notes:
-        say(f"{source.name}: {note}.")
-    return ""
+    threads = Threads("notion_files", 4)
+
+    async def write_one(source: InputDocument) -> None:
+        document = await threads.run(source.document)
+        try:
+            written = await rows.put(await read_row(reader, document, order.wanted, order.options, threads))
+        except NotionAway as error:
+            raise ValueError(f"{error}. Run the same command again to go on.") from error
+        except NotionRefused as error:
+            if error.of_settings:
+                raise
+            raise ValueError(str(error)) from error
+        print(encodable(f"{source.name}: {written.change.value} {written.url}"))
+        for note in written.notes:
+            say(f"{source.name}: {note}.")
+
+    async with read_many(write_one, sources, at_once, in_order=False) as outcomes:
+        async for outcome in outcomes:
+            raise_if_unavailable(outcome.error)
+            if outcome.error is not None:
+                tally.problems.append(problem_of(outcome.source.name, outcome.error))
+
+
+async def read_row(
+    reader: DocumentReader, document: Document, wanted: WantedFields, options: ReadOptions, threads: Threads
+) -> NotionDocument:
+    """What goes into the row of a document. Raises ReadError."""
+    from inkgate.integrations.notion.documents import notion_document
+
+    found = await reader.extract(document, wanted, options)
+    result = found.document or await reader.read(document, replace(options, task="parse"))
+    return await threads.run(notion_document, document, result, found.answer)

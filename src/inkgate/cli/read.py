@@ -5,22 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import (
-    ConfigOption,
-    EngineOption,
-    VllmModelOption,
-    VllmUrlOption,
-    configured,
-    engine_flags,
-    logs_of_command,
-)
-from inkgate.cli.messages import INTERRUPTED, failure, misuse, say, start_errors
+from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
+from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
 from inkgate.coordinates import Coordinates
-from inkgate.settings import PdfText, Settings
+from inkgate.settings import PdfText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,32 +20,14 @@ if TYPE_CHECKING:
     from inkgate.cli.inputs import InputDocument
     from inkgate.cli.outputs import ExistingResults, Output, ToFolder
     from inkgate.cli.read_command import ReadCommand, ReadTally
-    from inkgate.cli.read_remote import ServiceAddress
+    from inkgate.client.reading import DocumentReader
     from inkgate.documents.files import AnyFormat
-    from inkgate.documents.pages import PageSelection
 
 FORMATS = "text|markdown|json|hocr|alto|csv|mermaid|pdf|docx|xlsx"
 SKIPPED_SHOWN = 10
-AT_ONCE_BY_SERVICE = 4
-SERVICE = "Read by a service"
 
 
-ServerOption = Annotated[
-    str,
-    typer.Option(
-        "--server",
-        metavar="URL",
-        help="Read by this running service, e.g. http://127.0.0.1:7860. Key: INKGATE_API_KEY or --key-file.",
-        show_default=False,
-        rich_help_panel=SERVICE,
-    ),
-]
-KeyFileOption = Annotated[
-    Path | None,
-    typer.Option("--key-file", metavar="FILE", help="A file with the service's API key.", rich_help_panel=SERVICE),
-]
-
-
+@reads_documents()
 def read(  # noqa: PLR0913 - one parameter for each option of the command
     paths: Annotated[
         list[str],
@@ -122,22 +96,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             show_default=False,
         ),
     ] = "",
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "-j",
-            min=1,
-            max=64,
-            metavar="N",
-            help="How many documents to read at once. Default: 1, whose pages are read in parallel; with --server 4.",
-        ),
-    ] = None,
-    server: ServerOption = "",
-    key_file: KeyFileOption = None,
-    engine: EngineOption = None,
-    vllm_url: VllmUrlOption = None,
-    vllm_model: VllmModelOption = None,
-    config: ConfigOption = None,
+    reader: ReaderOptions,
 ) -> None:
     """Read documents and print or write their text.
 
@@ -152,12 +111,15 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     Exit status: 0 if all documents were read or skipped; 1 if a document or page failed; 2 if the arguments are wrong
     or a result exists and neither --overwrite nor --skip-existing is given.
     """
-    flags = engine_flags(engine, vllm_url, vllm_model)
-    reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
-    formats, selection = chosen_formats(format or ["text"], here=not server), _selection(pages)
+    formats = chosen_formats(format or ["text"], here=not reader.servers)
+    _check_pages(pages)
+    if not reader.servers:
+        reader.settings()  # says what is wrong with them before anything else
     from inkgate.cli.inputs import collect
     from inkgate.cli.outputs import ToFolder, to_stdout
-    from inkgate.cli.read_command import ReadCommand, ReadTally
+    from inkgate.cli.read_command import ReadCommand, ReadTally, task_of
+    from inkgate.client import ReadOptions
+    from inkgate.types import TaskKind
 
     inputs = collect(paths)
     existing = _existing(overwrite=overwrite, skip_existing=skip_existing)
@@ -167,11 +129,16 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing, images=images)
     to = replace(to, coordinates=coordinates, marks=marks)
-    at_once = jobs or (AT_ONCE_BY_SERVICE if server else 1)
-    command = ReadCommand(
-        sources, to, formats, selection, pdf_text, password, images, min(at_once, max(len(sources), 1)), pages or ""
+    options = ReadOptions(
+        task=(TaskKind.PARSE if images else task_of(formats)).value,
+        pages=pages or "",
+        pdf_text=pdf_text.value if pdf_text else "",
+        password=password,
+        images=images,
     )
-    tally = _run(reader, command) if sources else ReadTally()
+    tally = ReadTally()
+    if sources:
+        _run(reader, ReadCommand(sources, to, formats, options, min(reader.at_once, len(sources))), tally)
     say_skipped(inputs.skipped)
     if isinstance(to, ToFolder):
         say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))
@@ -230,67 +197,23 @@ def summary(tally: ReadTally, folder: Path, existing: int, unknown: int) -> str:
     return f"{'; '.join(text for text, told in counts.items() if told)}."
 
 
-def service_or_settings(
-    server: str, key_file: Path | None, config: Path | None, flags: dict[str, Any], *, given: bool
-) -> Settings | ServiceAddress:
-    """Who reads: the service, or an engine here. `flags`: of the engine. `given`: whether there were any. Raises
-    typer.Exit.
-    """
-    if server and given:
-        raise misuse("With --server, the service chooses the engine. Leave out --engine and --vllm-....")
-    if key_file and not server:
-        raise misuse("--key-file is for --server.")
-    return _service(server, key_file) if server else configured(config, {"engine": flags})
-
-
-def _service(url: str, key_file: Path | None) -> ServiceAddress:
-    from inkgate.cli.doctor import is_address
-    from inkgate.cli.read_remote import ServiceAddress
-
-    if not is_address(url):
-        raise misuse(f"{url!r} is not a URL. Use one such as http://127.0.0.1:7860.")
-    return ServiceAddress.of(url, key_file)
-
-
-def _run(reader: Settings | ServiceAddress, order: ReadCommand) -> ReadTally:
+def _run(reader: ReaderOptions, order: ReadCommand, tally: ReadTally) -> None:
     """Reads in an event loop of its own.
 
     Raises:
         typer.Exit: the engine is unknown or did not start, the service can't be reached, or Ctrl-C was pressed.
     """
+
+    async def read_all(opened: DocumentReader) -> None:
+        from inkgate.cli.read_command import read_documents
+
+        await read_documents(opened, order, tally)
+
     try:
-        return _read_here(reader, order) if isinstance(reader, Settings) else _read_there(reader, order)
+        run_with_reader(reader, read_all, before=tally.lines_before_failure)
     except KeyboardInterrupt as error:
         say("interrupted. Files that were already written are complete.")
         raise typer.Exit(INTERRUPTED) from error
-
-
-def _read_here(settings: Settings, order: ReadCommand) -> ReadTally:
-    import anyio
-
-    from inkgate.cli.reading import read_documents
-    from inkgate.telemetry.logs import configure_logs
-
-    # Failures are listed at the end, so logs are shown only on request.
-    configure_logs(logs_of_command(settings))
-    with start_errors():
-        return anyio.run(read_documents, settings, order)
-
-
-def _read_there(address: ServiceAddress, order: ReadCommand) -> ReadTally:
-    import anyio
-
-    from inkgate.cli.read_command import ReadTally
-    from inkgate.cli.read_remote import read_by_service
-    from inkgate.client import ServiceError
-
-    tally = ReadTally()
-    try:
-        return anyio.run(read_by_service, address, order, tally)
-    except ServiceError as error:
-        count = tally.whole + tally.partial
-        before = [f"{count} {'document was' if count == 1 else 'documents were'} read before."] if count else []
-        raise failure(str(error), *before, *tally.problems) from error
 
 
 def chosen_formats(given: list[str], *, here: bool = True) -> tuple[AnyFormat, ...]:
@@ -316,11 +239,12 @@ def chosen_formats(given: list[str], *, here: bool = True) -> tuple[AnyFormat, .
     return formats
 
 
-def _selection(pages: str | None) -> PageSelection | None:
+def _check_pages(pages: str | None) -> None:
     from inkgate.documents.pages import parse_pages
     from inkgate.errors import InputRejected
 
     try:
-        return None if pages is None else parse_pages(pages)
+        if pages is not None:
+            parse_pages(pages)
     except InputRejected as error:
         raise misuse(f"--pages: {error.detail}") from error

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from inkgate.cli.inputs import InputDocument
-from inkgate.cli.messages import remedy_here, say
+from inkgate.cli.messages import problem_line, problem_of, say
 from inkgate.cli.outputs import FileContents, Output
+from inkgate.cli.progress import reading_bar
+from inkgate.client import ReadOptions
+from inkgate.client.many import Outcome, read_many
+from inkgate.client.reading import DocumentReader
+from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat
-from inkgate.documents.pages import PageSelection
 from inkgate.errors import CODES
-from inkgate.settings import PdfText
-from inkgate.types import DocumentResult, DocumentStatus, PageError, ReviewReason, TaskKind
-
-if TYPE_CHECKING:
-    from inkgate.library import ReadArguments
+from inkgate.types import DocumentResult, DocumentStatus, ReadError, ReviewReason, TaskKind
 
 
 def task_of(formats: Iterable[AnyFormat]) -> TaskKind:
@@ -28,45 +27,31 @@ def task_of(formats: Iterable[AnyFormat]) -> TaskKind:
 
 @dataclass(frozen=True, slots=True)
 class ReadCommand:
-    """The documents of one command, options, and output. `at_once`: how many documents are
-    read at once. `page_text`: `pages` as they were given.
-    """
+    """The documents of one command, options, and output. `at_once`: how many documents are read at once."""
 
     sources: tuple[InputDocument, ...]
     to: Output
     formats: tuple[AnyFormat, ...]
-    pages: PageSelection | None
-    pdf_text: PdfText | None
-    password: str = field(default="", repr=False)
-    images: bool = False
+    options: ReadOptions
     at_once: int = 1
-    page_text: str = ""
-
-    @property
-    def task(self) -> TaskKind:
-        """What a single read needs that serves all formats."""
-        return TaskKind.PARSE if self.images else task_of(self.formats)
 
     @property
     def file_formats(self) -> tuple[FileFormat, ...]:
         """The binary formats among the wanted ones."""
         return tuple(wanted for wanted in self.formats if isinstance(wanted, FileFormat))
 
-    @property
-    def arguments(self) -> ReadArguments:
-        """Of a single read that serves all formats: what the most demanding one needs."""
-        return {
-            "task": self.task,
-            "images": self.images,
-            "pages": self.pages,
-            "pdf_text": self.pdf_text,
-            "password": self.password,
-        }
+
+@dataclass(frozen=True, slots=True)
+class DocumentRead:
+    """A document's pages, and its binary files."""
+
+    result: DocumentResult
+    files: FileContents
 
 
 @dataclass(slots=True)
 class ReadTally:
-    """Counts of how the documents of one command ended.
+    """What became of the documents of a run.
 
     Attributes:
         pages: number of pages read.
@@ -87,7 +72,6 @@ class ReadTally:
         failed = [(page.index + 1, page.error) for page in result.pages if page.error is not None]
         self.whole += result.status is DocumentStatus.COMPLETE
         self.partial += result.status is DocumentStatus.PARTIAL
-        self.failed += result.status is DocumentStatus.FAILED
         self.pages += len(result.pages) - len(failed)
         if (to_review := review_line(source.name, result)) is not None:
             self.reviews.append(to_review)
@@ -100,35 +84,61 @@ class ReadTally:
         self.failed += 1
         self.problems.append(problem)
 
-    def take(self, order: ReadCommand, source: InputDocument, found: DocumentRead | str) -> None:
+    def lines_before_failure(self) -> list[str]:
+        """What became of the documents before the reader could not be used any more."""
+        count = self.whole + self.partial
+        before = [f"{count} {'document was' if count == 1 else 'documents were'} read before."] if count else []
+        return [*before, *self.problems]
+
+    def take(self, order: ReadCommand, outcome: Outcome[InputDocument, DocumentRead]) -> None:
         """Writes the complete or partial results of a document, or notes why there are none. Raises BrokenPipeError."""
-        if isinstance(found, str):
-            self.fail(found)
+        source = outcome.source
+        if outcome.error is not None:
+            self.fail(problem_of(source.name, outcome.error))
             return
+        found = outcome.result
         for note in found.result.notes:
             say(f"{source.name}: {note}")
         try:
-            if found.result.status is not DocumentStatus.FAILED:
-                order.to.write(source, found.result, found.files)
+            order.to.write(source, found.result, found.files)
         except BrokenPipeError:
             raise
         except OSError as error:
-            self.fail(os_problem(source, error))
+            self.fail(problem_of(source.name, error))
         else:
             self.add(source, found.result)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentRead:
-    """A document's pages, and its binary files."""
+async def read_documents(reader: DocumentReader, order: ReadCommand, tally: ReadTally) -> None:
+    """Reads every document, and writes the results in their order.
 
-    result: DocumentResult
-    files: FileContents
+    Raises:
+        ReadError: the reader can't be used any more.
+        BrokenPipeError: the reader of standard output has closed it.
+    """
+    threads = Threads("read_files", 4)
+    with reading_bar(len(order.sources), order.at_once) as bar:
+
+        async def read_one(source: InputDocument) -> DocumentRead:
+            bar.begin(source.name)
+            document = await threads.run(source.document)
+            result = await reader.read(document, order.options, bar.pages)
+            kinds = order.file_formats
+            return DocumentRead(
+                result, {kind: await reader.file(document, result, kind, order.options) for kind in kinds}
+            )
+
+        async with read_many(read_one, order.sources, order.at_once) as outcomes:
+            async for outcome in outcomes:
+                raise_if_unavailable(outcome.error)
+                tally.take(order, outcome)
+                bar.end()
 
 
-def os_problem(source: InputDocument, error: OSError) -> str:
-    """Why a file can't be read or written."""
-    return f"{error.filename or source.name}: {error.strerror or error}."
+def raise_if_unavailable(error: Exception | None) -> None:
+    """Raises an error that the other documents would have, too."""
+    if isinstance(error, ReadError) and error.unavailable:
+        raise error
 
 
 def review_line(name: str, result: DocumentResult) -> str | None:
@@ -145,8 +155,3 @@ def review_line(name: str, result: DocumentResult) -> str | None:
 def _title(code: str) -> str:
     """Of an error, which may be one of a later version of the service."""
     return CODES[code].title if code in CODES else "The page could not be read"
-
-
-def problem_line(name: str, error: PageError, title: str) -> str:
-    """What went wrong with a document or page, and what to do."""
-    return f"{name}: {title}. {error.detail} {remedy_here(error.code, error.remedy)} ({error.code})"

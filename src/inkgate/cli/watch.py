@@ -7,26 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import (
-    ConfigOption,
-    EngineOption,
-    VllmModelOption,
-    VllmUrlOption,
-    engine_flags,
-    logs_of_command,
-)
-from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
-from inkgate.cli.read import KeyFileOption, ServerOption, service_or_settings
-from inkgate.settings import Settings
+from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say
+from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
 
 if TYPE_CHECKING:
-    from inkgate.cli.read_remote import ServiceAddress
     from inkgate.cli.watched_folder import WatchJournal
     from inkgate.cli.watching import WatchCommand, WatchTally
+    from inkgate.client.reading import DocumentReader
 
 FOUND_TYPE = "auto"
 
 
+@reads_documents()
 def watch(  # noqa: PLR0913 - one parameter for each option of the command
     folder: Annotated[
         Path,
@@ -51,17 +43,11 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
             show_default=False,
         ),
     ] = "",
-    jobs: Annotated[int, typer.Option("-j", min=1, max=64, help="How many documents to read at once.")] = 2,
     poll_s: Annotated[
         float, typer.Option("--poll", min=0.1, max=3600.0, metavar="SECONDS", help="Between two looks at the folder.")
     ] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="End when everything that is there is read.")] = False,
-    server: ServerOption = "",
-    key_file: KeyFileOption = None,
-    engine: EngineOption = None,
-    vllm_url: VllmUrlOption = None,
-    vllm_model: VllmModelOption = None,
-    config: ConfigOption = None,
+    reader: ReaderOptions,
 ) -> None:
     """Read the documents that are put into a folder, until it is stopped.
 
@@ -78,8 +64,6 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
     """
     from inkgate.cli.read import chosen_formats
 
-    flags = engine_flags(engine, vllm_url, vllm_model)
-    reader = service_or_settings(server, key_file, config, flags, given=bool(engine or vllm_url or vllm_model))
     formats = chosen_formats(format or ["markdown"])
     if output.resolve() == folder.resolve():
         raise misuse("IN and OUT are the same folder. Results would be beside the documents.")
@@ -87,14 +71,10 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
     from inkgate.cli.watching import WatchCommand
 
     wanted = ("" if fields == FOUND_TYPE else fields) if fields else None
-    order = WatchCommand(WatchedFolder(folder, output), formats, wanted, jobs, poll_s, once)
+    order = WatchCommand(WatchedFolder(folder, output), formats, wanted, reader.at_once, poll_s, once)
     try:
         with owned(output):
-            journal = WatchJournal(output)
-            if isinstance(reader, Settings):
-                tally = _run_here(reader, order, journal)
-            else:
-                tally = _run_there(reader, order, journal)
+            tally = _run(reader, order, WatchJournal(output))
     except FolderInUse as error:
         raise misuse(f"Another `inkgate watch` writes into {output}.") from error
     except OSError as error:
@@ -104,60 +84,17 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
         raise typer.Exit(FAILED)
 
 
-def _run_there(address: ServiceAddress, order: WatchCommand, journal: WatchJournal) -> WatchTally:
-    """Raises typer.Exit: an argument is wrong, the service can't be used, or Ctrl-C was pressed; OSError."""
-    import anyio
-
-    from inkgate.cli.watch_remote import ServiceReader
-    from inkgate.cli.watching import FolderWatch, ReaderAway
-    from inkgate.client import AsyncInkgateClient, ServiceError
-    from inkgate.concurrency import single_error
-
-    async def run() -> WatchTally:
-        async with AsyncInkgateClient(address.url, address.key) as client:
-            types = await client.document_types()  # says at once that the service is gone or wants another key
-            if order.fields and order.fields not in types:
-                raise misuse(f"The service has no document type {order.fields!r}: {', '.join(sorted(types))}.")
-            _say_watching(order)
-            return await FolderWatch(ServiceReader(client), order, journal).run()
-
-    try:
-        with single_error():
-            return anyio.run(run)
-    except (ServiceError, ReaderAway) as error:
-        raise failure(str(error)) from error
-    except KeyboardInterrupt as error:
-        raise typer.Exit(INTERRUPTED) from error
-
-
-def _say_watching(order: WatchCommand) -> None:
-    if not order.once:
-        say(f"Watching {order.watched.folder}. Ctrl-C stops.")
-
-
-def _run_here(settings: Settings, order: WatchCommand, journal: WatchJournal) -> WatchTally:
-    """Raises typer.Exit: an argument is wrong, the engine did not start, or Ctrl-C was pressed; OSError."""
-    import anyio
-
-    from inkgate.cli.watch_here import EngineReader
+def _run(reader: ReaderOptions, order: WatchCommand, journal: WatchJournal) -> WatchTally:
+    """Raises typer.Exit: an argument is wrong, the reader can't be used, or Ctrl-C was pressed; OSError."""
     from inkgate.cli.watching import FolderWatch
-    from inkgate.concurrency import single_error
-    from inkgate.extraction.finder import field_finder
-    from inkgate.extraction.wanted import wanted_fields
-    from inkgate.library import AsyncOcr, field_request
-    from inkgate.telemetry.logs import configure_logs
+    from inkgate.client import WantedFields
 
-    configure_logs(logs_of_command(settings))
-
-    async def run() -> WatchTally:
-        async with AsyncOcr(settings) as ocr:
-            _say_watching(order)
-            return await FolderWatch(EngineReader(ocr), order, journal).run()
+    async def watch_folder(opened: DocumentReader) -> WatchTally:
+        if not order.once:
+            say(f"Watching {order.watched.folder}. Ctrl-C stops.")
+        return await FolderWatch(opened, order, journal).run()
 
     try:
-        with start_errors(), single_error():
-            if order.fields is not None:
-                wanted_fields(field_request(None, {"type": order.fields}), field_finder(settings).types)
-            return anyio.run(run)
+        return run_with_reader(reader, watch_folder, None if order.fields is None else WantedFields(order.fields))
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error

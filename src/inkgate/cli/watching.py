@@ -8,19 +8,22 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from inkgate.cli.interrupts import stop_on_signal
-from inkgate.cli.messages import say
-from inkgate.cli.result_names import ERROR_SUFFIX
+from inkgate.cli.messages import problem_of, say
+from inkgate.cli.read_command import task_of
+from inkgate.cli.result_names import ERROR_SUFFIX, FIELDS_SUFFIX
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
+from inkgate.client import ReadOptions, WantedFields
+from inkgate.client.reading import DocumentReader
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
-from inkgate.documents.files import AnyFormat
-from inkgate.types import Document
+from inkgate.documents.files import AnyFormat, FileFormat
+from inkgate.documents.formats import render
+from inkgate.types import Document, DocumentResult, ReadError, TaskKind
 from inkgate.whole_files import write_whole
 
 _TRIES = 3
@@ -54,31 +57,6 @@ class WatchCommand:
     once: bool = False
 
 
-class DocumentNotRead(Exception):
-    """A document could not be read. `problem`: a line that says why; `again`: it may be tried again."""
-
-    def __init__(self, problem: str, *, again: bool) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.again = again
-
-
-class ReaderAway(Exception):
-    """What reads the documents can't be used now, whatever the document: it is waited for. Its text says why."""
-
-
-class WatchReader(Protocol):
-    """Reads the documents of a watched folder."""
-
-    async def results(self, document: Document, order: WatchCommand) -> dict[str, bytes]:
-        """The files of a document by their suffixes.
-
-        Raises:
-            DocumentNotRead, ReaderAway
-        """
-        ...
-
-
 @dataclass(slots=True)
 class WatchTally:
     """Counts of the documents of one run."""
@@ -90,7 +68,7 @@ class WatchTally:
 class FolderWatch:
     """One run. `journal` is the caller's; both are used from one event loop."""
 
-    def __init__(self, reader: WatchReader, order: WatchCommand, journal: WatchJournal) -> None:
+    def __init__(self, reader: DocumentReader, order: WatchCommand, journal: WatchJournal) -> None:
         self._reader = reader
         self._away = False
         self._order = order
@@ -106,7 +84,7 @@ class FolderWatch:
 
         Raises:
             OSError: results can't be written. A folder that can't be read any more is waited for.
-            ReaderAway: with `once`.
+            ReadError: the reader can't be used; only with `once`.
         """
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
@@ -194,12 +172,12 @@ class FolderWatch:
             if await self._threads.run(version_of, path) != version:
                 return  # it was changed while it was read; the next look finds it
             try:
-                results = await self._reader.results(Document(data, encodable(file)), self._order)
-            except ReaderAway as error:
-                self._wait_for_reader(file, error)
-                return
-            except DocumentNotRead as error:
-                problem, again = error.problem, error.again
+                results = await self._results(Document(data, encodable(file)))
+            except ReadError as error:
+                if error.unavailable:
+                    self._wait_for_reader(file, error)
+                    return
+                problem, again = problem_of(encodable(file), error), not error.rejected
             else:
                 self._away = False
                 if not (reason := await self._threads.run(_write, place, results)):
@@ -218,19 +196,34 @@ class FolderWatch:
         state = WatchState.AGAIN if again else WatchState.FAILED
         await self._threads.run(self._journal.add, replace(entry, state=state))
 
-    def _wait_for_reader(self, file: str, error: ReaderAway) -> None:
-        """Has the document looked at again later: it is not to blame. Raises ReaderAway with `once`."""
+    async def _results(self, document: Document) -> dict[str, bytes]:
+        """The files of a document by their suffixes. Raises ReadError."""
+        files: dict[str, bytes] = {}
+        order, task = self._order, task_of(self._order.formats)
+        result: DocumentResult | None = None
+        if order.fields is not None:
+            # Fields need blocks: text of the same reading serves, so that the document is read once.
+            task = TaskKind.PARSE if task is TaskKind.TEXT else task
+            found = await self._reader.extract(document, WantedFields(order.fields))
+            files[FIELDS_SUFFIX] = json.dumps(found.answer, ensure_ascii=False, indent=2).encode() + b"\n"
+            result = found.document if task is TaskKind.PARSE else None
+        options = ReadOptions(task=task.value)
+        result = result or await self._reader.read(document, options)
+        for kind in order.formats:
+            if isinstance(kind, FileFormat):
+                files[kind.suffix] = await self._reader.file(document, result, kind, options)
+            else:
+                files[kind.suffix] = await self._threads.run(render, result, kind)
+        return files
+
+    def _wait_for_reader(self, file: str, error: ReadError) -> None:
+        """Has the document looked at again later: it is not to blame. Raises `error` with `once`."""
         if self._order.once:
             raise error
         if not self._away:
             say(f"{error} Waiting for it.")
         self._away = True
         self._not_before[file] = anyio.current_time() + _PAUSE_S
-
-
-def fields_file(answer: object) -> bytes:
-    """The fields of a document as a file."""
-    return json.dumps(answer, ensure_ascii=False, indent=2).encode() + b"\n"
 
 
 def _write(place: Path, files: dict[str, bytes]) -> str:

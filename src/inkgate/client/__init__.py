@@ -18,14 +18,14 @@ from inkgate.client.blocking import InkgateClient, Pages
 from inkgate.client.blocking_documents import ClientDocument
 from inkgate.client.blocking_jobs import JobHandle, JobPages, Jobs
 from inkgate.client.errors import FileUnreadable, ServiceError
-from inkgate.client.fields import ExtractedFields
+from inkgate.client.fields import Fields
 from inkgate.client.files import File
 from inkgate.client.job_fields import CorrectionMade, JobFieldsFound
 from inkgate.client.jobs import JobAs, JobListPage, JobPageCounts, JobProblem, JobStatus, JobUnfinished
-from inkgate.client.many import ReadOutcome
-from inkgate.client.requests import ClientRequest, ReadAs
+from inkgate.client.many import Outcome
+from inkgate.client.requests import ClientRequest, ReadOptions
 from inkgate.client.streams import Summary
-from inkgate.fields.asked import FieldsAsked
+from inkgate.fields.asked import WantedFields
 
 __all__ = [
     "AsyncClientDocument",
@@ -37,8 +37,7 @@ __all__ = [
     "ClientDocument",
     "ClientRequest",
     "CorrectionMade",
-    "ExtractedFields",
-    "FieldsAsked",
+    "Fields",
     "File",
     "FileUnreadable",
     "InkgateClient",
@@ -52,9 +51,10 @@ __all__ = [
     "JobStatus",
     "JobUnfinished",
     "Jobs",
+    "Outcome",
     "Pages",
-    "ReadAs",
-    "ReadOutcome",
+    "ReadOptions",
     "ServiceError",
     "Summary",
+    "WantedFields",
 ]

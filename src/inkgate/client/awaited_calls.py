@@ -10,7 +10,7 @@ import httpx
 
 from inkgate.client import requests
 from inkgate.client.errors import FileUnreadable, fetch_errors, file_errors, refusal_error, service_errors
-from inkgate.client.files import FETCH_S, MOST_FETCHED_BYTES, File, is_url, load, store, url_name
+from inkgate.client.files import FETCH_S, MOST_FETCHED_BYTES, Source, is_url, load, store, url_name
 from inkgate.client.requests import ClientRequest, ResultT
 from inkgate.codec import encodable
 from inkgate.concurrency import Threads
@@ -53,7 +53,7 @@ class AsyncCalls:
         finally:
             await answer.aclose()
 
-    async def loaded(self, file: File, name: str) -> tuple[str, bytes]:
+    async def loaded(self, file: Source, name: str) -> tuple[str, bytes]:
         """Name and bytes of `file`. Raises FileUnreadable."""
         if is_url(file):
             with fetch_errors(file):

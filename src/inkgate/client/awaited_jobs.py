@@ -12,11 +12,11 @@ import httpx
 from inkgate.client import jobs, requests
 from inkgate.client.awaited_calls import AsyncCalls
 from inkgate.client.errors import ServiceError, service_errors
-from inkgate.client.files import File
+from inkgate.client.files import Source
 from inkgate.client.job_fields import JobFieldsFound, correction, job_fields_parser, job_fields_request
-from inkgate.client.jobs import AS_JOB, LONGEST_WAIT_S, JobAs, JobListPage, JobStatus, JobUnfinished, Patience
-from inkgate.client.pauses import pause_awaited
-from inkgate.client.requests import TEXT, ClientRequest, ReadAs, ReadKeywords, options_given
+from inkgate.client.jobs import AS_JOB, LONGEST_WAIT_S, JobAs, JobListPage, JobStatus, JobUnfinished
+from inkgate.client.requests import TEXT, ClientRequest, ReadKeywords, ReadOptions, options_given
+from inkgate.client.retries import JOB_REQUESTS, Retries, pause_awaited
 from inkgate.client.streams import PageStream, Summary
 from inkgate.codec import parse_document, parse_page
 from inkgate.fields.asked import ModelT
@@ -41,18 +41,18 @@ class AsyncJobPages:
         return self._stream.summary
 
     async def __aiter__(self) -> AsyncIterator[PageResult]:
-        patience = Patience()
+        attempts = Retries(JOB_REQUESTS)
         while True:
             try:
                 self._answer = await self._calls.open(jobs.pages_request(self._job_id, self.after))
                 self._stream = PageStream(self._calls.url)
-                patience.restore()  # proxies may close a stream on which nothing was sent for a while
+                attempts.restore()  # proxies may close a stream on which nothing was sent for a while
                 async for page in self._pages(self._answer):
                     self.after = page.index
                     yield page
                 _ = self.summary
             except ServiceError as error:
-                pause_s = patience.pause_s(error)
+                pause_s = attempts.pause_s(error)
             else:
                 return
             finally:
@@ -95,14 +95,14 @@ class AsyncJobHandle:
             ServiceError: the service could not be reached, or the job was removed.
         """
         give_up = monotonic() + timeout_s if timeout_s is not None else float("inf")
-        patience = Patience()
+        attempts = Retries(JOB_REQUESTS)
         while True:
             left_s = give_up - monotonic()
             try:
                 await self._ask("GET", wait_s=max(0.0, min(LONGEST_WAIT_S, left_s)))
-                patience.restore()
+                attempts.restore()
             except ServiceError as error:
-                await pause_awaited(min(patience.pause_s(error), max(0.0, give_up - monotonic())))
+                await pause_awaited(min(attempts.pause_s(error), max(0.0, give_up - monotonic())))
             if self.status.has_ended:
                 return self.status
             if monotonic() >= give_up:
@@ -184,20 +184,20 @@ class AsyncJobs:
 
     async def submit(
         self,
-        file: File,
-        read_as: ReadAs = TEXT,
+        file: Source,
+        read_as: ReadOptions = TEXT,
         job_as: JobAs = AS_JOB,
         name: str = "",
         **options: Unpack[ReadKeywords],
     ) -> AsyncJobHandle:
         """Adds a job for `file`: a path, a URL, bytes, or a file open in binary mode. `options`: `task`, `pages` and
-        others of ReadAs; `timeout_s`: after which no page of the job is begun. Raises ServiceError.
+        others of ReadOptions; `timeout_s`: after which no page of the job is begun. Raises ServiceError.
         """
         read_as = options_given(read_as, options)
         loaded = await self._calls.loaded(file, name)
         return await self._handle(jobs.submission(read_as, job_as, loaded))
 
-    async def submit_url(self, url: str, read_as: ReadAs = TEXT, job_as: JobAs = AS_JOB) -> AsyncJobHandle:
+    async def submit_url(self, url: str, read_as: ReadOptions = TEXT, job_as: JobAs = AS_JOB) -> AsyncJobHandle:
         """Adds a job for the object at `url`, such as `s3://scans/in/a.pdf`, which must be below one of the service's
         `jobs.sources`. Raises ServiceError.
         """

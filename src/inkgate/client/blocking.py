@@ -12,27 +12,28 @@ from typing import Any, Self, Unpack, overload
 
 import httpx
 
-from inkgate.client import requests
+from inkgate.client import many, requests
 from inkgate.client.blocking_calls import Calls
 from inkgate.client.blocking_documents import ClientDocument, SourceOf
 from inkgate.client.blocking_jobs import Jobs
-from inkgate.client.errors import ServiceError, service_errors
-from inkgate.client.fields import ExtractedFields, extracting, fitted, parse_answer, parse_document_types
-from inkgate.client.files import File, is_url
-from inkgate.client.many import RETRY_S, ReadBatch, ReadOutcome, ReadPatience, each
+from inkgate.client.errors import service_errors
+from inkgate.client.fields import Fields, extracting, fitted, parse_answer, parse_document_types
+from inkgate.client.files import Source, is_url
+from inkgate.client.many import Outcome
 from inkgate.client.requests import (
     PARSE,
     READ_S,
     TEXT,
     ClientRequest,
     PageKeywords,
-    ReadAs,
     ReadKeywords,
+    ReadOptions,
     options_given,
 )
+from inkgate.client.retries import RETRY_S, Retrier, RetryPolicy
 from inkgate.client.streams import PageStream, Summary, count_of
 from inkgate.codec import parse_document, parse_page
-from inkgate.fields.asked import FieldsAsked, ModelT, Schema
+from inkgate.fields.asked import ModelT, Schema, WantedFields
 from inkgate.telemetry.state import State
 from inkgate.types import PageResult
 
@@ -116,8 +117,8 @@ class InkgateClient:
 
     def read(
         self,
-        file: File,
-        read_as: ReadAs | None = None,
+        file: Source,
+        read_as: ReadOptions | None = None,
         name: str = "",
         *,
         retry_s: float = 0.0,
@@ -125,25 +126,22 @@ class InkgateClient:
     ) -> ClientDocument:
         """Reads `file`: a path, a URL, bytes, or a file open in binary mode.
 
-        `options`: `task` (default `parse`: text, blocks and Markdown), `pages`, `language` and others of ReadAs;
+        `options`: `task` (default `parse`: text, blocks and Markdown), `pages`, `language` and others of ReadOptions;
         `read_as`: them in one object. `name`: of bytes, for messages. `retry_s`: how long to retry while the service
         refuses documents for load or can't be reached.
 
         Raises:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
-        how = options_given(read_as or PARSE, options)
-        return self._read(file, self._calls.loaded(file, name), how, ReadPatience(retry_s))
+        how, loaded = options_given(read_as or PARSE, options), self._calls.loaded(file, name)
 
-    def _read(self, file: File, loaded: tuple[str, bytes], read_as: ReadAs, patience: ReadPatience) -> ClientDocument:
-        ask = requests.reading(loaded, read_as, "json", self._read_timeout_s)
-        while True:
-            try:
-                result = self._calls.parsed(parse_document, ask)
-                break
-            except ServiceError as error:
-                refused = error
-            patience.pause(refused)
+        def read() -> ClientDocument:
+            return self._read(file, loaded, how)
+
+        return Retrier(RetryPolicy(retry_s)).run(read)
+
+    def _read(self, file: Source, loaded: tuple[str, bytes], read_as: ReadOptions) -> ClientDocument:
+        result = self._calls.parsed(parse_document, requests.reading(loaded, read_as, "json", self._read_timeout_s))
         again = file if isinstance(file, str | os.PathLike) and not is_url(file) else loaded[1]
         source = SourceOf(self._calls, again, sha256(loaded[1]).digest(), read_as, self._read_timeout_s)
         return ClientDocument(**{each.name: getattr(result, each.name) for each in fields_of(result)}, source=source)
@@ -151,13 +149,13 @@ class InkgateClient:
     @contextmanager
     def read_many(
         self,
-        files: Iterable[File],
-        read_as: ReadAs | None = None,
+        files: Iterable[Source],
+        read_as: ReadOptions | None = None,
         *,
         concurrency: int = 8,
         retry_s: float = RETRY_S,
         **options: Unpack[ReadKeywords],
-    ) -> Iterator[Iterator[ReadOutcome[ClientDocument]]]:
+    ) -> Iterator[Iterator[Outcome[Source, ClientDocument]]]:
         """Reads many files, at most `concurrency` at once: iterate over what became of them, in the order in which they
         are done. A file that fails has an `error` and does not end the others. Documents that the service refuses for
         load are sent again after the seconds that it asks for, for at most `retry_s` each. `files` may be a generator:
@@ -166,25 +164,27 @@ class InkgateClient:
         Raises:
             ValueError: `concurrency` is less than 1.
         """
-        how, batch = options_given(read_as or PARSE, options), ReadBatch(retry_s, concurrency)
+        how, retrier = options_given(read_as or PARSE, options), Retrier(RetryPolicy(retry_s))
 
-        def read_one(index: int, file: File) -> ReadOutcome[ClientDocument]:
+        def read_one(file: Source) -> ClientDocument:
+            loaded = self._calls.loaded(file, "")
+
+            def read() -> ClientDocument:
+                return self._read(file, loaded, how)
+
+            return retrier.run(read)
+
+        with many.read_many_blocking(read_one, files, concurrency, in_order=False) as outcomes:
             try:
-                document = self._read(file, self._calls.loaded(file, ""), how, batch.patience())
-            except ServiceError as error:
-                batch.note(error)
-                return ReadOutcome(index, file, None, error)
-            batch.note(None)
-            return ReadOutcome(index, file, document)
-
-        with each(read_one, files, batch) as outcomes:
-            yield outcomes
+                yield outcomes
+            finally:
+                retrier.stop()
 
     def read_in(
         self,
-        file: File,
+        file: Source,
         format: str,  # noqa: A002 - the option's name
-        read_as: ReadAs = TEXT,
+        read_as: ReadOptions = TEXT,
         name: str = "",
         **options: Unpack[ReadKeywords],
     ) -> bytes:
@@ -198,7 +198,7 @@ class InkgateClient:
 
     @contextmanager
     def stream(
-        self, file: File, read_as: ReadAs | None = None, name: str = "", **options: Unpack[ReadKeywords]
+        self, file: Source, read_as: ReadOptions | None = None, name: str = "", **options: Unpack[ReadKeywords]
     ) -> Iterator[Pages]:
         """The pages of `file` as they are read, with the options of `read`. Leaving the block early cancels the
         request. Raises ServiceError.
@@ -214,68 +214,68 @@ class InkgateClient:
     @overload
     def extract(
         self,
-        file: File,
+        file: Source,
         *,
         schema: type[ModelT],
         fields: Sequence[str] = (),
-        read_as: ReadAs = TEXT,
+        read_as: ReadOptions = TEXT,
         name: str = "",
         **options: Unpack[PageKeywords],
-    ) -> ExtractedFields[ModelT | None]: ...
+    ) -> Fields[ModelT | None]: ...
 
     @overload
     def extract(
         self,
-        file: File,
+        file: Source,
         *,
         type: str = "",
         schema: Mapping[str, Any] | str | None = None,
         fields: Sequence[str] = (),
-        read_as: ReadAs = TEXT,
+        read_as: ReadOptions = TEXT,
         name: str = "",
         **options: Unpack[PageKeywords],
-    ) -> ExtractedFields[dict[str, Any]]: ...
+    ) -> Fields[dict[str, Any]]: ...
 
     def extract(
         self,
-        file: File,
+        file: Source,
         *,
         type: str = "",  # noqa: A002 - the option's name
         schema: Any = None,
         fields: Sequence[str] = (),
-        read_as: ReadAs = TEXT,
+        read_as: ReadOptions = TEXT,
         name: str = "",
         **options: Unpack[PageKeywords],
-    ) -> ExtractedFields[Any]:
+    ) -> Fields[Any]:
         """Finds fields of `file`: those of a document type, of a JSON Schema, of a pydantic model class, which gives an
-        instance, or with the names `fields`. Without any, the type is found. `options`: `pages` and others of ReadAs;
-        its task is ignored.
+        instance, or with the names `fields`. Without any, the type is found. `options`: `pages` and others of
+        ReadOptions, whose task is ignored.
 
         Raises:
             ServiceError: nothing could be read, or what is asked for can't be used.
         """
-        found = self.find_fields(file, FieldsAsked(type, schema, fields), name, options_given(read_as, options))
+        found = self.find_fields(file, WantedFields(type, schema, fields), name, options_given(read_as, options))
         return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
 
     def verify(
         self,
-        file: File,
+        file: Source,
         data: Mapping[str, Any],
         *,
         type: str = "",  # noqa: A002 - the option's name
         schema: Schema | None = None,
-        read_as: ReadAs = TEXT,
+        read_as: ReadOptions = TEXT,
         name: str = "",
-    ) -> ExtractedFields[dict[str, Any]]:
+    ) -> Fields[dict[str, Any]]:
         """Looks up values that somebody else found: those that stand in the document are kept, others are None. Without
         `type` and `schema`, the names of `data` are the fields. Raises ServiceError.
         """
         names = () if type or schema is not None else tuple(data)
-        return self.find_fields(file, FieldsAsked(type, schema, names, data), name, read_as)
+        return self.find_fields(file, WantedFields(type, schema, names, data), name, read_as)
 
     def find_fields(
-        self, file: File, asked: FieldsAsked, name: str = "", read_as: ReadAs = TEXT
-    ) -> ExtractedFields[dict[str, Any]]:
+        self, file: Source, asked: WantedFields, name: str = "", read_as: ReadOptions = TEXT
+    ) -> Fields[dict[str, Any]]:
         """As `extract` or `verify`, for what is asked for in one object. Raises ServiceError."""
         ask = extracting(self._calls.loaded(file, name), asked, read_as, self._read_timeout_s)
         return self._calls.parsed(parse_answer, ask)
@@ -284,7 +284,7 @@ class InkgateClient:
         """The paths of the fields of each document type. Raises ServiceError."""
         return self._calls.parsed(parse_document_types, ClientRequest("GET", "/document-types"))
 
-    def upload(self, file: File, name: str = "") -> str:
+    def upload(self, file: Source, name: str = "") -> str:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""
         loaded = self._calls.loaded(file, name)
         ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)

@@ -9,8 +9,8 @@ from hashlib import sha256
 from inkgate.client import requests
 from inkgate.client.blocking_calls import Calls
 from inkgate.client.errors import FileUnreadable
-from inkgate.client.files import File
-from inkgate.client.requests import READ_S, ReadAs
+from inkgate.client.files import Source
+from inkgate.client.requests import READ_S, ReadOptions
 from inkgate.documents.formats import render
 from inkgate.documents.rendered import RenderedDocument
 from inkgate.format_names import Format, format_for, format_named
@@ -24,9 +24,9 @@ class SourceOf:
     """Where a document came from, and how it was read. `file`: its path or its bytes. `digest`: their SHA-256."""
 
     calls: Calls
-    file: File
+    file: Source
     digest: bytes
-    read_as: ReadAs
+    read_as: ReadOptions
     wait_s: float = READ_S
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import orjson
 
+from inkgate.types import ReadError
+
 UNSENDABLE = (
     "The key or a header contains a character that HTTP does not allow, such as a line feed or an accented letter."
 )
@@ -19,7 +21,12 @@ _LONGEST_RETRY_S = 1e9
 """Of a Retry-After: clocks can't wait for longer."""
 
 
-class ServiceError(Exception):
+_NO_ROUTE = frozenset({"route_unknown", "method_not_allowed", "draining"})
+_BUSY = frozenset({429, 503})
+_PROXY = frozenset({502, 503, 504})
+
+
+class ServiceError(ReadError):
     """A request failed or was refused. The message says what happened and what to do.
 
     Attributes:
@@ -47,9 +54,42 @@ class ServiceError(Exception):
         self.request_id = str(problem.get("request_id") or "")
         self.retry_after_s = retry_after_s
 
+    @property
+    def unavailable(self) -> bool:
+        """Whether the service can't be reached, refuses the key, shuts down, or is not inkgate."""
+        if self.status is None:
+            return not self.late
+        if self.status in {401, 403} or self.code in _NO_ROUTE:
+            return True
+        return not self.code and (self.status in _PROXY or self.status in {404, 405} or self.status < 400)
+
+    @property
+    def late(self) -> bool:
+        """Whether the service took the request and did not respond in time. It may be busy with it still."""
+        return isinstance(self.__cause__, httpx.ReadTimeout)
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the connection failed, before or within a response that was not late."""
+        wrong = (httpx.ReadTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol)
+        return isinstance(self.__cause__, httpx.TransportError) and not isinstance(self.__cause__, wrong)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the service refused the request for load."""
+        return self.status in _BUSY
+
+    @property
+    def untaken(self) -> bool:
+        """Whether the service, or a proxy whose service does not respond, has not taken the request."""
+        return self.busy or (self.status in _PROXY and not self.code)
+
 
 class FileUnreadable(ServiceError):
     """A file or URL can't be read, so nothing was sent. Its cause is the OSError or the error of the connection."""
+
+    unavailable = False
+    unreachable = False
 
 
 class StreamBroken(ServiceError):

@@ -1,4 +1,4 @@
-"""Fields of documents: what is asked for, and what the service answers."""
+"""Fields of documents: how they are requested, and what was found."""
 
 from __future__ import annotations
 
@@ -10,32 +10,39 @@ from typing import Any, Generic, TypeVar
 import orjson
 from pydantic import TypeAdapter
 
-from inkgate.client.requests import ClientRequest, ReadAs, options_of, read_headers
+from inkgate.client.requests import ClientRequest, ReadOptions, options_of, read_headers
 from inkgate.fields.as_json import parse_fields
-from inkgate.fields.asked import FieldsAsked, ModelClass, ModelT, instance_of, schema_text
-from inkgate.fields.values import Extraction, ExtractionStatus, FieldValue
+from inkgate.fields.asked import ModelClass, ModelT, WantedFields, instance_of, schema_text
+from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, FieldValue
+from inkgate.types import DocumentResult
 
 DataT = TypeVar("DataT")
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedFields(Generic[DataT]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Fields(Generic[DataT]):
     """The fields of a document.
 
     Attributes:
-        data: the values; of a model class, an instance, or None if the values don't fit it: see `errors`.
-        errors: why they don't fit, one text for each value. Most often nothing was found where the model needs a value:
-            give such fields a default of None.
         extraction: beside each value, its text as printed, places, confidence, checks and alternatives.
-        page_errors: codes of pages that were not read, by their index.
-        answer: the whole response as JSON, with `document` and `pages`.
+        data: the values: an instance of the pydantic class that was asked for, else as `values`. None if they don't fit
+            the class, such as null for a text that must be there; `errors` says why. Most often nothing was found where
+            the class needs a value: give such fields a default of None.
+        errors: why there is no instance, one text for each value, without the value.
+        answer: what POST /extract answers, as JSON, with `document` and `pages`.
+        document: as it was read for its fields; None from a service.
     """
 
-    data: DataT
-    errors: tuple[str, ...]
     extraction: Extraction
-    page_errors: Mapping[int, str]
-    answer: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    data: DataT
+    errors: tuple[str, ...] = ()
+    answer: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    document: DocumentResult | None = None
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """The values, as the schema has them; null where nothing was found."""
+        return self.extraction.data
 
     @property
     def fields(self) -> Mapping[str, FieldValue]:
@@ -43,12 +50,24 @@ class ExtractedFields(Generic[DataT]):
         return self.extraction.fields
 
     @property
+    def page_errors(self) -> Mapping[int, str]:
+        """Codes of the pages that were not read, by their index."""
+        return {int(index): code for index, code in self.answer.get("page_errors", {}).items()}
+
+    @property
     def needs_review(self) -> bool:
         """Whether a person should look at it."""
         return self.extraction.status is ExtractionStatus.NEEDS_REVIEW
 
+    def __repr__(self) -> str:
+        """Without values: it may end in logs."""
+        found = sum(each.status is FieldStatus.FOUND for each in self.fields.values())
+        kind = self.extraction.document_type or "document"
+        name = self.answer.get("document", {}).get("name", "")
+        return f"<{type(self).__name__} of {kind} {name!r}: {found} of {len(self.fields)} found for sure>"
 
-def extracting(file: tuple[str, bytes], asked: FieldsAsked, read_as: ReadAs, wait_s: float) -> ClientRequest:
+
+def extracting(file: tuple[str, bytes], asked: WantedFields, read_as: ReadOptions, wait_s: float) -> ClientRequest:
     """The request for fields of `file` (name and bytes)."""
     schema = "" if asked.schema is None else schema_text(asked.schema)
     wanted = {"type": asked.type, "fields": ",".join(asked.names), "schema": schema}
@@ -74,16 +93,16 @@ class _TypesAnswer:
 _parse_types = TypeAdapter(_TypesAnswer).validate_json
 
 
-def parse_answer(body: bytes) -> ExtractedFields[dict[str, Any]]:
+def parse_answer(body: bytes) -> Fields[dict[str, Any]]:
     """The answer to a request for fields. Raises ValueError."""
     found = parse_fields(body)
-    return ExtractedFields(dict(found.extraction.data), (), found.extraction, found.page_errors, orjson.loads(body))
+    return Fields(found.extraction, dict(found.extraction.data), (), orjson.loads(body))
 
 
-def fitted(found: ExtractedFields[dict[str, Any]], schema: ModelClass[ModelT]) -> ExtractedFields[ModelT | None]:
+def fitted(found: Fields[dict[str, Any]], schema: ModelClass[ModelT]) -> Fields[ModelT | None]:
     """The same fields, with an instance of a model class as data."""
     data, errors = instance_of(schema, found.data)
-    return ExtractedFields(data, errors, found.extraction, found.page_errors, found.answer)
+    return Fields(found.extraction, data, errors, found.answer)
 
 
 def parse_document_types(body: bytes) -> dict[str, tuple[str, ...]]:

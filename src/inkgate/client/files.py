@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol, TypeGuard, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
+from inkgate.types import Document
 from inkgate.whole_files import write_whole
 
 
@@ -23,6 +24,8 @@ File = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
 """A path, a URL (`str`, http or https), which is fetched here and not by the service, the bytes, or a file open in
 binary mode, which is read from its current position.
 """
+Source = File | Document
+"""A document to read: a File, or a Document, which is bytes with a name."""
 
 MOST_FETCHED_BYTES = 512 * 1024 * 1024
 """Of a URL. Services take less."""
@@ -30,7 +33,7 @@ FETCH_S = 600.0
 """Time limit for a URL, for a website that sends a byte now and then."""
 
 
-def is_url(file: File) -> TypeGuard[str]:
+def is_url(file: Source) -> TypeGuard[str]:
     """Whether `file` is to be fetched."""
     return isinstance(file, str) and file[:8].lower().startswith(("http://", "https://"))
 
@@ -45,7 +48,7 @@ def store(path: str | os.PathLike[str], data: bytes) -> None:
     write_whole(Path(path), data)
 
 
-def load(file: File, name: str) -> tuple[str, bytes]:
+def load(file: Source, name: str) -> tuple[str, bytes]:
     """The name for `file` (`name` if given), and its bytes. Blocking.
 
     Raises:
@@ -53,6 +56,8 @@ def load(file: File, name: str) -> tuple[str, bytes]:
         ValueError: the file is closed, or the path has a null byte.
         TypeError: `file` is not a `File`.
     """
+    if isinstance(file, Document):
+        return name or file.name, file.data
     if isinstance(file, bytes | bytearray | memoryview):
         return name or "document", bytes(file)
     if isinstance(file, str | os.PathLike):

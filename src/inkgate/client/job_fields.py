@@ -9,9 +9,9 @@ from typing import Any, Generic
 
 from pydantic import TypeAdapter
 
-from inkgate.client.fields import DataT, ExtractedFields, fitted, parse_answer
+from inkgate.client.fields import DataT, Fields, fitted, parse_answer
 from inkgate.client.requests import READ_S, ClientRequest
-from inkgate.fields.asked import FieldsAsked, schema_text
+from inkgate.fields.asked import WantedFields, schema_text
 from inkgate.fields.values import FieldValue
 
 
@@ -46,7 +46,7 @@ class JobFieldsFound(Generic[DataT]):
     """
 
     data: DataT
-    found: ExtractedFields[DataT]
+    found: Fields[DataT]
     review: str | None
     version: int
     corrections: tuple[CorrectionMade, ...]
@@ -75,13 +75,13 @@ def job_fields_parser(schema: Any) -> Callable[[bytes], JobFieldsFound[Any]]:  #
 
     def read(body: bytes) -> JobFieldsFound[Any]:
         review, found = _parse_review(body), parse_answer(body)
-        typed: ExtractedFields[Any] = found if schema is None else fitted(found, schema)
+        typed: Fields[Any] = found if schema is None else fitted(found, schema)
         return JobFieldsFound(typed.data, typed, review.review, review.version, review.corrections)
 
     return read
 
 
-def extract_option(asked: FieldsAsked) -> dict[str, Any]:
+def extract_option(asked: WantedFields) -> dict[str, Any]:
     """The value of a job's option `extract`."""
     schema = "" if asked.schema is None else schema_text(asked.schema)
     given: dict[str, Any] = {"type": asked.type, "schema": schema, "fields": list(asked.names)}

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from time import monotonic
 from typing import Any
 
-import httpx
 import orjson
 from pydantic import TypeAdapter
 
-from inkgate.client.errors import ServiceError, StreamBroken
+from inkgate.client.errors import ServiceError
 from inkgate.client.job_fields import extract_option
-from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, options_of
-from inkgate.fields.asked import FieldsAsked
+from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadOptions, options_of
+from inkgate.fields.asked import WantedFields
 
 LONGEST_WAIT_S = 30.0
 """Of one request; proxies close connections that are silent for a minute."""
 _PATH = "/v1/jobs"
-_MAY_PASS = frozenset({429, 502, 503, 504})
 _GOING_ON = frozenset({"queued", "running", "cancelling"})
 
 
@@ -99,7 +96,7 @@ class JobAs:
     key: str = ""
     pipeline: str = ""
     webhook: str = field(default="", repr=False)
-    extract: FieldsAsked | None = None
+    extract: WantedFields | None = None
 
 
 AS_JOB = JobAs()
@@ -113,7 +110,7 @@ class JobUnfinished(ServiceError):
     """The job had not ended in time. It goes on; wait again."""
 
 
-def submission(read_as: ReadAs, job_as: JobAs, file: tuple[str, bytes] | None, url: str = "") -> ClientRequest:
+def submission(read_as: ReadOptions, job_as: JobAs, file: tuple[str, bytes] | None, url: str = "") -> ClientRequest:
     """The request that adds a job: for `file` (name and bytes), or for the object at `url`."""
     options = options_of(read_as) | {"pipeline": job_as.pipeline, "webhook": job_as.webhook}
     if read_as.priority:
@@ -164,36 +161,3 @@ def list_request(
     if after:
         params["after"] = after
     return ClientRequest("GET", _PATH, params=params)
-
-
-class Patience:
-    """Decides how long failures that may pass are retried: until none has ended for `most_s`."""
-
-    def __init__(self, most_s: float = 60.0, clock: Callable[[], float] = monotonic) -> None:
-        self._most_s = most_s
-        self._clock = clock
-        self._failing_since: float | None = None
-        self._next_s = 0.5
-
-    def restore(self) -> None:
-        """There was progress."""
-        self._failing_since, self._next_s = None, 0.5
-
-    def pause_s(self, error: ServiceError) -> float:
-        """Seconds to wait before the next attempt. Raises `error` if there should be none."""
-        now = self._clock()
-        if self._failing_since is None:
-            self._failing_since = now
-        pause_s = max(self._next_s, error.retry_after_s or 0.0)
-        if not _may_pass(error) or now + pause_s - self._failing_since > self._most_s:
-            raise error
-        self._next_s = min(self._next_s * 2, 10.0)
-        return pause_s
-
-
-def _may_pass(error: ServiceError) -> bool:
-    cause = error.__cause__
-    lost = isinstance(cause, httpx.TransportError) and not isinstance(
-        cause, httpx.LocalProtocolError | httpx.UnsupportedProtocol
-    )
-    return lost or isinstance(error, StreamBroken) or error.status in _MAY_PASS

@@ -1,146 +1,237 @@
-"""Many documents at once: how many, how long refusals are retried, and what became of each."""
+"""Many documents at once: bounded, and one that fails doesn't end the others."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from threading import Event
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import anyio
-import httpx
-from anyio.streams.memory import MemoryObjectSendStream
+from anyio.abc import TaskGroup
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from inkgate.client.errors import FileUnreadable, ServiceError
-from inkgate.client.files import File
-from inkgate.client.jobs import Patience
-from inkgate.client.pauses import pause_awaited
-from inkgate.concurrency import single_error
+from inkgate.concurrency import Threads, single_error
+from inkgate.types import ReadError
 
 T = TypeVar("T")
-DocumentT = TypeVar("DocumentT")
+SourceT = TypeVar("SourceT")
 
-RETRY_S = 300.0
-"""How long a document of a batch is offered to a service that refuses it for load or can't be reached."""
-_RETRIED = frozenset({None, 429, 503})
-"""Statuses after which the service may read the document; None: there was no response."""
+CONCURRENCY = 4
+"""Documents at once, unless something else is given. Pages of one document are read at once anyway."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOutcome(Generic[DocumentT]):
-    """What became of one file: a `document`, or an `error`. `index`: its place among the files, from 0."""
+class Outcome(Generic[SourceT, T]):
+    """What became of one of many documents.
+
+    Attributes:
+        index: its place among the sources, from 0.
+        source: as it was given.
+        error: why it could not be read; None if it was.
+    """
 
     index: int
-    file: File
-    document: DocumentT | None = None
-    error: ServiceError | None = None
+    source: SourceT = field(repr=False)
+    value: T | None = None
+    error: ReadError | OSError | ValueError | None = None
+
+    @property
+    def result(self) -> T:
+        """Its value. Raises `error`, if there is one."""
+        if self.error is not None:
+            raise self.error
+        return self.value  # type: ignore[return-value]
 
 
-class ReadPatience:
-    """Retries one document for `retry_s` while the service refuses it for load or can't be reached: after Retry-After,
-    if the service sent it. `left`: set when nobody wants it any more. `lost`: don't wait for a service that can't be
-    reached.
+class _Item(Generic[SourceT, T]):
+    """One document. `outcome`: None until it ended. `failure`: what ends the whole call."""
+
+    def __init__(self, index: int, source: SourceT) -> None:
+        self.index = index
+        self.source = source
+        self.scope = anyio.CancelScope()
+        self.outcome: Outcome[SourceT, T] | None = None
+        self.failure: Exception | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.outcome is not None or self.failure is not None
+
+
+class ManyDocuments(Generic[SourceT, T]):
+    """The documents of one call that are being read, or wait to be taken. Used from one event loop; its tasks belong to
+    `tasks`, so that leaving a loop over the outcomes early breaks no nesting of scopes.
     """
 
-    def __init__(self, retry_s: float, left: Event | None = None, *, lost: bool = False) -> None:
-        self._patience = Patience(retry_s)
-        self._left = left or Event()
-        self._lost = lost
-
-    async def pause_awaited(self, error: ServiceError) -> None:
-        """Waits before the next attempt. Raises `error` if there should be none."""
-        await pause_awaited(self._pause_s(error))
-
-    def pause(self, error: ServiceError) -> None:
-        """As `pause_awaited`. Blocking."""
-        if self._left.wait(self._pause_s(error)):
-            raise error
-
-    def _pause_s(self, error: ServiceError) -> float:
-        ends = isinstance(error, FileUnreadable) or error.status not in _RETRIED or (self._lost and _is_lost(error))
-        if ends or isinstance(error.__cause__, httpx.ReadTimeout):  # the service took it, and may be busy with it still
-            raise error
-        return self._patience.pause_s(error)
-
-
-class ReadBatch:
-    """Retries for all documents of a batch. Once a document was given up because the service can't be reached, the
-    following ones don't wait for it either, until it responds.
-    """
-
-    def __init__(self, retry_s: float, concurrency: int) -> None:
-        """Raises ValueError if `concurrency` is not at least 1."""
+    def __init__(
+        self, read: Callable[[SourceT], Awaitable[T]], tasks: TaskGroup, concurrency: int, *, in_order: bool
+    ) -> None:
+        """`in_order`: outcomes come in the order of their documents, else as soon as they are there. Raises ValueError
+        if `concurrency` is less than 1.
+        """
         if concurrency < 1:
-            raise ValueError("concurrency must be at least 1.")
-        self.concurrency = concurrency
-        self.left = Event()
-        self._retry_s = retry_s
-        self._lost = False
+            raise ValueError(f"concurrency is {concurrency}; it must be at least 1.")
+        self._read = read
+        self._tasks = tasks
+        self._concurrency = concurrency
+        self._in_order = in_order
+        self._begun = 0
+        self._items: deque[_Item[SourceT, T]] = deque()
+        self._changed = anyio.Event()
+        self._closed: Exception | None = None
 
-    def patience(self) -> ReadPatience:
-        """For one document."""
-        return ReadPatience(self._retry_s, self.left, lost=self._lost)
+    @property
+    def full(self) -> bool:
+        return len(self._items) >= self._concurrency
 
-    def note(self, error: ServiceError | None) -> None:
-        """A document was read, or given up with `error`."""
-        if not isinstance(error, FileUnreadable):
-            self._lost = error is not None and _is_lost(error)
+    @property
+    def empty(self) -> bool:
+        return not self._items
+
+    async def start(self, source: SourceT) -> None:
+        """Begins to read a document. Does not wait. Raises the error of `close`."""
+        if self._closed is not None:
+            raise self._closed
+        item = _Item[SourceT, T](self._begun, source)
+        self._begun += 1
+        self._items.append(item)
+        self._tasks.start_soon(self._run, item)
+
+    async def take(self) -> Outcome[SourceT, T]:
+        """The next outcome. Raises what is no fault of the document, such as the error of `close`."""
+        while True:
+            candidates = list(self._items)[:1] if self._in_order else self._items
+            if (ended := next((item for item in candidates if item.ended), None)) is not None:
+                self._items.remove(ended)
+                if ended.outcome is None:
+                    assert ended.failure is not None  # noqa: S101 - one of the two
+                    raise ended.failure
+                return ended.outcome
+            if self._closed is not None:
+                raise self._closed
+            self._changed = anyio.Event()
+            await self._changed.wait()
+
+    async def cancel(self) -> None:
+        """Cancels what is still being read. Does not wait."""
+        for item in self._items:
+            item.scope.cancel()
+
+    def close(self, error: Exception) -> None:
+        """Tells whoever waits that no task runs any more."""
+        self._closed = error
+        self._changed.set()
+
+    async def _run(self, item: _Item[SourceT, T]) -> None:
+        try:
+            with item.scope:
+                item.outcome = Outcome(item.index, item.source, await self._read(item.source))
+        except (ReadError, OSError, ValueError) as error:  # of this document
+            item.outcome = Outcome(item.index, item.source, error=error)
+        except Exception as error:  # noqa: BLE001 - raised by `take`
+            item.failure = error
+        finally:
+            self._changed.set()
 
 
-def _is_lost(error: ServiceError) -> bool:
-    """Whether the service can't be reached. One that took a document and is late is there."""
-    cause = error.__cause__
-    return isinstance(cause, httpx.TransportError) and not isinstance(cause, httpx.ReadTimeout)
+def check_sources(sources: object) -> None:
+    """Raises TypeError for one document, whose letters or bytes would be taken for documents."""
+    if isinstance(sources, str | bytes | bytearray):
+        raise TypeError("Give a list of documents; `read` and `extract` take one.")
+
+
+async def outcomes(
+    many: ManyDocuments[SourceT, T], sources: Iterable[SourceT]
+) -> AsyncGenerator[Outcome[SourceT, T], None]:
+    """The outcomes of all `sources`, which are taken from their iterable as there is room."""
+    try:
+        for source in sources:
+            if many.full:
+                yield await many.take()
+            await many.start(source)
+        while not many.empty:
+            yield await many.take()
+    finally:
+        await many.cancel()
 
 
 @asynccontextmanager
-async def each_awaited(
-    read_one: Callable[[int, File], Awaitable[T]], files: Iterable[File], batch: ReadBatch
-) -> AsyncIterator[AsyncIterator[T]]:
-    """Iterates over what `read_one` returns for each file, in the order in which they are done. Leaving the block
-    cancels the others. No file is begun before one of the results of as many others was taken.
+async def read_many(
+    read: Callable[[SourceT], Awaitable[T]], sources: Iterable[SourceT], concurrency: int, *, in_order: bool = True
+) -> AsyncIterator[AsyncIterator[Outcome[SourceT, T]]]:
+    """Reads many documents with `read`: iterate over what became of them. A document that fails has an `error` and does
+    not end the others.
+
+    No more than `concurrency` are read or wait to be taken; `sources` is iterated as there is room. Leaving the block
+    cancels the others. See ManyDocuments.
     """
-    numbered = enumerate(files)
+    check_sources(sources)
+    async with (
+        _many_documents(read, concurrency, in_order=in_order) as many,
+        aclosing(outcomes(many, sources)) as found,
+    ):
+        yield found
 
-    async def work(results: MemoryObjectSendStream[T]) -> None:
-        async with results:
-            for index, file in numbered:
-                await results.send(await read_one(index, file))
 
-    send, receive = anyio.create_memory_object_stream[T](0)
+@asynccontextmanager
+async def _many_documents(
+    read: Callable[[SourceT], Awaitable[T]], concurrency: int, *, in_order: bool
+) -> AsyncIterator[ManyDocuments[SourceT, T]]:
     with single_error():
-        async with send, receive, anyio.create_task_group() as tasks:
-            for _ in range(batch.concurrency):
-                tasks.start_soon(work, send.clone())
-            await send.aclose()
-            try:
-                yield receive
-            finally:
-                tasks.cancel_scope.cancel()
+        async with anyio.create_task_group() as tasks:
+            yield ManyDocuments(read, tasks, concurrency, in_order=in_order)
+            tasks.cancel_scope.cancel()
+
+
+def call(portal: BlockingPortal, function: Callable[[], Awaitable[T]]) -> T:
+    """The result of `function` on the portal's event loop. An exception here, such as Ctrl-C, cancels it."""
+    future = portal.start_task_soon(function)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def blocking_outcomes(
+    many: ManyDocuments[SourceT, T],
+    sources: Iterable[SourceT],
+    portal: BlockingPortal,
+    check: Callable[[], None] = lambda: None,
+) -> Generator[Outcome[SourceT, T], None, None]:
+    """As `outcomes`, in a thread beside the event loop, which iterates over `sources`. `check` is called before the
+    portal is used.
+    """
+    for source in sources:
+        check()
+        if many.full:
+            yield call(portal, many.take)
+            check()
+        portal.call(many.start, source)
+    while not many.empty:
+        check()
+        yield call(portal, many.take)
 
 
 @contextmanager
-def each(read_one: Callable[[int, File], T], files: Iterable[File], batch: ReadBatch) -> Iterator[Iterator[T]]:
-    """As `each_awaited`, in threads. Leaving the block waits for the files that were begun."""
-    with ThreadPoolExecutor(batch.concurrency, "inkgate-read") as pool:
-        try:
-            yield _results(pool, read_one, files, batch.concurrency)
-        finally:
-            batch.left.set()
+def read_many_blocking(
+    read: Callable[[SourceT], T], sources: Iterable[SourceT], concurrency: int, *, in_order: bool = True
+) -> Iterator[Iterator[Outcome[SourceT, T]]]:
+    """As `read_many`, for blocking code. `read` runs in threads. Leaving the block waits for the documents that were
+    begun.
+    """
+    check_sources(sources)
+    with start_blocking_portal() as portal:
+        threads = portal.call(Threads, "read_many", max(1, concurrency))
 
+        async def read_in_thread(source: SourceT) -> T:
+            return await threads.run(read, source)
 
-def _results(
-    pool: ThreadPoolExecutor, read_one: Callable[[int, File], T], files: Iterable[File], concurrency: int
-) -> Iterator[T]:
-    numbered = enumerate(files)
-    begun: set[Future[T]] = set()
-    while True:
-        while len(begun) < concurrency and (one := next(numbered, None)) is not None:
-            begun.add(pool.submit(read_one, *one))
-        if not begun:
-            return
-        done = next(iter(wait(begun, return_when=FIRST_COMPLETED).done))
-        begun.remove(done)
-        yield done.result()
+        running = _many_documents(read_in_thread, concurrency, in_order=in_order)
+        with (
+            portal.wrap_async_context_manager(running) as many,
+            closing(blocking_outcomes(many, sources, portal)) as found,
+        ):
+            yield found

@@ -47,17 +47,17 @@ parse_state = TypeAdapter(State).validate_json
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAs:
-    """Options for reading a document; docs/reference/http.md, "Options", explains the values.
+class ReadOptions:
+    """How to read a document, here or by a service; docs/reference/http.md, "Options", explains the values.
 
     Attributes:
         pages: such as `1-3,7`, from 1; empty for all.
         fields: names for the task `extract`; language: for `translate`.
         pdf_text: `auto`, `never` or `always`; empty: the service's default.
         password: of an encrypted PDF.
-        priority: `interactive`, `normal` or `batch`; empty: chosen by the service.
+        priority: in the service: `interactive`, `normal` or `batch`; empty: it chooses.
         timeout_s: after which the service cancels the request.
-        marks: mark doubtful words and blocks in the Markdown.
+        marks: mark doubtful words and blocks in the Markdown that the service makes.
         images: keep figures as images (`Block.image`).
     """
 
@@ -73,17 +73,31 @@ class ReadAs:
     images: bool = False
 
 
-TEXT = ReadAs()
+TEXT = ReadOptions()
 """All pages, as lines of text."""
 
-PARSE = ReadAs(task="parse")
+PARSE = ReadOptions(task="parse")
 """All pages, with blocks and Markdown."""
 
 
-class PageKeywords(TypedDict, total=False):
-    """Options as arguments; see ReadAs. `pages`: also a number, or a list of numbers, from 1."""
+Pages = str | int | Sequence[int]
+"""Pages from 1: such as `1-3,7`, a number, or a list of numbers."""
 
-    pages: str | int | Sequence[int]
+
+def pages_text(pages: Pages) -> str:
+    """The pages as an option. Raises ValueError for an empty list, which would mean all pages."""
+    if isinstance(pages, str):
+        return pages
+    numbers = [pages] if isinstance(pages, int) else pages
+    if not numbers:
+        raise ValueError("The list of pages is empty; leave it out to read all pages.")
+    return ",".join(map(str, numbers))
+
+
+class PageKeywords(TypedDict, total=False):
+    """Options as arguments; see ReadOptions. `pages`: also a number, or a list of numbers, from 1."""
+
+    pages: Pages
     pdf_text: str
     priority: str
     timeout_s: float | None
@@ -91,7 +105,7 @@ class PageKeywords(TypedDict, total=False):
 
 
 class ReadKeywords(PageKeywords, total=False):
-    """Options as arguments; see ReadAs."""
+    """Options as arguments; see ReadOptions."""
 
     task: str
     fields: Sequence[str]
@@ -100,12 +114,11 @@ class ReadKeywords(PageKeywords, total=False):
     images: bool
 
 
-def options_given(read_as: ReadAs, given: ReadKeywords | PageKeywords) -> ReadAs:
+def options_given(read_as: ReadOptions, given: ReadKeywords | PageKeywords) -> ReadOptions:
     """`read_as` with the options that were given as arguments. Raises TypeError for an unknown one."""
     changes: dict[str, Any] = {**given}
-    pages = changes.get("pages", "")
-    if not isinstance(pages, str):
-        changes["pages"] = ",".join(map(str, [pages] if isinstance(pages, int) else pages))
+    if "pages" in changes:
+        changes["pages"] = pages_text(changes["pages"])
     if "fields" in changes:
         changes["fields"] = tuple(changes["fields"])
     return replace(read_as, **changes)
@@ -158,14 +171,14 @@ class ClientRequest:
         )
 
 
-def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float) -> ClientRequest:
+def reading(file: tuple[str, bytes], read_as: ReadOptions, shape: str, wait_s: float) -> ClientRequest:
     """The request to read `file` (name and bytes) in the format `shape`."""
     options = options_of(read_as) | {"format": shape, "marks": "true" if read_as.marks else ""}
     given = {option: value for option, value in options.items() if value}
     return ClientRequest("POST", "/ocr", headers=read_headers(read_as), data=given, file=file, wait_s=wait_s)
 
 
-def read_headers(read_as: ReadAs) -> dict[str, str]:
+def read_headers(read_as: ReadOptions) -> dict[str, str]:
     """The options that are headers."""
     headers = {"X-Inkgate-Priority": read_as.priority} if read_as.priority else {}
     if read_as.timeout_s is not None:
@@ -173,7 +186,7 @@ def read_headers(read_as: ReadAs) -> dict[str, str]:
     return headers
 
 
-def options_of(read_as: ReadAs) -> dict[str, str]:
+def options_of(read_as: ReadOptions) -> dict[str, str]:
     """The options that forms have as fields; empty: not given."""
     options = {"task": read_as.task, "pages": read_as.pages, "pdf_text": read_as.pdf_text}
     options["include"] = "images" if read_as.images else ""

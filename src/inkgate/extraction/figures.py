@@ -17,7 +17,7 @@ from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError, InputRejected, TaskUnsupported, from_page_error
 from inkgate.fields.annotation import annotation
 from inkgate.fields.schema import FieldSchema
-from inkgate.service.reader import Reader, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.types import Document, Task, TaskKind
 
 log = structlog.get_logger(__name__)
@@ -49,14 +49,14 @@ class FigureAnnotator:
     ) -> Mapping[str, str]:
         """What the engine says of the images, by their names, as JSON in the form of `schema`. What it says is not
         looked up on the page: a description is not printed there. Images that failed are left out. `private`: as in
-        ReadOptions.
+        CheckedOptions.
 
         Raises:
             InputRejected: "feature_unavailable": the engine can't be asked.
             InkgateError: none could be asked about, as the engine failed or has no room: the first one's error.
         """
         caller = replace(caller, deadline=min(caller.deadline, anyio.current_time() + self.time_s))
-        options = ReadOptions(
+        options = CheckedOptions(
             Task(TaskKind.EXTRACT, detect_rotation=False, fields=tuple(schema.questions)), private=private
         )
         waiting = iter(images[:MAX_FIGURES])
@@ -86,7 +86,7 @@ class FigureAnnotator:
             raise errors[0]
         return annotations
 
-    async def _annotate(self, image: BlockImage, options: ReadOptions, caller: Caller) -> Mapping[str, object]:
+    async def _annotate(self, image: BlockImage, options: CheckedOptions, caller: Caller) -> Mapping[str, object]:
         async with self.reader.read(Document(image.data, image.name), options, caller) as reading:
             (page,) = (await reading.all()).pages
         if page.error is not None:

@@ -13,7 +13,8 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.extraction.text_model import TextModelServer
-from inkgate.extraction.wanted import FieldRequest, WantedFields, wanted_fields
+from inkgate.extraction.wanted import CheckedFields, wanted_fields
+from inkgate.fields.asked import WantedFields
 from inkgate.fields.classify import classify, may_be
 from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
 from inkgate.fields.extract import answer
@@ -21,7 +22,7 @@ from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.terms import TermChange, Terms, with_read_as
 from inkgate.fields.values import Extraction, Proposal
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.service.terms import load_terms
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FieldsSettings, SchedulingSettings, Settings
@@ -67,11 +68,11 @@ class FieldFinder:
         """Context in which fields can be found."""
         return nullcontext() if self._text_model is None else self._text_model.running()
 
-    async def wanted(self, request: FieldRequest, caller: Caller) -> WantedFields:
+    async def wanted(self, request: WantedFields, caller: Caller) -> CheckedFields:
         """The request, checked. Raises InputRejected as `wanted_fields`."""
         return await self.threads.run(caller, 1, wanted_fields, request, self.types)
 
-    def read_options(self, wanted: WantedFields, options: ReadOptions) -> ReadOptions:
+    def read_options(self, wanted: CheckedFields, options: CheckedOptions) -> CheckedOptions:
         """`options`, for reading a document whose fields are wanted."""
         names = tuple(wanted.schema.questions) if wanted.schema and wanted.given is None and self._asks else ()
         # Papers of persons are not cached.
@@ -82,7 +83,7 @@ class FieldFinder:
         """The schema of the type that the pages are of; one without fields if they are of none."""
         return await self.threads.run_long(caller, classify, pages, self.types)
 
-    async def find(self, result: DocumentResult, wanted: WantedFields, caller: Caller) -> Extraction:
+    async def find(self, result: DocumentResult, wanted: CheckedFields, caller: Caller) -> Extraction:
         """The fields of a document that was read with `read_options`. A text model that fails costs its values only."""
         schema, pages = wanted.schema, result.pages
         changes = [
@@ -113,7 +114,7 @@ class FieldFinder:
         self,
         pages: Sequence[PageResult],
         schema: FieldSchema,
-        wanted: WantedFields,
+        wanted: CheckedFields,
         answers: Proposals | None = None,
         notes: tuple[str, ...] = (),
     ) -> Extraction:

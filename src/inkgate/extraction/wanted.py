@@ -1,4 +1,4 @@
-"""What a caller wants to know of a document: a document type, a schema or names, and values to look up."""
+"""Checks what a caller wants to know of a document."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any, Final
 
 from inkgate.errors import InputRejected
+from inkgate.fields.asked import WantedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.rules.form_fields import MARKS
 from inkgate.fields.schema import FieldSchema, Leaf
@@ -21,24 +22,7 @@ GIVEN: Final = "given"
 
 
 @dataclass(frozen=True, slots=True)
-class FieldRequest:
-    """What somebody asks for: at most one of `type`, `schema` and `names`; none of them: the document is classified.
-
-    Attributes:
-        type: of the document; empty: none is given.
-        schema: a JSON Schema, as JSON text or as an object; None: none is given.
-        names: of fields.
-        data: values to look up instead of finding some, as JSON text or as an object; None: values are found.
-    """
-
-    type: str = ""
-    schema: str | Mapping[str, Any] | None = None
-    names: tuple[str, ...] = ()
-    data: str | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WantedFields:
+class CheckedFields:
     """A request that was checked. `schema`: None: the document is classified. `given`: values to look up, by path;
     None: values are found.
     """
@@ -52,7 +36,7 @@ class WantedFields:
         return self.schema is None or self.schema.private
 
 
-def wanted_fields(request: FieldRequest, types: DocumentTypes) -> WantedFields:
+def wanted_fields(request: WantedFields, types: DocumentTypes) -> CheckedFields:
     """Checks a request. Blocking: schemas may be large.
 
     Raises:
@@ -63,21 +47,21 @@ def wanted_fields(request: FieldRequest, types: DocumentTypes) -> WantedFields:
         raise InputRejected("options_invalid", "Send only one of `type`, `schema` and `fields`.")
     schema = _schema(request, types)
     if request.data is None:
-        return WantedFields(schema)
+        return CheckedFields(schema)
     if schema is None:
         raise InputRejected("options_invalid", "Values are verified against one of `type`, `schema` and `fields`.")
     data = _object(request.data, "options_invalid", "`data` is not JSON")
     if not isinstance(data, Mapping):
         raise InputRejected("options_invalid", "`data` must be an object with the values to verify.")
     texts = {leaf.path: _text_at(data, leaf) for leaf in schema.leaves if not leaf.in_array}
-    return WantedFields(schema, {path: [Proposal(text, GIVEN, 1.0)] for path, text in texts.items() if text})
+    return CheckedFields(schema, {path: [Proposal(text, GIVEN, 1.0)] for path, text in texts.items() if text})
 
 
-def _schema(request: FieldRequest, types: DocumentTypes) -> FieldSchema | None:
+def _schema(request: WantedFields, types: DocumentTypes) -> FieldSchema | None:
     if request.type:
         return types.named(request.type)
-    if request.schema is not None:
-        return FieldSchema.of(_object(request.schema, "schema_invalid", "The schema can't be used: it is not JSON"))
+    if (schema := request.json_schema) is not None:
+        return FieldSchema.of(_object(schema, "schema_invalid", "The schema can't be used: it is not JSON"))
     return FieldSchema.of_names(request.names) if request.names else None
 
 

@@ -1,6 +1,4 @@
-"""What somebody asks for: a document type, a JSON Schema, a pydantic model class or names. For the library and the
-client, which both give an instance of the class.
-"""
+"""The fields that somebody wants of a document: of a document type, a JSON Schema, a pydantic model class or names."""
 
 from __future__ import annotations
 
@@ -34,9 +32,14 @@ None: the document's type is found.
 
 
 @dataclass(frozen=True, slots=True)
-class FieldsAsked:
-    """Fields to find: at most one of `type`, `schema` and `names` is set. `data`: values to look up instead of finding
-    some, or their JSON.
+class WantedFields:
+    """The fields to find: at most one of `type`, `schema` and `names`. Without any, the document's type is found.
+
+    Attributes:
+        type: of the document, such as `receipt`; empty: none is given.
+        schema: a JSON Schema, as an object or as text, or a pydantic model class; None: none is given.
+        names: of fields.
+        data: values to look up instead of finding some, as an object or as JSON; None: values are found.
     """
 
     type: str = ""
@@ -44,8 +47,19 @@ class FieldsAsked:
     names: Sequence[str] = ()
     data: Mapping[str, Any] | str | None = None
 
+    @property
+    def json_schema(self) -> Mapping[str, Any] | str | None:
+        """The schema, of a class too."""
+        schema = self.schema
+        return schema if schema is None or isinstance(schema, str | Mapping) else schema.model_json_schema()
+
+    @property
+    def model(self) -> ModelClass[Any] | None:
+        """The pydantic model class; None if the schema is none."""
+        return None if self.schema is None or isinstance(self.schema, str | Mapping) else self.schema
+
     @classmethod
-    def of(cls, wanted: Wanted, data: Mapping[str, Any] | str | None = None) -> FieldsAsked:
+    def of(cls, wanted: Wanted, data: Mapping[str, Any] | str | None = None) -> WantedFields:
         """What `wanted` asks for. A text that begins with `{` is a JSON Schema."""
         if wanted is None:
             return cls(data=data)

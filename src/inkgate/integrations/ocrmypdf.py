@@ -1,7 +1,7 @@
 """A plugin of OCRmyPDF that reads pages with inkgate: the engine in this process, or a service by URL.
 
     ocrmypdf --plugin inkgate.integrations.ocrmypdf scan.pdf out.pdf
-    ocrmypdf --plugin inkgate.integrations.ocrmypdf --inkgate-url http://localhost:8000 scan.pdf out.pdf
+    ocrmypdf --plugin inkgate.integrations.ocrmypdf --inkgate-server http://localhost:8000 scan.pdf out.pdf
 
 OCRmyPDF calls it in several threads or worker processes. Each process loads the models once, at its first page.
 """
@@ -9,11 +9,9 @@ OCRmyPDF calls it in several threads or worker processes. Each process loads the
 from __future__ import annotations
 
 import logging
-import os
 from argparse import ArgumentParser
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from ocrmypdf import hookimpl
@@ -23,15 +21,15 @@ from ocrmypdf.pluginspec import OcrEngine, OrientationConfidence
 from pydantic import BaseModel, SecretStr
 
 from inkgate import __version__
-from inkgate.client import InkgateClient, ReadAs
-from inkgate.client.errors import ServiceError
+from inkgate.client import ReadOptions
+from inkgate.client.many import call
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.areas import LineArea, PixelBox, page_in
 from inkgate.documents.formats.text import page_text
-from inkgate.errors import InkgateError
-from inkgate.library import Ocr
-from inkgate.types import Document, DocumentResult, PageResult
+from inkgate.integrations.loaders.options import LoaderOptions
+from inkgate.integrations.loaders.readers import portal_reader
+from inkgate.types import Document, DocumentResult, PageResult, ReadError
 
 NAME = "inkgate"
 _log = logging.getLogger(__name__)
@@ -40,30 +38,10 @@ _SURE = 15.0
 
 
 class InkgateOptions(BaseModel):
-    """Options of the plugin: `inkgate_url` and `inkgate_key` from Python, `--inkgate-url` and `--inkgate-key`."""
+    """Options of the plugin: `inkgate_server` and `inkgate_key` from Python, `--inkgate-server` and `--inkgate-key`."""
 
-    url: str = ""
+    server: str = ""
     key: SecretStr = SecretStr("")
-
-
-@dataclass(frozen=True, slots=True)
-class _Engines:
-    """The engine of each process, loaded when it is first used and freed at the end of the process."""
-
-    loaded: dict[int, Ocr]
-    lock: Lock
-
-    def here(self) -> Ocr:
-        """The engine of this process. Raises InkgateError if it does not start."""
-        with self.lock:
-            if os.getpid() not in self.loaded:
-                ocr = Ocr()
-                ocr.__enter__()  # left by its own atexit handler
-                self.loaded[os.getpid()] = ocr
-            return self.loaded[os.getpid()]
-
-
-_ENGINES = _Engines({}, Lock())
 
 
 @hookimpl
@@ -76,7 +54,7 @@ def register_options() -> dict[str, type[BaseModel]]:
 def add_options(parser: ArgumentParser) -> None:
     """Adds the options to the command line."""
     group = parser.add_argument_group("inkgate", "Where inkgate reads pages")
-    group.add_argument("--inkgate-url", metavar="URL", help="A running service. Default: in this process.")
+    group.add_argument("--inkgate-server", metavar="URL", help="A running service. Default: in this process.")
     group.add_argument("--inkgate-key", metavar="KEY", help="API key of the service.")
 
 
@@ -160,11 +138,9 @@ def _read(image: Path, options: Any) -> DocumentResult:  # noqa: ANN401 - OCRmyP
     asked: InkgateOptions = options.inkgate
     document = Document(image.read_bytes(), image.name)
     try:
-        if asked.url:
-            with InkgateClient(asked.url, asked.key.get_secret_value()) as client:
-                return _whole(client.read(document.data, ReadAs(task="text"), document.name))
-        return _whole(_ENGINES.here().read(document, task="text"))
-    except (InkgateError, ServiceError) as error:
+        with portal_reader(LoaderOptions(asked.server, asked.key.get_secret_value())) as found:
+            return _whole(call(found.portal, partial(found.reader.read, document, ReadOptions("text"))))
+    except ReadError as error:
         raise ExitCodeException(f"inkgate could not read the page: {error}") from error
 
 

@@ -12,23 +12,24 @@ import orjson
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.extraction.finder import FieldFinder
-from inkgate.extraction.wanted import FieldRequest, WantedFields
+from inkgate.extraction.wanted import CheckedFields
 from inkgate.fields.as_json import extraction_to_dict
+from inkgate.fields.asked import WantedFields
 from inkgate.fields.merged import merged
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.jobs.job import Job, JobFields
 from inkgate.jobs.store import FoundFields, JobStore
 from inkgate.layout.whole_document import finished_pages
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.types import DocumentResult
 
 PART_PAGES: Final = 100
 
 
-def field_request_of(fields: JobFields) -> FieldRequest:
+def field_request_of(fields: JobFields) -> WantedFields:
     """What a job asks for."""
-    return FieldRequest(fields.type, fields.schema or None, fields.names)
+    return WantedFields(fields.type, fields.schema or None, fields.names)
 
 
 class JobFieldFinder:
@@ -38,7 +39,7 @@ class JobFieldFinder:
         self._store = store
         self._finder = finder
 
-    async def wanted(self, job: Job) -> WantedFields | None:
+    async def wanted(self, job: Job) -> CheckedFields | None:
         """What the job asks for; None: no fields.
 
         Raises:
@@ -49,11 +50,11 @@ class JobFieldFinder:
         stored = await self._store.fields(job.id)
         return await self._finder.wanted(field_request_of(stored.wanted), job.caller)
 
-    def read_options(self, wanted: WantedFields, options: ReadOptions) -> ReadOptions:
+    def read_options(self, wanted: CheckedFields, options: CheckedOptions) -> CheckedOptions:
         """`options`, for a document whose fields are wanted."""
         return self._finder.read_options(wanted, options)
 
-    async def find(self, job: Job, wanted: WantedFields, caller: Caller, *, whole: bool) -> FoundFields:
+    async def find(self, job: Job, wanted: CheckedFields, caller: Caller, *, whole: bool) -> FoundFields:
         """The fields, by the saved pages. `whole`: all pages were read; else a person has to look.
 
         Raises:
@@ -72,7 +73,7 @@ class JobFieldFinder:
         review = extraction.status is ExtractionStatus.NEEDS_REVIEW
         return FoundFields(await self._finder.threads.run(caller, 1, _dumped, extraction), review)
 
-    async def _found(self, job: Job, wanted: WantedFields, caller: Caller) -> Extraction:
+    async def _found(self, job: Job, wanted: CheckedFields, caller: Caller) -> Extraction:
         parts: list[Extraction] = []
         schema: FieldSchema | None = wanted.schema
         after = -1

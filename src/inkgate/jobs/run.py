@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from inkgate.codec import encodable
-from inkgate.extraction.wanted import WantedFields
+from inkgate.extraction.wanted import CheckedFields
 from inkgate.jobs.job import JobDocument, JobFailure, JobState
 from inkgate.jobs.store import Claim, Release
 from inkgate.types import PageError, PageResult
@@ -48,7 +48,7 @@ class JobRun:
     partial: bool = False
     careful: bool = False
     yields: Release | None = None
-    wanted: WantedFields | None = None
+    wanted: CheckedFields | None = None
 
     @property
     def has_results(self) -> bool:

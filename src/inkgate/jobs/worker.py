@@ -27,7 +27,7 @@ from inkgate.jobs.job import WEBHOOK, Job, JobDocument, JobFailure, JobState
 from inkgate.jobs.run import JobRun
 from inkgate.jobs.store import Claim, FoundFields, JobEnd, JobStore, LeaseLost, Release
 from inkgate.service.gateway import Admitted, Gateway
-from inkgate.service.reader import Reading, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reading
 from inkgate.settings import JobSettings, PipelineSettings
 from inkgate.types import Document, PageResult, ReviewReason
 
@@ -376,7 +376,9 @@ class Worker:
         options = run.claim.job.options
         selection = parse_pages(options.pages) if options.pages else None
         window = 1 if careful else None
-        how = ReadOptions(options.task, selection, options.pdf_text, options.password, window, self._settings.max_pages)
+        how = CheckedOptions(
+            options.task, selection, options.pdf_text, options.password, window, self._settings.max_pages
+        )
         if run.wanted is not None:
             how = self._fields.read_options(run.wanted, how)
         async with admitted.read(document, how) as reading:

@@ -12,29 +12,32 @@
         result = await ocr.read("scan.pdf")
 
 Documents are admitted and read by the Gateway, as over HTTP, but nothing is refused for load: reads wait for each
-other. The command line uses AsyncOcr, too.
+other. LocalReader is the same as a DocumentReader; the command line uses it, too.
 """
 
 from __future__ import annotations
 
-from inkgate.library.arguments import ExtractArguments, ReadArguments, SettingsSource, field_request
+from inkgate.client.files import Source
+from inkgate.client.many import Outcome
+from inkgate.library.arguments import ExtractArguments, ReadArguments, SettingsSource
 from inkgate.library.awaited import AsyncOcr
 from inkgate.library.blocking import Ocr, OcrPages
 from inkgate.library.finding import FoundText
+from inkgate.library.local import LocalReader
 from inkgate.library.once import aextract, aread, averify, document_types, extract, read, verify
-from inkgate.library.originals import Source
-from inkgate.library.results import DocumentFields, DocumentOutcome, OcrResult, OcrTable
+from inkgate.library.results import DocumentFields, OcrResult, OcrTable
 
 __all__ = [
     "AsyncOcr",
     "DocumentFields",
-    "DocumentOutcome",
     "ExtractArguments",
     "FoundText",
+    "LocalReader",
     "Ocr",
     "OcrPages",
     "OcrResult",
     "OcrTable",
+    "Outcome",
     "ReadArguments",
     "SettingsSource",
     "Source",
@@ -43,7 +46,6 @@ __all__ = [
     "averify",
     "document_types",
     "extract",
-    "field_request",
     "read",
     "verify",
 ]

@@ -10,11 +10,11 @@ from typing import Any, TypedDict, cast
 
 from pydantic import BaseModel
 
+from inkgate.client.requests import ReadOptions
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
-from inkgate.extraction.wanted import FieldRequest
-from inkgate.fields.asked import FieldsAsked, Wanted
-from inkgate.service.reader import ReadOptions
+from inkgate.fields.asked import Wanted, WantedFields
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import DegradationSettings, LimitSettings, PdfText, Settings, config_file, load_settings
 from inkgate.types import Task, TaskKind
 
@@ -82,7 +82,7 @@ def read_options(
     pdf_text: PdfText | str | None = None,
     password: str = "",
     images: bool | None = None,
-) -> ReadOptions:
+) -> CheckedOptions:
     """The options for the Reader; see ReadArguments.
 
     Raises:
@@ -95,7 +95,18 @@ def read_options(
         raise InputRejected("options_invalid", f"{error}.") from error
     task = task if images is None else replace(task, images=images)
     chosen = pages if isinstance(pages, PageSelection) else select(pages, first=1)
-    return ReadOptions(task, chosen, pdf_text, password)
+    return CheckedOptions(task, chosen, pdf_text, password)
+
+
+def checked_options(options: ReadOptions | CheckedOptions) -> CheckedOptions:
+    """The options for the Reader. Raises InputRejected as `read_options`."""
+    if isinstance(options, CheckedOptions):
+        return options
+    try:
+        task = Task(TaskKind(options.task), fields=options.fields, language=options.language or None)
+    except ValueError as error:
+        raise InputRejected("options_invalid", f"{error}.") from error
+    return read_options(task, options.pages or None, options.pdf_text or None, options.password, options.images)
 
 
 def settings_of(source: SettingsSource) -> Settings:
@@ -106,15 +117,9 @@ def settings_of(source: SettingsSource) -> Settings:
     return load_settings(config_file() if source is None else Path(source))
 
 
-def field_request(data: Mapping[str, object] | str | None, wanted: ExtractArguments) -> FieldRequest:
-    """What is asked for."""
-    asked = FieldsAsked(wanted.get("type", ""), wanted.get("schema"), tuple(wanted.get("fields", ())), data)
-    return request_of(asked)
-
-
 def asked_fields(
     wanted: Wanted | type[Any], data: Mapping[str, object] | str | None, named: ExtractArguments
-) -> FieldsAsked:
+) -> WantedFields:
     """What is asked for: `wanted`, or one of `type`, `schema` and `fields` in `named`.
 
     Raises:
@@ -123,23 +128,15 @@ def asked_fields(
     """
     for name in named.keys() - ExtractArguments.__annotations__.keys():
         raise TypeError(f"There is no argument {name!r}; there are {', '.join(ExtractArguments.__annotations__)}.")
-    parts = FieldsAsked(named.get("type", ""), named.get("schema"), tuple(named.get("fields", ())), data)
+    parts = WantedFields(named.get("type", ""), named.get("schema"), tuple(named.get("fields", ())), data)
     if wanted is None:
         return parts
     if parts.type or parts.schema is not None or parts.names:
         raise InputRejected("options_invalid", "Give what to find once: by position, or as type, schema or fields.")
-    return FieldsAsked.of(cast("Wanted", wanted), data)
+    return WantedFields.of(cast("Wanted", wanted), data)
 
 
-def request_of(asked: FieldsAsked) -> FieldRequest:
-    """For the FieldFinder, which knows no classes."""
-    schema = asked.schema
-    if schema is not None and not isinstance(schema, str | Mapping):
-        schema = schema.model_json_schema()
-    return FieldRequest(asked.type, schema, tuple(asked.names), asked.data)
-
-
-def given_values(data: Mapping[str, object] | str | BaseModel, wanted: Wanted, named: ExtractArguments) -> FieldsAsked:
+def given_values(data: Mapping[str, object] | str | BaseModel, wanted: Wanted, named: ExtractArguments) -> WantedFields:
     """Values to verify. A pydantic object says with its class what they are; the names of other values are the fields
     unless something else is named.
     """
@@ -148,10 +145,10 @@ def given_values(data: Mapping[str, object] | str | BaseModel, wanted: Wanted, n
         data, wanted = data.model_dump(mode="json"), model if wanted is None else wanted
     asked = asked_fields(wanted, data, named)
     if isinstance(data, Mapping) and not (asked.type or asked.schema is not None or asked.names):
-        return FieldsAsked(names=tuple(data), data=data)
+        return WantedFields(names=tuple(data), data=data)
     return asked
 
 
-def extract_options(named: ExtractArguments) -> ReadOptions:
+def extract_options(named: ExtractArguments) -> CheckedOptions:
     """How to read. Raises InputRejected."""
     return read_options(pages=named.get("pages"), pdf_text=named.get("pdf_text"), password=named.get("password", ""))

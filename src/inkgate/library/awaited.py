@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
-from weakref import WeakSet
 
-import anyio
 from pydantic import BaseModel
 
-from inkgate.bootstrap import Service, running
-from inkgate.caller import NO_CALLER
-from inkgate.concurrency import Threads
+from inkgate.client.files import Source
+from inkgate.client.many import CONCURRENCY, ManyDocuments, Outcome, check_sources, outcomes
 from inkgate.documents.files import FileFormat
-from inkgate.documents.files.write import FileRequest
-from inkgate.extraction.finder import FieldFinder
-from inkgate.fields.asked import FieldsAsked, ModelT, Wanted, instance_of
-from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.asked import ModelT, Wanted
 from inkgate.library.arguments import (
     ExtractArguments,
     ReadArguments,
@@ -30,22 +22,14 @@ from inkgate.library.arguments import (
     extract_options,
     given_values,
     read_options,
-    request_of,
     settings_of,
-    without_server,
 )
-from inkgate.library.many import CONCURRENCY, ManyDocuments, check_documents, outcomes
-from inkgate.library.originals import Original, Source, loaded
-from inkgate.library.results import DocumentFields, DocumentOutcome, OcrResult, ocr_result
-from inkgate.service.reader import Reading, ReadOptions
-from inkgate.telemetry.logs import log_as_library
+from inkgate.library.local import LocalReader
+from inkgate.library.results import DocumentFields, OcrResult
+from inkgate.service.reader import CheckedOptions, Reading
 from inkgate.types import DocumentResult
 
 T = TypeVar("T")
-
-_NOT_OPEN = "This Ocr is not open: read inside its `with` block, where the models are loaded."
-CLOSED = "The `with` block of this Ocr ended before the document was read."
-_FORKED = "This Ocr was opened by another process, and models do not survive a fork. Open one in this process."
 
 
 class AsyncOcr:
@@ -53,16 +37,14 @@ class AsyncOcr:
 
     Any number of documents may be read at once; more than `limits.max_in_flight` wait. Leaving the block cancels reads
     that are still running, which raise RuntimeError. Enter and leave it in one task.
+
+    Attributes:
+        reader: the same as a DocumentReader.
     """
 
     def __init__(self, settings: SettingsSource = None) -> None:
         """Raises ValueError or OSError if the settings are wrong or their file can't be read."""
-        self._settings = without_server(settings_of(settings))
-        self._stack = AsyncExitStack()
-        self._service: Service | None = None
-        self._pid = 0
-        self._reads: dict[anyio.CancelScope, anyio.Event] = {}
-        self._many: WeakSet[ManyDocuments[Any]] = WeakSet()
+        self.reader = LocalReader(settings_of(settings))
 
     async def __aenter__(self) -> Self:
         """Loads the models.
@@ -71,31 +53,13 @@ class AsyncOcr:
             InputRejected: `engine.name` names no engine, or the engine lacks a setting.
             EngineFailed: the engine did not start.
         """
-        if self._service is not None:
-            raise RuntimeError("This Ocr is open already.")
-        log_as_library()
-        self._threads = Threads("library_files", 4)
-        # no CapacityLimiter, whose slots belong to tasks: a generator that was left early ends in another one
-        self._slots = anyio.Semaphore(self._settings.limits.max_in_flight)
-        self._service = await self._stack.enter_async_context(running(self._settings))
-        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._pid = os.getpid()
+        await self.reader.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._service = None
-        try:
-            for scope, ended in tuple(self._reads.items()):
-                scope.cancel()
-                await ended.wait()
-        finally:  # without the error, which is the block's own: `running` would take it for one of its tasks
-            try:
-                await self._stack.__aexit__(None, None, None)
-            finally:
-                for many in tuple(self._many):
-                    many.close(RuntimeError(CLOSED))
+        await self.reader.close()
 
     async def read(self, document: Source, **arguments: Unpack[ReadArguments]) -> OcrResult:
         """All pages of `document`. `arguments`: see ReadArguments.
@@ -105,12 +69,7 @@ class AsyncOcr:
             InputRejected: the document or an argument can't be used.
             InkgateError: no page could be read: the first page's error. If only some failed, they have an `error`.
         """
-        check_open(self._pid if self._service else 0)
-        async with self._reading(document, read_options(**arguments)) as (reading, original):
-            result = await reading.all()
-            if reading.failure is not None:
-                raise reading.failure
-            return ocr_result(result, original)
+        return await self.reader.read(document, read_options(**arguments))
 
     def read_many(
         self,
@@ -119,7 +78,7 @@ class AsyncOcr:
         concurrency: int = CONCURRENCY,
         in_order: bool = True,
         **arguments: Unpack[ReadArguments],
-    ) -> AsyncGenerator[DocumentOutcome[OcrResult], None]:
+    ) -> AsyncGenerator[Outcome[Source, OcrResult], None]:
         """Reads many documents: `async for outcome in ocr.read_many(paths)`. An outcome has the `source`, and the
         `result` or an `error`: a document that can't be read does not end the others.
 
@@ -127,9 +86,9 @@ class AsyncOcr:
         outcomes come in the order of `documents`, else as soon as they are there. Leaving the loop early cancels the
         others.
         """
-        check_documents(documents)
+        check_sources(documents)
         read_options(**arguments)
-        return outcomes(self.documents_of(partial(self.read, **arguments), concurrency, in_order), documents)
+        return outcomes(self.documents_of(partial(self.read, **arguments), concurrency, in_order=in_order), documents)
 
     def extract_many(
         self,
@@ -139,25 +98,19 @@ class AsyncOcr:
         concurrency: int = CONCURRENCY,
         in_order: bool = True,
         **named: Unpack[ExtractArguments],
-    ) -> AsyncGenerator[DocumentOutcome[DocumentFields[Any]], None]:
+    ) -> AsyncGenerator[Outcome[Source, DocumentFields[Any]], None]:
         """As `extract` for many documents; see `read_many`."""
-        check_documents(documents)
+        check_sources(documents)
         asked_fields(wanted, None, named)
         extract_options(named)
         extract: Callable[[Source], Awaitable[DocumentFields[Any]]] = partial(self.extract, wanted=wanted, **named)
-        return outcomes(self.documents_of(extract, concurrency, in_order), documents)
+        return outcomes(self.documents_of(extract, concurrency, in_order=in_order), documents)
 
     def documents_of(
-        self,
-        read: Callable[[Source], Awaitable[T]],
-        concurrency: int,
-        in_order: bool,
-    ) -> ManyDocuments[T]:
+        self, read: Callable[[Source], Awaitable[T]], concurrency: int, *, in_order: bool
+    ) -> ManyDocuments[Source, T]:
         """For `read_many` and its like, also of the blocking Ocr: documents to start and take. Raises ValueError."""
-        check_open(self._pid if self._service else 0)
-        many = ManyDocuments(read, self._tasks, concurrency, in_order)
-        self._many.add(many)
-        return many
+        return self.reader.many(read, concurrency, in_order=in_order)
 
     async def file(
         self,
@@ -175,16 +128,7 @@ class AsyncOcr:
             InputRejected: the document can't be written, or "format_unavailable": `inkgate[files]` is not installed.
             ValueError: there is no such format.
         """
-        check_open(self._pid if self._service else 0)
-        kind = FileFormat(format)
-        with self._cancelled_at_close():
-            async with self._slots:
-                source = await self._threads.run(loaded, document)
-                if (service := self._service) is None:
-                    raise RuntimeError(CLOSED)
-                order = FileRequest(source, result, kind, password)
-                return await service.gateway.reader.file(order, NO_CALLER)
-        raise RuntimeError(CLOSED)
+        return await self.reader.file(document, result, FileFormat(format), CheckedOptions(password=password))
 
     @asynccontextmanager
     async def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> AsyncIterator[Reading]:
@@ -192,9 +136,7 @@ class AsyncOcr:
         failed has an `error`. Leaving the block early cancels the other pages. Raises as `read`, but for pages. An
         async generator around it has to be closed by the task that iterates it: see contextlib.aclosing.
         """
-        check_open(self._pid if self._service else 0)
-        options = read_options(**arguments)
-        async with self._reading(document, options) as (reading, _):
+        async with self.reader.stream(document, read_options(**arguments)) as reading:
             yield reading
 
     @overload
@@ -229,7 +171,7 @@ class AsyncOcr:
             InputRejected: the document, the type or the schema can't be used.
             InkgateError: no page could be read: the first page's error.
         """
-        return await self._find(document, asked_fields(wanted, data, named), extract_options(named))
+        return await self.reader.extract(document, asked_fields(wanted, data, named), extract_options(named))
 
     async def verify(
         self,
@@ -242,68 +184,8 @@ class AsyncOcr:
         are null. `data`: an object of a pydantic class, or values by name; `wanted` as in `extract`. Without it, they
         are those of the class, or the names of `data`. Raises as `extract`.
         """
-        return await self._find(document, given_values(data, wanted, named), extract_options(named))
+        return await self.reader.extract(document, given_values(data, wanted, named), extract_options(named))
 
-    def document_types(self) -> dict[str, tuple[str, ...]]:
+    async def document_types(self) -> Mapping[str, tuple[str, ...]]:
         """The paths of the fields of each document type."""
-        check_open(self._pid if self._service else 0)
-        return fields_by_type(self._finder().types)
-
-    async def _find(self, document: Source, asked: FieldsAsked, options: ReadOptions) -> DocumentFields[Any]:
-        check_open(self._pid if self._service else 0)
-        finder = self._finder()
-        checked = await finder.wanted(request_of(asked), NO_CALLER)
-        async with self._reading(document, finder.read_options(checked, options)) as (reading, original):
-            result = await reading.all()
-            if reading.failure is not None:
-                raise reading.failure
-            found = await finder.find(result, checked, NO_CALLER)
-            model = asked.schema
-            typed, errors = (
-                (found.data, ())
-                if model is None or isinstance(model, str | Mapping)
-                else instance_of(model, found.data)
-            )
-            return DocumentFields(found, ocr_result(result, original), typed, errors)
-
-    def _finder(self) -> FieldFinder:
-        if self._service is None:
-            raise RuntimeError(CLOSED)
-        return self._service.fields
-
-    @asynccontextmanager
-    async def _reading(self, document: Source, options: ReadOptions) -> AsyncIterator[tuple[Reading, Original]]:
-        with self._cancelled_at_close():
-            async with self._slots:
-                source = await self._threads.run(loaded, document)
-                if (service := self._service) is None:
-                    raise RuntimeError(CLOSED)
-                admission = service.gateway.admit(NO_CALLER, len(source.data), wait_s=math.inf)
-                async with admission as admitted, admitted.read(source, options) as reading:
-                    yield reading, self._kept(source.original, options)
-
-    def _kept(self, original: Original, options: ReadOptions) -> Original:
-        return original.read_with(options.password, self._settings.limits, self._settings.pdf)
-
-    @contextmanager
-    def _cancelled_at_close(self) -> Iterator[None]:
-        with anyio.CancelScope() as scope:
-            ended = self._reads[scope] = anyio.Event()
-            try:
-                yield
-            finally:
-                del self._reads[scope]
-                ended.set()
-        if scope.cancelled_caught:
-            raise RuntimeError(CLOSED)
-
-
-def fields_by_type(types: DocumentTypes) -> dict[str, tuple[str, ...]]:
-    """The paths of the fields of each document type."""
-    return {name: tuple(leaf.path for leaf in schema.leaves) for name, schema in sorted(types.schemas.items())}
-
-
-def check_open(pid: int) -> None:
-    """Raises RuntimeError unless `pid` is this process. 0: not open."""
-    if pid != os.getpid():
-        raise RuntimeError(_FORKED if pid else _NOT_OPEN)
+        return await self.reader.document_types()

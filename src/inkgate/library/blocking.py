@@ -17,6 +17,8 @@ import anyio
 from anyio.from_thread import BlockingPortal
 from pydantic import BaseModel
 
+from inkgate.client.files import Source
+from inkgate.client.many import CONCURRENCY, ManyDocuments, Outcome, blocking_outcomes, call, check_sources
 from inkgate.concurrency import single_error
 from inkgate.documents.files import FileFormat
 from inkgate.fields.asked import ModelT, Wanted
@@ -28,11 +30,10 @@ from inkgate.library.arguments import (
     extract_options,
     read_options,
 )
-from inkgate.library.awaited import CLOSED, AsyncOcr, check_open
-from inkgate.library.many import CONCURRENCY, ManyDocuments, check_documents
-from inkgate.library.originals import Source, loaded
-from inkgate.library.portals import call
-from inkgate.library.results import DocumentFields, DocumentOutcome, OcrResult
+from inkgate.library.awaited import AsyncOcr
+from inkgate.library.local import CLOSED, LocalReader, check_open
+from inkgate.library.originals import loaded
+from inkgate.library.results import DocumentFields, OcrResult
 from inkgate.service.reader import Reading
 from inkgate.types import DocumentResult, PageResult
 
@@ -191,10 +192,9 @@ class Ocr:
         portal, source = self._open_portal(), loaded(document)
         return call(portal, partial(self._ocr.verify, source, data, wanted, **named))
 
-    def document_types(self) -> dict[str, tuple[str, ...]]:
+    def document_types(self) -> Mapping[str, tuple[str, ...]]:
         """See AsyncOcr.document_types."""
-        self._open_portal()
-        return self._ocr.document_types()
+        return call(self._open_portal(), self._ocr.document_types)
 
     def read_many(
         self,
@@ -203,7 +203,7 @@ class Ocr:
         concurrency: int = CONCURRENCY,
         in_order: bool = True,
         **arguments: Unpack[ReadArguments],
-    ) -> Generator[DocumentOutcome[OcrResult], None, None]:
+    ) -> Generator[Outcome[Source, OcrResult], None, None]:
         """See AsyncOcr.read_many: `for outcome in ocr.read_many(paths)`. `documents` is iterated by this thread."""
         read_options(**arguments)
         return self._outcomes(partial(self._ocr.read, **arguments), documents, concurrency, in_order=in_order)
@@ -216,7 +216,7 @@ class Ocr:
         concurrency: int = CONCURRENCY,
         in_order: bool = True,
         **named: Unpack[ExtractArguments],
-    ) -> Generator[DocumentOutcome[DocumentFields[Any]], None, None]:
+    ) -> Generator[Outcome[Source, DocumentFields[Any]], None, None]:
         """See AsyncOcr.extract_many."""
         asked_fields(wanted, None, named)
         extract_options(named)
@@ -225,10 +225,10 @@ class Ocr:
 
     def _outcomes(
         self, read: Callable[[Source], Awaitable[T]], documents: Iterable[Source], concurrency: int, *, in_order: bool
-    ) -> Generator[DocumentOutcome[T], None, None]:
-        check_documents(documents)
+    ) -> Generator[Outcome[Source, T], None, None]:
+        check_sources(documents)
         portal = self._open_portal()
-        many = portal.call(self._ocr.documents_of, read, concurrency, in_order)
+        many = portal.call(partial(self._ocr.documents_of, read, concurrency, in_order=in_order))
         return _outcomes_of(many, documents, portal, self._pid, lambda: self._portal is portal)
 
     @contextmanager
@@ -247,6 +247,16 @@ class Ocr:
             if self._portal is portal:
                 raise
             raise RuntimeError(CLOSED) from error  # by another thread: what the portal says of it says nothing
+
+    @property
+    def portal(self) -> BlockingPortal:
+        """The event loop on which it reads. Raises RuntimeError: it is not open in this process."""
+        return self._open_portal()
+
+    @property
+    def reader(self) -> LocalReader:
+        """The reader that `portal` runs."""
+        return self._ocr.reader
 
     def _open_portal(self) -> BlockingPortal:
         check_open(self._pid if self._portal else 0)
@@ -268,19 +278,15 @@ async def _next(pages: AsyncIterator[PageResult]) -> PageResult | None:
 
 
 def _outcomes_of(
-    many: ManyDocuments[T], documents: Iterable[Source], portal: BlockingPortal, pid: int, is_open: Callable[[], bool]
-) -> Generator[DocumentOutcome[T], None, None]:
-    """As `outcomes`, with the iterable in this thread. `pid`: the process that has the event loop."""
+    many: ManyDocuments[Source, T],
+    documents: Iterable[Source],
+    portal: BlockingPortal,
+    pid: int,
+    is_open: Callable[[], bool],
+) -> Generator[Outcome[Source, T], None, None]:
+    """The outcomes, with the iterable in this thread. `pid`: the process that has the event loop."""
     try:
-        for document in documents:
-            check_open(pid)
-            if many.full:
-                yield call(portal, many.take)
-                check_open(pid)
-            portal.call(many.start, document)
-        while not many.empty:
-            check_open(pid)
-            yield call(portal, many.take)
+        yield from blocking_outcomes(many, documents, portal, partial(check_open, pid))
     except RuntimeError as error:
         if is_open():
             raise

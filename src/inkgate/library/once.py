@@ -7,6 +7,7 @@ from typing import Any, Unpack, overload
 
 from pydantic import BaseModel
 
+from inkgate.client.files import Source
 from inkgate.extraction.finder import field_finder
 from inkgate.fields.asked import ModelT, Wanted
 from inkgate.library.arguments import (
@@ -19,9 +20,10 @@ from inkgate.library.arguments import (
     read_options,
     settings_of,
 )
-from inkgate.library.awaited import AsyncOcr, fields_by_type
+from inkgate.library.awaited import AsyncOcr
 from inkgate.library.blocking import Ocr
-from inkgate.library.originals import Source, loaded
+from inkgate.library.local import fields_by_type
+from inkgate.library.originals import loaded
 from inkgate.library.results import DocumentFields, OcrResult
 
 

@@ -9,13 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from inkgate.client.files import File, load
+from inkgate.client.files import Source, load
 from inkgate.codec import encodable
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document
-
-Source = File | Document
-"""A path, the bytes, a file open in binary mode, or a Document, which is bytes with a name."""
 
 
 class Original:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
+from inkgate.client.fields import DataT, Fields
+from inkgate.client.files import Source
+from inkgate.client.many import call
 from inkgate.documents.formats.csv import csv_of, rows_of
 from inkgate.documents.formats.tables import tables_of
 from inkgate.documents.rendered import RenderedDocument
-from inkgate.errors import InkgateError
-from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, FieldValue
 from inkgate.format_names import AnyFormat, FileFormat, format_for
 from inkgate.library.finding import FoundText, find_text
-from inkgate.library.originals import Original, Source, loaded
-from inkgate.library.portals import call
+from inkgate.library.originals import Original, loaded
 from inkgate.library.saving import SaveOrder, save, save_here
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import DocumentResult
 
-DataT = TypeVar("DataT")
 _SHOWN = 20_000
 """Characters that a notebook shows of a document."""
 
@@ -140,58 +137,7 @@ def ocr_result(result: DocumentResult, original: Original) -> OcrResult:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DocumentFields(Generic[DataT]):
-    """The fields of a document, and its pages as they were read.
+class DocumentFields(Fields[DataT]):
+    """The fields of a document, and its pages as they were read."""
 
-    Attributes:
-        data: the values: an object of the pydantic class that was asked for, else as `values`. None if the values don't
-            fit the class, such as null for a text that must be there; `errors` says why.
-        errors: why there is no `data`: the place and what is wrong, without values.
-    """
-
-    extraction: Extraction
-    document: OcrResult
-    data: DataT
-    errors: tuple[str, ...] = ()
-
-    @property
-    def values(self) -> Mapping[str, object]:
-        """The values, as the schema has them; null where nothing was found."""
-        return self.extraction.data
-
-    @property
-    def fields(self) -> Mapping[str, FieldValue]:
-        """What is known of each field, by its path, such as `/total`."""
-        return self.extraction.fields
-
-    @property
-    def needs_review(self) -> bool:
-        """Whether a person should look at it."""
-        return self.extraction.status is ExtractionStatus.NEEDS_REVIEW
-
-    def __repr__(self) -> str:
-        """Without values: it may end in logs."""
-        found = sum(each.status is FieldStatus.FOUND for each in self.fields.values())
-        kind = self.extraction.document_type or "document"
-        return f"<DocumentFields of {kind} {self.document.name!r}: {found} of {len(self.fields)} found for sure>"
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentOutcome(Generic[DataT]):
-    """What became of one of many documents.
-
-    Attributes:
-        source: as it was given.
-        error: why it could not be read; None if it was.
-    """
-
-    source: Source = field(repr=False)
-    value: DataT | None = None
-    error: InkgateError | OSError | ValueError | None = None
-
-    @property
-    def result(self) -> DataT:
-        """Its result. Raises `error`, if there is one."""
-        if self.error is not None:
-            raise self.error
-        return self.value  # type: ignore[return-value]
+    document: OcrResult = field(kw_only=True)

@@ -34,7 +34,7 @@ from inkgate.documents.files import AnyFormat
 from inkgate.documents.files.write import FileRequest
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Pixels
-from inkgate.service.reader import Reader, Reading, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reader, Reading
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.serving.permits import Arrival, Permit
@@ -103,7 +103,7 @@ class Admitted:
         self._permit.set_held_bytes(byte_count)
 
     @asynccontextmanager
-    async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
+    async def read(self, document: Document, options: CheckedOptions) -> AsyncIterator[Reading]:
         """A Reading of `document`. Leaving the block reports the outcome, and cancels pages that are still being read.
 
         Raises:

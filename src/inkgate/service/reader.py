@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -64,7 +64,7 @@ class PageOpener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
+class CheckedOptions:
     """How to read a document.
 
     Attributes:
@@ -171,16 +171,30 @@ class Reading:
             self._lost += page.lost
             self._first_error = self._first_error or page.error
 
-    async def all(self, charge: Callable[[int], None] | None = None) -> DocumentResult:
+    @property
+    def count(self) -> int:
+        """How many pages there are to read."""
+        return len(self.selected)
+
+    async def all(
+        self,
+        charge: Callable[[int], None] | None = None,
+        progress: Callable[[int, int], Awaitable[None]] | None = None,
+    ) -> DocumentResult:
         """All pages, once the last is read, after the steps for whole documents (layout.whole_document).
 
-        `charge` is called with `page_bytes` after each page.
+        `charge` is called with `page_bytes` after each page, `progress` with the number of pages and their total, before
+        the first, too.
         """
-        pages = []
+        pages: list[PageResult] = []
+        if progress is not None:
+            await progress(0, self.count)
         async for page in self:
             pages.append(page)
             if charge is not None:
                 charge(self.page_bytes)
+            if progress is not None:
+                await progress(len(pages), self.count)
         threads, caller = self._window.threads, self._window.caller
         return await threads.run_large(caller, self.page_bytes, self.result, pages)
 
@@ -334,7 +348,7 @@ class Reader:
         self._observer = observer
 
     @asynccontextmanager
-    async def read(self, document: Document, options: ReadOptions, caller: Caller) -> AsyncIterator[Reading]:
+    async def read(self, document: Document, options: CheckedOptions, caller: Caller) -> AsyncIterator[Reading]:
         """A Reading of `document` for `caller`. Leaving the block early cancels pages that are still being read.
 
         Pages that the deadline ends have an error. Once the document is open, nothing else is ended by it.
@@ -407,7 +421,7 @@ class Reader:
         caller = with_default_priority(caller, 1, len(body))
         return await self._opener.writers.converted(body, shape, caller, marks=marks)
 
-    def _select(self, page_count: int, options: ReadOptions) -> tuple[int, ...]:
+    def _select(self, page_count: int, options: CheckedOptions) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if options.pages is None else options.pages.indexes(page_count)
         most = options.page_limit or self._limits.max_pages
         if len(selected) > most:

@@ -40,7 +40,7 @@ from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.service.gateway import Admitted
-from inkgate.service.reader import Reading, ReadOptions
+from inkgate.service.reader import CheckedOptions, Reading
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings
@@ -80,7 +80,7 @@ class ReadRequest:
     """
 
     document: Document
-    options: ReadOptions
+    options: CheckedOptions
     shape: Shape
     show: Callable[[DocumentResult], Any]
     show_page: Callable[[PageResult], Any] | None = None

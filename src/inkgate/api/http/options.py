@@ -25,7 +25,7 @@ from inkgate.documents.files import AnyFormat, FileFormat, format_named, names_o
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate.types import Task, TaskKind
 
@@ -256,9 +256,9 @@ class OcrOptions(BaseModel):
             raise InputRejected("options_invalid", detail)
         return tuple(name for name in (" ".join(name.split()) for name in given) if name)
 
-    def read_options(self, task: Task) -> ReadOptions:
+    def read_options(self, task: Task) -> CheckedOptions:
         """The options for the Reader. Raises InputRejected("pages_invalid")."""
-        return ReadOptions(task, self.selection(), self.pdf_text, self.password or "")
+        return CheckedOptions(task, self.selection(), self.pdf_text, self.password or "")
 
     def selection(self) -> PageSelection | None:
         """The requested pages; None for all. Raises InputRejected("pages_invalid")."""

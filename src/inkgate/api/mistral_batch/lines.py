@@ -17,7 +17,7 @@ from inkgate.api.mistral_response import DocumentSource, MistralOptions, Mistral
 from inkgate.codec import encodable
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
-from inkgate.extraction.wanted import FieldRequest
+from inkgate.fields.asked import WantedFields
 from inkgate.jobs.job import Job, JobFields, JobOptions, JobSource, NewJob
 from inkgate.jobs.service import JobService
 from inkgate.types import Task, TaskKind
@@ -121,7 +121,7 @@ async def job_of(
         source = parse(MistralRequest, line.body).document
         schema = options.annotation_schema()
         if schema:
-            await context.service.fields.wanted(FieldRequest(schema=schema), received.caller)
+            await context.service.fields.wanted(WantedFields(schema=schema), received.caller)
         shown = options.model_dump(exclude_none=True, exclude={"model", "document_annotation_format"})
         head = (
             BatchHead(tuple(requested.input_files or ()), requested.metadata, requested.model)

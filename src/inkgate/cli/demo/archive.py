@@ -24,9 +24,9 @@ from inkgate.cli.demo.service import (
     write_settings,
 )
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.cli.watch_remote import ServiceReader
 from inkgate.cli.watched_folder import WatchedFolder, WatchJournal, WatchState, owned
 from inkgate.cli.watching import FolderWatch, WatchCommand
+from inkgate.client.reading import RemoteReader
 from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.formats import Format
@@ -94,7 +94,7 @@ def chosen_formats() -> tuple[AnyFormat, ...]:
 async def _show(demo: RunningDemo, archive: Archive) -> None:
     threads, journal, formats = Threads("demo_archive", 2), WatchJournal(archive.results), chosen_formats()
     order = WatchCommand(WatchedFolder(archive.scans, archive.results), formats, None, 2, _POLL_S)
-    watch = FolderWatch(ServiceReader(demo.client), order, journal)
+    watch = FolderWatch(RemoteReader(demo.client), order, journal)
     lines = wide_console()
     lines.print(f"Web page: {demo.url}/\nWatching {archive.folder.said('scans')}:\n")
     for kind, name in SCANS[:_FIRST]:

@@ -26,7 +26,7 @@ from inkgate.cli.demo.service import (
 )
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.client import AsyncJobHandle, ExtractedFields, FieldsAsked, JobAs
+from inkgate.client import AsyncJobHandle, Fields, JobAs, WantedFields
 from inkgate.concurrency import Threads
 from inkgate.fields.values import FieldStatus
 
@@ -41,7 +41,7 @@ class ContractRead:
 
     name: str
     pages: int
-    found: ExtractedFields[dict[str, Any]]
+    found: Fields[dict[str, Any]]
     markdown: str
 
 
@@ -59,7 +59,7 @@ def run_contracts(run: DemoRun, sources: Sequence[InputDocument]) -> None:
 async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
     lines, schema = wide_console(), sample_bytes(SCHEMA).decode()
     lines.print(f"Web page: {demo.url}/\nReading {len(sources)} contracts as jobs:\n")
-    job_as = JobAs(extract=FieldsAsked(schema=schema))
+    job_as = JobAs(extract=WantedFields(schema=schema))
     jobs = [(Path(source.relative).stem, await submitted(demo, source, job_as)) for source in sources]
     writer = _Writer(demo)
     read: dict[str, ContractRead] = {}

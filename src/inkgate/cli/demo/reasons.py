@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from inkgate.client import ExtractedFields
+from inkgate.client import Fields
 from inkgate.fields.values import FieldStatus, FieldValue
 
 _CHECKS = {
@@ -17,14 +17,14 @@ _CHECKS = {
 }
 
 
-def reasons(found: ExtractedFields[Any]) -> list[str]:
+def reasons(found: Fields[Any]) -> list[str]:
     """Each reason as a phrase; empty if the document needs no review."""
     if not found.needs_review:
         return []
     return list(dict.fromkeys(_reasons(found))) or ["a value is uncertain"]
 
 
-def _reasons(found: ExtractedFields[Any]) -> Iterator[str]:
+def _reasons(found: Fields[Any]) -> Iterator[str]:
     extraction = found.extraction
     for page, code in found.page_errors.items():
         yield f"page {page + 1} could not be read ({code})"

@@ -26,10 +26,10 @@ from inkgate.cli.demo.service import (
     toml_text,
     write_settings,
 )
-from inkgate.cli.extract_outputs import FieldRows, FieldsFound
+from inkgate.cli.extract_outputs import FieldRows
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.client import AsyncJobHandle, ExtractedFields, FieldsAsked, JobAs
+from inkgate.client import AsyncJobHandle, Fields, JobAs, WantedFields
 from inkgate.concurrency import Threads
 
 TYPE = "receipt"
@@ -57,7 +57,7 @@ class ReceiptRead:
 
     source: InputDocument
     job: str = ""
-    found: ExtractedFields[dict[str, Any]] | None = None
+    found: Fields[dict[str, Any]] | None = None
     why: tuple[str, ...] = ()
     problem: str = ""
 
@@ -107,7 +107,7 @@ key = ["job"]
 async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
     lines = wide_console()
     lines.print(f"Web page: {demo.url}/\nReading {len(sources)} documents as jobs:\n")
-    job_as = JobAs(pipeline="receipts", extract=FieldsAsked(TYPE))
+    job_as = JobAs(pipeline="receipts", extract=WantedFields(TYPE))
     jobs = [(source, await submitted(demo, source, job_as)) for source in sources]
     read = []
     for source, job in jobs:
@@ -162,7 +162,7 @@ def _write_csv(folder: DemoFolder, read: Sequence[ReceiptRead]) -> None:
     for receipt in read:
         if receipt.found is not None:
             source = InputDocument(Path(receipt.name), receipt.source.relative)
-            rows.add(source, FieldsFound(receipt.found.extraction, receipt.found.answer))
+            rows.add(source, receipt.found)
     rows.end()
 
 

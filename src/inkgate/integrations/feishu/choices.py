@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.client import FieldsAsked, JobAs, ReadAs
+from inkgate.client import JobAs, ReadOptions, WantedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.schema import FieldSchema
 from inkgate.integrations.feishu.wording import Said
@@ -32,13 +32,13 @@ class Choice:
         return self.name not in (TEXT, MARKDOWN)
 
     @property
-    def read_as(self) -> ReadAs:
+    def read_as(self) -> ReadOptions:
         """How the service reads the document."""
-        return ReadAs(task="parse" if self.name == MARKDOWN else "text")
+        return ReadOptions(task="parse" if self.name == MARKDOWN else "text")
 
     def job_as(self, key: str) -> JobAs:
         """Options of the job. `key`: idempotency key."""
-        asked = FieldsAsked("" if self.name == FIELDS else self.name) if self.has_fields else None
+        asked = WantedFields("" if self.name == FIELDS else self.name) if self.has_fields else None
         return JobAs(key=key, extract=asked)
 
 

@@ -9,8 +9,7 @@ from typing import Final
 import structlog
 
 from inkgate.client import AsyncInkgateClient, AsyncJobHandle, JobStatus, ServiceError
-from inkgate.client.jobs import Patience
-from inkgate.client.pauses import pause_awaited
+from inkgate.client.retries import JOB_REQUESTS, Retrier
 from inkgate.errors import BodyTooLarge, error_class
 from inkgate.integrations.feishu import wording
 from inkgate.integrations.feishu.calls import MOST_UPLOADED, TOO_LARGE, FeishuCalls, FeishuError
@@ -87,12 +86,10 @@ class DocumentAnswers:
     async def _submitted(self, message: ChatMessage, file: ChatFile, choice: Choice, data: bytes) -> AsyncJobHandle:
         """The job: the same one for the same file of the same message. Raises ServiceError."""
         asked = sha256(f"{self.app}\n{message.id}\n{file.key}\n{choice.name}".encode()).hexdigest()[:40]
-        patience = Patience()
-        while True:
-            try:
-                return await self.client.jobs.submit(data, choice.read_as, choice.job_as(f"feishu-{asked}"), file.name)
-            except ServiceError as error:
-                await pause_awaited(patience.pause_s(error))
+        job_as = choice.job_as(f"feishu-{asked}")
+        return await Retrier(JOB_REQUESTS).run_awaited(
+            lambda: self.client.jobs.submit(data, choice.read_as, job_as, file.name)
+        )
 
     async def _reply(
         self, message: ChatMessage, file: ChatFile, choice: Choice, job: AsyncJobHandle, status: JobStatus

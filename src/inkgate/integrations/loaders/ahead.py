@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Thread
 
 from inkgate.integrations.loaders.options import LoadedText, LoaderOptions
+from inkgate.integrations.loaders.readers import Calls
 from inkgate.integrations.loaders.sources import SourceFile
 from inkgate.integrations.loaders.texts import loaded_texts
 
@@ -30,7 +31,7 @@ class ReadAhead:
         self._files = iter(files)
         self._options = options
         self._changed = changed
-        self._left = Event()
+        self._calls = Calls()
         self._begun: deque[SimpleQueue[_Item]] = deque()
 
     def take(self, *, block: bool) -> LoadedText | None:
@@ -45,8 +46,8 @@ class ReadAhead:
         return None
 
     def close(self) -> None:
-        """Begins no other file, and ends the others at their next page. Does not wait."""
-        self._left.set()
+        """Begins no other file, and cancels the others. Does not wait."""
+        self._calls.end()
 
     def _fill(self) -> bool:
         while len(self._begun) < self._options.concurrency and (file := next(self._files, None)) is not None:
@@ -59,10 +60,10 @@ class ReadAhead:
     def _read(self, file: SourceFile, texts: SimpleQueue[_Item]) -> None:
         ended: _Item = None
         try:
-            for text in loaded_texts(file, self._options, self._left):
+            for text in loaded_texts(file, self._options, self._calls):
                 texts.put(text)
                 self._changed()
-                if self._left.is_set():
+                if self._calls.ended:
                     break
         except BaseException as error:  # noqa: BLE001 - raised by `take`
             ended = error

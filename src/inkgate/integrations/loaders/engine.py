@@ -1,21 +1,15 @@
-"""The engine of this process, for loaders. inkgate-client lacks it."""
+"""The engine of this process, for loaders and OCRmyPDF. inkgate-client lacks it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from inkgate.errors import InkgateError
-from inkgate.fields.asked import FieldsAsked
-from inkgate.integrations.loaders.options import LoaderOptions, LoadFailed
-from inkgate.integrations.loaders.readers import FieldsOf, PageStreamOf
-from inkgate.library import ExtractArguments, Ocr, ReadArguments
+from inkgate.integrations.loaders.readers import PortalReader
+from inkgate.library import Ocr, SettingsSource
 from inkgate.library.arguments import settings_of
 from inkgate.settings import Settings
-from inkgate.types import Document, DocumentResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,44 +34,7 @@ class _LoadedEngines:
 _ENGINES = _LoadedEngines()
 
 
-class EngineReader:
-    """Reads in this process, where several threads may read at once. For threads without an event loop."""
-
-    def __init__(self, source: str, document: tuple[str, bytes], options: LoaderOptions) -> None:
-        self._source = source
-        name, data = document
-        self._document = Document(data, name)
-        self._options = options
-        pages, pdf_text = options.pages or None, options.pdf_text or None
-        self._read: ReadArguments = {
-            "task": options.task,
-            "pages": pages,
-            "pdf_text": pdf_text,
-            "password": options.password,
-        }
-        self._extract: ExtractArguments = {"pages": pages, "pdf_text": pdf_text, "password": options.password}
-
-    @contextmanager
-    def stream(self) -> Iterator[PageStreamOf]:
-        with self._errors(), self._engine().stream(self._document, **self._read) as pages:
-            yield PageStreamOf(iter(pages), pages.page_count)
-
-    def read(self) -> DocumentResult:
-        with self._errors():
-            return self._engine().read(self._document, **self._read)
-
-    def fields(self, asked: FieldsAsked) -> FieldsOf:
-        wanted = asked.schema if asked.schema is not None else asked.type or tuple(asked.names)
-        with self._errors():
-            found = self._engine().extract(self._document, wanted, **self._extract)
-        return FieldsOf(found.extraction, found.document if self._options.task == "parse" else None)
-
-    def _engine(self) -> Ocr:
-        return _ENGINES.engine(settings_of(self._options.settings))
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except InkgateError as error:
-            raise LoadFailed(f"{self._source}: {error.detail} {error.remedy}", self._source, code=error.code) from error
+def loaded_engine(settings: SettingsSource) -> PortalReader:
+    """The engine with these settings, which stays loaded until the process ends. Raises InkgateError."""
+    ocr = _ENGINES.engine(settings_of(settings))
+    return PortalReader(ocr.portal, ocr.reader)

@@ -9,8 +9,9 @@ from typing import Any, Literal, TypedDict
 
 import orjson
 
-from inkgate.client.many import RETRY_S
-from inkgate.fields.asked import FieldsAsked, Schema
+from inkgate.client.requests import ReadOptions
+from inkgate.client.retries import RETRY_S
+from inkgate.fields.asked import Schema, WantedFields
 
 Mode = Literal["page", "single"]
 OnError = Literal["raise", "skip"]
@@ -121,11 +122,16 @@ class LoaderOptions:
             raise ValueError("A service has its own settings: give server or settings.")
 
     @property
-    def asked(self) -> FieldsAsked | None:
+    def read(self) -> ReadOptions:
+        """How each file is read."""
+        return ReadOptions(self.task, self.pages, self.pdf_text, priority=self.priority, password=self.password)
+
+    @property
+    def asked(self) -> WantedFields | None:
         """The fields to find; None: no fields."""
         if not (self.type or self.schema is not None or self.fields):
             return None
-        return FieldsAsked(self.type, self.schema, tuple(self.fields))
+        return WantedFields(self.type, self.schema, tuple(self.fields))
 
 
 def flat_fields(data: Mapping[str, Any], name: str = "fields") -> Metadata:

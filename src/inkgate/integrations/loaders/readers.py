@@ -1,99 +1,89 @@
-"""What reads for loaders: a service here, the engine of this process in engine.py."""
+"""What reads for loaders, which are used by blocking and by async code: a service, or the engine in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from threading import Event
-from typing import Protocol, TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
-from inkgate.client import InkgateClient, ReadAs, ServiceError
-from inkgate.client.many import ReadPatience
-from inkgate.fields.asked import FieldsAsked
-from inkgate.fields.values import Extraction
-from inkgate.integrations.loaders.options import LoaderOptions, LoadFailed
-from inkgate.types import DocumentResult, PageResult
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from inkgate.client.reading import DocumentReader, RemoteReader
+from inkgate.client.retries import RetryPolicy
+from inkgate.integrations.loaders.options import LoaderOptions
 
 T = TypeVar("T")
+_CLIENT_ALONE = "inkgate-client has no engine. Give the URL of a service: server='http://127.0.0.1:7860'."
 
 
 @dataclass(frozen=True, slots=True)
-class PageStreamOf:
-    """The pages of a document as they are read. `page_count`: of the whole document; None if unknown."""
+class PortalReader:
+    """A reader, and the event loop on which it is used."""
 
-    pages: Iterator[PageResult]
-    page_count: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class FieldsOf:
-    """The fields of a document. `document`: as it was read for them, if that is how it is to be loaded, too."""
-
-    extraction: Extraction
-    document: DocumentResult | None = None
+    portal: BlockingPortal
+    reader: DocumentReader
 
 
-class LoaderReader(Protocol):
-    """Reads one document. Blocking; all methods raise LoadFailed."""
+class Calls:
+    """Blocking calls on event loops, until nobody wants their results any more. Used by several threads."""
 
-    def stream(self) -> AbstractContextManager[PageStreamOf]:
-        """The pages as they are read. Leaving the block early cancels the rest."""
-        ...
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._futures: set[Future[Any]] = set()
+        self._ended = False
 
-    def read(self) -> DocumentResult:
-        """The whole document, after the steps for whole documents."""
-        ...
+    @property
+    def ended(self) -> bool:
+        return self._ended
 
-    def fields(self, asked: FieldsAsked) -> FieldsOf:
-        """Its fields."""
-        ...
+    def start(self, portal: BlockingPortal, function: Callable[[], Awaitable[T]]) -> Future[T]:
+        """The future result of `function`, which is cancelled after `end`."""
+        future = portal.start_task_soon(function)
+        with self._lock:
+            self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        if self._ended:
+            future.cancel()
+        return future
+
+    def run(self, portal: BlockingPortal, function: Callable[[], Awaitable[T]]) -> T:
+        """The result of `function`. Raises concurrent.futures.CancelledError after `end`."""
+        return self.start(portal, function).result()
+
+    def end(self) -> None:
+        """Cancels the calls. Does not wait."""
+        self._ended = True
+        with self._lock:
+            futures = tuple(self._futures)
+        for future in futures:
+            future.cancel()
 
 
-class ServiceReader:
-    """Reads by a service. `left`: set when nobody wants the document any more."""
+@contextmanager
+def portal_reader(options: LoaderOptions) -> Iterator[PortalReader]:
+    """The reader that the options name: of a service for this block, or of this process, which stays loaded. Blocking.
 
-    def __init__(self, source: str, document: tuple[str, bytes], options: LoaderOptions, left: Event) -> None:
-        self._source = source
-        self._name, self._data = document
-        self._options = options
-        self._left = left
-        self._read_as = ReadAs(
-            task=options.task,
-            pages=options.pages,
-            pdf_text=options.pdf_text,
-            password=options.password,
-            priority=options.priority,
-        )
-
-    @contextmanager
-    def stream(self) -> Iterator[PageStreamOf]:
-        with self._client() as client, ExitStack() as stack:
-            pages = self._retried(lambda: stack.enter_context(client.stream(self._data, self._read_as, self._name)))
-            yield PageStreamOf(iter(pages), pages.page_count)
-
-    def read(self) -> DocumentResult:
-        with self._client() as client:
-            return self._retried(lambda: client.read(self._data, self._read_as, self._name))
-
-    def fields(self, asked: FieldsAsked) -> FieldsOf:
-        with self._client() as client:
-            found = self._retried(lambda: client.find_fields(self._data, asked, self._name, self._read_as))
-            return FieldsOf(found.extraction)
-
-    @contextmanager
-    def _client(self) -> Iterator[InkgateClient]:
+    Raises:
+        ReadError: the URL can't be used, or the engine does not start.
+        ImportError: there is no engine, because only inkgate-client is installed.
+    """
+    if not options.server:
         try:
-            with InkgateClient(self._options.server, self._options.key) as client:
-                yield client
-        except ServiceError as error:
-            raise LoadFailed(f"{self._source}: {error}", self._source, code=error.code) from error
+            from inkgate.integrations.loaders.engine import loaded_engine
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("inkgate"):
+                raise
+            raise ImportError(_CLIENT_ALONE) from error
+        yield loaded_engine(options.settings)
+        return
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_remote(options)) as reader:
+        yield PortalReader(portal, reader)
 
-    def _retried(self, ask: Callable[[], T]) -> T:
-        patience = ReadPatience(self._options.retry_s, self._left)
-        while True:
-            try:
-                return ask()
-            except ServiceError as error:
-                refused = error
-            patience.pause(refused)
+
+@asynccontextmanager
+async def _remote(options: LoaderOptions) -> AsyncIterator[RemoteReader]:
+    async with RemoteReader.of([options.server], options.key, RetryPolicy(options.retry_s)) as reader:
+        yield reader

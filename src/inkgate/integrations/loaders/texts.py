@@ -4,72 +4,93 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from threading import Event
+from functools import partial
+from queue import SimpleQueue
 
-from inkgate.client.errors import FileUnreadable
 from inkgate.codec import encodable
 from inkgate.documents.formats.markdown import content_of
 from inkgate.documents.formats.text import page_text, printable
 from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.integrations.loaders.options import LoadedText, LoaderOptions, LoadFailed, Metadata, flat_fields
-from inkgate.integrations.loaders.readers import LoaderReader, ServiceReader
+from inkgate.integrations.loaders.readers import Calls, PortalReader, portal_reader
 from inkgate.integrations.loaders.sources import SourceFile
-from inkgate.types import DocumentResult, PageResult
+from inkgate.types import Document, DocumentResult, PageResult, ReadError
 
 log = logging.getLogger(__name__)
 
-_CLIENT_ALONE = "inkgate-client has no engine. Give the URL of a service: server='http://127.0.0.1:7860'."
 
-
-def loaded_texts(file: SourceFile, options: LoaderOptions, left: Event) -> Iterator[LoadedText]:
-    """The texts of a file. Blocking; for a thread without an event loop. `left`: set when nobody wants them any more.
+def loaded_texts(file: SourceFile, options: LoaderOptions, calls: Calls) -> Iterator[LoadedText]:
+    """The texts of a file. Blocking; for a thread without an event loop.
 
     Raises:
         LoadFailed: the file or a page can't be read, and `on_error` is `raise`.
     """
     try:
-        yield from _texts(file, options, left)
+        yield from _texts(file, options, calls)
     except LoadFailed as error:
         if options.on_error == "raise":
             raise
         log.warning("inkgate left out %s", error)
 
 
-def _texts(file: SourceFile, options: LoaderOptions, left: Event) -> Iterator[LoadedText]:
+def _texts(file: SourceFile, options: LoaderOptions, calls: Calls) -> Iterator[LoadedText]:
     try:
-        document = file.load()
-    except (FileUnreadable, OSError) as error:
-        raise LoadFailed(f"{file.source}: {error}", file.source) from error
-    reader = _reader(file.source, document, options, left)
-    metadata: Metadata = {"source": file.source, "task": options.task}
+        name, data = file.load()
+        document = Document(data, name)
+        with portal_reader(options) as found:
+            yield from _read(file.source, document, found, options, calls)
+    except (ReadError, OSError) as error:
+        code = error.code if isinstance(error, ReadError) else ""
+        said = f"{error.detail} {error.remedy}" if isinstance(error, ReadError) and code else str(error)
+        raise LoadFailed(f"{file.source}: {said}", file.source, code=code) from error
+
+
+def _read(
+    source: str, document: Document, found: PortalReader, options: LoaderOptions, calls: Calls
+) -> Iterator[LoadedText]:
+    portal, reader = found.portal, found.reader
+    metadata: Metadata = {"source": source, "task": options.task}
     result: DocumentResult | None = None
     if options.asked is not None:
-        found = reader.fields(options.asked)
-        result = found.document
-        metadata |= _about_fields(found.extraction)
+        fields = calls.run(portal, partial(reader.extract, document, options.asked, options.read))
+        result = fields.document if options.task == "parse" else None
+        metadata |= _about_fields(fields.extraction)
     if options.mode == "single":
-        yield _whole(result or reader.read(), metadata, options)
+        whole = result or calls.run(portal, partial(reader.read, document, options.read))
+        yield _whole(whole, metadata, options)
     elif result is not None:
         yield from _pages(result.pages, result.page_count, metadata, options)
     else:
-        with reader.stream() as stream:
-            yield from _pages(stream.pages, stream.page_count, metadata, options)
+        yield from _streamed(document, found, metadata, options, calls)
 
 
-def _reader(source: str, document: tuple[str, bytes], options: LoaderOptions, left: Event) -> LoaderReader:
-    if options.server:
-        return ServiceReader(source, document, options, left)
+def _streamed(
+    document: Document, found: PortalReader, metadata: Metadata, options: LoaderOptions, calls: Calls
+) -> Iterator[LoadedText]:
+    """The pages as they are read."""
+    pages: SimpleQueue[PageResult | None] = SimpleQueue()
+    counts: list[int | None] = []
+
+    async def read() -> None:
+        try:
+            async with found.reader.stream(document, options.read) as stream:
+                counts.append(stream.page_count)
+                async for page in stream:
+                    pages.put(page)
+        finally:
+            pages.put(None)
+
+    reading = calls.start(found.portal, read)
     try:
-        from inkgate.integrations.loaders.engine import EngineReader
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("inkgate"):
-            raise
-        raise ImportError(_CLIENT_ALONE) from error
-    return EngineReader(source, document, options)
+        for page in iter(pages.get, None):
+            yield from _pages([page], counts[0], metadata, options)
+    finally:
+        reading.cancel()
+    reading.result()
 
 
 def _pages(
-    pages: Iterator[PageResult] | Sequence[PageResult], count: int | None, metadata: Metadata, options: LoaderOptions
+    pages: Sequence[PageResult], count: int | None, metadata: Metadata, options: LoaderOptions
 ) -> Iterator[LoadedText]:
     counted: Metadata = {} if count is None else {"total_pages": count}
     for page in pages:

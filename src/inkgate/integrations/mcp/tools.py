@@ -13,16 +13,15 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from inkgate import __version__
-from inkgate.client import ServiceError
+from inkgate.client import ReadOptions
+from inkgate.client.reading import DocumentReader
 from inkgate.concurrency import Threads
 from inkgate.documents.formats.markdown import content_of
-from inkgate.errors import InkgateError
-from inkgate.extraction.wanted import FieldRequest
 from inkgate.fields.as_json import Json
+from inkgate.fields.asked import WantedFields
 from inkgate.integrations.mcp.files import AllowedFiles, FileRefused
 from inkgate.integrations.mcp.kept import KeptDocuments, search
-from inkgate.integrations.mcp.readers import ToolReader
-from inkgate.types import Document, DocumentResult, PageResult
+from inkgate.types import Document, DocumentResult, PageResult, ReadError
 
 _INSTRUCTIONS = (
     "Reads scans, photos and PDFs on this machine. Call `read` for the text of a document as Markdown, and `page` for "
@@ -52,7 +51,7 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 class DocumentTools:
     """What agents can do with documents. Used from one event loop, by many clients at once."""
 
-    def __init__(self, reader: ToolReader, files: AllowedFiles) -> None:
+    def __init__(self, reader: DocumentReader, files: AllowedFiles) -> None:
         self._reader = reader
         self._files = files
         self._kept = KeptDocuments()
@@ -88,7 +87,7 @@ class DocumentTools:
         """
         loaded = await self._loaded(document)
         with _told():
-            result = await self._reader.read(loaded, pages, context.report_progress)
+            result = await self._reader.read(loaded, ReadOptions("parse", pages), context.report_progress)
         return _shown(self._kept.add(result), result, max_characters)
 
     async def page(
@@ -129,7 +128,7 @@ class DocumentTools:
         `data` has the values; what does not stand on the page is null. `fields` says of each where it stands, how sure
         it is, and what else it may be; `checks` whether sums and check digits hold.
         """
-        wanted = FieldRequest(type, schema, tuple(fields or ()))
+        wanted = WantedFields(type, schema, tuple(fields or ()))
         return await self._found(document, wanted)
 
     async def verify(
@@ -144,12 +143,13 @@ class DocumentTools:
         Without `type` and `schema`, the names of `data` name the fields.
         """
         names = () if type or schema is not None else tuple(data)
-        return await self._found(document, FieldRequest(type, schema, names, data))
+        return await self._found(document, WantedFields(type, schema, names, data))
 
     async def document_types(self) -> dict[str, list[str]]:
         """List the document types that `extract` knows, and their fields."""
         with _told():
-            return await self._reader.document_types()
+            types = await self._reader.document_types()
+        return {name: [path.removeprefix("/").replace("/-/", "[].") for path in paths] for name, paths in types.items()}
 
     async def page_resource(self, document_id: str, number: str) -> str:
         """A page of a document that was read. Raises ResourceNotFoundError."""
@@ -158,10 +158,10 @@ class DocumentTools:
         except (ToolError, ValueError) as error:
             raise ResourceNotFoundError(str(error)) from error
 
-    async def _found(self, document: str, wanted: FieldRequest) -> Json:
+    async def _found(self, document: str, wanted: WantedFields) -> Json:
         loaded = await self._loaded(document)
         with _told():
-            return await self._reader.extract(loaded, wanted)
+            return dict((await self._reader.extract(loaded, wanted)).answer)
 
     async def _loaded(self, document: str) -> Document:
         try:
@@ -186,11 +186,10 @@ def _told() -> Iterator[None]:
     """Errors of inkgate are for the agent: what is wrong, and what to do."""
     try:
         yield
-    except InkgateError as error:
+    except ReadError as error:
         remedy = _REMEDIES.get(error.code, error.remedy)
-        raise ToolError(f"{error.title}. {error.detail} {remedy} ({error.code})") from error
-    except ServiceError as error:
-        raise ToolError(str(error)) from error
+        said = f"{error.title}. {error.detail} {remedy} ({error.code})" if error.code else str(error)
+        raise ToolError(said) from error
 
 
 def _page_text(page: PageResult) -> str:

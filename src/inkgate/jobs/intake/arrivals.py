@@ -12,7 +12,8 @@ from pathlib import Path
 
 from inkgate.caller import Priority
 from inkgate.errors import InputRejected, KeyReused
-from inkgate.extraction.wanted import FieldRequest, wanted_fields
+from inkgate.extraction.wanted import wanted_fields
+from inkgate.fields.asked import WantedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.jobs.documents import prefix_of
 from inkgate.jobs.intake.base import JobAdder, ObjectCreated
@@ -140,7 +141,7 @@ def _fields(pipeline: PipelineSettings) -> JobFields | None:
         named = "" if pipeline.extract_type == _AUTO else pipeline.extract_type
         fields = JobFields(named, schema, pipeline.extract_fields)
         if schema:
-            wanted_fields(FieldRequest(schema=schema), DocumentTypes({}))
+            wanted_fields(WantedFields(schema=schema), DocumentTypes({}))
     except (OSError, UnicodeDecodeError) as error:
         raise InputRejected("feature_unavailable", f"`extract_schema`: {error}") from error
     return fields

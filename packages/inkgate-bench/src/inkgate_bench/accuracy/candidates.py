@@ -12,9 +12,9 @@ import inkgate
 from inkgate.caller import NO_CALLER
 from inkgate.coordinates import as_sent
 from inkgate.extraction.finder import FieldFinder
-from inkgate.extraction.wanted import WantedFields
+from inkgate.extraction.wanted import CheckedFields
 from inkgate.service.gateway import Gateway
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
 from inkgate_bench.accuracy.fields import JudgedField, judge_fields, schema_for
@@ -126,11 +126,11 @@ class OwnReader:
         task = Task(kind=TaskKind.PARSE if self._structure or entry.tests else TaskKind.TEXT)
         task = Task(kind=TaskKind.CHART) if entry.diagram else task
         document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
-        options = ReadOptions(task=task, pdf_text=self._pdf_text)
-        asked: tuple[dict[str, Any], WantedFields] | None = None
+        options = CheckedOptions(task=task, pdf_text=self._pdf_text)
+        asked: tuple[dict[str, Any], CheckedFields] | None = None
         if self._finder is not None and entry.fields is not None:
             truth = load_fields(entry.fields)
-            asked = truth, WantedFields(schema_for(truth, self._finder.types, entry.document_type))
+            asked = truth, CheckedFields(schema_for(truth, self._finder.types, entry.document_type))
             options = self._finder.read_options(asked[1], options)
         admission = self._gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
         async with admission as admitted, admitted.read(document, options) as reading:
@@ -138,7 +138,7 @@ class OwnReader:
         return replace(transcript(result), fields=await self._fields(result, asked))
 
     async def _fields(
-        self, result: DocumentResult, asked: tuple[dict[str, Any], WantedFields] | None
+        self, result: DocumentResult, asked: tuple[dict[str, Any], CheckedFields] | None
     ) -> tuple[JudgedField, ...]:
         if self._finder is None or asked is None or asked[1].schema is None:
             return ()

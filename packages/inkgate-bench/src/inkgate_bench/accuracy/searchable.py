@@ -21,7 +21,7 @@ from inkgate.documents.formats.areas import page_in
 from inkgate.errors import InkgateError
 from inkgate.format_names import FileFormat
 from inkgate.service.gateway import Gateway
-from inkgate.service.reader import ReadOptions
+from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, PageResult
 from inkgate_bench.accuracy.manifest import Entry
@@ -62,7 +62,7 @@ async def check_searchable(
         document = Document(await threads.run(entry.file.read_bytes), entry.path)
         try:
             async with gateway.admit(NO_CALLER, len(document.data)) as admitted:
-                async with admitted.read(document, ReadOptions(pdf_text=pdf_text)) as reading:
+                async with admitted.read(document, CheckedOptions(pdf_text=pdf_text)) as reading:
                     result = await reading.all()
                 made = await admitted.file(FileRequest(document, result, FileFormat.PDF))
             checks.append(await threads.run(_checked, document, made, result.pages))

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from inkgate import __version__
-from inkgate.client import AsyncInkgateClient, ReadAs
+from inkgate.client import AsyncInkgateClient, ReadOptions
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.telemetry.processes import used_s
 from inkgate_bench.accuracy.candidates import Transcript, transcript
@@ -100,4 +100,4 @@ class _ServiceCandidate:
 
     async def read(self, entry: Entry) -> Transcript:
         """Reads it as text. Raises ServiceError."""
-        return transcript(await self._client.read(entry.file, ReadAs()))
+        return transcript(await self._client.read(entry.file, ReadOptions()))

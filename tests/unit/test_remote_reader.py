@@ -1,0 +1,81 @@
+"""Documents that are read by several services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import orjson
+import pytest
+
+from inkgate.client import AsyncInkgateClient, ReadOptions, ServiceError
+from inkgate.client.reading import RemoteReader
+from inkgate.client.retries import RetryPolicy
+from inkgate.codec import document_to_dict
+from inkgate.types import Document, DocumentResult, PageResult
+
+pytestmark = pytest.mark.anyio
+
+READ = orjson.dumps(document_to_dict(DocumentResult("a", "image/png", 3, 1, "ppocr", (PageResult(0, text="read"),))))
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def problem(status: int, code: str, **headers: str) -> httpx.Response:
+    return httpx.Response(status, headers=headers, json={"code": code, "title": "t", "detail": "Why.", "remedy": "Do."})
+
+
+def reader(*answers: Answer, limit_s: float = 0.02) -> RemoteReader:
+    transports = [httpx.MockTransport(answer) for answer in answers]
+    clients = [AsyncInkgateClient(f"http://gateway{n}", transport=each) for n, each in enumerate(transports)]
+    return RemoteReader(*clients, policy=RetryPolicy(limit_s, outlast_load=True, first_pause_s=0.001, max_pause_s=0.03))
+
+
+def gone(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("refused", request=request)
+
+
+async def test_a_busy_gateway_is_asked_again_when_it_said() -> None:
+    answers = [problem(503, "queue_full", **{"retry-after": "0"}), httpx.Response(502, text="proxy"), None]
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers.get("x-inkgate-priority", ""))
+        return answers.pop(0) or httpx.Response(200, content=READ)
+
+    result = await reader(answer, limit_s=60.0).read(Document(b"png", "a"), ReadOptions("parse", priority="batch"))
+    assert (result.pages[0].text, asked) == ("read", ["batch"] * 3)
+
+
+async def test_a_gateway_that_is_gone_is_replaced_by_another() -> None:
+    result = await reader(gone, lambda _: httpx.Response(200, content=READ)).read(Document(b"png", "a"))
+    assert result.pages[0].text == "read"
+
+
+async def test_a_service_that_is_full_is_outlasted_for_longer_than_one_that_is_gone() -> None:
+    answers = iter([problem(503, "service_full")] * 20)
+    result = await reader(lambda _: next(answers, None) or httpx.Response(200, content=READ)).read(
+        Document(b"png", "a")
+    )
+    assert result.pages[0].text == "read"
+
+
+@pytest.mark.parametrize(
+    ("answer", "unavailable", "rejected"),
+    [
+        (lambda _: problem(422, "image_corrupt"), False, True),
+        (lambda _: problem(502, "engine_failed"), False, False),
+        (lambda _: problem(500, "of_another_version"), False, False),
+        (lambda _: httpx.Response(413, text="nginx"), False, True),
+        (gone, True, False),
+        (lambda _: problem(401, "unauthenticated"), True, True),
+        (lambda _: httpx.Response(404), True, True),
+        (lambda _: httpx.Response(504, text="proxy"), True, False),
+        (lambda _: httpx.Response(200, text="a page"), True, False),
+    ],
+)
+async def test_an_error_tells_whether_the_document_or_the_service_is_to_blame(
+    answer: Answer, unavailable: bool, rejected: bool
+) -> None:
+    with pytest.raises(ServiceError) as error:
+        await reader(answer, limit_s=0.0).read(Document(b"png", "a"))
+    assert (error.value.unavailable, error.value.rejected) == (unavailable, rejected)
