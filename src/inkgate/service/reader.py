@@ -183,8 +183,8 @@ class Reading:
     ) -> DocumentResult:
         """All pages, once the last is read, after the steps for whole documents (layout.whole_document).
 
-        `charge` is called with `page_bytes` after each page, `progress` with the number of pages and their total, before
-        the first, too.
+        `charge` is called with `page_bytes` after each page; `progress` with the number of pages that are read and of
+        all, before the first, too.
         """
         pages: list[PageResult] = []
         if progress is not None:
