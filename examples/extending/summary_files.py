@@ -2,7 +2,7 @@
 
 [sinks.summaries]
 kind = "extension"
-make = "summary_files:SummaryFiles"
+make = "summaries"
 options = {folder = "/srv/summaries"}
 """
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,6 +36,17 @@ SMALL: dict[str, dict[str, object]] = {"pdf": {"warm_workers": 0}}
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES / "extending"))
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder where the examples are installed as a package."""
+    folder = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    source = shutil.copytree(EXAMPLES / "extending", tmp_path_factory.mktemp("source") / "extending")
+    command = [*pip, "--no-build-isolation", "--target", str(folder), str(source)]
+    subprocess.run(command, check=True, timeout=300)
+    return folder
 
 
 class Echo(FakeEngine):
@@ -207,6 +220,28 @@ async def test_nonsense_of_a_layer_fails_its_page_and_no_other() -> None:
         first, second = (await reading.all()).pages
     assert first.error is not None
     assert (first.error.code, second.text) == ("engine_failed", "read for ada")
+
+
+def test_a_package_adds_a_command(package: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
+    command = [sys.executable, "-m", "inkgate", "words", str(EXAMPLES / "report.png")]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert int(re.findall(r"report\.png: (\d+) words", ended.stdout)[0]) > 100
+
+
+async def test_a_package_adds_an_engine_a_wire_format_and_a_sink_by_name(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(package))
+    parts = build_parts(load_settings(None, engine={"name": "tesseract"}, **SMALL))
+    assert parts.state_objects.build.pipeline[-1] == "tesseract"
+    sinks = {"own": {"kind": "extension", "make": "summaries", "options": {"folder": str(tmp_path)}}}
+    async with jobs_api(tmp_path / "jobs", sinks=sinks, server={"formats": ["ocr_space"]}) as api:
+        assert "/parse/image" in (await api.client.get("/openapi.json")).json()["paths"]
+    with pytest.raises(InputRejected, match="installed packages have ocr_space"):
+        async with running_api(server={"formats": ["ocr_spice"]}):
+            pytest.fail("there is no such format")
 
 
 async def test_a_sink(tmp_path: Path) -> None:

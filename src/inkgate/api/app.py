@@ -63,7 +63,7 @@ from inkgate.errors import InputRejected
 from inkgate.serving.sending import SendingRoom
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
-from inkgate.settings.extensions import load_extension
+from inkgate.settings.extensions import FORMATS, load_extension
 from inkgate.storage.fetch import Fetcher
 from inkgate.telemetry.tracing import NOT_RECORDING
 
@@ -215,7 +215,7 @@ def _costs_of(app: FastAPI, *, has_page: bool) -> tuple[RouteCost, ...]:
 
 def _router(name: str) -> APIRouter:
     """The wire format `name`. Raises InputRejected("extension_invalid")."""
-    router = load_extension(name, "server.formats")
+    router = load_extension(name, "server.formats", FORMATS)
     if not isinstance(router, APIRouter):
         raise InputRejected("extension_invalid", f"`server.formats`: {name} is no FastAPI router.")
     return router

@@ -45,7 +45,7 @@ from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.queue import WorkQueue
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import CacheSettings, PpocrSettings, Provider, SchedulingSettings, Settings, VllmSettings
-from inkgate.settings.extensions import make_extension
+from inkgate.settings.extensions import LAYER_PORT, make_extension
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver, TracingObserver
@@ -192,7 +192,7 @@ def build_parts(
 def _extended(engine: Engine, settings: Settings) -> Engine:
     """The engine in the wrappers of other packages, the first of which is the outermost."""
     for name in reversed(settings.engine.layers):
-        engine = make_extension(name, "engine.layers", engine)
+        engine = make_extension(name, "engine.layers", engine, port=LAYER_PORT)
     return engine
 
 

@@ -41,7 +41,7 @@ from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.providers import ProviderRequest
 from inkgate.serving.batching import Batchers
 from inkgate.settings import EngineSettings, Settings, TransformersSettings, VllmSettings
-from inkgate.settings.extensions import is_extension, make_extension
+from inkgate.settings.extensions import ENGINE_PORT, ENGINES, is_extension, make_extension, registered
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.metrics import NO_MODEL, ModelName
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
@@ -134,7 +134,7 @@ def choose_engine(
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
     """
     engine = settings.engine
-    if is_extension(engine.name):
+    if is_extension(engine.name) or engine.name in registered(ENGINES):
         return _extension(settings)
     if engine.name == "transformers":
         return _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), blocks)
@@ -144,7 +144,7 @@ def choose_engine(
 def _extension(settings: Settings) -> ChosenEngine:
     """The engine of another package: `engine.name` names a function of the Settings that makes it."""
     name = settings.engine.name
-    engine: Engine = make_extension(name, "engine.name", settings)
+    engine: Engine = make_extension(name, "engine.name", settings, port=ENGINE_PORT)
     return ChosenEngine(engine, model=ModelName(engine.name, name))
 
 
@@ -160,7 +160,7 @@ def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
     except ValueError as error:
         raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
     except InputRejected as error:
-        names = ", ".join(["ppocr", "transformers", *preset_names(own)])
+        names = ", ".join(["ppocr", "transformers", *preset_names(own), *registered(ENGINES)])
         raise InputRejected("engine_unknown", f"Unknown engine {name!r}. Available engines: {names}.") from error
 
 

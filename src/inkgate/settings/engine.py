@@ -293,7 +293,7 @@ class EngineSettings(Branch):
     name: str = Field(
         "ppocr",
         description="`ppocr` (embedded, CPU), `vllm`, a preset such as `paddleocr-vl`, `transformers`, or "
-        "`module:name` of your own (docs/guides/extending.md).",
+        "an engine of another package, by name or as `module:name` (docs/guides/extending.md).",
     )
     layers: tuple[str, ...] = Field(
         (), description="Policies of your own around the engine, as `module:name`, outermost first."

@@ -9,7 +9,6 @@ from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validato
 
 from inkgate.format_names import AnyFormat, Format
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
-from inkgate.settings.extensions import is_extension
 
 _FOLDER = re.compile(r"(?:(?:s3|gs|az|memory|https?)://[^\s?#/@]+|abfss?://[^\s?#/@]+@[^\s?#/@]+|file://)(/[^\s?#]*)?")
 _DATABASE = re.compile(r"(sqlite:///|postgresql(\+psycopg)?://).+")
@@ -251,19 +250,12 @@ class ObjectsSinkSettings(Branch):
 
 
 class ExtensionSinkSettings(Branch):
-    """Results go to a sink of your own, or of `inkgate.integrations`."""
+    """Results go to a sink of another package."""
 
     kind: Literal["extension"]
-    make: str = Field(description="What makes the sink, as `module:name`.")
+    make: str = Field(description="What makes the sink: its name, such as `notion`, or `module:name`.")
     options: dict[str, JsonValue] = Field({}, description="What else it needs to know.")
     secret: SecretStr = Field(SecretStr(""), description="A key or password, which is never shown.")
-
-    @field_validator("make")
-    @classmethod
-    def _is_named(cls, make: str) -> str:
-        if not is_extension(make):
-            raise ValueError("write it as `module:name`")
-        return make
 
 
 SinkSettings = Annotated[

@@ -60,7 +60,8 @@ class ServerSettings(Branch):
         "addresses and `server.host`. `*`: any.",
     )
     formats: tuple[str, ...] = Field(
-        (), description="Wire formats of your own: FastAPI routers, as `module:name` (docs/guides/extending.md)."
+        (),
+        description="Wire formats of other packages, by name or as `module:name` (docs/guides/extending.md).",
     )
     max_connections: int = Field(
         0,
