@@ -13,8 +13,8 @@ from playwright.sync_api import sync_playwright
 from inkgate.client import JobFieldsFound
 from inkgate.client.fields import Fields
 from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, FieldValue
-from inkgate.integrations.feishu.cards import FieldCards
-from inkgate.integrations.feishu.choices import shipped_words
+from inkgate_feishu.cards import FieldCards
+from inkgate_feishu.choices import shipped_words
 
 OUT = Path(__file__).parents[1] / "docs" / "screenshots" / "integrations" / "feishu-card.png"
 STYLE = """
