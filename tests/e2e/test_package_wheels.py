@@ -88,3 +88,11 @@ def test_inkgate_bench_brings_its_commands_and_the_templates_of_reports(
     ended = inkgate("report", os.fspath(tmp_path / "run.json"))
     assert ended.returncode == 0, ended.stderr
     assert "data:image/svg+xml" in (tmp_path / "run.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "says"), [("feishu", "INKGATE_FEISHU_APP_ID"), ("notion", "NOTION_TOKEN")])
+def test_an_integration_brings_its_command(wheels: Mapping[str, Path], tmp_path: Path, name: str, says: str) -> None:
+    inkgate = installed(tmp_path / "environment", wheels["inkgate"], wheels[f"inkgate-{name}"])
+    arguments = [name, "0123456789abcdef0123456789abcdef", "page.png"] if name == "notion" else [name]
+    ended = inkgate(*arguments)
+    assert (ended.returncode, says in ended.stderr) == (2, True), ended.stderr

@@ -46,7 +46,7 @@ def test_every_shipped_example_has_its_source_and_licence() -> None:
 def test_the_guide_to_extending_shows_every_example() -> None:
     guide = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
     shown = re.findall(r'^--8<-- "(\S+)"$', guide, re.MULTILINE)  # a formatter of code once wrote it as an expression
-    assert sorted(shown) == sorted(path.name for path in (ROOT / "examples" / "extending").glob("*.py"))
+    assert sorted(shown) == sorted(path.name for path in (ROOT / "examples" / "extending").glob("*.*"))
 
 
 def test_every_make_target_named_in_the_readme_exists() -> None:

@@ -55,19 +55,19 @@ COMMANDS: Final = {
     "types": CommandPlace("extract", "types", READING),
     "watch": CommandPlace("watch", "watch", READING, explain=True),
     "batch": CommandPlace("batch", "batch", READING, explain=True),
-    "notion": CommandPlace("notion", "notion", READING, explain=True),
     "serve": CommandPlace("serve", "serve", SERVING),
     "work": CommandPlace("work", "work", SERVING),
     "jobs": CommandPlace("jobs", "jobs", SERVING),
     "key": CommandPlace("key", "key", SERVING),
     "doctor": CommandPlace("doctor", "doctor", SERVING),
     "mcp": CommandPlace("mcp", "mcp", SERVING),
-    "feishu": CommandPlace("feishu", "feishu", SERVING),
 }
 PACKAGES: Final[Mapping[str, str]] = {
     "compare-engines": "inkgate-bench",
     "eval": "inkgate-bench",
+    "feishu": "inkgate-feishu",
     "loadtest": "inkgate-bench",
+    "notion": "inkgate-notion",
     "report": "inkgate-bench",
     "tune": "inkgate-bench",
 }

@@ -6,12 +6,13 @@ import os
 import sqlite3
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from inkgate.cli.commands import SERVING, Command
 from inkgate.cli.configure import ConfigOption, configured
-from inkgate.cli.messages import INTERRUPTED, failure, misuse, needs_extra, say, start_errors
+from inkgate.cli.messages import INTERRUPTED, failure, misuse, say, start_errors
 
 if TYPE_CHECKING:
     from inkgate_feishu.inbox import FeishuInbox
@@ -69,8 +70,6 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
         where = "the app's console, Credentials & Basic Info (docs/guides/feishu.md)"
         raise misuse(f"Set {' and '.join(missing)}, from {where}.")
     settings = configured(config, {})
-    with needs_extra("feishu"):
-        from inkgate_feishu import sdk  # noqa: F401 - says before anything is done that it is missing
     from inkgate.telemetry.logs import configure_logs
     from inkgate_feishu.bot import MOST_WAITING
     from inkgate_feishu.calls import DOMAINS, FeishuApp
@@ -131,3 +130,6 @@ def _serve(serving: FeishuServing, inbox: FeishuInbox) -> None:
         raise failure(str(error), said) from error
     except ServiceError as error:
         raise failure(str(error)) from error
+
+
+COMMAND: Final = Command(feishu, SERVING)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import pytest
 
 from support.feishu import running_feishu
-from support.server import Server, clean_environment, inkgate
+from support.server import Server, clean_environment, inkgate, running_server
 
-SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
+SAMPLE = Path(__file__).parents[4] / "examples" / "report.png"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server() as started:
+        yield started
 
 
 @pytest.mark.anyio

@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from inkgate.cli.commands import READING, Command
 from inkgate.cli.extract import FieldsOption, PagesOption, PathsArgument, SchemaOption, TypeOption, wanted_options
-from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, needs_extra, say, start_errors
+from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
 from inkgate.cli.readers import ReaderOptions, reader_of, reads_documents
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ def notion(  # noqa: PLR0913 - one parameter for each option of the command
 
     Exit status: 0 if all rows were written; 1 if one was not; 2 if the arguments, the token or the database are wrong.
     """
-    with needs_extra("notion"):
-        import notion_client  # noqa: F401 - says before the models are loaded that it is missing
     from inkgate.cli.inputs import collect
     from inkgate.cli.read import say_skipped
     from inkgate_notion.columns import NotionMisfit
@@ -218,3 +217,6 @@ async def read_row(
     found = await reader.extract(document, wanted, options)
     result = found.document or await reader.read(document, replace(options, task="parse"))
     return await threads.run(notion_document, document, result, found.answer)
+
+
+COMMAND: Final = Command(notion, READING, explain=True)

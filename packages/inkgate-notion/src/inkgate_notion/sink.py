@@ -2,7 +2,7 @@
 
 [sinks.notion]
 kind = "extension"
-make = "inkgate_notion.sink:NotionSink"
+make = "notion"
 secret = "ntn_..."
 options = {database = "https://www.notion.so/acme/1f2e...", create_columns = true}
 """
