@@ -31,7 +31,8 @@ def test_log_lines_that_are_named_are_logged() -> None:
         for path in texts
         for event in re.findall(r"\blog[^.;|`]*`([a-z]+(?:_[a-z]+)+)`", path.read_text(encoding="utf-8"))
     }
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    modules = [*(ROOT / "src").rglob("*.py"), *(ROOT / "packages").glob("*/src/**/*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in modules)
     assert len(named) >= 8
     # Those of worker processes are named after their pool, such as engine_worker_lost.
     logged = {event for _, event in named if f'"{event}"' in code or f'"{event.removeprefix("engine_")}"' in code}
