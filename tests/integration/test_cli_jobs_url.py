@@ -1,4 +1,4 @@
-"""`inkgate jobs --url`: a service's jobs by its API, here told by a server that knows two."""
+"""`inkgate jobs --server`: a service's jobs by its API, here told by a server that knows two."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -82,11 +83,11 @@ def jobs(*arguments: str) -> Result:
 
 
 def test_the_callers_jobs_are_listed(url: str) -> None:
-    table = jobs("ls", "--url", url).stdout
+    table = jobs("ls", "--server", url).stdout
     assert "01bb" in table
     assert "3 of 3, 1 failed" in table
     assert "[b]scan.pdf" in table
-    listed = json.loads(jobs("ls", "--url", url, "--json").stdout)["jobs"]
+    listed = json.loads(jobs("ls", "--server", url, "--json").stdout)["jobs"]
     assert [(job["id"], job["created"]) for job in listed] == [
         ("01bb", "2027-01-15T08:00:00.000Z"),
         ("01aa", "2027-01-15T08:00:00.000Z"),
@@ -94,15 +95,15 @@ def test_the_callers_jobs_are_listed(url: str) -> None:
 
 
 def test_a_job_is_shown(url: str) -> None:
-    assert "deadline_exceeded: Too late." in jobs("show", "01aa", "--url", url).stdout
-    assert "in about 2 min" in jobs("show", "01bb", "--url", url).stdout
-    assert json.loads(jobs("show", "01bb", "--url", url, "--json").stdout)["position"] == 2
-    unknown = jobs("show", "../state", "--url", url)
+    assert "deadline_exceeded: Too late." in jobs("show", "01aa", "--server", url).stdout
+    assert "in about 2 min" in jobs("show", "01bb", "--server", url).stdout
+    assert json.loads(jobs("show", "01bb", "--server", url, "--json").stdout)["position"] == 2
+    unknown = jobs("show", "../state", "--server", url)
     assert (unknown.exit_code, "no job with this ID" in unknown.stderr) == (1, True)
 
 
 def test_jobs_are_changed_each_for_itself(url: str) -> None:
-    ended = jobs("cancel", "01aa", "unknown", "../x", "01bb", "--url", url)
+    ended = jobs("cancel", "01aa", "unknown", "../x", "01bb", "--server", url)
     assert (ended.exit_code, ended.stdout) == (1, "01bb cancelled\n")
     assert ended.stderr.splitlines() == [
         "inkgate: 01aa: The job is partial.",
@@ -111,9 +112,10 @@ def test_jobs_are_changed_each_for_itself(url: str) -> None:
     ]
 
 
-def test_what_is_wrong_is_told(url: str) -> None:
-    assert jobs("ls", "--url", "ftp://a").exit_code == 2
-    assert jobs("ls", "--url", url, "--tenant", "me").exit_code == 2
-    assert jobs("ls", "--url", url, "--jobs-url", "sqlite:////tmp/x").exit_code == 2
-    assert jobs("ls", "--url", url, "--key", "wrong").exit_code == 1
-    assert jobs("ls", "--url", "http://127.0.0.1:1").exit_code == 3
+def test_what_is_wrong_is_told(url: str, tmp_path: Path) -> None:
+    assert jobs("ls", "--server", "ftp://a").exit_code == 2
+    assert jobs("ls", "--server", url, "--tenant", "me").exit_code == 2
+    assert jobs("ls", "--server", url, "--jobs-url", "sqlite:////tmp/x").exit_code == 2
+    (tmp_path / "key").write_text("wrong")
+    assert jobs("ls", "--server", url, "--key-file", str(tmp_path / "key")).exit_code == 1
+    assert jobs("ls", "--server", "http://127.0.0.1:1").exit_code == 3

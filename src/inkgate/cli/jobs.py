@@ -12,6 +12,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, configured
 from inkgate.cli.messages import FAILED, failure, misuse, say
+from inkgate.cli.readers import KeyFileOption, key_in
 
 if TYPE_CHECKING:
     from inkgate.cli.jobs_remote import JobsService
@@ -35,11 +36,10 @@ JobsUrlOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Database of jobs, such as postgresql://host/inkgate. Default: the settings'."),
 ]
-UrlOption = Annotated[
+ServiceOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Address of a running service: only your own jobs, by its API."),
+    typer.Option("--server", metavar="URL", help="A running service: only your own jobs, by its API."),
 ]
-KeyOption = Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key, with --url.", metavar="KEY")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="IDs of jobs.", show_default=False)]
 
@@ -55,8 +55,8 @@ def ls(  # noqa: PLR0913  # one parameter for each option of the command
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 20,
     after: Annotated[str, typer.Option(metavar="ID", help="Go on after this job, the last one seen.")] = "",
     json: JsonOption = False,
-    url: UrlOption = None,
-    key: KeyOption = "",
+    server: ServiceOption = None,
+    key_file: KeyFileOption = None,
     jobs_url: JobsUrlOption = None,
     config: ConfigOption = None,
 ) -> None:
@@ -68,10 +68,12 @@ def ls(  # noqa: PLR0913  # one parameter for each option of the command
     if unknown := sorted(set(state or ()) - names.keys()):
         raise misuse(f"There is no state {unknown[0]!r}: {', '.join(names)}.")
     states = [names[name] for name in state or ()]
-    if url is not None:
+    if server is not None:
         if tenant is not None:
             raise misuse("--tenant needs the database: a service shows you your own jobs only.")
-        _list_remote(_service(url, key, jobs_url).list([each.value for each in states], after, limit), json=json)
+        _list_remote(
+            _service(server, key_file, jobs_url).list([each.value for each in states], after, limit), json=json
+        )
         return
 
     async def listed(service: JobService) -> None:
@@ -89,18 +91,18 @@ def show(
     job_id: Annotated[str, typer.Argument(metavar="ID", help="ID of the job.")],
     *,
     json: JsonOption = False,
-    url: UrlOption = None,
-    key: KeyOption = "",
+    server: ServiceOption = None,
+    key_file: KeyFileOption = None,
     jobs_url: JobsUrlOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Show a job: its pages, why pages failed, when it may end, and the deliveries of its result."""
     from inkgate.cli.jobs_shown import JobDetails, details_as_dict, failed_pages, print_details, print_status
 
-    if url is not None:
+    if server is not None:
         from inkgate.cli.jobs_remote import status_as_dict
 
-        status = _service(url, key, jobs_url).show(job_id)
+        status = _service(server, key_file, jobs_url).show(job_id)
         if json:
             _print_json(status_as_dict(status))
         else:
@@ -125,14 +127,14 @@ def show(
 def cancel(
     ids: JobIds,
     *,
-    url: UrlOption = None,
-    key: KeyOption = "",
+    server: ServiceOption = None,
+    key_file: KeyFileOption = None,
     jobs_url: JobsUrlOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Cancel jobs: those that wait at once, those that run after the pages being read. Read pages are kept."""
-    if url is not None:
-        _end_with(whole=_service(url, key, jobs_url).change(ids, lambda handle: handle.cancel()))
+    if server is not None:
+        _end_with(whole=_service(server, key_file, jobs_url).change(ids, lambda handle: handle.cancel()))
     else:
         _each(ids, _settings(config, jobs_url), lambda store, job_id: store.cancel(job_id, None))
 
@@ -141,14 +143,14 @@ def cancel(
 def retry(
     ids: JobIds,
     *,
-    url: UrlOption = None,
-    key: KeyOption = "",
+    server: ServiceOption = None,
+    key_file: KeyFileOption = None,
     jobs_url: JobsUrlOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Queue ended jobs again for their pages that failed or were not read. The other pages are kept."""
-    if url is not None:
-        _end_with(whole=_service(url, key, jobs_url).change(ids, lambda handle: handle.retry()))
+    if server is not None:
+        _end_with(whole=_service(server, key_file, jobs_url).change(ids, lambda handle: handle.retry()))
     else:
         _each(ids, _settings(config, jobs_url), lambda store, job_id: store.retry(job_id, None))
 
@@ -250,12 +252,12 @@ def _end_with(*, whole: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _service(url: str, key: str, jobs_url: str | None) -> JobsService:
+def _service(url: str, key_file: Path | None, jobs_url: str | None) -> JobsService:
     from inkgate.cli.jobs_remote import JobsService
 
     if jobs_url is not None:
-        raise misuse("Name a service (--url) or a database (--jobs-url), not both.")
-    return JobsService(url, key)
+        raise misuse("Name a service (--server) or a database (--jobs-url), not both.")
+    return JobsService(url, key_in(key_file))
 
 
 def _list_remote(found: Sequence[JobStatus], *, json: bool) -> None:

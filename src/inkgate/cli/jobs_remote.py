@@ -1,4 +1,4 @@
-"""`inkgate jobs --url`: the caller's own jobs, by the API of a running service."""
+"""`inkgate jobs --server`: the caller's own jobs, by the API of a running service."""
 
 from __future__ import annotations
 

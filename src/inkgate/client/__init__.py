@@ -22,8 +22,10 @@ from inkgate.client.fields import Fields
 from inkgate.client.files import File
 from inkgate.client.job_fields import CorrectionMade, JobFieldsFound
 from inkgate.client.jobs import JobAs, JobListPage, JobPageCounts, JobProblem, JobStatus, JobUnfinished
-from inkgate.client.many import Outcome
+from inkgate.client.many import Outcome, read_many
+from inkgate.client.reading import DocumentReader, MemoryReader, RemoteReader
 from inkgate.client.requests import ClientRequest, ReadOptions
+from inkgate.client.retries import RetryPolicy
 from inkgate.client.streams import Summary
 from inkgate.fields.asked import WantedFields
 
@@ -37,6 +39,7 @@ __all__ = [
     "ClientDocument",
     "ClientRequest",
     "CorrectionMade",
+    "DocumentReader",
     "Fields",
     "File",
     "FileUnreadable",
@@ -51,10 +54,14 @@ __all__ = [
     "JobStatus",
     "JobUnfinished",
     "Jobs",
+    "MemoryReader",
     "Outcome",
     "Pages",
     "ReadOptions",
+    "RemoteReader",
+    "RetryPolicy",
     "ServiceError",
     "Summary",
     "WantedFields",
+    "read_many",
 ]
