@@ -44,7 +44,7 @@ def test_lines_read_the_same_as_in_float32() -> None:
 
 @pytest.mark.anyio
 async def test_a_page_reads_nearly_the_same_as_in_float32() -> None:
-    page = ArrayPage(np.asarray(Image.open(SAMPLE).convert("RGB")))
+    page = ArrayPage(np.asarray(Image.open(SAMPLE).convert("RGB"))[:700])
     texts = []
     for precision in (Precision.F32, Precision.INT8):
         runtime = open_runtime(RuntimeName.OPENVINO, precision, 0)
@@ -54,7 +54,7 @@ async def test_a_page_reads_nearly_the_same_as_in_float32() -> None:
         await engine.stop()
     in_floats, in_integers = texts
     errors = character_errors(in_floats, in_integers)
-    assert errors.characters > 800
+    assert errors.characters > 300
     assert errors.edits <= errors.characters * 0.005
 
 

@@ -111,12 +111,12 @@ async def test_a_store_that_was_killed_goes_on_with_the_lines(stores: Stores) ->
 
 async def test_batches_of_one_tenant_are_few_rows(stores: Stores) -> None:
     async with stores.store(max_queued_pages=100_000) as store:
-        for _ in range(10):
+        for _ in range(4):
             await store.add_batch(batch(100))
-        assert await rows(store) <= 10 + 2 * LINES_AT_ONCE
+        assert await rows(store) <= 4 + 2 * LINES_AT_ONCE
         await store.add([job("b", name="other")])
         assert "other" in [claim.job.name for claim in await store.claim(2)]
-        assert len(await end_all(store)) == 10 * 100 + 1 - 2
+        assert len(await end_all(store)) == 4 * 100 + 1 - 2
 
 
 async def test_lines_of_a_higher_class_do_not_wait_for_those_of_a_lower_one(stores: Stores) -> None:

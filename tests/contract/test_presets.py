@@ -202,8 +202,8 @@ def test_mineru_finds_blocks_by_itself_and_tells_how_they_are_turned() -> None:
 
 def hostile() -> list[str]:
     """Outputs that no page has: every piece repeated, and one beside another."""
-    repeated = [piece * (20_000 // len(piece)) for piece in _PIECES]
-    nested = ['{"a": [' * 8000, "<otsl><caption>" * 4000, "<|ref|>a<|/ref|><|det|>" * 3000, "<list_item>x" * 5000]
+    repeated = [piece * (8_000 // len(piece)) for piece in _PIECES]
+    nested = ['{"a": [' * 4000, "<otsl><caption>" * 2000, "<|ref|>a<|/ref|><|det|>" * 1500, "<list_item>x" * 2500]
     pairs = [f"{a}{b}x{a}{b}" for a in _PIECES[::2] for b in _PIECES[1::2]]
     return [*repeated, *nested, *pairs, "", " \n", DOTS * 200, DEEPSEEK * 200, DOCTAGS * 200]
 

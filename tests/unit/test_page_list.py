@@ -60,9 +60,9 @@ def document(*kinds: str) -> DocumentResult:
 DOCUMENTS = {
     "one page": document("lines"),
     "one with blocks": document("blocks"),
-    "lines": document(*["lines"] * 40),
-    "blocks": document(*["blocks"] * 40),
-    "mixed": document(*["lines", "blocks", "blocks", "failed", "lines"] * 12),
+    "lines": document(*["lines"] * 15),
+    "blocks": document(*["blocks"] * 15),
+    "mixed": document(*["lines", "blocks", "blocks", "failed", "lines"] * 4),
     "all failed": document("failed", "failed"),
     "sample": sample_results.DOCUMENT,
 }
