@@ -32,6 +32,9 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 _REAL_MODEL = "_real"
 """Substrings of file names whose tests load a real model; these run in one process, one after the other."""
 
+_FIRST = {"e2e": 0, "contract": 1, "integration": 2}
+"""Folders whose files take longest; with several processes their tests begin first."""
+
 _stolen = StolenTime()
 
 
@@ -53,8 +56,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:  # n
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes tests of real models come first, then those of whole services, so that all processes end
-    at about the same time; otherwise the order is random. A failed `timing` test is retried once if the machine lost
+    """With several processes tests of real models come first, then files that take long, so that all processes end at
+    about the same time; otherwise the order is random. A failed `timing` test is retried once if the machine lost
     processor time.
     """
     retried = pytest.mark.flaky(reruns=1, reruns_delay=30, condition=_stolen.is_significant)
@@ -62,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("timing"):
             item.add_marker(retried)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: (_REAL_MODEL not in item.path.stem, item.path.parent.name != "e2e"))
+        items.sort(key=lambda item: (_REAL_MODEL not in item.path.stem, _FIRST.get(item.path.parent.name, len(_FIRST))))
 
 
 @pytest.hookimpl(wrapper=True)

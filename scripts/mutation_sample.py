@@ -110,7 +110,8 @@ def copy_tree(tree: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tree / ".venv"], check=True)
     packages = sysconfig.get_path("purelib")
     own = Path(sysconfig.get_path("purelib", vars={"base": str(tree / ".venv"), "platbase": str(tree / ".venv")}))
-    paths = f"{tree / 'src'}\nimport site; site.addsitedir({packages!r})\n"
+    sources = [tree / "src", *tree.glob("packages/*/src")]
+    paths = "".join(f"{source}\n" for source in sources) + f"import site; site.addsitedir({packages!r})\n"
     (own / "mutation.pth").write_text(paths, encoding="utf-8")
     return tree
 
@@ -125,7 +126,7 @@ def judge(tree: Path, number: int, fault: Fault, options: argparse.Namespace) ->
             source.write_text(sound.replace(fault.old, fault.new), encoding="utf-8")
             test = failing_test(tree, likely_tests(tree, fault.file), options, LIKELY_S)
             if not test and not options.likely:
-                test = failing_test(tree, ["tests"], options, TIER_S)
+                test = failing_test(tree, ["tests", "packages"], options, TIER_S)
         finally:
             source.write_text(sound, encoding="utf-8")
         if "::" not in test or not failing_test(tree, [test], options, LIKELY_S):
@@ -146,7 +147,7 @@ def likely_tests(tree: Path, file: str) -> list[str]:
     }
     indirect = _imports_of(users | {_module(path)})
     ranked = []
-    for test in (tree / "tests").glob("*/test_*.py"):
+    for test in (*tree.glob("tests/*/test_*.py"), *tree.glob("packages/*/tests/*/test_*.py")):
         code = test.read_text(encoding="utf-8")
         related = indirect.search(code) is not None or (folder != "" and folder in test.stem)
         rank = 4 * bool(direct.search(code)) + 2 * (name in test.stem) + related

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from support.server import inkgate
+from support.server import inkgate, inkgate_here
 
 ROWS = (
     "LITTLE HARBOUR TRADING LTD",
@@ -78,11 +78,11 @@ def test_what_is_wrong_with_the_arguments_is_told(receipt: Path, tmp_path: Path)
         "No such file": ("extract", str(receipt), "--schema", str(tmp_path / "none.json")),
     }
     for said, arguments in wrong.items():
-        done = inkgate(*arguments)
+        done = inkgate_here(*arguments)
         assert (done.returncode, said in done.stderr.decode(), done.stdout) == (2, True, b""), done.stderr
 
 
 def test_types_are_listed_and_shown() -> None:
     assert "receipt: merchant_name" in inkgate("types").stdout.decode()
-    assert json.loads(inkgate("types", "receipt").stdout)["name"] == "receipt"
-    assert inkgate("types", "recipe").returncode == 2
+    assert json.loads(inkgate_here("types", "receipt").stdout)["name"] == "receipt"
+    assert inkgate_here("types", "recipe").returncode == 2

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.server import Server, inkgate, running_server
+from support.server import Server, inkgate, inkgate_here, running_server
 from support.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -126,7 +126,7 @@ def test_with_a_key_the_service_may_be_open_to_the_network_and_asks_for_it() -> 
 
 
 def test_without_a_key_the_network_is_refused() -> None:
-    ended = inkgate("serve", "--host", "0.0.0.0", "--port", "0")  # noqa: S104 - what is tested
+    ended = inkgate_here("serve", "--host", "0.0.0.0", "--port", "0")  # noqa: S104 - what is tested
     assert ended.returncode == 2
     assert b"no API key is set" in ended.stderr
     assert b"inkgate key" in ended.stderr
@@ -151,7 +151,7 @@ REFUSED_SETTINGS = (
 def test_settings_that_make_no_sense_are_refused_with_status_2() -> None:
     wrong = []
     for variable, value, message in REFUSED_SETTINGS:
-        ended = inkgate("serve", "--port", "0", environment={variable: value})
+        ended = inkgate_here("serve", "--port", "0", environment={variable: value})
         said = ended.stderr.decode()
         if ended.returncode != 2 or message not in said or "Traceback" in said:
             wrong.append((variable, ended.returncode, said))

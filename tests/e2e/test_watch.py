@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.server import inkgate_here
 from support.waiting import until
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
@@ -39,10 +40,7 @@ def test_results_appear_for_what_is_put_into_the_folder(tmp_path: Path) -> None:
 
 
 def test_two_watchers_of_one_folder_and_wrong_types_are_refused(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "inkgate", "watch", str(tmp_path)]
-    same = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert (same.returncode, "same folder" in same.stderr) == (2, True)
-    unknown = subprocess.run(
-        [*command, str(tmp_path / "out"), "--type", "nonsense"], capture_output=True, text=True, check=False
-    )
-    assert (unknown.returncode, "inkgate types" in unknown.stderr) == (2, True), unknown.stderr
+    same = inkgate_here("watch", str(tmp_path), str(tmp_path))
+    assert (same.returncode, b"same folder" in same.stderr) == (2, True)
+    unknown = inkgate_here("watch", str(tmp_path), str(tmp_path / "out"), "--type", "nonsense")
+    assert (unknown.returncode, b"inkgate types" in unknown.stderr) == (2, True), unknown.stderr

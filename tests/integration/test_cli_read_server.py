@@ -13,7 +13,7 @@ import pytest
 
 from support.api_client import png
 from support.pdf_writer import paragraph, text_pdf
-from support.server import SERVE_FAKE_ENGINE, Server, clean_environment, inkgate, running_server
+from support.server import SERVE_FAKE_ENGINE, Server, clean_environment, inkgate, inkgate_here, running_server
 
 TESTS = Path(__file__).parents[1]
 HEAVY = {"onnxruntime", "openvino", "cv2", "rapidocr", "fastapi", "uvicorn", "pypdfium2", "sqlalchemy", "aiohttp"}
@@ -46,7 +46,7 @@ def test_a_service_reads_a_folder_and_a_broken_file_among_others_fails_alone(fak
     assert written == [f"{name}{end}" for name in ("a", "sub/b") for end in ends]
     assert (out / "a.docx").read_bytes()[:2] == b"PK"
     assert json.loads((out / "sub" / "b.json").read_bytes())["name"] == str(scans / "sub" / "b.pdf")
-    again = inkgate("read", str(scans), "-o", str(out), "--server", fake.url)
+    again = inkgate_here("read", str(scans), "-o", str(out), "--server", fake.url)
     assert again.returncode == 2
     assert "--skip-existing" in again.stderr.decode()
 
@@ -83,7 +83,7 @@ def test_a_service_finds_fields_and_the_output_is_its_answer(fake: Server, tmp_p
     assert (csv.returncode, table.read_text("utf-8-sig").splitlines()[0]) == (0, "file,document_type,status,total")
     lost = inkgate("extract", str(files[0]), "--server", "http://127.0.0.1:9")
     assert (lost.returncode, lost.stderr.decode().count("can't be reached")) == (1, 1)
-    assert inkgate("extract", str(files[0]), "--key-file", "key").returncode == 2
+    assert inkgate_here("extract", str(files[0]), "--key-file", "key").returncode == 2
 
 
 def test_a_service_reads_a_watched_folder(fake: Server, tmp_path: Path) -> None:
@@ -142,6 +142,6 @@ def test_a_service_that_is_gone_ends_the_command_once(tmp_path: Path) -> None:
 )
 def test_what_does_not_go_together_is_misuse(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png())
-    ended = inkgate("read", str(tmp_path / "a.png"), *options)
+    ended = inkgate_here("read", str(tmp_path / "a.png"), *options)
     assert ended.returncode == 2
     assert message in ended.stderr.decode()

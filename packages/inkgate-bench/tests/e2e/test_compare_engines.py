@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from support.evaluation import draw
-from support.server import clean_environment, inkgate
+from support.server import clean_environment, inkgate, inkgate_here
 
 START_S = 120
 
@@ -91,7 +91,7 @@ def test_ctrl_c_shows_what_there_is_and_leaves_no_process(tmp_path: Path, said: 
     ],
 )
 def test_misuse_is_told_with_status_2(arguments: list[str], message: str) -> None:
-    done = inkgate("compare-engines", *arguments)
+    done = inkgate_here("compare-engines", *arguments)
     assert done.returncode == 2
     assert message in done.stderr.decode()
 

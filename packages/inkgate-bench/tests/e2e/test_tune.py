@@ -19,7 +19,7 @@ from inkgate_bench.tune.results import Purpose, Settings, Step, Trial, TrialOutc
 from inkgate_bench.tune.service_bench import BenchSetup, ServiceBench
 from support.ppocr import drawn
 from support.processes import all_ended
-from support.server import inkgate
+from support.server import inkgate, inkgate_here
 from support.tune import running_tune
 
 TEXTS = ("Invoice number 20417", "Total 1,284.50 EUR", "Due on the 21st")
@@ -104,7 +104,7 @@ def test_a_service_that_does_not_start_is_told_in_its_own_words(pages: Path, tmp
 
 
 def test_what_can_not_be_tuned_is_misuse(pages: Path, tmp_path: Path) -> None:
-    done = inkgate("tune", "--pages", str(pages), "--parameters", "max_num_seqs", "-o", str(tmp_path / "found"))
+    done = inkgate_here("tune", "--pages", str(pages), "--parameters", "max_num_seqs", "-o", str(tmp_path / "found"))
     assert done.returncode == 2
     assert "no parameter `max_num_seqs`" in done.stderr.decode()
 

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from support.feishu import running_feishu
-from support.server import Server, clean_environment, inkgate, running_server
+from support.server import Server, clean_environment, inkgate, inkgate_here, running_server
 
 SAMPLE = Path(__file__).parents[4] / "examples" / "report.png"
 
@@ -56,10 +56,10 @@ async def test_a_bot_reads_a_photo_stops_at_a_signal_and_keeps_its_secrets(serve
 
 
 def test_the_apps_id_is_needed() -> None:
-    missing = inkgate("feishu")
+    missing = inkgate_here("feishu")
     assert (missing.returncode, b"Set INKGATE_FEISHU_APP_ID and INKGATE_FEISHU_APP_SECRET," in missing.stderr) == (
         2,
         True,
     )
-    half = inkgate("feishu", environment={"INKGATE_FEISHU_APP_ID": "cli_1"})
+    half = inkgate_here("feishu", environment={"INKGATE_FEISHU_APP_ID": "cli_1"})
     assert (half.returncode, b"Set INKGATE_FEISHU_APP_SECRET," in half.stderr) == (2, True)
