@@ -81,7 +81,7 @@ def _flapping_breaker(breaker: BreakerReading, state: State) -> Diagnosis:
 
 def processes_restarted(state: State) -> Diagnosis | None:
     """A vLLM or an engine worker died more than once a day, or a PDF worker at least {flaps} times and more than once
-    an hour: hostile documents kill PDF workers in normal operation.
+    an hour.
     """
     deaths: dict[str, int] = {}
     for process in state.processes:
