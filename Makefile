@@ -81,7 +81,7 @@ bench: setup-dev ## measure the engine on the documents of MANIFEST, and the ser
 	$(BIN)/python -m benchmarks.engines.service --manifest $(MANIFEST)
 
 bench-pdf: setup-dev ## measure a long PDF made of the images in FOLDER (minutes)
-	$(BIN)/python benchmarks/long_pdf.py $(FOLDER) $(ARGS)
+	$(BIN)/python -m benchmarks.long_pdf $(FOLDER) $(ARGS)
 
 wheel: site ## build the wheels, inkgate with the documentation and those of packages/, into dist/
 	@rm -rf dist

@@ -1,6 +1,6 @@
 """Measures the overhead of the batcher per item, with an empty model: 1, 16 and 256 callers, 1 and 40 items each.
 
-    python benchmarks/batcher_cost.py --json FILE
+    python -m benchmarks.batcher_cost --json FILE
 
 Prints CPU microseconds per item in a closed loop. `threads` runs each batch in a worker thread, as the service does,
 and includes the thread switches; `inline` runs it on the event loop, which leaves the batcher's own cost; `within` is
@@ -11,9 +11,6 @@ batcher. Widths are those of text lines, in twelve buckets. Variants alternate i
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import random
 import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -25,6 +22,7 @@ import anyio
 import anyio.lowlevel
 import uvloop
 
+from benchmarks.figures import write_json
 from inkgate.concurrency import Threads
 from inkgate.serving.batching import Batcher, Batchers, BatchFigures
 from inkgate.settings import BatchingSettings
@@ -132,10 +130,7 @@ def main() -> None:
         us, batch = median(run[0] for run in runs), median(run[1] for run in runs)
         rows.append({"what": name, "items": each, "callers": callers, "us": round(us, 1), "batch": round(batch, 1)})
         print(f"{name:<10}{each:>12}{callers:>9}{us:>12.1f}{batch:>12.1f}")
-    if arguments.json:
-        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
-        result = {"machine": machine, "rounds": arguments.rounds, "items": arguments.items, "rows": rows}
-        arguments.json.write_text(json.dumps(result, indent=2))
+    write_json(arguments.json, {"rounds": arguments.rounds, "items": arguments.items, "rows": rows})
 
 
 if __name__ == "__main__":

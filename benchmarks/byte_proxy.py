@@ -1,6 +1,6 @@
 """A minimal proxy in Python: copies bytes both ways between two sockets without parsing them.
 
-python benchmarks/byte_proxy.py PORT UPSTREAM_PORT
+python -m benchmarks.byte_proxy PORT UPSTREAM_PORT
 """
 
 from __future__ import annotations

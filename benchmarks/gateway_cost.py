@@ -1,7 +1,7 @@
 """Measures the overhead of gateways: the same chat completions directly to a stub, and through each gateway.
 
     python -m venv PEERS && PEERS/bin/pip install 'litellm[proxy]' vllm-router
-    python benchmarks/gateway_cost.py --peers PEERS/bin --json FILE
+    python -m benchmarks.gateway_cost --peers PEERS/bin --json FILE
 
 Each target gets each body in a closed loop: one client for latency, sixteen for requests a second. Targets alternate in
 rounds, so that a slow minute of the machine affects all. The load generator sends prepared requests over raw sockets;
@@ -14,22 +14,19 @@ import argparse
 import asyncio
 import base64
 import json
-import os
-import platform
 import random
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvloop
 
-HERE = Path(__file__).parent
+from benchmarks.figures import quantile, write_json
+from benchmarks.processes import LITELLM_OPEN, free_port, inkgate_command, litellm_config, server
+
 BODIES = {"text": 0, "0.2 MB": 200_000, "1 MB": 1_000_000}
 CLIENTS = 16
 
@@ -44,20 +41,18 @@ class Target:
     rates: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BODIES})
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def request_bytes(size: int, port: int) -> bytes:
+def chat(size: int) -> dict[str, object]:
     """A chat completion whose image has `size` bytes as base64; 0: text only."""
     content: list[dict[str, object]] = [{"type": "text", "text": "OCR:"}]
     if size:
         data = base64.b64encode(random.Random(size).randbytes(size * 3 // 4)).decode()
         content.insert(0, {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}})
     message = {"role": "user", "content": content}
-    body = json.dumps({"model": "stub-model", "messages": [message], "temperature": 0, "max_tokens": 64}).encode()
+    return {"model": "stub-model", "messages": [message], "temperature": 0, "max_tokens": 64}
+
+
+def request_bytes(size: int, port: int) -> bytes:
+    body = json.dumps(chat(size)).encode()
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
         f"authorization: Bearer none\r\ncontent-length: {len(body)}\r\n\r\n"
@@ -118,50 +113,6 @@ async def measure(targets: list[Target], rounds: int, seconds: float) -> None:
         print(f"round {number} of {rounds}", file=sys.stderr, flush=True)
 
 
-async def relays(port: int) -> None:
-    """Returns if the server answers a chat completion."""
-    await client(port, request_bytes(0, port), time.perf_counter() + 10, 1)
-
-
-@contextmanager
-def running(
-    name: str,
-    port: int,
-    command: Sequence[str],
-    variables: Mapping[str, str] | None = None,
-    ready: Callable[[int], Coroutine[None, None, None]] = relays,
-) -> Iterator[None]:
-    """A server, once `ready` returns; prints its output if it doesn't in time."""
-    with tempfile.TemporaryFile() as log:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
-        environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **(variables or {})}
-        with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
-            try:
-                until = time.monotonic() + 120
-                while True:
-                    try:
-                        asyncio.run(ready(port))
-                        break
-                    except (OSError, RuntimeError, asyncio.IncompleteReadError) as error:
-                        if process.poll() is not None or time.monotonic() > until:
-                            log.seek(0)
-                            text = log.read()[-3000:].decode(errors="replace")
-                            raise SystemExit(f"{name} did not start: {error}\n{text}") from error
-                        time.sleep(0.3)
-                yield
-            finally:
-                process.terminate()
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-
-
-def quantile(values: list[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
 def report(targets: list[Target]) -> list[dict[str, object]]:
     """One row for each target and body; `added`: the difference to `direct`."""
     direct = next(target for target in targets if target.name == "direct")
@@ -194,31 +145,28 @@ def main() -> None:
     stub = free_port()
     url = f"http://127.0.0.1:{stub}"
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
-        targets = [Target("direct", stub)]
-        stack.enter_context(running("the stub", stub, [sys.executable, str(HERE / "stub_model_server.py"), str(stub)]))
+        targets: list[Target] = []
 
-        def add(name: str, *command: str, **variables: str) -> None:
-            port = free_port()
-            filled = [word.replace("PORT", str(port)) for word in command]
-            stack.enter_context(running(name, port, filled, variables))
+        def add(name: str, port: int, *command: str, **variables: str) -> None:
+            address = f"http://127.0.0.1:{port}/v1/chat/completions"
+            stack.enter_context(server(command, address, variables, body=chat(0)))
             targets.append(Target(name, port))
 
-        add("copying bytes", sys.executable, str(HERE / "byte_proxy.py"), "PORT", str(stub))
-        flags = ["serve", "--port", "PORT", "--engine", "paddleocr-vl", "--vllm-url", f"{url}/v1"]
-        add("inkgate", sys.executable, "-m", "inkgate", *flags, INKGATE_LOG__FORMAT="json")
+        add("direct", stub, sys.executable, "-m", "benchmarks.stub_server", str(stub))
+        port = free_port()
+        add("copying bytes", port, sys.executable, "-m", "benchmarks.byte_proxy", str(port), str(stub))
+        port = free_port()
+        flags = ("--engine", "paddleocr-vl", "--vllm-url", f"{url}/v1")
+        add("inkgate", port, *inkgate_command(port, *flags), INKGATE_LOG__FORMAT="json")
         if arguments.peers:
-            config = Path(folder) / "litellm.yaml"
-            config.write_text(
-                "model_list:\n  - model_name: stub-model\n    litellm_params:\n      model: openai/stub-model\n"
-                f"      api_base: {url}/v1\n      api_key: none\n"
-            )
-            peers = arguments.peers
-            flags = ["--config", str(config), "--port", "PORT", "--host", "127.0.0.1"]
-            open_to_all = {"LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
-            add("LiteLLM", str(peers / "litellm"), *flags, **open_to_all)
-            add(
-                "vllm-router", str(peers / "vllm-router"), "--worker-urls", url, "--port", "PORT", "--host", "127.0.0.1"
-            )
+            config = litellm_config(Path(folder), "stub-model", f"{url}/v1")
+            for name, own, variables in (
+                ("LiteLLM", ("--config", str(config)), LITELLM_OPEN),
+                ("vllm-router", ("--worker-urls", url), {}),
+            ):
+                port = free_port()
+                program = str(arguments.peers / name.lower())
+                add(name, port, program, *own, "--port", str(port), "--host", "127.0.0.1", **variables)
         uvloop.run(measure(targets, arguments.rounds, arguments.seconds))
     rows = report(targets)
     print(f"{'body':8} {'target':14} {'p50 ms':>8} {'p99 ms':>8} {'added p50':>10} {'added p99':>10} {'req/s':>9}")
@@ -227,9 +175,7 @@ def main() -> None:
             f"{row['body']:8} {row['target']:14} {row['p50_ms']:8} {row['p99_ms']:8} {row['added_p50_ms']:10} "
             f"{row['added_p99_ms']:10} {row['requests_per_s']:9}"
         )
-    if arguments.json:
-        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
-        arguments.json.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2))
+    write_json(arguments.json, {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -10,9 +10,7 @@ process at page 100 and at the last page of a long job. PostgreSQL runs with its
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import tempfile
 import time
 from collections import Counter
@@ -27,6 +25,7 @@ import anyio
 import psutil
 from sqlalchemy import Engine, event, text
 
+from benchmarks.figures import write_json
 from inkgate.jobs.job import JobDocument, JobSource, JobState, NewJob
 from inkgate.jobs.store import JobEnd, JobStore
 from inkgate.types import PageResult
@@ -255,10 +254,7 @@ def main() -> None:
         with postgres_server() as server:
             results["PostgreSQL"] = anyio.run(measured, size, server)
     show(results)
-    if arguments.json:
-        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
-        found = {"machine": machine, "rounds": size.rounds, "jobs": size.jobs, "pages": size.pages, "found": results}
-        arguments.json.write_text(json.dumps(found, indent=2))
+    write_json(arguments.json, {"rounds": size.rounds, "jobs": size.jobs, "pages": size.pages, "found": results})
 
 
 if __name__ == "__main__":

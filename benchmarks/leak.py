@@ -1,6 +1,6 @@
 """Checks that the gateway neither leaks nor loses responses: many chat completions with images, 32 at a time.
 
-    python benchmarks/leak.py --requests 10000 --json FILE
+    python -m benchmarks.leak --requests 10000 --json FILE
 
 Runs `inkgate serve` in front of a stub in its own process. Every request has a number that the stub returns, every
 third is streamed, and every response is checked. The gateway's resident memory, open files and threads are read from
@@ -13,93 +13,27 @@ import argparse
 import asyncio
 import base64
 import json
-import os
-import platform
 import random
-import socket
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import httptools
 import httpx
 import uvloop
+
+from benchmarks.figures import write_json
+from benchmarks.processes import free_port, inkgate_command, server
 
 CLIENTS = 32
 IMAGE_BYTES = 200_000
 WARM_UP = 200
-START_S = 60.0
 ANSWER_S = 60.0
 SETTLE_S = 3.0
 """Longer than the gateway takes to return freed memory."""
-
-
-class Stub(asyncio.Protocol):
-    """Responds with the number in the request's field `user`."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # TCP: it can write
-        self.transport = transport
-        self.parser = httptools.HttpRequestParser(self)
-        self.body: list[bytes] = []
-
-    def data_received(self, data: bytes) -> None:
-        self.parser.feed_data(data)
-
-    def on_body(self, body: bytes) -> None:
-        self.body.append(body)
-
-    def on_message_complete(self) -> None:
-        request = json.loads(b"".join(self.body) or b"{}")
-        self.body.clear()
-        if "messages" not in request:
-            self._answer("application/json", json.dumps({"data": [{"id": "stub-model"}]}).encode())
-        elif request.get("stream"):
-            step = {"index": 0, "delta": {"content": request.get("user")}, "finish_reason": "stop"}
-            event = json.dumps({"object": "chat.completion.chunk", "choices": [step]})
-            self._answer("text/event-stream", f"data: {event}\n\ndata: [DONE]\n\n".encode())
-        else:
-            message = {"role": "assistant", "content": request.get("user")}
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            self._answer("application/json", json.dumps({"choices": [choice]}).encode())
-
-    def _answer(self, kind: str, body: bytes) -> None:
-        head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
-        self.transport.write(head.encode() + body)
-
-
-async def serve_stub(port: int) -> None:
-    server = await asyncio.get_running_loop().create_server(Stub, "127.0.0.1", port, backlog=1024)
-    await server.serve_forever()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")} | {
-        "INKGATE_METRICS__PORT": "0",
-        "INKGATE_UI__ENABLED": "false",
-    }
-    with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 @dataclass(frozen=True)
@@ -174,20 +108,6 @@ async def measure(url: str, process: int, requests: int) -> tuple[list[ProcessSa
     return looks, outcomes
 
 
-async def until_answers(url: str) -> None:
-    give_up = time.monotonic() + START_S
-    async with httpx.AsyncClient(trust_env=False) as client:
-        while True:
-            try:
-                (await client.get(f"{url}/health")).raise_for_status()
-            except httpx.HTTPError:
-                if time.monotonic() > give_up:
-                    raise
-                await asyncio.sleep(0.2)
-            else:
-                return
-
-
 def slope_mb(looks: list[ProcessSample]) -> float:
     """Growth in megabytes per 1,000 responses: the slope of a line fitted to the second half of the samples."""
     later = looks[len(looks) // 2 :]
@@ -199,18 +119,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--stub", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.stub:
-        uvloop.run(serve_stub(arguments.stub))
-        return
     stub, port = free_port(), free_port()
-    with ExitStack() as stack:
-        stack.enter_context(running(sys.executable, __file__, "--stub", str(stub)))
-        flags = ["serve", "--port", str(port), "--engine", "paddleocr-vl", "--vllm-url", f"http://127.0.0.1:{stub}/v1"]
-        gateway = stack.enter_context(running(sys.executable, "-m", "inkgate", *flags))
-        url = f"http://127.0.0.1:{port}"
-        uvloop.run(until_answers(url))
+    models = f"http://127.0.0.1:{stub}/v1"
+    url = f"http://127.0.0.1:{port}"
+    command = inkgate_command(port, "--engine", "paddleocr-vl", "--vllm-url", models)
+    stub_command = [sys.executable, "-m", "benchmarks.stub_server", str(stub), "--echo"]
+    with server(stub_command, f"{models}/models"), server(command, f"{url}/health") as gateway:
         started = time.perf_counter()
         looks, outcomes = uvloop.run(measure(url, gateway.pid, arguments.requests))
         seconds = time.perf_counter() - started
@@ -219,20 +134,17 @@ def main() -> None:
         print(f"{seen.answered:9} {seen.resident_mb:12} {seen.open_files:11} {seen.threads:8}")
     lost = arguments.requests - outcomes["right"]
     print(f"lost or wrong: {lost} of {arguments.requests} {dict(outcomes)}; MB per 1,000 answers: {slope_mb(looks)}")
-    if arguments.json:
-        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
-        found = {
-            "machine": machine,
-            "requests": arguments.requests,
-            "at_once": CLIENTS,
-            "image_bytes": IMAGE_BYTES,
-            "seconds": round(seconds, 1),
-            "outcomes": dict(outcomes),
-            "lost_or_wrong": lost,
-            "mb_per_1000_answers": slope_mb(looks),
-            "looks": [asdict(seen) for seen in looks],
-        }
-        arguments.json.write_text(json.dumps(found, indent=2))
+    found = {
+        "requests": arguments.requests,
+        "at_once": CLIENTS,
+        "image_bytes": IMAGE_BYTES,
+        "seconds": round(seconds, 1),
+        "outcomes": dict(outcomes),
+        "lost_or_wrong": lost,
+        "mb_per_1000_answers": slope_mb(looks),
+        "looks": [asdict(seen) for seen in looks],
+    }
+    write_json(arguments.json, found)
 
 
 if __name__ == "__main__":

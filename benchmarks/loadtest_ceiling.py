@@ -3,7 +3,7 @@
     apt-get install wrk hey     # optional
     python -m benchmarks.loadtest_ceiling --json FILE
 
-The service is `swallow.py` in its own process, which only reads and responds; bodies have 0.2 MB. Ceiling: a closed
+The service is `stub_server.py` in its own process, which only reads and responds; bodies have 0.2 MB. Ceiling: a closed
 loop of each tool, alternating, and the highest rate of an open loop at which the generator is not the bottleneck.
 Agreement: the same service, with 20 to 40 ms per request, measured by all tools, alternating; ratios to wrk within a
 round, and their median over rounds.
@@ -12,17 +12,13 @@ round, and their median over rounds.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import re
 import resource
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -31,6 +27,8 @@ from statistics import median
 
 import anyio
 
+from benchmarks.figures import write_json
+from benchmarks.processes import free_port, server
 from inkgate_bench.load.pages import LoadPage
 from inkgate_bench.load.plan import Load, Plan
 from inkgate_bench.load.results import Axis
@@ -56,21 +54,12 @@ class ToolResult:
 
 
 @contextmanager
-def service(take_ms: int) -> Iterator[str]:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    command = [sys.executable, str(Path(__file__).with_name("swallow.py")), str(port), str(take_ms)]
-    with subprocess.Popen(command) as process:
-        try:
-            for _ in range(100):
-                with socket.socket() as tried:
-                    if tried.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/ocr"
-        finally:
-            process.terminate()
+def service(delay_ms: int) -> Iterator[str]:
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.stub_server", str(port), "--delay-ms", str(delay_ms)]
+    url = f"http://127.0.0.1:{port}/ocr"
+    with server(command, url):
+        yield url
 
 
 def measured(url: str, axis: Axis, level: float, seconds: float) -> LoadResult:
@@ -145,16 +134,10 @@ def main() -> None:
         body = Path(folder) / "body"
         body.write_bytes(b'{"image":"' + b"A" * (BODY_BYTES - 12) + b'"}')
         report: dict[str, object] = {"ceiling": ceiling(asked, body), "agreement": agreement(asked, body)}
-    report["machine"] = {
-        "cores": os.cpu_count(),
-        "processor": platform.processor(),
-        "python": platform.python_version(),
-    }
     resident_mb = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     report["resident_mb"] = resident_mb
     print(f"most resident memory of this process: {resident_mb} MB")
-    if asked.json:
-        asked.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    write_json(asked.json, report)
 
 
 def one_round(url: str, asked: argparse.Namespace, body: Path) -> dict[str, ToolResult]:

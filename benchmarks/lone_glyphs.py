@@ -2,7 +2,7 @@
 
     python -m benchmarks.lone_glyphs --fonts FOLDER --out lone_glyphs.npz
 
-Needs PyTorch and fontTools. Draws every character of benchmarks/single_characters.py in up to three faces of each
+Needs PyTorch and fontTools. Draws every character of ALONE in up to three faces of each
 family in FOLDER, small and large, blurred, noisy, compressed, on dark and light paper; without the families of the
 judging half and without faces that look like theirs. Every ninth face is kept back and tells the accuracy.
 """
@@ -23,7 +23,6 @@ from fontTools.ttLib import TTFont
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmarks.single_characters import ALONE
 from inkgate.engines.ppocr.glyphs import SIDE, features_of, ink_of
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
@@ -41,6 +40,8 @@ SIZES = (11, 13, 15, 18, 20, 22, 25, 28, 32, 38, 48, 60)
 COLOURS = (*[(0, 255)] * 5, (60, 230), (30, 200), (255, 40), (255, 0), (90, 255))
 """Ink and paper."""
 HIDDEN, EPOCHS, BATCH = 160, 12, 256
+ALONE = (*map(chr, range(33, 127)), *(chr(code) for code in range(0xA1, 0x100) if code != 0xAD), *"€–—•…")
+"""The printable characters of ASCII and Latin-1, and five more."""
 
 
 def faces(folder: Path) -> dict[str, Path]:

@@ -1,5 +1,7 @@
 """Measures a long streamed PDF: the time of the first page, and memory over all pages.
 
+    python -m benchmarks.long_pdf FOLDER --pages 1000 --json FILE
+
 Builds a PDF by repeating the images of a folder, starts a server, posts the PDF to /ocr with
 `Accept: application/x-ndjson`, and records the resident memory of the server and its workers at every page.
 """
@@ -10,13 +12,7 @@ import argparse
 import asyncio
 import io
 import json
-import os
-import platform
-import subprocess
-import sys
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -25,6 +21,9 @@ from time import perf_counter
 import httpx
 import pypdfium2 as pdfium
 from PIL import Image
+
+from benchmarks.figures import write_json
+from benchmarks.processes import free_port, inkgate_command, resident_mb, server
 
 IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg"}
 
@@ -52,54 +51,6 @@ def build_pdf(folder: Path, pages: int) -> bytes:
     out = io.BytesIO()
     result.save(out)
     return out.getvalue()
-
-
-@contextmanager
-def server(*flags: str) -> Iterator[tuple[str, int]]:
-    """A server on a free port, started as users do. Yields its base URL and process ID."""
-    command = [sys.executable, "-m", "inkgate", "serve", "--port", "7869", *flags]
-    environment = os.environ | {
-        "INKGATE_LIMITS__TIME_S": "7200",
-        "INKGATE_METRICS__PORT": "0",
-        "INKGATE_UI__ENABLED": "false",
-    }
-    with (
-        tempfile.TemporaryFile() as log,
-        subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process,
-    ):
-        try:
-            base = "http://127.0.0.1:7869"
-            wait_until_ready(base, process)
-            yield base, process.pid
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-def wait_until_ready(base: str, process: subprocess.Popen[bytes]) -> None:
-    until = perf_counter() + 60
-    while perf_counter() < until and process.poll() is None:
-        try:
-            if httpx.get(f"{base}/readyz", timeout=1).status_code == 200:
-                return
-        except httpx.TransportError:
-            continue
-    raise SystemExit("The server did not become ready.")
-
-
-def resident_mb(pid: int) -> float:
-    """Resident memory of a process and its descendants, in MB."""
-    total = 0.0
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            total += int(line.split()[1]) / 1024
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            try:
-                total += resident_mb(int(child))
-            except FileNotFoundError:
-                continue  # it has ended meanwhile
-    return total
 
 
 async def lines(base: str, pdf: bytes) -> AsyncIterator[dict[str, object]]:
@@ -147,25 +98,23 @@ async def measure(base: str, pid: int, pdf: bytes) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--json", type=Path)
     parser.add_argument("flags", nargs="*", help="more flags for `inkgate serve`, after --")
     arguments = parser.parse_args()
     pdf = build_pdf(arguments.folder, arguments.pages)
-    with server(*arguments.flags) as (base, pid):
-        single = asyncio.run(measure(base, pid, build_pdf(arguments.folder, 8)))
-        result = asyncio.run(measure(base, pid, pdf))
-    result |= {
-        "pdf_mb": round(len(pdf) / 1e6, 1),
-        "single_document_page_s": single["mean_page_s"],
-        "machine": f"{platform.machine()}, {platform.python_version()}",
-    }
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    command = inkgate_command(port, *arguments.flags)
+    with server(command, f"{base}/readyz", {"INKGATE_LIMITS__TIME_S": "7200"}) as process:
+        single = asyncio.run(measure(base, process.pid, build_pdf(arguments.folder, 8)))
+        result = asyncio.run(measure(base, process.pid, pdf))
+    result |= {"pdf_mb": round(len(pdf) / 1e6, 1), "single_document_page_s": single["mean_page_s"]}
     for name, value in result.items():
         print(f"{name:28} {value}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2))
+    write_json(arguments.json, result)
 
 
 if __name__ == "__main__":

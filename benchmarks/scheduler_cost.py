@@ -1,6 +1,6 @@
 """Measures the overhead of queue and admission per request, with 10, 1,000 and 10,000 others waiting.
 
-    python benchmarks/scheduler_cost.py --json FILE
+    python -m benchmarks.scheduler_cost --json FILE
 
 Prints CPU microseconds. `slot` is one cycle of a client in a closed loop while all others wait: queue, get a slot, free
 it, wake the next; `semaphore` is the same with anyio's semaphore, which does not reorder, so that the difference is the
@@ -10,10 +10,7 @@ cost of order, fairness, deadlines and accounting. Variants alternate in rounds;
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
-import platform
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -24,6 +21,7 @@ import anyio
 import anyio.lowlevel
 import uvloop
 
+from benchmarks.figures import write_json
 from inkgate.caller import Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
@@ -68,8 +66,8 @@ def queue_us(waiting: int, turns: int) -> float:
     begin = time.process_time()
     for work in todo[waiting:]:
         queue.push(work, 0.0)
-        if (entry := queue.pop(0.0)) is not None:
-            queue.end(entry)
+        if (entry := queue.first(0.0)) is not None:
+            queue.end(queue.take(entry))
     return (time.process_time() - begin) / turns * 1e6
 
 
@@ -187,10 +185,7 @@ def main() -> None:
     for name, of in found.items():
         medians = [median(of[waiting]) for waiting in WAITING]
         print(f"{name:<14}" + "".join(f"{value:>17.1f}" for value in medians) + f"{medians[-1] / medians[0]:>13.1f}x")
-    if arguments.json:
-        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
-        result = {"machine": machine, "rounds": arguments.rounds, "turns": arguments.turns, "rows": rows}
-        arguments.json.write_text(json.dumps(result, indent=2))
+    write_json(arguments.json, {"rounds": arguments.rounds, "turns": arguments.turns, "rows": rows})
 
 
 if __name__ == "__main__":

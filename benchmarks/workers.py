@@ -11,9 +11,6 @@ they run here. Part of it is native code that releases the GIL.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,6 +24,7 @@ import numpy as np
 
 from benchmarks.engines.closed import Read, closed_loop
 from benchmarks.engines.sample import data_of, documents
+from benchmarks.figures import table, write_json
 from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
@@ -111,13 +109,15 @@ async def rates(arguments: argparse.Namespace) -> list[Setup]:
         for _ in range(arguments.rounds):
             for setup in setups:
                 await setup.measure(entries, arguments.clients)
-        print("| workers x threads | pages/s | to the first | CPU here, ms a page | memory of a worker, MB |")
-        print("| --- | --- | --- | --- | --- |")
+        rows = []
         for setup in setups:
             ratio = median(one / first for one, first in zip(setup.rates, setups[0].rates, strict=True))
             memory = ", ".join(f"{mb:.0f}" for mb in setup.workers_mb()) or "-"
-            rate, cpu = median(setup.rates), median(setup.cpu_ms)
-            print(f"| {setup.name} | {rate:.2f} | {ratio:.2f} | {cpu:.0f} | {memory} |")
+            rows.append(
+                (setup.name, f"{median(setup.rates):.2f}", f"{ratio:.2f}", f"{median(setup.cpu_ms):.0f}", memory)
+            )
+        head = ("workers x threads", "pages/s", "to the first", "CPU here, ms a page", "memory of a worker, MB")
+        print(table(head, rows))
     return setups
 
 
@@ -216,13 +216,12 @@ def main() -> None:
     arguments = parser.parse_args()
     setups = anyio.run(rates, arguments)
     found = {
-        "machine": {"cores": cores, "of": os.cpu_count(), "processor": platform.processor()},
+        "usable_cores": cores,
         "setups": [{"name": one.name, "rates": one.rates, "cpu_ms": one.cpu_ms} for one in setups],
         "crossing_us": anyio.run(crossing),
         "lock_us": lock([result for result in setups[0].results.values() if result.lines]),
     }
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+    write_json(arguments.json, found)
 
 
 if __name__ == "__main__":

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from http.client import HTTPConnection
-from pathlib import Path
 
 import aiohttp
 
-from benchmarks.processes import free_port, running
+from benchmarks.processes import free_port, inkgate_command, resident_mb, server
 
-START_S = 120.0
-POLL_S = 0.01
 ANSWER_S = 600.0
 
 
@@ -33,55 +25,18 @@ class Child:
 
     def resident_mb(self) -> float:
         """Resident memory of the service and its workers; shared memory counts for each."""
-        return sum(map(_resident_bytes, self.processes())) / 2**20
-
-    def processes(self) -> list[int]:
-        """The process and its descendants."""
-        found = [self.pid]
-        for pid in found:
-            for task in Path(f"/proc/{pid}/task").glob("*/children"):
-                try:
-                    found.extend(map(int, task.read_text().split()))
-                except OSError:
-                    continue
-        return found
-
-
-def _resident_bytes(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:  # the process has just ended
-        return 0
+        return resident_mb(self.pid)
 
 
 @contextmanager
 def serving(**variables: str) -> Iterator[Child]:
     """The service with its defaults, except the cache, which is off, and these environment variables."""
     port = free_port()
+    url = f"http://127.0.0.1:{port}"
     settings = {"INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning", **variables}
-    command = [sys.executable, "-m", "inkgate", "serve", "--port", str(port)]
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "server.log"
-        started = time.perf_counter()
-        with running(command, log, settings) as process:
-            if not _ready(port, process, started + START_S):
-                raise SystemExit(f"the service did not start:\n{log.read_text(errors='replace')[-3000:]}")
-            yield Child(f"http://127.0.0.1:{port}", process.pid, time.perf_counter() - started)
-
-
-def _ready(port: int, process: subprocess.Popen[bytes], until: float) -> bool:
-    while process.poll() is None and time.perf_counter() < until:
-        try:
-            connection = HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/readyz")
-            if connection.getresponse().status == 200:
-                return True
-        except OSError:
-            pass
-        finally:
-            connection.close()
-        time.sleep(POLL_S)
-    return False
+    started = time.perf_counter()
+    with server(inkgate_command(port), f"{url}/readyz", settings) as process:
+        yield Child(url, process.pid, time.perf_counter() - started)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -61,12 +61,6 @@ async def closed_loop(read: Reader, documents: Sequence[Entry], clients: int) ->
             for _ in range(clients):
                 tasks.start_soon(client)
     return Pass(clients, perf_counter() - began, latencies, reads)
-
-
-def quantile(values: Iterable[float], share: float) -> float:
-    """The quantile of values (nearest rank)."""
-    ordered = sorted(values)
-    return ordered[max(0, min(len(ordered) - 1, int(-(-share * len(ordered) // 1)) - 1))]
 
 
 def median_rate(passes: Sequence[Pass]) -> float:

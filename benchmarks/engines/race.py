@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from benchmarks.engines import own
 from benchmarks.engines.child import client_of, serving
 from benchmarks.engines.closed import Pass, Read, Reader, closed_loop
+from benchmarks.engines.own import started
 from benchmarks.engines.sample import data_of
 from inkgate.documents.open import Opener
 from inkgate.serving.batching import BatchFigures
@@ -19,7 +19,9 @@ from inkgate_bench.accuracy.manifest import Entry
 from inkgate_bench.accuracy.peers import Peer, running_peer
 
 CLIENTS = (1, 2, 4, 8, 16)
-HTTP = "inkgate, HTTP"
+ENGINE, HTTP = "inkgate", "inkgate, HTTP"
+TOGETHER = 8
+"""Number of clients for which targets are set."""
 FULL_CARE = {"INKGATE_SERVING__DEGRADATION__ENABLED": "false"}
 """Off, since sixteen clients exceed `target_wait_s`: pages would be degraded, and read faster."""
 
@@ -50,7 +52,7 @@ class Race:
 async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], clients: Sequence[int]) -> Race:
     """Runs all rounds. Each participant has read one page before the first."""
     async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(own.started(own.DEFAULT))
+        engine = await stack.enter_async_context(started())
         result = Race(engine.runtime)
         child = stack.enter_context(serving(**FULL_CARE))
         client = await stack.enter_async_context(client_of(child))
@@ -63,7 +65,7 @@ async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], c
         racers: list[Racer] = []
         # Participants alternate at each number of clients, since the result is their ratio.
         for count in clients:
-            racers += [Racer(own.DEFAULT.name, engine.read, (count,)), Racer(HTTP, over_http, (count,))]
+            racers += [Racer(ENGINE, engine.read, (count,)), Racer(HTTP, over_http, (count,))]
         for peer in peers:
             tool = await stack.enter_async_context(running_peer(peer, opener))
             result.versions[peer.name] = tool.version
@@ -73,7 +75,7 @@ async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], c
         for number in range(rounds):
             for racer in racers:
                 if racer.rounds is None or number < racer.rounds:
-                    await _run(racer, documents, result, engine.figures if racer.name == own.DEFAULT.name else None)
+                    await _run(racer, documents, result, engine.figures if racer.name == ENGINE else None)
     return result
 
 

@@ -7,13 +7,11 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from benchmarks.engines.bound import Bound, mean_stages
-from benchmarks.engines.closed import Pass, median_rate, median_ratio, page_latencies, quantile
-from benchmarks.engines.own import DEFAULT
-from benchmarks.engines.race import HTTP, Race, lines_a_call, padding_waste
+from benchmarks.engines.closed import Pass, median_rate, median_ratio, page_latencies
+from benchmarks.engines.race import ENGINE, HTTP, TOGETHER, Race, lines_a_call, padding_waste
 from benchmarks.engines.sample import pooled_cer
-from benchmarks.engines.steps import TOGETHER, Accuracy, StepResult
-from benchmarks.engines.targets import Target, table
+from benchmarks.engines.targets import Target
+from benchmarks.figures import quantile, table
 from inkgate_bench.accuracy.manifest import Entry
 
 RAPIDOCR, ON_OPENVINO = "rapidocr", "rapidocr-openvino"
@@ -61,7 +59,7 @@ def _ratio(one: Sequence[Pass], other: Sequence[Pass]) -> str:
 
 
 def race_targets(found: Race) -> list[Target]:
-    own, http = found.passes[DEFAULT.name], found.passes[HTTP]
+    own, http = found.passes[ENGINE], found.passes[HTTP]
     best = max(own, key=lambda clients: median_rate(own[clients]))
     targets = []
     for peer, least in ((RAPIDOCR, 4.0), (ON_OPENVINO, 1.6)):
@@ -85,64 +83,6 @@ def race_targets(found: Race) -> list[Target]:
     return targets
 
 
-def steps_table(found: Sequence[StepResult], documents: Sequence[Entry]) -> str:
-    rows = []
-    for stepped in found:
-        times = list(page_latencies(stepped.alone).values())
-        rows.append(
-            (
-                stepped.step.name,
-                stepped.runtime,
-                f"{quantile(times, 0.5):.2f}, {quantile(times, 0.95):.2f}",
-                f"{median_rate(stepped.alone):.2f}",
-                f"{median_rate(stepped.together):.2f}",
-                f"{median_ratio(stepped.together, found[0].together):.2f}",
-                f"{pooled_cer(documents, stepped.together[0].texts):.2f}",
-            )
-        )
-    head = ("step", "computed by", "single page p50, p95 s", "pages/s, 1 client", "8 clients", "to the first", "CER %")
-    return table(head, rows)
-
-
-def accuracy_table(found: Sequence[Accuracy]) -> str:
-    rows = [(each.step, f"{each.cer:.2f}", f"{each.cer_folded:.2f}", each.differing) for each in found]
-    return table(("step", "CER %", "CER whatever the case %", "texts unlike the first's"), rows)
-
-
-def accuracy_targets(found: Sequence[Accuracy]) -> list[Target]:
-    first = found[0]
-    return [
-        Target(f"CER, {each.step} less {first.step}", each.cer - first.cer, " points", most=0.1) for each in found[1:]
-    ]
-
-
-def bound_tables(found: Bound) -> str:
-    alone, together = mean_stages(found.alone), mean_stages(found.together)
-    stages = [(name, f"{alone.get(name, 0):.0f}", f"{together[name]:.0f}") for name in together]
-    pages = len(found.alone.reads)
-    models = [
-        (
-            name,
-            f"{calls.calls / pages:.1f}",
-            f"{calls.flops / pages / 1e9:.1f}",
-            f"{1000 * calls.seconds / pages:.0f}",
-            f"{calls.flops / calls.seconds / 1e9:.0f}",
-            f"{100 * calls.flops / calls.seconds / found.peak:.0f}",
-        )
-        for name, calls in found.models.items()
-        if calls.calls
-    ]
-    peaks = ", ".join(f"{precision} {peak / 1e9:.0f} GFLOP/s" for precision, peak in found.peaks.items())
-    return (
-        f"Milliseconds of a page by stage ({found.runtime}):\n\n"
-        f"{table(('stage', '1 client', f'{TOGETHER} clients'), stages)}\n\n"
-        "Models, one client:\n\n"
-        f"{table(('model', 'calls a page', 'GFLOP a page', 'ms a page', 'GFLOP/s', '% of the peak'), models)}\n\n"
-        f"Matrix peak, {peaks}. The whole engine with {TOGETHER} clients, all its work included: "
-        f"{found.flops_together / found.together.seconds / 1e9:.0f} GFLOP/s, {100 * found.reached:.0f} % of it."
-    )
-
-
 def race_json(found: Race, documents: Sequence[Entry]) -> dict[str, Any]:
     return {
         "runtime": found.runtime,
@@ -163,28 +103,4 @@ def race_json(found: Race, documents: Sequence[Entry]) -> dict[str, Any]:
             clients: [asdict(each) | {"sizes": dict(each.sizes)} for each in figures]
             for clients, figures in found.figures.items()
         },
-    }
-
-
-def steps_json(found: Sequence[StepResult], documents: Sequence[Entry]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": stepped.step.name,
-            "settings": stepped.step.settings,
-            "runtime": stepped.runtime,
-            "alone_pages_per_s": [round(each.rate, 4) for each in stepped.alone],
-            "together_pages_per_s": [round(each.rate, 4) for each in stepped.together],
-            "cer": pooled_cer(documents, stepped.together[0].texts),
-        }
-        for stepped in found
-    ]
-
-
-def bound_json(found: Bound) -> dict[str, Any]:
-    return {
-        "runtime": found.runtime,
-        "peaks": found.peaks,
-        "stages_ms": {"alone": mean_stages(found.alone), "together": mean_stages(found.together)},
-        "models": {name: asdict(calls) for name, calls in found.models.items()},
-        "reached": found.reached,
     }

@@ -12,7 +12,6 @@ that both are read at the same quality).
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -21,10 +20,9 @@ from typing import Any
 import anyio
 
 from benchmarks.engines import checks
-from benchmarks.engines.closed import quantile
 from benchmarks.engines.sample import documents
 from benchmarks.engines.targets import Target, target_table
-from inkgate_bench.accuracy.report import machine
+from benchmarks.figures import quantile, write_json
 
 PARTS = ("start", "memory", "growth", "urgent")
 
@@ -35,7 +33,7 @@ def measure(options: argparse.Namespace) -> tuple[list[Target], list[str], dict[
     receipts = documents(options.manifest, max(2, options.documents // 2), ("receipts",))
     targets: list[Target] = []
     notes: list[str] = []
-    values: dict[str, Any] = {"machine": machine()}
+    values: dict[str, Any] = {}
     if "start" in options.parts:
         seconds = checks.starts()
         targets.append(Target("second start to ready", seconds[1], " s", most=3))
@@ -78,8 +76,7 @@ def main() -> None:
     print(text)
     if options.markdown:
         options.markdown.write_text(text, encoding="utf-8")
-    if options.json:
-        options.json.write_text(json.dumps(values, indent=2), encoding="utf-8")
+    write_json(options.json, values)
 
 
 if __name__ == "__main__":

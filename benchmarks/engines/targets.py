@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from benchmarks.figures import table
+
 
 @dataclass(frozen=True)
 class Target:
@@ -31,11 +33,6 @@ class Target:
         return {**asdict(self), "met": self.met}
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """The targets as a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
-
-
 def target_table(targets: Sequence[Target]) -> str:
+    """The targets as a Markdown table."""
     return table(("what", "measured", "asked for", "met"), [target.row() for target in targets])

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import platform
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.figures import table, write_json
 from benchmarks.overload.systems import NAMES, RunningSystem, running
 from benchmarks.overload.traffic import Result, closed, offered, poisson
 
@@ -122,14 +120,11 @@ def main() -> None:
         with running(name, options.peers) as system:
             rows += asyncio.run(measured(system, tuple(options.loads), capacity, options))
     show(rows, capacity)
-    if options.json:
-        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-        found = {"machine": machine, "capacity": capacity, "rows": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(found, indent=2))
+    write_json(options.json, {"capacity": capacity, "rows": [asdict(row) for row in rows]})
     if options.svg:
-        from benchmarks.overload.chart import draw
+        from benchmarks.plots import overload
 
-        draw([(row.system, row.load, row.share_of_capacity) for row in rows], options.svg)
+        overload([(row.system, row.load, row.share_of_capacity) for row in rows], options.svg)
 
 
 def show(rows: list[Row], capacity: float) -> None:
@@ -137,14 +132,21 @@ def show(rows: list[Row], capacity: float) -> None:
     print(f"capacity {capacity:.2f} answers a second\n")
     head = ("system", "load", "good", "late", "refused", "failed", "goodput / capacity", "tokens / s", "p50, p99 s")
     more = ("refusal p50, p99 ms", "preemptions", "dead")
-    print("| " + " | ".join((*head, *more)) + " |")
-    print("|" + " --- |" * (len(head) + len(more)))
-    for row in rows:
-        print(
-            f"| {row.system} | {row.load:g} | {row.good} | {row.late} | {row.refused} | {row.failed} "
-            f"| {row.share_of_capacity:.2f} | {row.good_tokens_per_s:.0f} | {row.p50_s}, {row.p99_s} "
-            f"| {row.refusal_p50_ms}, {row.refusal_p99_ms} | {row.preemptions} | {'yes' if row.dead else 'no'} |"
+    cells = [
+        (
+            row.system,
+            f"{row.load:g}",
+            *(row.good, row.late, row.refused, row.failed),
+            f"{row.share_of_capacity:.2f}",
+            f"{row.good_tokens_per_s:.0f}",
+            f"{row.p50_s}, {row.p99_s}",
+            f"{row.refusal_p50_ms}, {row.refusal_p99_ms}",
+            row.preemptions,
+            "yes" if row.dead else "no",
         )
+        for row in rows
+    ]
+    print(table((*head, *more), cells))
 
 
 if __name__ == "__main__":

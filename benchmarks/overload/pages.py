@@ -12,25 +12,23 @@ import argparse
 import asyncio
 import io
 import json
-import os
-import platform
 import random
 import sys
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import aiohttp
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmarks.overload.systems import server
-from benchmarks.overload.traffic import RequestResult, Result, TimedRequest
-from benchmarks.processes import free_port
+from benchmarks.figures import write_json
+from benchmarks.overload import traffic
+from benchmarks.overload.traffic import Protocol, Result, TimedRequest, poisson
+from benchmarks.processes import free_port, inkgate_command, server
+from inkgate.api.http.auth import hash_key
 
 LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
 SIZES = ((320, 200, 3), (480, 640, 8), (800, 1000, 14))
@@ -65,84 +63,33 @@ def pdf(pages: int) -> bytes:
     return out.getvalue()
 
 
-def arrivals(
-    rate: float, seconds: float, seed: int, tenant: str = "anybody", sizes: Sequence[int] = (0, 1, 2)
-) -> list[TimedRequest]:
-    """Arrivals of pages, the same for the same seed."""
-    rng = random.Random(seed)
-    asks = []
-    at = rng.expovariate(rate)
-    while at < seconds:
-        asks.append(TimedRequest(at, page(rng.choice(sizes), rng.randrange(20)), tenant))
-        at += rng.expovariate(rate)
-    return asks
+def draw_page(rng: random.Random, sizes: Sequence[int] = (0, 1, 2)) -> TimedRequest:
+    """A page of one of the sizes, at random."""
+    return TimedRequest(0.0, page(rng.choice(sizes), rng.randrange(20)))
 
 
-async def send(session: aiohttp.ClientSession, url: str, ask: TimedRequest, deadline_s: float) -> RequestResult:
-    started = time.perf_counter()
-    headers = {"X-Inkgate-Timeout": f"{deadline_s:g}", "X-API-Key": ask.tenant}
+def _form(ask: TimedRequest) -> tuple[object, dict[str, str]]:
     form = aiohttp.FormData()
     form.add_field("file", ask.body, filename="page.png")
-    status, retry_after, outcome = 0, False, "failed"
-    try:
-        async with asyncio.timeout(deadline_s):
-            async with session.post(f"{url}/ocr", data=form, headers=headers) as response:
-                status, retry_after = response.status, "Retry-After" in response.headers
-                text = await response.text()
-        outcome = "good" if status == 200 and '"complete"' in text else "refused" if status in (429, 503) else "failed"
-    except TimeoutError:
-        outcome = "late"
-    except aiohttp.ClientError:
-        pass
-    return RequestResult(ask, outcome, status, time.perf_counter() - started, retry_after)
+    return form, {"X-API-Key": ask.tenant}
 
 
-async def offered(url: str, asks: Sequence[TimedRequest], seconds: float, deadline_s: float) -> Result:
-    result = Result(seconds)
-    async with aiohttp.ClientSession(
-        timeout=aiohttp.ClientTimeout(total=None), connector=aiohttp.TCPConnector(limit=0)
-    ) as session:
-        began = time.perf_counter()
-
-        async def one(ask: TimedRequest) -> None:
-            await asyncio.sleep(max(0.0, began + ask.at - time.perf_counter()))
-            result.results.append(await send(session, url, ask, deadline_s))
-
-        await asyncio.gather(*(one(ask) for ask in asks))
-    return result
-
-
-async def capacity_of(url: str, seconds: float) -> float:
-    """Pages a second of a closed loop of four clients."""
-    done = 0
-    rng = random.Random(5)
-    ends = time.perf_counter() + seconds
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
-
-        async def one() -> None:
-            nonlocal done
-            while time.perf_counter() < ends:
-                answer = await send(session, url, TimedRequest(0, page(rng.randrange(3), rng.randrange(20))), 600)
-                if answer.outcome != "good":
-                    raise RuntimeError(f"a page failed with nothing else there: {answer.status}")
-                done += time.perf_counter() < ends
-
-        await asyncio.gather(*(one() for _ in range(4)))
-    return done / seconds
+PAGES = Protocol("/ocr", _form, lambda body: b'"complete"' in body)
+arrivals = partial(poisson, draw=draw_page)
+offered = partial(traffic.offered, protocol=PAGES)
+capacity_of = partial(traffic.closed, clients=4, draw=draw_page, protocol=PAGES)
 
 
 @contextmanager
 def service(tenants: Sequence[str] = ()) -> Iterator[str]:
     """inkgate with the embedded engine; `tenants`: its API keys."""
-    from inkgate.api.http.auth import hash_key
-
     port = free_port()
+    url = f"http://127.0.0.1:{port}"
     variables = {"INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning"}
     if tenants:
         variables["INKGATE_AUTH__KEY_HASHES"] = json.dumps([hash_key(tenant) for tenant in tenants])
-    command = [sys.executable, "-m", "inkgate", "serve", "--port", str(port)]
-    with tempfile.TemporaryDirectory() as folder, server(command, port, "/readyz", Path(folder), variables):
-        yield f"http://127.0.0.1:{port}"
+    with server(inkgate_command(port), f"{url}/readyz", variables):
+        yield url
 
 
 @dataclass(frozen=True)
@@ -179,7 +126,7 @@ def row_of(load: float, capacity: float, result: Result) -> dict[str, object]:
 
 async def beside_a_pdf(url: str, capacity: float, options: Options) -> dict[str, object]:
     """The p95 latency of small single pages, alone and while a PDF of 200 pages is read."""
-    asks = arrivals(0.2 * capacity, options.seconds, seed=3, sizes=(0, 1))
+    asks = arrivals(0.2 * capacity, options.seconds, seed=3, draw=partial(draw_page, sizes=(0, 1)))
     alone = await offered(url, asks, options.seconds, 60)
     form = aiohttp.FormData()
     form.add_field("file", pdf(200), filename="long.pdf")
@@ -242,8 +189,8 @@ def main() -> None:
     arguments = parser.parse_args()
     options = Options(arguments.seconds, arguments.deadline_s)
     with service() as url:
-        asyncio.run(capacity_of(url, 5))
-        capacity = asyncio.run(capacity_of(url, options.seconds))
+        asyncio.run(capacity_of(url, seconds=5))
+        capacity = asyncio.run(capacity_of(url, seconds=options.seconds))
         print(f"capacity: {capacity:.2f} pages a second", file=sys.stderr, flush=True)
         found: dict[str, object] = {
             "capacity": capacity,
@@ -252,10 +199,8 @@ def main() -> None:
         found["curve"] = asyncio.run(load_curve(url, capacity, options))
     with service(("greedy", "modest-0", "modest-1", "modest-2")) as url:
         found["greedy_tenant"] = asyncio.run(greedy_tenant(url, capacity, options))
-    found["machine"] = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     print(json.dumps(found, indent=2))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2))
+    write_json(arguments.json, found)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An open loop of chat completions: arrivals don't depend on the service's responses."""
+"""Open loops, whose arrivals don't depend on the service's responses, and closed ones; of chat completions or pages."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ import io
 import json
 import random
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import aiohttp
 from PIL import Image
 
+from benchmarks.figures import quantile
+
 MODEL = "tiny-paddleocr-vl"
 WIDTHS = (280, 560, 1120)
 """Image sizes, at least 28 pixels high: 10 to 160 tokens."""
+ALONE_S = 600.0
+"""Deadline of requests in a closed loop."""
 MEDIAN_TOKENS, SPREAD = 120, 0.7
 """Lengths of responses are log-normal, between 8 and 800 tokens."""
 
@@ -29,7 +33,6 @@ class TimedRequest:
     at: float
     body: bytes
     tenant: str = "anybody"
-    priority: str = ""
     tokens: int = 0
 
 
@@ -76,19 +79,8 @@ class Result:
 
     def quantile(self, share: float, *outcomes: str) -> float | None:
         """Quantile of the seconds of requests with this outcome."""
-        taken = sorted(each.seconds for each in self.results if each.outcome in outcomes)
-        return taken[min(len(taken) - 1, int(share * len(taken)))] if taken else None
-
-
-def poisson(rate: float, seconds: float, seed: int, tenant: str = "anybody", priority: str = "") -> list[TimedRequest]:
-    """Poisson arrivals of independent clients; the same for the same seed."""
-    rng = random.Random(seed)
-    asks = []
-    at = rng.expovariate(rate)
-    while at < seconds:
-        asks.append(_ask(rng, at, tenant, priority))
-        at += rng.expovariate(rate)
-    return asks
+        taken = [each.seconds for each in self.results if each.outcome in outcomes]
+        return quantile(taken, share) if taken else None
 
 
 @cache
@@ -116,8 +108,71 @@ def body_of(width: int, height: int, tokens: int) -> bytes:
     ).encode()
 
 
-async def offered(url: str, asks: Sequence[TimedRequest], seconds: float, deadline_s: float) -> Result:
-    """Sends each request at its time and waits for all to end. Clients disconnect at the deadline."""
+@dataclass(frozen=True)
+class Protocol:
+    """How a request is sent: to `path`, with the data and headers of `form`; `complete` knows a whole response."""
+
+    path: str
+    form: Callable[[TimedRequest], tuple[object, dict[str, str]]]
+    complete: Callable[[bytes], bool]
+
+
+CHAT = Protocol(
+    "/chat/completions",
+    lambda ask: (ask.body, {"Content-Type": "application/json", "Authorization": f"Bearer {ask.tenant}"}),
+    lambda body: b"[DONE]" in body and b'"error"' not in body[-2048:],
+)
+
+
+async def send(
+    session: aiohttp.ClientSession, url: str, ask: TimedRequest, deadline_s: float, protocol: Protocol
+) -> RequestResult:
+    """Sends a request. The client disconnects at the deadline."""
+    started = time.perf_counter()
+    data, headers = protocol.form(ask)
+    headers["X-Inkgate-Timeout"] = f"{deadline_s:g}"
+    status, retry_after, outcome = 0, False, "failed"
+    try:
+        async with asyncio.timeout(deadline_s):
+            async with session.post(f"{url}{protocol.path}", data=data, headers=headers) as response:
+                status, retry_after = response.status, "Retry-After" in response.headers
+                body = await response.read()
+        whole = status == 200 and protocol.complete(body)
+        outcome = "good" if whole else "refused" if status in (429, 503) else "failed"
+    except TimeoutError:
+        outcome = "late"
+    except aiohttp.ClientError:
+        pass
+    return RequestResult(ask, outcome, status, time.perf_counter() - started, retry_after)
+
+
+Draw = Callable[[random.Random], TimedRequest]
+
+
+def draw_chat(rng: random.Random) -> TimedRequest:
+    """A chat completion with an image of a random size and a response of random length."""
+    tokens = int(min(800, max(8, rng.lognormvariate(0, SPREAD) * MEDIAN_TOKENS)))
+    width, height = rng.choice(WIDTHS), rng.choice((28, 56, 112))
+    return TimedRequest(0.0, body_of(width, height, tokens), tokens=width * height // 28**2 + tokens)
+
+
+def poisson(
+    rate: float, seconds: float, seed: int, tenant: str = "anybody", draw: Draw = draw_chat
+) -> list[TimedRequest]:
+    """Poisson arrivals of independent clients; the same for the same seed."""
+    rng = random.Random(seed)
+    asks = []
+    at = rng.expovariate(rate)
+    while at < seconds:
+        asks.append(replace(draw(rng), at=at, tenant=tenant))
+        at += rng.expovariate(rate)
+    return asks
+
+
+async def offered(
+    url: str, asks: Sequence[TimedRequest], seconds: float, deadline_s: float, protocol: Protocol = CHAT
+) -> Result:
+    """Sends each request at its time and waits for all to end."""
     result = Result(seconds)
     timeout = aiohttp.ClientTimeout(total=None)
     connector = aiohttp.TCPConnector(limit=0)
@@ -126,36 +181,13 @@ async def offered(url: str, asks: Sequence[TimedRequest], seconds: float, deadli
 
         async def one(ask: TimedRequest) -> None:
             await asyncio.sleep(max(0.0, began + ask.at - time.perf_counter()))
-            result.results.append(await _send(session, url, ask, deadline_s))
+            result.results.append(await send(session, url, ask, deadline_s, protocol))
 
         await asyncio.gather(*(one(ask) for ask in asks))
     return result
 
 
-async def _send(session: aiohttp.ClientSession, url: str, ask: TimedRequest, deadline_s: float) -> RequestResult:
-    started = time.perf_counter()
-    headers = {"Content-Type": "application/json", "X-Inkgate-Timeout": f"{deadline_s:g}"}
-    headers["Authorization"] = f"Bearer {ask.tenant}"
-    if ask.priority:
-        headers["X-Inkgate-Priority"] = ask.priority
-    status, retry_after, outcome = 0, False, "failed"
-    try:
-        async with asyncio.timeout(deadline_s):
-            async with session.post(f"{url}/chat/completions", data=ask.body, headers=headers) as response:
-                status, retry_after = response.status, "Retry-After" in response.headers
-                tail = b""
-                async for chunk in response.content.iter_any():
-                    tail = (tail + chunk)[-2048:]
-        whole = status == 200 and b"[DONE]" in tail and b'"error"' not in tail
-        outcome = "good" if whole else "refused" if status in (429, 503) else "failed"
-    except TimeoutError:
-        outcome = "late"
-    except aiohttp.ClientError:
-        outcome = "failed"
-    return RequestResult(ask, outcome, status, time.perf_counter() - started, retry_after)
-
-
-async def closed(url: str, clients: int, seconds: float) -> float:
+async def closed(url: str, clients: int, seconds: float, draw: Draw = draw_chat, protocol: Protocol = CHAT) -> float:
     """Responses a second of a closed loop of that many clients: the capacity."""
     done = 0
     rng = random.Random(7)
@@ -165,16 +197,10 @@ async def closed(url: str, clients: int, seconds: float) -> float:
         async def one() -> None:
             nonlocal done
             while time.perf_counter() < ends:
-                each = await _send(session, url, _ask(rng, 0.0), 1e6)
+                each = await send(session, url, draw(rng), ALONE_S, protocol)
                 if each.outcome != "good":
                     raise RuntimeError(f"a request failed with nothing else there: {each.status}")
                 done += time.perf_counter() < ends
 
         await asyncio.gather(*(one() for _ in range(clients)))
     return done / seconds
-
-
-def _ask(rng: random.Random, at: float, tenant: str = "anybody", priority: str = "") -> TimedRequest:
-    tokens = int(min(800, max(8, rng.lognormvariate(0, SPREAD) * MEDIAN_TOKENS)))
-    width, height = rng.choice(WIDTHS), rng.choice((28, 56, 112))
-    return TimedRequest(at, body_of(width, height, tokens), tenant, priority, width * height // 28**2 + tokens)

@@ -9,12 +9,11 @@ concurrent pages sustain, including crashes and restarts.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.figures import write_json
 from benchmarks.simulate import report
 from benchmarks.simulate.batch import Flags
 from benchmarks.simulate.inkgate import adaptive
@@ -83,32 +82,24 @@ def main() -> None:
             if contender.name == "inkgate":
                 limits[f"{load:g} times capacity"] = runs[0]
     print(report.table(rows))
-    if args.json is not None:
-        _write(args.json, rows, best, goodputs, args)
-    if args.plots is not None:
-        _draw(args.plots, rows, best, limits)
-
-
-def _write(
-    file: Path, rows: Sequence[report.Row], best: float, goodputs: Mapping[int, float], args: argparse.Namespace
-) -> None:
     result = {
         "simulated": "HunyuanOCR on vLLM, RTX 4090D 24 GB",
-        "python": platform.python_version(),
         "seconds": args.seconds,
         "seeds": args.seeds,
         "capacity_per_s": best,
         "goodput_by_semaphore": goodputs,
         "rows": report.as_json(rows),
     }
-    file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    write_json(args.json, result)
+    if args.plots is not None:
+        _draw(args.plots, rows, best, limits)
 
 
 def _draw(folder: Path, rows: Sequence[report.Row], best: float, limits: Mapping[str, Run]) -> None:
-    from benchmarks.simulate import plots
+    from benchmarks import plots
 
     folder.mkdir(parents=True, exist_ok=True)
-    plots.overload(rows, best, folder / "overload.svg")
+    plots.overload([(row.policy, row.load, row.goodput / best) for row in rows], folder / "overload.svg")
     plots.limits(limits, folder / "limit.svg")
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
+from benchmarks import figures
+from benchmarks.figures import quantile
 from benchmarks.simulate.scenario import End, Run
 
 _COLUMNS = (
@@ -47,11 +49,6 @@ class Row:
     deaths: float
 
 
-def quantile(values: Sequence[float], share: float) -> float:
-    """The quantile `share` of sorted values; NaN if there are none."""
-    return values[min(math.ceil(share * len(values)), len(values)) - 1] if values else math.nan
-
-
 def row(policy: str, load: float, runs: Sequence[Run]) -> Row:
     """The row that summarizes all `runs`."""
     answered = sorted(seconds for run in runs for seconds in run.times(End.ANSWERED))
@@ -74,17 +71,23 @@ def row(policy: str, load: float, runs: Sequence[Run]) -> Row:
 
 def table(rows: Iterable[Row]) -> str:
     """The rows as a Markdown table."""
-    lines = [
-        f"| {' | '.join(_COLUMNS)} |",
-        f"| {' | '.join('---' for _ in _COLUMNS)} |",
-    ]
-    lines += [
-        f"| {row.policy} | {row.load:g} | {row.goodput:.1f} | {_time(row.p50_s)}, {_time(row.p99_s)} "
-        f"| {row.refused:.0%} | {_time(row.refusal_p99_s)} | {row.lost:.0%} "
-        f"| {row.preemptions:.0f} | {row.deaths:.1f} |"
-        for row in rows
-    ]
-    return "\n".join(lines)
+    return figures.table(
+        _COLUMNS,
+        (
+            (
+                row.policy,
+                f"{row.load:g}",
+                f"{row.goodput:.1f}",
+                f"{_time(row.p50_s)}, {_time(row.p99_s)}",
+                f"{row.refused:.0%}",
+                _time(row.refusal_p99_s),
+                f"{row.lost:.0%}",
+                f"{row.preemptions:.0f}",
+                f"{row.deaths:.1f}",
+            )
+            for row in rows
+        ),
+    )
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""Reads the documents of a manifest once, and keeps what was read as JSON: for fit_confidence.py and compare.py.
+"""Reads the documents of a manifest once, and keeps what was read as JSON, for compare.py.
 
     python -m benchmarks.structure.reading MANIFEST RESULTS [--parallel 2]
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from benchmarks.figures import quantile
 from benchmarks.simulate.card import RTX_4090D, Card
 from benchmarks.simulate.inkgate import adaptive, fixed
 from benchmarks.simulate.policies import Bare, semaphore
-from benchmarks.simulate.report import quantile
 from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import End, Event, Link, Run, Scenario
 from benchmarks.simulate.workload import Pages, Tenant

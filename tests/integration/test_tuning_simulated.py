@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.tuning.simulated import tuned
+from benchmarks.simulate.tuned import tuned
 from inkgate_bench.tune.parameters import MAX_NUM_SEQS
 from inkgate_bench.tune.results import TrialOutcome
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
-import numpy as np
 import pytest
 
-from benchmarks.engines.closed import Pass, Read, closed_loop, median_ratio, page_latencies, quantile
-from benchmarks.engines.flops import pairs_of
-from benchmarks.engines.own import parsed_step
+from benchmarks.engines.closed import Pass, Read, closed_loop, median_ratio, page_latencies
 from benchmarks.engines.race import lines_a_call, padding_waste, since
 from benchmarks.engines.sample import pooled_cer, spread
 from benchmarks.engines.targets import Target, target_table
-from inkgate.runtimes.openvino_graphs import openvino, ops
+from benchmarks.figures import quantile
 from inkgate.serving.batching import BatchFigures
 from inkgate_bench.accuracy.manifest import Entry
 
@@ -81,13 +78,6 @@ def test_a_batcher_is_looked_at_over_a_span_of_its_life() -> None:
     assert padding_waste(span) == pytest.approx(0.1)
 
 
-def test_a_step_is_named_with_its_settings() -> None:
-    step = parsed_step("two streams: precision=f32 batching.max_batch=8, batching.parallel=2")
-    assert step.name == "two streams"
-    ppocr = step.all_settings().engine.ppocr
-    assert (ppocr.precision, ppocr.batching.max_batch, ppocr.batching.parallel) == ("f32", 8, 2)
-
-
 @pytest.mark.parametrize(
     ("target", "met"),
     [
@@ -100,20 +90,3 @@ def test_a_step_is_named_with_its_settings() -> None:
 def test_a_target_says_whether_it_is_met(target: Target, met: bool) -> None:
     assert target.met is met
     assert ("**no**" in target_table([target])) is not met
-
-
-def test_multiplications_are_counted_by_shape() -> None:
-    image = ops.parameter([1, 3, 8, 8], np.float32)
-
-    def weights(*shape: int) -> openvino.Node:
-        return ops.constant(np.zeros(shape, np.float32))
-
-    same = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
-    whole = ops.convolution(image, weights(5, 3, 3, 3), **same)
-    assert pairs_of(whole) == 5 * 8 * 8 * 3 * 3 * 3
-    grouped = ops.group_convolution(image, weights(3, 1, 1, 3, 3), **same)
-    assert pairs_of(grouped) == 3 * 8 * 8 * 3 * 3
-    rows = ops.parameter([1, 7, 4], np.float32)
-    assert pairs_of(ops.matmul(rows, weights(4, 6), transpose_a=False, transpose_b=False)) == 7 * 4 * 6
-    assert pairs_of(ops.matmul(rows, weights(7, 6), transpose_a=True, transpose_b=False)) == 7 * 4 * 6
-    assert pairs_of(ops.relu(image)) == 0

@@ -34,7 +34,8 @@ class TimedQueue:
         return self.inner.push(work, self._clock())
 
     def pop(self) -> QueueEntry | None:
-        return self.inner.pop(self._clock())
+        first = self.inner.first(self._clock())
+        return first and self.inner.take(first)
 
     def expire(self) -> list[QueueEntry]:
         return self.inner.expire(self._clock())

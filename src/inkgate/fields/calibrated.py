@@ -2,8 +2,8 @@
 
 The rules' own confidence orders values well, but its numbers are made by hand. The curves below say how often values of
 such a confidence are right. They are isotonic (pool adjacent violators) and were fitted to receipts, invoices and forms
-with ground truth by `python -m benchmarks.field_calibration`, which also says how well curves that were fitted on other
-documents would have done.
+with ground truth by `python -m benchmarks.field_calibration` of commit ee68bbdf. benchmarks/results/fields.md says how
+well curves that were fitted on other documents would have done.
 """
 
 from __future__ import annotations

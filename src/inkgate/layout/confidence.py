@@ -1,7 +1,7 @@
 """The confidence of blocks and pages: the probability that text and order are right; and which pages to review. Pure.
 
-The models are logistic, and monotone: no measure of doubt raises a confidence. benchmarks/structure/fit_confidence.py
-fits them on documents with ground truth; doubt_data.py has their coefficients.
+The models are logistic, and monotone: no measure of doubt raises a confidence. They
+were fitted on documents with ground truth (docs/guides/accuracy.md); doubt_data.py has their coefficients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Coefficients of the models of confidence, by benchmarks/structure/fit_confidence.py.
+"""Coefficients of the models of confidence, by `benchmarks.structure.fit_confidence` of commit ee68bbdf.
 
 2026-11-28: 210 documents of the tuning half. 365 blocks; 194 pages for text, 37 for order.
 """

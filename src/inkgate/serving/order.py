@@ -216,11 +216,6 @@ class FairOrder:
         tenants = islice(group.tenants.waiting.in_order(), 2)
         return next((tenant.first for tenant in tenants if tenant is not first), None)
 
-    def pop(self, now: float) -> QueueEntry | None:
-        """Removes and returns the next entry; see `take`. None if none waits."""
-        first = self.first(now)
-        return first and self.take(first)
-
     def remove(self, entry: QueueEntry) -> None:
         """Removes an entry that was abandoned. Does nothing if it has left the queue."""
         if entry.waits:

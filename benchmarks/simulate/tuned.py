@@ -1,19 +1,14 @@
 """Searches for settings on the simulated 4090D, whose best max-num-seqs is known.
 
-    python -m benchmarks.tuning.simulated [--searches 5] [--minutes 60] [--report FILE]
-
 A trial of a minute takes less than a second of real time and a minute of virtual time.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
-from pydantic import TypeAdapter
 
 from benchmarks.simulate.batch import Flags
 from benchmarks.simulate.card import RTX_4090D, Card
@@ -129,21 +124,3 @@ def tuned(minutes: float, seed: int, current: int = 64) -> TuneReport:
     asked = task(minutes, seed, current)
     bench = SimulatedBench(seed=1000 * seed)
     return anyio.run(search, bench, Journal(asked), bench.clock)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--searches", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=60.0, help="of the card's time, for each search")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="where the last search is written as JSON")
-    args = parser.parse_args()
-    for seed in range(1, args.searches + 1):
-        report = tuned(args.minutes, seed)
-        print(f"search {seed}, {len(report.trials)} trials:")
-        print("".join(f"  {reason}\n" for reason in (*report.reasons, report.loses)))
-        if args.report is not None:
-            args.report.write_bytes(TypeAdapter(TuneReport).dump_json(report, indent=1))
-
-
-if __name__ == "__main__":
-    main()

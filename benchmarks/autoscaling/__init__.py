@@ -1,1 +1,0 @@
-"""Simulates the autoscaling of model servers over a day: the chart's values, Kubernetes' formula, inkgate's metric."""

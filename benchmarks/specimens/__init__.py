@@ -1,1 +1,0 @@
-"""Specimens of papers, drawn with made-up data whose check digits hold."""
