@@ -12,6 +12,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from support.brokers import BrokerServer, kafka_server, nats_server, rabbit_server
+from support.cpu_times import CpuTimes
 from support.disturbance import StolenTime
 from support.postgres import PostgresServer, postgres_server
 from support.s3 import S3Server, s3_server
@@ -81,6 +82,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=TIERS, default="long", help="whose tests run (default: all tests)")
+    parser.addoption("--cpu-times", action="store_true", help="print the processor time of tests, by folder and file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.cpu_times:
+        config.pluginmanager.register(CpuTimes())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
