@@ -86,12 +86,12 @@ bench-pdf: setup-dev ## measure a long PDF made of the images in FOLDER (minutes
 wheel: site ## build the wheels, inkgate with the documentation and those of packages/, into dist/
 	@rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
-	for project in packaging/client packages/*; do $(BIN)/python -m build --wheel --no-isolation --outdir dist $$project || exit 1; done
+	for project in packages/*; do $(BIN)/python -m build --wheel --no-isolation --outdir dist $$project || exit 1; done
 
 wheelhouse: wheel ## write dist/wheelhouse.tar: inkgate with EXTRAS and PACKAGES and all that they need, to install without a network
 	@rm -rf dist/wheelhouse && mkdir -p dist/wheelhouse
-	@wheel=$$(ls dist/inkgate-*.whl) && $(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: \
-		--dest dist/wheelhouse --constraint constraints.txt "$$wheel[$(EXTRAS)]" $(PACKAGES:%=dist/%-*.whl)
+	@wheel=$$(ls dist/inkgate-[0-9]*.whl) && $(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: \
+		--dest dist/wheelhouse --constraint constraints.txt --find-links dist "$$wheel[$(EXTRAS)]" $(PACKAGES:%=dist/%-*.whl)
 	@cp constraints.txt dist/wheelhouse/
 	@tar -cf dist/wheelhouse.tar -C dist wheelhouse
 	@du -h dist/wheelhouse.tar

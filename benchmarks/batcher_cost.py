@@ -23,9 +23,9 @@ import anyio.lowlevel
 import uvloop
 
 from benchmarks.figures import write_json
-from inkgate.concurrency import Threads
 from inkgate.serving.batching import Batcher, Batchers, BatchFigures
 from inkgate.settings import BatchingSettings
+from inkgate_client.concurrency import Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -28,7 +28,7 @@ from sqlalchemy import Engine, event, text
 from benchmarks.figures import write_json
 from inkgate.jobs.job import JobDocument, JobSource, JobState, NewJob
 from inkgate.jobs.store import JobEnd, JobStore
-from inkgate.types import PageResult
+from inkgate_client.types import PageResult
 from support.job_processes import JobPlace, plain
 from support.postgres import PostgresServer, postgres_server
 

@@ -27,7 +27,6 @@ from benchmarks.engines.sample import data_of, documents
 from benchmarks.figures import table, write_json
 from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.caller import NO_CALLER
-from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
@@ -38,9 +37,10 @@ from inkgate.engines.workers.shares import usable_cpus
 from inkgate.layout.arrange import arrange
 from inkgate.serving.batching import Batchers
 from inkgate.settings import load_settings
-from inkgate.types import Document, PageResult, Size, Task
 from inkgate.workers.process import python_command
 from inkgate_bench.accuracy.manifest import Entry
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import Document, PageResult, Size, Task
 
 CALLS = 200
 LINE = np.zeros((48, 400, 3), np.uint8)

@@ -110,9 +110,8 @@ def copy_tree(tree: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tree / ".venv"], check=True)
     packages = sysconfig.get_path("purelib")
     own = Path(sysconfig.get_path("purelib", vars={"base": str(tree / ".venv"), "platbase": str(tree / ".venv")}))
-    sources = [tree / "src", *tree.glob("packages/*/src")]
-    paths = "".join(f"{source}\n" for source in sources) + f"import site; site.addsitedir({packages!r})\n"
-    (own / "mutation.pth").write_text(paths, encoding="utf-8")
+    lines = [*map(str, _sources(tree)), f"import site; site.addsitedir({packages!r})"]
+    (own / "mutation.pth").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tree
 
 
@@ -137,17 +136,20 @@ def judge(tree: Path, number: int, fault: Fault, options: argparse.Namespace) ->
 
 def likely_tests(tree: Path, file: str) -> list[str]:
     """Test files that import a module, have its name, or import its importers; the most closely related first."""
-    path = Path(file).with_suffix("")
+    path = next(
+        Path(file).relative_to(root) for root in _sources(Path()) if Path(file).is_relative_to(root)
+    ).with_suffix("")
     name, folder = (path.parent.name, "") if path.name == "__init__" else (path.name, path.parent.name)
     direct = _imports_of({_module(path)})
     users = {
-        _module(user.relative_to(tree / "src" / "inkgate").with_suffix(""))
-        for user in (tree / "src" / "inkgate").rglob("*.py")
+        _module(user.relative_to(root).with_suffix(""))
+        for root in _sources(tree)
+        for user in root.rglob("*.py")
         if direct.search(user.read_text(encoding="utf-8"))
     }
     indirect = _imports_of(users | {_module(path)})
     ranked = []
-    for test in (*tree.glob("tests/*/test_*.py"), *tree.glob("packages/*/tests/*/test_*.py")):
+    for test in (*tree.glob("tests/*/test_*.py"), *tree.glob("packages/*/tests/**/test_*.py")):
         code = test.read_text(encoding="utf-8")
         related = indirect.search(code) is not None or (folder != "" and folder in test.stem)
         rank = 4 * bool(direct.search(code)) + 2 * (name in test.stem) + related
@@ -157,7 +159,12 @@ def likely_tests(tree: Path, file: str) -> list[str]:
 
 
 def _module(path: Path) -> str:
-    return ".".join(("inkgate", *path.parts)).removesuffix(".__init__")
+    return ".".join(path.parts).removesuffix(".__init__")
+
+
+def _sources(tree: Path) -> list[Path]:
+    """The folders from which modules are imported."""
+    return [tree / "src", *(tree / each.relative_to(ROOT) for each in sorted(ROOT.glob("packages/*/src")))]
 
 
 def _imports_of(modules: set[str]) -> re.Pattern[str]:
@@ -208,7 +215,7 @@ def _run(command: list[str | Path], tree: Path, limit_s: float) -> tuple[int, st
 
 
 def _source(tree: Path, fault: Fault) -> Path:
-    return tree / "src" / "inkgate" / fault.file
+    return tree / fault.file
 
 
 def _line(verdict: Verdict) -> str:

@@ -34,8 +34,8 @@ from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model
 from inkgate.runtimes.openvino import OpenVinoRuntime
 from inkgate.runtimes.openvino_graphs import openvino, ops
 from inkgate.settings import LimitSettings, PdfSettings, PpocrSettings
-from inkgate.types import Document, Task
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
+from inkgate_client.types import Document, Task
 
 LEAST_CHANNELS = 96
 LINES_A_DOCUMENT = 12

@@ -25,7 +25,7 @@ from inkgate.bootstrap import running
 from inkgate.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = str(ROOT / "src" / "inkgate") + "/"
+PACKAGES = tuple(f"{ROOT / folder}/" for folder in ("src/inkgate", "packages/inkgate-client/src/inkgate_client"))
 BESIDE = ("telemetry/", "supervision.py", "settings/", "types.py", "errors.py", "concurrency.py")
 """Modules that many others use, and that a document does not pass: values, errors, telemetry."""
 STEPS_OF_THE_ENGINE = ("engines/ppocr/", "layout/", "runtimes/", "text_direction.py")
@@ -70,7 +70,7 @@ class Walk:
 
 def _module_of(frame: FrameType) -> str:
     name = frame.f_code.co_filename
-    return name.removeprefix(PACKAGE) if name.startswith(PACKAGE) else ""
+    return next((name.removeprefix(package) for package in PACKAGES if name.startswith(package)), "")
 
 
 def _between(engine: FrameType) -> list[str]:

@@ -1,4 +1,4 @@
-"""Writes src/inkgate/client/blocking*.py from awaited*.py. Run it after changing one of these.
+"""Writes packages/inkgate-client/src/inkgate_client/blocking*.py from awaited*.py. Run it after changing one of these.
 
 python scripts/write_blocking_client.py [--check]
 """
@@ -11,7 +11,7 @@ import sys
 
 from generated import ROOT, write_or_check
 
-CLIENT = ROOT / "src" / "inkgate" / "client"
+CLIENT = ROOT / "packages" / "inkgate-client" / "src" / "inkgate_client"
 NAMES = {
     "awaited": "blocking",
     "awaited_calls": "blocking_calls",

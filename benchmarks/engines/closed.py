@@ -9,8 +9,8 @@ from time import perf_counter
 
 import anyio
 
-from inkgate.concurrency import single_error
 from inkgate_bench.accuracy.manifest import Entry
+from inkgate_client.concurrency import single_error
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.serving.batching import Batchers, BatchFigures
 from inkgate.settings import load_settings
-from inkgate.types import Document, Task
 from inkgate_bench.accuracy.manifest import Entry
+from inkgate_client.types import Document, Task
 
 
 @dataclass

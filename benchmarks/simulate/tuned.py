@@ -16,11 +16,11 @@ from benchmarks.simulate.policies import Bare
 from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import End, RequestResult, Run, Scenario
 from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
-from inkgate.concurrency import Threads
 from inkgate_bench.load.results import Latency, LoadSummary, MachineInfo, ServerSide
 from inkgate_bench.tune.parameters import MAX_NUM_SEQS, vllm_parameters, with_value
 from inkgate_bench.tune.results import Purpose, SearchTask, Settings, Step, Targets, Trial, TrialOutcome, TuneReport
 from inkgate_bench.tune.search import Journal, search
+from inkgate_client.concurrency import Threads
 
 DEADLINE_S = 5.0
 HEAVIEST = Pages(1.2, 0.0, 1024.0, 0.0)

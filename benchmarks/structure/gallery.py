@@ -27,7 +27,7 @@ from inkgate.documents.pages import parse_page_list
 from inkgate.service.gateway import Gateway
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
-from inkgate.types import Document, PageResult, Task, TaskKind
+from inkgate_client.types import Document, PageResult, Task, TaskKind
 
 HERE = Path(__file__).parent
 PAGE = Path("docs/concepts/gallery.md")

@@ -20,12 +20,12 @@ import orjson
 
 from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
-from inkgate.codec import document_to_dict
 from inkgate.errors import InkgateError
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
-from inkgate.types import Document, Task, TaskKind
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
+from inkgate_client.codec import document_to_dict
+from inkgate_client.types import Document, Task, TaskKind
 
 OVERLAY = Path(__file__).parent / "overlay.json"
 MANIFEST = "manifest.path"

@@ -17,7 +17,7 @@ from inkgate.api.http.errors import Problem
 from inkgate.api.http.options import Native
 from inkgate.errors import InputRejected
 from inkgate.service.reader import CheckedOptions
-from inkgate.types import Document, DocumentResult
+from inkgate_client.types import Document, DocumentResult
 
 router = APIRouter(tags=["read"])
 

@@ -12,7 +12,7 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.engines.base import EngineWrapper
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 
 log = structlog.get_logger(__name__)
 

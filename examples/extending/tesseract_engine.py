@@ -14,7 +14,7 @@ from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
 from inkgate.settings import Settings
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 
 
 class Tesseract:

@@ -12,11 +12,11 @@ import anyio
 
 from inkgate.bootstrap import Service, running
 from inkgate.caller import Caller, Priority
-from inkgate.concurrency import Threads
 from inkgate.errors import InkgateError
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
-from inkgate.types import Document
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import Document
 
 CALLER = Caller("inbox", Priority.BATCH, priority_given=True)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         read,
         verify,
     )
-    from inkgate.types import Document, Task
+    from inkgate_client.types import Document, Task
 
 __all__ = [
     "AsyncOcr",
@@ -66,7 +66,7 @@ _MODULES = {
         "verify",
     ),
     "inkgate.errors": ("EngineFailed", "InkgateError", "InputRejected", "Overloaded"),
-    "inkgate.types": ("Document", "Task"),
+    "inkgate_client.types": ("Document", "Task"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -76,15 +76,7 @@ if not TYPE_CHECKING:  # type checkers would believe that every name exists
     def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        try:
-            module = import_module(_HOMES[name])
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith(__name__):
-                raise
-            raise ImportError(
-                f"inkgate.{name} is in inkgate, not in inkgate-client, which is for `inkgate.client` alone."
-            ) from error
-        globals()[name] = found = getattr(module, name)
+        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
         return found
 
 

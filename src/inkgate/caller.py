@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
 
 import anyio
 
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate_client.concurrency import Charge
 
 
 class Priority(StrEnum):
@@ -27,18 +27,6 @@ class Priority(StrEnum):
 
 
 _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
-
-
-class Charge(Protocol):
-    """What a request is charged for, such as its slot at admission, until it has ended and its work has."""
-
-    def begin_work(self) -> None:
-        """Work has begun that goes on if the request is cancelled, such as a call in a worker process."""
-        ...
-
-    def end_work(self) -> None:
-        """Such work has ended."""
-        ...
 
 
 class _NoCharge:

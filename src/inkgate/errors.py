@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self
 
-from inkgate.types import PageError, ReadError
+from inkgate_client.types import PageError, ReadError
 
 
 class Blame(StrEnum):

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from inkgate.types import Box, Line, ReviewNote, Size
+from inkgate_client.types import Box, Line, ReviewNote, Size
 
 if TYPE_CHECKING:
     import numpy as np

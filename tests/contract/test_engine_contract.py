@@ -29,7 +29,7 @@ from inkgate.serving.cache import MemoryStore
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
-from inkgate.types import PageResult, Size, Task, TaskKind, mean_confidence
+from inkgate_client.types import PageResult, Size, Task, TaskKind, mean_confidence
 from support.page_readers import page_reader
 from support.ppocr import ArrayPage, drawn
 from support.stub_upstream import Reply, Request, image_of, most_alike, running_stub, words_as_tokens

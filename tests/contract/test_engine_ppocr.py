@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from inkgate.caller import NO_CALLER
-from inkgate.coordinates import as_sent
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
 from inkgate.layout.analysis import PageAnalysis
@@ -20,7 +19,8 @@ from inkgate.page import RgbArray
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import Batchers
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
-from inkgate.types import BlockType, ReviewReason, Task, TaskKind
+from inkgate_client.coordinates import as_sent
+from inkgate_client.types import BlockType, ReviewReason, Task, TaskKind
 from support.ppocr import ArrayPage, drawn, drawn_cells, faces
 
 pytestmark = pytest.mark.anyio

@@ -18,8 +18,8 @@ from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.choose import cpu_flags, int8_pays, is_calibrated, open_runtime
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
-from inkgate.types import Task
 from inkgate_bench.accuracy.metrics import character_errors
+from inkgate_client.types import Task
 from support.ppocr import ArrayPage, drawn_line
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"

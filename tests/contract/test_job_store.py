@@ -17,7 +17,7 @@ from inkgate.jobs.job import JobDocument, JobFailure, JobFilter, JobOptions, Job
 from inkgate.jobs.store import DeliveryLane, JobEnd, JobStore, LeaseLost, Release, turns
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.store.deliveries import WEBHOOK_LANES
-from inkgate.types import PageError, Task, TaskKind
+from inkgate_client.types import PageError, Task, TaskKind
 from support.job_stores import Stores, job, one, page, take_due
 
 pytestmark = pytest.mark.anyio

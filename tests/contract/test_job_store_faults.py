@@ -20,7 +20,7 @@ from inkgate.jobs.service import JobService
 from inkgate.jobs.store import JobEnd, JobStore, LeaseLost, Release, database, tables, views
 from inkgate.jobs.store.database import database_url
 from inkgate.settings import JobSettings
-from inkgate.types import PageError, PageResult
+from inkgate_client.types import PageError, PageResult
 from support.job_stores import Stores, job, one, page, take_due
 from support.postgres import PostgresServer
 

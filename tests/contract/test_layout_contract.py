@@ -13,7 +13,7 @@ from inkgate.layout.cdla import CdlaLayout
 from inkgate.page import RgbArray
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.runtimes.openvino import OpenVinoRuntime
-from inkgate.types import BlockType, Box
+from inkgate_client.types import BlockType, Box
 
 SENTENCE = "The quick brown fox jumps over the lazy dog and runs away into the deep dark wood before the night falls. "
 

@@ -14,7 +14,7 @@ from inkgate.engines.vlm.images import PageCrop
 from inkgate.page import Page
 from inkgate.service.readiness import BlankPage
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document
+from inkgate_client.types import Document
 from support.images import encoded
 from support.ppocr import ArrayPage
 from support.scripted_engine import KeyedPage

@@ -11,7 +11,7 @@ from inkgate.engines.vlm.parsers.answer import ParsedAnswer
 from inkgate.engines.vlm.preset import Preset, PromptPlan
 from inkgate.engines.vlm.presets import find_preset, known_presets
 from inkgate.errors import InkgateError, InputRejected
-from inkgate.types import BlockType, Size, TaskKind
+from inkgate_client.types import BlockType, Size, TaskKind
 
 PAGE = Size(1654, 2339)
 SIZES = (PAGE, Size(40, 30), Size(9000, 120), Size(120, 9000), Size(12_000, 9000), Size(1, 1))

@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from inkgate.client import AsyncInkgateClient, Fields, ReadOptions, WantedFields
-from inkgate.client.many import read_many
-from inkgate.client.reading import DocumentReader, MemoryReader, RemoteReader
 from inkgate.errors import InputRejected
-from inkgate.fields.as_json import document_fields_to_dict
-from inkgate.fields.values import Extraction, ExtractionStatus
-from inkgate.format_names import FileFormat
 from inkgate.library import LocalReader
 from inkgate.settings import load_settings
-from inkgate.types import Document, DocumentResult, PageResult, ReadError
+from inkgate_client import AsyncInkgateClient, Fields, ReadOptions, WantedFields
+from inkgate_client.fields.as_json import document_fields_to_dict
+from inkgate_client.fields.values import Extraction, ExtractionStatus
+from inkgate_client.format_names import FileFormat
+from inkgate_client.many import read_many
+from inkgate_client.reading import DocumentReader, MemoryReader, RemoteReader
+from inkgate_client.types import Document, DocumentResult, PageResult, ReadError
 from support.api_client import running_api, tiff
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, create_engine, text
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.table import TableSink
 from inkgate.settings import TableSinkSettings
-from inkgate.types import PageError, PageResult
+from inkgate_client.types import PageError, PageResult
 from support.jobs import delivery, document
 from support.postgres import PostgresServer
 

@@ -16,7 +16,7 @@ import pikepdf
 import pytest
 
 from inkgate.cli.demo.folder import sample_bytes
-from inkgate.client import InkgateClient
+from inkgate_client import InkgateClient
 from support.server import clean_environment
 from support.waiting import until
 

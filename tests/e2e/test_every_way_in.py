@@ -15,14 +15,14 @@ from langchain_core.documents import Document as LangchainDocument
 from mcp.client.client import Client
 from mcp_types import TextContent
 
-from inkgate.client import InkgateClient
-from inkgate.client.reading import DocumentReader, RemoteReader
-from inkgate.documents.formats.markdown import content_of
-from inkgate.integrations.langchain import InkgateLoader
 from inkgate.integrations.mcp.files import AllowedFiles
 from inkgate.integrations.mcp.tools import DocumentTools
 from inkgate.library import LocalReader, Ocr
 from inkgate.settings import load_settings
+from inkgate_client import InkgateClient
+from inkgate_client.formats.markdown import content_of
+from inkgate_client.langchain import InkgateLoader
+from inkgate_client.reading import DocumentReader, RemoteReader
 from support.pdf_writer import paragraph, text_pdf
 from support.server import Server, inkgate, running_server
 

@@ -78,7 +78,7 @@ def test_each_program_of_the_guide_prints_what_it_says(server: Server, folder: P
 
 def test_without_their_packages_inkgate_works_and_the_loaders_say_what_to_install(folder: Path) -> None:
     code = f"""{BLOCKED}
-import inkgate, inkgate.client, inkgate.library
+import inkgate, inkgate_client, inkgate.library
 for name in ("langchain", "llamaindex"):
     try:
         __import__(f"inkgate.integrations.{{name}}")

@@ -17,8 +17,8 @@ import httpx
 import pytest
 from PIL import Image
 
-from inkgate.telemetry.state import GPUS
 from inkgate.telemetry.state_collector import CATALOG
+from inkgate_client.telemetry.state import GPUS
 from support.monitoring import metrics_in, panel_queries
 from support.numbered_model import number_of, striped
 from support.prometheus import JOB, AlertReceiver, Prometheus, alert_receiver, running_prometheus

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from inkgate.client import InkgateClient
+from inkgate_client import InkgateClient
 from support.real_vllm import NAME, SETTINGS, RenderedLine, VllmProcess, rendered_lines, share_right
 from support.server import Server, inkgate, running_server
 

@@ -15,11 +15,11 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from redis.asyncio import Redis
 
-from inkgate.concurrency import Threads
 from inkgate.jobs.sinks.base import DeliverLater
 from inkgate.jobs.sinks.publishers import connect
 from inkgate.jobs.sinks.topic import TopicSink
 from inkgate.settings import TopicSinkSettings
+from inkgate_client.concurrency import Threads
 from support.brokers import BrokerServer
 from support.jobs import delivery
 from support.redis_server import RedisServer, redis_server

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from inkgate.client import InkgateClient
+from inkgate_client import InkgateClient
 from support.browser import drop, give, shoot, visit
 from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server

@@ -15,10 +15,10 @@ import orjson
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
-from inkgate.block_image import BlockImage
-from inkgate.codec import page_to_dict
-from inkgate.diagram import Diagram, DiagramCheck
-from inkgate.types import (
+from inkgate_client.block_image import BlockImage
+from inkgate_client.codec import page_to_dict
+from inkgate_client.diagram import Diagram, DiagramCheck
+from inkgate_client.types import (
     Attempt,
     Barcode,
     Block,

@@ -17,7 +17,7 @@ from inkgate.errors import EngineFailed
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page
 from inkgate.serving.outcomes import WorkOutcome
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import RawCall, png, running_api, tiff
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import chat

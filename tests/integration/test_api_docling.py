@@ -9,7 +9,7 @@ import pytest
 
 from inkgate.errors import EngineFailed
 from inkgate.settings import PdfText
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 from support.api_client import Api, b64, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import code, jobs_api

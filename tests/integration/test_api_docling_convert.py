@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 from support.api_client import RawCall, b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

@@ -7,7 +7,7 @@ import pytest
 
 from inkgate.caller import Caller, Priority
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import pdf, png, running_api
 from support.fake_engine import FakeEngine
 

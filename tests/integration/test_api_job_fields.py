@@ -12,7 +12,7 @@ import pytest
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import Api, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ALPHA, BETA, KEYS, code, ended, jobs_api, submit

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from inkgate.errors import EngineFailed
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 from support.api_client import RawCall, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ALPHA, BETA, KEYS, code, ended, jobs_api, submit, until

@@ -9,7 +9,7 @@ import pytest
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.page import Page
-from inkgate.types import Block, BlockType, PageResult, Task, TaskKind
+from inkgate_client.types import Block, BlockType, PageResult, Task, TaskKind
 from support.api_client import b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 from support.pictured_page import PicturedEngine

@@ -10,7 +10,7 @@ import pytest
 from inkgate.caller import Caller
 from inkgate.page import Page
 from inkgate.telemetry.metrics import Metrics
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import RawCall, b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.page import Page
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate_client.types import PageResult, Task, TaskKind
 from support.api_client import Api, b64, png, running_api, tiff
 from support.pictured_page import PicturedEngine, opened
 

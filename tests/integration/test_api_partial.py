@@ -10,7 +10,7 @@ import pytest
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import png, running_api, tiff
 from support.fake_engine import FakeEngine
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from inkgate.errors import CODES, from_page_error
-from inkgate.types import PageError
+from inkgate_client.types import PageError
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

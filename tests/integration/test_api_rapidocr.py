@@ -4,7 +4,7 @@ import pytest
 
 from inkgate.caller import Caller
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

@@ -18,16 +18,16 @@ import pytest
 from anyio.abc import SocketAttribute
 
 from inkgate.api import docling, document_intelligence
-from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
-from inkgate.documents.formats import Format, render
 from inkgate.errors import EngineFailed
 from inkgate.jobs.job import Job
-from inkgate.layout.image_links import IMAGE_FOLDER, images_of, with_all_images_embedded
 from inkgate.layout.markdown import page_markdown
 from inkgate.page import Page
 from inkgate.serving.order import Work
-from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.block_image import BlockImage
+from inkgate_client.formats import Format, render
+from inkgate_client.image_links import IMAGE_FOLDER, images_of, with_all_images_embedded
+from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 from support.api_client import Api, Message, RawCall, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ALPHA, BETA, KEYS, code, ended, jobs_api, submit

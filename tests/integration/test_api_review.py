@@ -12,10 +12,10 @@ from inkgate.caller import Caller
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.outputs import to_folder
 from inkgate.cli.read_command import review_line
-from inkgate.documents.formats import Format
 from inkgate.layout.confidence import judged
 from inkgate.page import Page
-from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, Word
+from inkgate_client.formats import Format
+from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Task, Word
 from support.api_client import running_api, tiff
 from support.fake_engine import FakeEngine, line
 

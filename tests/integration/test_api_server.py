@@ -11,7 +11,7 @@ from anyio.abc import SocketAttribute
 
 from inkgate.caller import Caller
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import png, tiff
 from support.fake_engine import FakeEngine
 from support.served_api import received, served

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 from support.api_client import b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

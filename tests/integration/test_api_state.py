@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from inkgate.errors import EngineFailed
-from inkgate.telemetry.state import Batches, State
+from inkgate_client.telemetry.state import Batches, State
 from support.api_client import running_api
 from support.fake_engine import FakeEngine
 from support.fake_observatory import FakeObservatory

@@ -17,7 +17,7 @@ from inkgate.service.page_cache import page_cache
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.serving.cache import BreakingStore, CacheSource
 from inkgate.storage.redis import RedisStore
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.page_readers import cache_of, page_reader
 from support.redis_server import RedisServer, redis_server
 from support.scripted_engine import KeyedPage, ScriptedEngine

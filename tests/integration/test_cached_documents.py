@@ -14,7 +14,7 @@ from inkgate.page import Page
 from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, PageResult, Task
+from inkgate_client.types import Document, PageResult, Task
 from support.images import corners, encoded
 from support.page_readers import cache_of, page_reader
 from support.scripted_engine import ScriptedEngine

@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from inkgate.cli.app import app
-from inkgate.concurrency import single_error
 from inkgate.jobs.job import JobDocument, JobFailure, JobSource, JobState, NewJob
 from inkgate.jobs.store import JobEnd, JobStore
 from inkgate.jobs.store.database import database_url
-from inkgate.types import PageError, PageResult
+from inkgate_client.concurrency import single_error
+from inkgate_client.types import PageError, PageResult
 from support.job_stores import take_due
 
 runner = CliRunner()

@@ -13,8 +13,8 @@ from inkgate.cli.jobs_truth import write_truth
 from inkgate.jobs.job import JobDocument, JobFields, JobSource, JobState, NewJob
 from inkgate.jobs.store import FieldCorrection, FoundFields, JobEnd
 from inkgate.settings import Settings
-from inkgate.types import PageResult
 from inkgate_bench.accuracy.manifest import load_fields, load_manifest
+from inkgate_client.types import PageResult
 from support.api_client import png
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,8 @@ import orjson
 import pytest
 from PIL import Image
 
-from inkgate.client import (
+from inkgate.errors import EngineFailed
+from inkgate_client import (
     AsyncInkgateClient,
     AsyncPages,
     File,
@@ -27,9 +28,8 @@ from inkgate.client import (
     ReadOptions,
     ServiceError,
 )
-from inkgate.client.files import BinaryFile
-from inkgate.errors import EngineFailed
-from inkgate.types import TaskKind
+from inkgate_client.files import BinaryFile
+from inkgate_client.types import TaskKind
 from support.api_client import Api, png, running_api
 from support.fake_engine import FakeEngine
 from support.pdf_writer import paragraph, text_pdf

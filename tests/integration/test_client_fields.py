@@ -9,8 +9,8 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from inkgate.client import AsyncInkgateClient, ReadOptions, ServiceError
-from inkgate.fields.values import FieldStatus
+from inkgate_client import AsyncInkgateClient, ReadOptions, ServiceError
+from inkgate_client.fields.values import FieldStatus
 from support.api_client import Api, png, running_api
 from support.receipt_engine import ReceiptEngine
 

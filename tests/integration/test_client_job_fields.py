@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from inkgate.client import AsyncInkgateClient, InkgateClient, JobAs, ServiceError, WantedFields
+from inkgate_client import AsyncInkgateClient, InkgateClient, JobAs, ServiceError, WantedFields
 from support.api_client import png
 from support.jobs_api import jobs_api
 from support.receipt_engine import ReceiptEngine

@@ -11,7 +11,8 @@ import httpx
 import orjson
 import pytest
 
-from inkgate.client import (
+from inkgate.errors import EngineFailed
+from inkgate_client import (
     AsyncInkgateClient,
     AsyncJobHandle,
     AsyncJobPages,
@@ -25,10 +26,9 @@ from inkgate.client import (
     ReadOptions,
     ServiceError,
 )
-from inkgate.client.retries import Retries, RetryPolicy
-from inkgate.codec import page_to_dict
-from inkgate.errors import EngineFailed
-from inkgate.types import PageResult, TaskKind
+from inkgate_client.codec import page_to_dict
+from inkgate_client.retries import Retries, RetryPolicy
+from inkgate_client.types import PageResult, TaskKind
 from support.api_client import Api, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import jobs_api
@@ -156,7 +156,7 @@ def iter_of(data: bytes) -> Iterator[bytes]:
 
 
 def test_pages_go_on_after_the_last_one_when_connections_break(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inkgate.client.blocking_jobs.pause", lambda _: None)
+    monkeypatch.setattr("inkgate_client.blocking_jobs.pause", lambda _: None)
     server = Breaking()
     with InkgateClient("http://inkgate.localhost", transport=httpx.MockTransport(server)) as client:
         job = client.jobs.get("1")

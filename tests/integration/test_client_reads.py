@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from inkgate.client import (
+from inkgate_client import (
     AsyncInkgateClient,
     ClientDocument,
     FileUnreadable,
@@ -21,9 +21,9 @@ from inkgate.client import (
     ServiceError,
     retries,
 )
-from inkgate.client.files import Source
-from inkgate.codec import document_to_dict
-from inkgate.types import DocumentResult, PageResult, TaskKind
+from inkgate_client.codec import document_to_dict
+from inkgate_client.files import Source
+from inkgate_client.types import DocumentResult, PageResult, TaskKind
 from support.api_client import Api, png, running_api
 from support.fake_engine import FakeEngine
 from support.pdf_writer import paragraph, text_pdf

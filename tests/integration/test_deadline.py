@@ -16,13 +16,13 @@ import httpx
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed
 from inkgate.page import Page
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FetchSettings
 from inkgate.storage.fetch import Check, Fetcher
-from inkgate.types import PageResult, Task, Word
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import PageResult, Task, Word
 from support.api_client import Api, RawCall, b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 

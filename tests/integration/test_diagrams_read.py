@@ -9,10 +9,7 @@ from io import BytesIO
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.codec import dump_page, load_page, page_to_dict
-from inkgate.diagram import Diagram, DiagramCheck, DiagramRepair
 from inkgate.documents.files import word
-from inkgate.documents.formats import Format, render
 from inkgate.engines.vlm.elements import BlockReaders
 from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
@@ -21,7 +18,10 @@ from inkgate.layout.base import Region
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page, RgbArray
 from inkgate.settings import VllmSettings
-from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.codec import dump_page, load_page, page_to_dict
+from inkgate_client.diagram import Diagram, DiagramCheck, DiagramRepair
+from inkgate_client.formats import Format, render
+from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 from support.api_client import png, running_api
 from support.fake_engine import FakeEngine
 from support.ppocr import ArrayPage, drawn

@@ -20,8 +20,8 @@ from inkgate.api.app import create_app
 from inkgate.bootstrap import running
 from inkgate.doctor.judge import judge
 from inkgate.settings import load_settings
-from inkgate.telemetry.history import point
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.history import point
+from inkgate_client.telemetry.state import State
 from support.api_client import pdf
 from support.ppocr import drawn
 from support.stub_upstream import Reply, running_stub

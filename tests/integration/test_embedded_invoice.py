@@ -7,9 +7,9 @@ import io
 import pikepdf
 import pytest
 
-from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus
 from inkgate.library import AsyncOcr
-from inkgate.types import Document
+from inkgate_client.fields.values import Extraction, ExtractionStatus, FieldStatus
+from inkgate_client.types import Document
 from support.invoice_xml import CII
 from support.pdf_writer import text_at, text_pdf
 

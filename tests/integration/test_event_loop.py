@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.codec import estimated_bytes, page_to_dict
-from inkgate.concurrency import INLINE_BYTES, single_error
 from inkgate.engines.base import started
 from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
@@ -23,7 +21,9 @@ from inkgate.page import Page
 from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import VllmSettings
-from inkgate.types import PageResult, Task
+from inkgate_client.codec import estimated_bytes, page_to_dict
+from inkgate_client.concurrency import INLINE_BYTES, single_error
+from inkgate_client.types import PageResult, Task
 from support.api_client import RawCall, b64, pdf, png, running_api, tiff
 from support.chat_api import JSON, PATH, relay
 from support.fake_engine import FakeEngine, line

@@ -22,7 +22,7 @@ from inkgate.errors import InputRejected
 from inkgate.page import Page
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import Settings, load_settings
-from inkgate.types import Document, PageError, PageResult, Task
+from inkgate_client.types import Document, PageError, PageResult, Task
 from support.api_client import png, running_api, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ALPHA, KEYS, jobs_api, submit, until

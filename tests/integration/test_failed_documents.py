@@ -19,7 +19,7 @@ from inkgate.service.page_cache import page_cache
 from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, PageResult, Task
+from inkgate_client.types import Document, PageResult, Task
 from support.api_client import running_api
 from support.images import corners, encoded
 from support.page_readers import cache_of, page_reader

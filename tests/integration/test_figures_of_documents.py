@@ -13,13 +13,13 @@ import pytest
 import structlog
 
 import inkgate
-from inkgate.block_image import BlockImage
 from inkgate.cli.inputs import collect
 from inkgate.cli.outputs import to_folder
-from inkgate.codec import parse_document
 from inkgate.documents.files import FileFormat
-from inkgate.documents.formats import Format
-from inkgate.types import BlockType, DocumentResult
+from inkgate_client.block_image import BlockImage
+from inkgate_client.codec import parse_document
+from inkgate_client.formats import Format
+from inkgate_client.types import BlockType, DocumentResult
 from support.api_client import b64, png, running_api, tiff
 from support.images import encoded
 from support.jobs_api import ended, jobs_api, submit

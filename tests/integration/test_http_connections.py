@@ -12,7 +12,7 @@ from anyio.abc import SocketAttribute
 from inkgate.caller import Caller
 from inkgate.page import Page
 from inkgate.telemetry.metrics import Metrics
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import b64, png, tiff
 from support.fake_engine import FakeEngine
 from support.served_api import Served, received, served

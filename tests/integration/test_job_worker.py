@@ -19,7 +19,7 @@ from inkgate.jobs.job import Job, JobDocument, JobFields, JobOptions, JobReview,
 from inkgate.jobs.store import Claim, JobStore, Release
 from inkgate.jobs.store.database import database_url
 from inkgate.settings import PipelineSettings
-from inkgate.types import Document, PageResult
+from inkgate_client.types import Document, PageResult
 from support.job_plant import SETTINGS, WINDOW, Documents, Plant, job_plant, until
 from support.job_stores import take_due
 

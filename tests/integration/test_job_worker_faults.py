@@ -13,7 +13,7 @@ from inkgate.errors import InputRejected
 from inkgate.jobs.job import JobState
 from inkgate.jobs.store import Claim, JobEnd, JobStore, LeaseLost
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.job_plant import Plant, job_plant, until
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from inkgate.jobs.store import JobEnd, JobStore
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.watch import JobParts, JobsWatch
 from inkgate.settings import Settings, load_settings
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.types import DocumentResult, PageResult
 from support.job_stores import take_due
 from support.postgres import postgres_server
 

@@ -25,7 +25,7 @@ from inkgate.cli.configure import configured
 from inkgate.library.arguments import without_server
 from inkgate.page import Page
 from inkgate.settings import Settings, load_settings
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import tiff
 from support.fake_engine import FakeEngine
 from support.pdf_writer import paragraph, text_pdf

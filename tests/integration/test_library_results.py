@@ -17,11 +17,11 @@ import structlog
 from pydantic import BaseModel
 
 import inkgate
-from inkgate.block_image import BlockImage
 from inkgate.documents.files import FileFormat
 from inkgate.layout.figure_links import with_images
 from inkgate.settings import Settings
-from inkgate.types import Block, BlockType, Box, Line, PageResult
+from inkgate_client.block_image import BlockImage
+from inkgate_client.types import Block, BlockType, Box, Line, PageResult
 from support.fake_engine import FakeEngine
 from support.pdf_writer import paragraph, text_pdf
 

@@ -20,12 +20,12 @@ from llama_index.core import SimpleDirectoryReader
 from llama_index.core.schema import MetadataMode
 
 from inkgate.caller import Caller
-from inkgate.client import File
 from inkgate.errors import EngineFailed
-from inkgate.integrations.langchain import InkgateLoader, InkgateParser, LoadFailed
-from inkgate.integrations.llamaindex import InkgateReader
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client import File
+from inkgate_client.langchain import InkgateLoader, InkgateParser, LoadFailed
+from inkgate_client.llamaindex import InkgateReader
+from inkgate_client.types import PageResult, Task
 from support.api_client import png, tiff
 from support.fake_engine import FakeEngine
 from support.receipt_engine import ReceiptEngine
@@ -124,7 +124,7 @@ async def test_a_file_as_one_document_has_the_text_of_all_pages() -> None:
 
 
 async def test_a_page_that_fails_is_raised_or_skipped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING, "inkgate.integrations.loaders")
+    caplog.set_level(logging.WARNING, "inkgate_client.loaders")
     async with served(FakeEngine(failing={1: FAILED})) as service:
         loader = InkgateLoader(tiff(3), server=service.url)
         pages = aiter(loader.alazy_load())

@@ -11,12 +11,12 @@ import anyio
 import httpx
 import pytest
 
-from inkgate.client.reading import MemoryReader
-from inkgate.concurrency import single_error
 from inkgate.integrations.mcp.files import AllowedFiles
 from inkgate.integrations.mcp.serve import McpAddress, serve_http
 from inkgate.integrations.mcp.tools import DocumentTools
 from inkgate.settings import load_settings
+from inkgate_client.concurrency import single_error
+from inkgate_client.reading import MemoryReader
 
 pytestmark = pytest.mark.anyio
 

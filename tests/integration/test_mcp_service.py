@@ -9,11 +9,11 @@ import pytest
 from mcp.client.client import Client
 from mcp_types import CallToolResult, TextContent
 
-from inkgate.client import AsyncInkgateClient
-from inkgate.client.reading import RemoteReader
-from inkgate.client.retries import RetryPolicy
 from inkgate.integrations.mcp.files import AllowedFiles
 from inkgate.integrations.mcp.tools import DocumentTools
+from inkgate_client import AsyncInkgateClient
+from inkgate_client.reading import RemoteReader
+from inkgate_client.retries import RetryPolicy
 from support.api_client import png, running_api
 from support.receipt_engine import ReceiptEngine
 

@@ -15,7 +15,7 @@ from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import SchedulingSettings
 from inkgate.telemetry.metrics import Metrics
-from inkgate.types import Task
+from inkgate_client.types import Task
 from support.fake_engine import FakeEngine
 from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage

@@ -12,9 +12,9 @@ from inkgate.bootstrap import running
 from inkgate.caller import NO_CALLER
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
-from inkgate.telemetry.family import Family
 from inkgate.telemetry.state_collector import CATALOG, StateCollector
-from inkgate.types import Document
+from inkgate_client.telemetry.family import Family
+from inkgate_client.types import Document
 from support.api_client import png
 
 pytestmark = pytest.mark.anyio

@@ -26,7 +26,7 @@ from inkgate.bootstrap.state import StateReader
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.serving.sending import SendingRoom
 from inkgate.settings import load_settings
-from inkgate.telemetry.state import CacheState, PdfJobs, ResultsState, State
+from inkgate_client.telemetry.state import CacheState, PdfJobs, ResultsState, State
 from support.api_client import pdf
 from support.managed import FakeVllm
 from support.ppocr import drawn

@@ -10,7 +10,7 @@ from PIL import Image
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
 from inkgate.settings import LimitSettings, PdfSettings, PdfText
-from inkgate.types import Document, Size
+from inkgate_client.types import Document, Size
 from support.images import corners, encoded
 
 pytestmark = pytest.mark.anyio

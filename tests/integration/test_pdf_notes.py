@@ -16,7 +16,7 @@ from inkgate.service.page_cache import page_cache
 from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, ReviewReason
+from inkgate_client.types import Document, ReviewReason
 from support.invoice_xml import CII
 from support.page_readers import cache_of, page_reader, text_layers
 from support.pdf_writer import PdfWriter, paragraph, text_at, text_pdf

@@ -16,7 +16,7 @@ from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
 from inkgate.page import RgbArray
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, Line, PageResult, Size
+from inkgate_client.types import Document, Line, PageResult, Size
 from support.pdf_writer import LOREM, PdfWriter, locked_pdf, paragraph, text_pdf
 
 pytestmark = [

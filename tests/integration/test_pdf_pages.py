@@ -11,7 +11,7 @@ from inkgate.documents.pdf.trust import TextTrust
 from inkgate.errors import InputRejected
 from inkgate.page import RgbArray
 from inkgate.settings import PdfSettings, PdfText
-from inkgate.types import Line, Size
+from inkgate_client.types import Line, Size
 from support.pdf_writer import (
     LOREM,
     PdfWriter,

@@ -10,7 +10,6 @@ import anyio
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.client.requests import ReadOptions, reading
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
 from inkgate.library import AsyncOcr
@@ -18,7 +17,8 @@ from inkgate.service.page_cache import page_cache
 from inkgate.service.reader import CheckedOptions
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, Line, PageResult, Task
+from inkgate_client.requests import ReadOptions, reading
+from inkgate_client.types import Document, Line, PageResult, Task
 from support.api_client import running_api
 from support.page_readers import cache_of, page_reader
 from support.pdf_writer import encrypted_pdf, locked_pdf, paragraph

@@ -19,7 +19,7 @@ from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.serving.batching import Batchers, BatchFigures
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.ppocr import ArrayPage, drawn
 
 pytestmark = pytest.mark.anyio

@@ -16,14 +16,14 @@ import pytest
 from standardwebhooks import Webhook
 
 from inkgate.bootstrap.jobs import job_service
-from inkgate.format_names import FileFormat
 from inkgate.jobs.job import Job, JobDocument, JobSource, JobState, NewJob
 from inkgate.jobs.service import JobService
 from inkgate.jobs.sinks.build import build_sinks
 from inkgate.jobs.sinks.relay import DeliveryOutcome, Relay, RelaySettings
 from inkgate.jobs.store import JobEnd
 from inkgate.settings import Settings
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.format_names import FileFormat
+from inkgate_client.types import DocumentResult, PageResult
 from support.receiver import running_receiver
 
 pytestmark = pytest.mark.anyio

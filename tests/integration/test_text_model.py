@@ -17,11 +17,11 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.extraction.text_model import TEXT_MODEL, TextModelServer, parsed_object, parts_of
-from inkgate.fields.asked import WantedFields
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Extraction, FieldStatus
 from inkgate.settings import TextModelSettings, load_settings
-from inkgate.types import DocumentResult, Line, PageResult, Word
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.fields.values import Extraction, FieldStatus
+from inkgate_client.types import DocumentResult, Line, PageResult, Word
 from support.receipts import RECEIPT, page
 
 pytestmark = pytest.mark.anyio

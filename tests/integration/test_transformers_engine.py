@@ -22,7 +22,7 @@ from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.settings import TransformersSettings, VllmSettings, load_settings
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.ppocr import ArrayPage, drawn
 from support.scripted_model import ScriptedAnswer, ScriptedModel, numbered
 

@@ -11,7 +11,7 @@ from typing import Any
 import inkgate
 from inkgate import Ocr, Task
 from inkgate.library import OcrResult
-from inkgate.types import LeftOutReason, TaskKind
+from inkgate_client.types import LeftOutReason, TaskKind
 
 DATA = Path(__file__).parents[1] / "data/trust"
 CASES: list[dict[str, Any]] = json.loads((DATA / "expect.json").read_text())

@@ -20,7 +20,7 @@ from inkgate.model_servers.server import ModelServer
 from inkgate.page import RgbArray
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import VllmSettings, load_settings
-from inkgate.types import BlockType, PageResult, Task, TaskKind
+from inkgate_client.types import BlockType, PageResult, Task, TaskKind
 from support.doclayout_models import ModelBox, write_model
 from support.ppocr import ArrayPage
 from support.stub_upstream import Reply, Request, StubUpstream, prompt_of, running_stub, words_as_tokens

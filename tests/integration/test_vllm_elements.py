@@ -24,7 +24,7 @@ from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import ReadingMode, SchedulingSettings, VllmSettings
-from inkgate.types import BlockType, PageResult, Task, TaskKind, mean_confidence
+from inkgate_client.types import BlockType, PageResult, Task, TaskKind, mean_confidence
 from support.ppocr import ArrayPage
 from support.stub_upstream import (
     Reply,

@@ -19,7 +19,7 @@ from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.model_servers.server import ModelServer
 from inkgate.settings import VllmSettings, load_settings
-from inkgate.types import PageResult, Task, TaskKind, mean_confidence
+from inkgate_client.types import PageResult, Task, TaskKind, mean_confidence
 from support.images import encoded
 from support.ppocr import ArrayPage, drawn
 from support.server import inkgate

@@ -16,7 +16,7 @@ from inkgate.engines.vlm.presets import find_preset
 from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.upstream import ModelCall
 from inkgate.settings import VllmSettings
-from inkgate.types import Size, Task, TaskKind
+from inkgate_client.types import Size, Task, TaskKind
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import chat
 from support.ppocr import ArrayPage

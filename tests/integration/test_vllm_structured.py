@@ -18,7 +18,7 @@ from inkgate.layout.base import Region
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import RgbArray
 from inkgate.settings import VllmSettings
-from inkgate.types import BlockType, Size, Task, TaskKind
+from inkgate_client.types import BlockType, Size, Task, TaskKind
 from support.ppocr import ArrayPage
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, image_of, prompt_of, running_stub
 

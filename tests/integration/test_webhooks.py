@@ -15,13 +15,13 @@ import pytest
 from pydantic import SecretStr
 from standardwebhooks import Webhook
 
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import Job
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.relay import DeliveryOutcome, Relay, RelaySettings
 from inkgate.jobs.sinks.webhook import WebhookOptions, WebhookSink
 from inkgate.serving.breaker import BreakerSettings
-from inkgate.types import DocumentResult
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import DocumentResult
 from support.clock import Clock
 from support.jobs import delivery
 from support.outbox import MemoryOutbox

@@ -7,7 +7,7 @@ import pytest
 
 from inkgate.caller import Caller
 from inkgate.page import Page
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate_client.types import PageResult, Task, TaskKind
 from support.api_client import tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import ended, jobs_api

@@ -14,12 +14,12 @@ import orjson
 import pytest
 
 from inkgate.caller import Caller
-from inkgate.codec import document_to_dict
 from inkgate.documents.files.wire import decode_result, encode_result
 from inkgate.documents.files.writers import Writers
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.format_names import FileFormat, Format
 from inkgate.settings import PdfSettings
+from inkgate_client.codec import document_to_dict
+from inkgate_client.format_names import FileFormat, Format
 from support.api_client import RawCall, running_api, tiff
 from support.processes import all_ended, children
 from support.sample_results import DOCUMENT

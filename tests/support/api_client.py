@@ -20,7 +20,6 @@ from starlette.types import ASGIApp
 from inkgate.api.app import create_app
 from inkgate.api.http.context import Context
 from inkgate.bootstrap.jobs import JobSurroundings, running_jobs
-from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.jobs.intake.arrivals import Intake
@@ -33,6 +32,7 @@ from inkgate.settings import Settings, load_settings
 from inkgate.storage.fetch import Fetcher
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
+from inkgate_client.concurrency import single_error
 from support.fake_engine import FakeEngine
 from support.fake_observatory import FakeObservatory
 from support.fixed_limiter import FixedLimiter

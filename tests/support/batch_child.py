@@ -16,11 +16,11 @@ import anyio
 import anyio.lowlevel
 
 from inkgate.cli import batch_child, batch_command
-from inkgate.client.files import Source
-from inkgate.client.reading import MemoryReader, Progress
-from inkgate.client.requests import PARSE, ReadOptions
 from inkgate.errors import EngineFailed
-from inkgate.types import Document, DocumentResult, PageResult
+from inkgate_client.files import Source
+from inkgate_client.reading import MemoryReader, Progress
+from inkgate_client.requests import PARSE, ReadOptions
+from inkgate_client.types import Document, DocumentResult, PageResult
 
 
 class TextReader(MemoryReader):

@@ -10,9 +10,9 @@ from typing import ParamSpec, TypeVar
 import anyio
 from anyio.lowlevel import checkpoint
 
-from inkgate.concurrency import Threads
 from inkgate.serving.batching import Batcher, Batchers, BatchFigures
 from inkgate.settings import BatchingSettings
+from inkgate_client.concurrency import Threads
 from support.clock import Clock
 
 P = ParamSpec("P")

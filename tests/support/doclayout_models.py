@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper, save_model
 
 from inkgate.layout.doclayout import CLASSES
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 INPUTS: Mapping[str, tuple[int, ...]] = {"im_shape": (1, 2), "image": (1, 3, 800, 800), "scale_factor": (1, 2)}
 

@@ -15,10 +15,10 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.concurrency import Threads
 from inkgate.engines.workers.model import ModelWorkers, Predict, model_worker_type, run_models
 from inkgate.errors import InputRejected
 from inkgate.workers.process import python_command
+from inkgate_client.concurrency import Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")

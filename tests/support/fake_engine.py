@@ -9,7 +9,7 @@ import anyio
 
 from inkgate.caller import Caller
 from inkgate.page import Page
-from inkgate.types import Block, BlockType, Line, PageResult, Quad, Task, TaskKind, Word
+from inkgate_client.types import Block, BlockType, Line, PageResult, Quad, Task, TaskKind, Word
 
 
 def quad(left: float, top: float, right: float, bottom: float) -> Quad:

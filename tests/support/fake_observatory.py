@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.state import State
 from support.states import embedded_state
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from inkgate.telemetry.gpu import GpuUnavailable
-from inkgate.telemetry.state import Gpu
+from inkgate_client.telemetry.state import Gpu
 
 
 class RecordedGpu:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
 
-from inkgate.types import Line, PageResult
+from inkgate_client.types import Line, PageResult
 
 WORDS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "en": {

@@ -26,7 +26,7 @@ from inkgate.jobs.worker import Worker
 from inkgate.page import Page
 from inkgate.service.reader import Reader
 from inkgate.settings import FieldsSettings, JobSettings, LimitSettings, PdfSettings, PipelineSettings
-from inkgate.types import Document, PageResult, Task
+from inkgate_client.types import Document, PageResult, Task
 from support.gateways import gateway_to
 
 SETTINGS = JobSettings(lease_s=0.6, poll_s=0.02, save_every=4, at_once=4, slice_pages=8)

@@ -19,10 +19,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from inkgate.bootstrap.jobs import job_service
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import Job, JobSource, JobState, NewJob
 from inkgate.jobs.service import JobService
 from inkgate.settings import Settings, load_settings
+from inkgate_client.concurrency import Threads
 from support.waiting import AT_MOST_S
 
 TESTS = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL
 
 from inkgate.jobs.job import JobSource, NewJob
 from inkgate.jobs.store import Claim, Due, JobStore, Sharing
-from inkgate.types import PageError, PageResult
+from inkgate_client.types import PageError, PageResult
 
 
 class SteppedClock:

@@ -20,7 +20,7 @@ from inkgate.jobs.job import Job
 from inkgate.page import Page
 from inkgate.settings import Settings, load_settings
 from inkgate.telemetry.logs import configure_logs
-from inkgate.types import Document, PageResult, Task
+from inkgate_client.types import Document, PageResult, Task
 
 RAISES, HANGS, KILLS = 1, 2, 3
 KILLS_AT_OPENING = b"kills at opening"

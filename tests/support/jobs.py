@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from inkgate.caller import Priority
 from inkgate.jobs.job import Delivery, Job, JobDocument, JobOptions, JobSource, JobState
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.types import DocumentResult, PageResult
 
 SUCCEEDED = Job(
     id="job_01",

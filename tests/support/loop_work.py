@@ -13,7 +13,7 @@ import orjson
 import pybase64
 import pytest
 
-from inkgate import codec
+from inkgate_client import codec
 
 Function = Callable[..., Any]
 Size = Callable[[Any, Any], int]

@@ -20,7 +20,7 @@ from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import DegradationSettings, SchedulingSettings
-from inkgate.types import PageResult
+from inkgate_client.types import PageResult
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected
 from inkgate.page import Page
 from inkgate.service.figures import Figures
 from inkgate.serving.threads import FairThreads
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate_client.block_image import BlockImage
+from inkgate_client.types import PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
 from support.page_readers import page_reader
 

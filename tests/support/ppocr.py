@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.page import Pixels, RgbArray, TextLayer
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
-_SCHEMA = orjson.loads(files("inkgate.documents.formats").joinpath("schema.json").read_bytes())
+_SCHEMA = orjson.loads(files("inkgate_client.formats").joinpath("schema.json").read_bytes())
 _MAX_ITEMS = 2
 _SIZES = (1, 1, 2, 2, 3, 5, 20)
 _LARGE_SIZES = (63, 64, 200, 1000, 1000, 16_385, 200_000, 200_000, 200_001, 0, -1, 10**9, 10**30)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from inkgate.caller import Caller
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.fake_engine import FakeEngine
 from support.receipts import RECEIPT, page
 

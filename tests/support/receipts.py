@@ -1,6 +1,6 @@
 """Made-up receipts, row by row."""
 
-from inkgate.types import Line, PageResult
+from inkgate_client.types import Line, PageResult
 
 RECEIPT = """
 LITTLE HARBOUR TRADING SDN BHD|

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inkgate.types import (
+from inkgate_client.types import (
     Block,
     BlockType,
     DocumentResult,

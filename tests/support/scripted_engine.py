@@ -11,7 +11,7 @@ import numpy as np
 
 from inkgate.caller import Caller
 from inkgate.page import Page, Pixels, TextLayer
-from inkgate.types import PageResult, Size, Task
+from inkgate_client.types import PageResult, Size, Task
 
 PageScript = Callable[[int], Awaitable[None]]
 

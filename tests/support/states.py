@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from inkgate.settings import Settings, load_settings
-from inkgate.telemetry.history import Point, WorkTotals
-from inkgate.telemetry.state import (
+from inkgate_client.telemetry.history import Point, WorkTotals
+from inkgate_client.telemetry.state import (
     AdmissionState,
     Build,
     CacheState,

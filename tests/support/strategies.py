@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from inkgate.errors import CODES
-from inkgate.types import (
+from inkgate_client.types import (
     Attempt,
     Block,
     BlockType,

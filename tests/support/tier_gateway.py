@@ -13,7 +13,7 @@ from inkgate.caller import Caller
 from inkgate.page import Page
 from inkgate.settings import load_settings
 from inkgate.telemetry.logs import configure_logs
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.api_client import running_api
 from support.fake_engine import FakeEngine
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from inkgate.api.mistral_response import MistralAnswer, MistralOptions
-from inkgate.types import Block, BlockType, Line, PageError, PageResult, Word
+from inkgate_client.types import Block, BlockType, Line, PageError, PageResult, Word
 from support.fake_engine import line
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inkgate.api.http.conversions import with_lines
-from inkgate.types import Line, PageResult, TextWord
+from inkgate_client.types import Line, PageResult, TextWord
 
 QUAD = ((0.0, 0.0), (40.0, 0.0), (40.0, 30.0), (0.0, 30.0))
 

@@ -10,7 +10,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.page import Page
 from inkgate.service.page import FIELDS_UNREAD
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate_client.types import PageResult, Task, TaskKind
 from support.page_readers import page_reader
 from support.scripted_engine import KeyedPage
 

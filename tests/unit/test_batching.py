@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, Overloaded
 from inkgate.serving.batching import Batchers
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.metrics import Metrics
+from inkgate_client.concurrency import Threads
 from support.batching import Bench, Gate, Item, PoisonedItemError, UpperCase, batcher_of, items, run_ready_tasks
 from support.clock import Clock
 

@@ -10,8 +10,8 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed
+from inkgate_client.concurrency import Threads
 from support.batching import Bench, Item, PoisonedItemError, UpperCase, batcher_of, items, run_ready_tasks
 
 P = ParamSpec("P")

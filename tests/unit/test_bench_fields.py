@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inkgate.fields.document_types import DocumentTypes
-from inkgate.fields.values import FieldStatus, FieldValue
 from inkgate_bench.accuracy.fields import curve, field_figures, judge, judge_fields, schema_for, scores
+from inkgate_client.fields.values import FieldStatus, FieldValue
 
 
 def field(kind: str, text: str | None, confidence: float = 0.9) -> FieldValue:

@@ -16,7 +16,7 @@ from inkgate.page import Page
 from inkgate.service.page import PageReader
 from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
-from inkgate.types import Block, BlockType, PageError, PageResult, Task, TaskKind
+from inkgate_client.types import Block, BlockType, PageError, PageResult, Task, TaskKind
 from support.page_readers import cache_of, page_reader
 from support.scripted_engine import KeyedPage, ScriptedEngine
 

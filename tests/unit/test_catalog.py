@@ -13,11 +13,11 @@ import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
-from inkgate.telemetry import history, jobs_state, state
-from inkgate.telemetry.family import Declaration, Family, Kind, declaration_of, gauge, part, read_from, reading
-from inkgate.telemetry.history import Point, Step, recorded
-from inkgate.telemetry.state import QUEUES, Queue, State
 from inkgate.telemetry.state_collector import CATALOG, StateCollector, catalog_of
+from inkgate_client.telemetry import history, jobs_state, state
+from inkgate_client.telemetry.family import Declaration, Family, Kind, declaration_of, gauge, part, read_from, reading
+from inkgate_client.telemetry.history import Point, Step, recorded
+from inkgate_client.telemetry.state import QUEUES, Queue, State
 from support.states import embedded_state
 
 ROOT = Path(__file__).parents[2]
@@ -26,14 +26,11 @@ GIVEN = {"http_requests_total", "qps", "gpu_utilization_percent", "gpu_memory_us
 RESERVED = {"le", "quantile", "job", "instance"}
 NO_BASE_UNITS = ("_ms", "_milliseconds", "_minutes", "_mb", "_kb", "_percent", "_mhz", "_count", "_sum", "_bucket")
 READERS = (
-    "api",
-    "cli",
-    "client",
-    "doctor",
-    "ui/assets",
-    "telemetry/history.py",
-    "telemetry/state.py",
-    "telemetry/jobs_state.py",
+    "src/inkgate/api",
+    "src/inkgate/cli",
+    "src/inkgate/doctor",
+    "src/inkgate/ui/assets",
+    "packages/inkgate-client/src/inkgate_client",
 )
 """Where values of the State are read besides metrics."""
 
@@ -126,8 +123,7 @@ def values() -> Iterator[tuple[str, str, Declaration]]:
 
 
 def test_each_value_has_a_reader() -> None:
-    files = [path for name in READERS for path in sorted((ROOT / "src" / "inkgate" / name).rglob("*.*"))]
-    files += [ROOT / "src" / "inkgate" / name for name in READERS if name.endswith(".py")]
+    files = [path for name in READERS for path in sorted((ROOT / name).rglob("*.*"))]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.suffix in {".py", ".js"})
     unread = {
         (kind, name)

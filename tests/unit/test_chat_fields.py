@@ -15,7 +15,7 @@ from inkgate.api.chat.request import apply_changes, parse_chat
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.settings import load_settings
-from inkgate.types import Size
+from inkgate_client.types import Size
 from support.api_client import b64
 
 PADDLE = find_preset("paddleocr-vl").largest_images

@@ -15,13 +15,13 @@ import typer
 from inkgate.cli import extract
 from inkgate.cli.extract_outputs import FieldRows, WrittenFields
 from inkgate.cli.inputs import InputDocument
-from inkgate.client import Fields, ReadOptions, WantedFields
-from inkgate.client.files import Source
-from inkgate.client.reading import MemoryReader
 from inkgate.errors import InputRejected
-from inkgate.fields.as_json import extraction_to_dict
-from inkgate.fields.values import Extraction, ExtractionStatus
-from inkgate.types import Document
+from inkgate_client import Fields, ReadOptions, WantedFields
+from inkgate_client.fields.as_json import extraction_to_dict
+from inkgate_client.fields.values import Extraction, ExtractionStatus
+from inkgate_client.files import Source
+from inkgate_client.reading import MemoryReader
+from inkgate_client.types import Document
 
 
 def found(**data: object) -> Fields[Any]:

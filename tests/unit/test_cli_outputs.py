@@ -11,8 +11,8 @@ import typer
 from inkgate.cli.extract_outputs import WrittenFields
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.outputs import ExistingResults, to_folder, to_stdout
-from inkgate.documents.formats import Format
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.formats import Format
+from inkgate_client.types import DocumentResult, PageResult
 
 TEXT = (Format.TEXT,)
 RESULT = DocumentResult("a.png", "image/png", 1, 1, "none", (PageResult(0, 10, 10, text="words"),))

@@ -15,8 +15,8 @@ import typer
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.read import read as read_command
 from inkgate.cli.read_command import ReadTally
-from inkgate.client import FileUnreadable, InkgateClient, ServiceError, blocking_calls
-from inkgate.types import DocumentResult, PageError, PageResult
+from inkgate_client import FileUnreadable, InkgateClient, ServiceError, blocking_calls
+from inkgate_client.types import DocumentResult, PageError, PageResult
 
 PAGE: dict[str, Any] = {"index": 0, "width": 10, "height": 10}
 SUMMARY = {"status": "failed", "name": "a", "mime_type": "b", "byte_count": 1, "page_count": 1, "engine": "e"}

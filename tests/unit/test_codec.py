@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inkgate.codec import (
+from inkgate_client.codec import (
     EXACT_VERSION,
     SCHEMA_VERSION,
     document_to_dict,
@@ -23,9 +23,9 @@ from inkgate.codec import (
     parse_document,
     parse_page,
 )
-from inkgate.coordinates import Coordinates
-from inkgate.term_correction import TermCorrection
-from inkgate.types import (
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.term_correction import TermCorrection
+from inkgate_client.types import (
     Attempt,
     Barcode,
     Block,

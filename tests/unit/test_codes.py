@@ -15,7 +15,7 @@ from inkgate.codes.contents import content_of, iban_holds
 from inkgate.codes.find import find_codes
 from inkgate.errors import EngineFailed
 from inkgate.page import Page, Pixels, RgbArray
-from inkgate.types import BlockType, PageResult, Size, Task, TaskKind
+from inkgate_client.types import BlockType, PageResult, Size, Task, TaskKind
 from support.fake_engine import FakeEngine
 from support.page_readers import page_reader
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from inkgate.concurrency import Threads, loop_time, run_charged, single_error
+from inkgate_client.concurrency import Threads, loop_time, run_charged, single_error
 from support.charges import CountedCharge
 
 pytestmark = pytest.mark.anyio

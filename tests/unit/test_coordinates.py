@@ -9,10 +9,10 @@ import orjson
 import pytest
 from hypothesis import given
 
-from inkgate.coordinates import Coordinates, as_sent, before_rotation
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.areas import page_areas, page_in
-from inkgate.types import DocumentResult, PageResult, Quad
+from inkgate_client.coordinates import Coordinates, as_sent, before_rotation
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.areas import page_areas, page_in
+from inkgate_client.types import DocumentResult, PageResult, Quad
 from support import sample_results as sample
 from support import strategies
 

@@ -14,7 +14,7 @@ from inkgate.serving.degradation import Degradation, DegradationLevel
 from inkgate.serving.order import Work
 from inkgate.serving.permits import Arrival
 from inkgate.settings import AdmissionSettings, DegradationSettings
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate_client.types import PageResult, Task, TaskKind
 from support.fixed_limiter import EmptyBacklog
 from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage

@@ -19,10 +19,10 @@ from inkgate.cli.demo.folder import MARK, DemoFolder, claimed, sample_bytes, sam
 from inkgate.cli.demo.index import PageIndex
 from inkgate.cli.demo.reasons import reasons
 from inkgate.cli.demo.service import DemoRun, jobs_settings, toml_text, write_settings
-from inkgate.client.fields import parse_answer
-from inkgate.documents.formats import Format, render
 from inkgate.documents.sniff import sniff
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.extracted import parse_answer
+from inkgate_client.formats import Format, render
+from inkgate_client.types import DocumentResult, PageResult
 
 _MOST_BYTES = 1_500_000
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from inkgate.diagram import Diagram, DiagramCheck, DiagramRepair
 from inkgate.diagrams import AnswerPart, FlowEdge, parts_of_answer, read_flowchart
 from inkgate.engines.vlm.parsers.chart import chart
-from inkgate.types import BlockType, Size
+from inkgate_client.diagram import Diagram, DiagramCheck, DiagramRepair
+from inkgate_client.types import BlockType, Size
 
 SIZE = Size(600, 400)
 SOURCE = "graph TD\nA[Start] --> B{ok?}\nB -->|yes| C((End))"

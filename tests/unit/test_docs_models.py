@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from inkgate.engines.vlm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
-from inkgate.types import Size, TaskKind
+from inkgate_client.types import Size, TaskKind
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "choosing-a-model.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

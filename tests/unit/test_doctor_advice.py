@@ -7,8 +7,8 @@ from dataclasses import replace
 from inkgate.doctor.conditions import BY_NAME
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, Finding, Severity
 from inkgate.doctor.judge import Rule, judge
-from inkgate.telemetry.history import WorkTotals
-from inkgate.telemetry.state import BreakerReading, Gpu, State
+from inkgate_client.telemetry.history import WorkTotals
+from inkgate_client.telemetry.state import BreakerReading, Gpu, State
 from support.states import (
     PRESET_FLAGS,
     calls_queue,

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
 from inkgate.cli.app import app
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.state import State
 from support.states import embedded_state
 
 runner = CliRunner()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
 from inkgate.doctor.report import as_json, guide_of, text
-from inkgate.telemetry.jobs_state import JobsState, StoredJobs
+from inkgate_client.telemetry.jobs_state import JobsState, StoredJobs
 from support.states import embedded_state, history
 
 STATE = replace(embedded_state(), history=history(cpu=7.2, p95_s=3.25))

@@ -9,9 +9,18 @@ import pytest
 
 from inkgate.doctor.findings import Severity
 from inkgate.doctor.judge import RULES, judge
-from inkgate.telemetry.history import WorkTotals
-from inkgate.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
-from inkgate.telemetry.state import BreakerReading, CacheState, Gpu, Machine, PdfJobs, Process, State, TaskReading
+from inkgate_client.telemetry.history import WorkTotals
+from inkgate_client.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
+from inkgate_client.telemetry.state import (
+    BreakerReading,
+    CacheState,
+    Gpu,
+    Machine,
+    PdfJobs,
+    Process,
+    State,
+    TaskReading,
+)
 from support.states import (
     GB,
     NOW,

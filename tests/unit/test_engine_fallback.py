@@ -19,7 +19,7 @@ from inkgate.serving.breaker import Breaker
 from inkgate.serving.order import Work
 from inkgate.serving.permits import Arrival
 from inkgate.settings import AdmissionSettings
-from inkgate.types import Attempt, PageResult, Task, TaskKind
+from inkgate_client.types import Attempt, PageResult, Task, TaskKind
 from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench

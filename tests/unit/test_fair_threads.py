@@ -16,8 +16,6 @@ from sqlalchemy import make_url
 
 from inkgate.api.http.decoding import BodyThreads, parse_json
 from inkgate.caller import Caller
-from inkgate.codec import dump_page
-from inkgate.concurrency import pause
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.sniff import FileType
 from inkgate.errors import EngineFailed, InputRejected
@@ -31,7 +29,9 @@ from inkgate.serving import threads as fair_threads
 from inkgate.serving.cache import CacheSource, MemoryStore
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FieldsSettings
-from inkgate.types import DocumentResult, PageResult, Task
+from inkgate_client.codec import dump_page
+from inkgate_client.concurrency import pause
+from inkgate_client.types import DocumentResult, PageResult, Task
 from support.charges import CountedCharge
 from support.job_plant import until
 from support.job_stores import Stores

@@ -7,7 +7,7 @@ from inkgate.fields.extract import answer
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.proposed import proposed
-from inkgate.fields.values import Extraction, FieldStatus
+from inkgate_client.fields.values import Extraction, FieldStatus
 from support.receipts import page
 
 INVOICE = DocumentTypes.load().named("invoice")

@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.fields.as_json import document_fields_to_dict, extraction_to_dict, parse_fields
-from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue, Match, Source
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.fields.as_json import document_fields_to_dict, extraction_to_dict, parse_fields
+from inkgate_client.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue, Match, Source
+from inkgate_client.types import DocumentResult, PageResult
 
 PLACE = Source(2, (4, 5), (10.5, 20.0, 30.0, 40.1), "TOTAL 30.20", Match.VALUE, 0.9123, "TOTAL", read_as="T0TAL 30.20")
 TOTAL = FieldValue(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from inkgate.fields.asked import WantedFields, instance_of
+from inkgate_client.fields.asked import WantedFields, instance_of
 
 
 class Slip(BaseModel):

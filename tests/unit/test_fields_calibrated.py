@@ -7,8 +7,8 @@ from itertools import pairwise
 from inkgate.fields.calibrated import LABELLED, PLACED, calibrated, on_curve
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
-from inkgate.fields.values import FieldStatus, Proposal
-from inkgate.types import Line, PageResult
+from inkgate_client.fields.values import FieldStatus, Proposal
+from inkgate_client.types import Line, PageResult
 
 
 def test_curves_never_fall_and_stay_between_zero_and_one() -> None:

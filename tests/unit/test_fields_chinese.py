@@ -12,7 +12,7 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.kinds.chinese import ChineseIds, amount_of_words, id_holds
 from inkgate.fields.proposed import proposed
-from inkgate.fields.values import Extraction
+from inkgate_client.fields.values import Extraction
 from support.receipts import page
 
 TYPES = DocumentTypes.load()

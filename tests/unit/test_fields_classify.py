@@ -8,9 +8,9 @@ from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import CheckedFields
 from inkgate.fields.classify import classify
 from inkgate.fields.document_types import DocumentTypes
-from inkgate.fields.values import ExtractionStatus
 from inkgate.settings import FieldsSettings
-from inkgate.types import PageResult
+from inkgate_client.fields.values import ExtractionStatus
+from inkgate_client.types import PageResult
 from support.receipts import RECEIPT, page
 
 TYPES = DocumentTypes.load()

@@ -8,8 +8,8 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, Proposal
-from inkgate.types import PageResult
+from inkgate_client.fields.values import Extraction, ExtractionStatus, FieldStatus, Proposal
+from inkgate_client.types import PageResult
 from support.receipts import RECEIPT, page
 
 RECEIPT_SCHEMA: dict[str, Any] = {

@@ -10,8 +10,8 @@ from inkgate.fields.rules.form_boxes import MAX_ENTRIES, form_entries
 from inkgate.fields.rules.form_fields import FormReader
 from inkgate.fields.rules.form_words import fit, words_in
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Extraction, FieldStatus, Proposal
-from inkgate.types import Block, BlockType, Line, PageResult, Table, TableCell
+from inkgate_client.fields.values import Extraction, FieldStatus, Proposal
+from inkgate_client.types import Block, BlockType, Line, PageResult, Table, TableCell
 
 BOXES = [
     ["LENDER'S name, street address, city", "or foreign postal code", "", "Harbour Bank", "7 Quay Road", "Oldport"],

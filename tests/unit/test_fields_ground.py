@@ -6,8 +6,8 @@ from inkgate.fields.folded import FoldedPage
 from inkgate.fields.ground import ground_text, ground_value
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
-from inkgate.fields.values import Match, Source
-from inkgate.types import Line, PageResult, Quad, Word
+from inkgate_client.fields.values import Match, Source
+from inkgate_client.types import Line, PageResult, Quad, Word
 
 DATES, MONEY = KINDS["date"], KINDS["money"]
 

@@ -12,8 +12,8 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import MAX_CHOICES, MAX_LABELS, FieldSchema
-from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus, Proposal
-from inkgate.types import PageError, PageResult
+from inkgate_client.fields.values import Extraction, ExtractionStatus, FieldStatus, Proposal
+from inkgate_client.types import PageError, PageResult
 from support.receipts import RECEIPT, page
 
 

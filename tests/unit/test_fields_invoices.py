@@ -10,8 +10,8 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Check, Extraction, ExtractionStatus
-from inkgate.types import PageResult
+from inkgate_client.fields.values import Check, Extraction, ExtractionStatus
+from inkgate_client.types import PageResult
 from support.receipts import page
 
 INVOICE = DocumentTypes.load().named("invoice")

@@ -9,8 +9,8 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Extraction
-from inkgate.types import Block, BlockType, Line, PageResult, Table, TableCell
+from inkgate_client.fields.values import Extraction
+from inkgate_client.types import Block, BlockType, Line, PageResult, Table, TableCell
 
 INVOICE = DocumentTypes.load().named("invoice")
 ROWS = """

@@ -13,8 +13,8 @@ from inkgate.fields.extract import answer
 from inkgate.fields.merged import merged
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
-from inkgate.types import JsonValue, PageError, PageResult
+from inkgate_client.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
+from inkgate_client.types import JsonValue, PageError, PageResult
 from support.receipts import RECEIPT, page
 
 SCHEMA = FieldSchema.of(

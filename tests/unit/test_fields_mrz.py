@@ -13,8 +13,8 @@ from inkgate.fields.codes.mrz import Mrz, find_mrz
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
-from inkgate.fields.values import Extraction
-from inkgate.types import PageResult
+from inkgate_client.fields.values import Extraction
+from inkgate_client.types import PageResult
 from support.receipts import RECEIPT, page
 
 TYPES = DocumentTypes.load()

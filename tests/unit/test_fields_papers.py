@@ -12,8 +12,8 @@ from inkgate.fields.extract import answer
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.identifiers import container_holds, luhn_holds
 from inkgate.fields.proposed import proposed
-from inkgate.fields.values import Extraction
-from inkgate.types import Line, PageResult
+from inkgate_client.fields.values import Extraction
+from inkgate_client.types import Line, PageResult
 from support.receipts import page
 
 TYPES = DocumentTypes.load()

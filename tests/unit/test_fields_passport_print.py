@@ -7,7 +7,7 @@ import pytest
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import ZONE_NOT_READ, answer
 from inkgate.fields.proposed import proposed
-from inkgate.types import Line, PageResult
+from inkgate_client.types import Line, PageResult
 
 ENGLISH = """
 PASSPORT|Code of State|Passport No.

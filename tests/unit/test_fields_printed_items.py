@@ -9,8 +9,8 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Extraction, FieldStatus
-from inkgate.types import Line, PageResult
+from inkgate_client.fields.values import Extraction, FieldStatus
+from inkgate_client.types import Line, PageResult
 
 RECEIPT = DocumentTypes.load().named("receipt")
 

@@ -4,7 +4,7 @@ import pytest
 
 from inkgate.fields.rules.receipts import read_receipt
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.types import PageResult
+from inkgate_client.types import PageResult
 from support.receipts import RECEIPT, page
 
 

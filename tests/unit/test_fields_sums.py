@@ -13,8 +13,8 @@ from inkgate.fields.extract import answer
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.proposed import proposed
 from inkgate.fields.rules.sums import Role, role_of
-from inkgate.fields.values import Extraction, ExtractionStatus, FieldStatus
-from inkgate.types import Line, PageResult, Quad, Word
+from inkgate_client.fields.values import Extraction, ExtractionStatus, FieldStatus
+from inkgate_client.types import Line, PageResult, Quad, Word
 from support.invoices import HEADS, LAYOUTS, WORDS, InvoiceWriter, made_invoices
 from support.receipts import page
 

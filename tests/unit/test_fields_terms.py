@@ -12,7 +12,7 @@ from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.terms import Terms, TermsFileInvalid, distance, with_read_as
-from inkgate.types import Line, PageResult, Word
+from inkgate_client.types import Line, PageResult, Word
 from support.receipts import RECEIPT, page
 
 TERMS = Terms.of(

@@ -11,8 +11,8 @@ from inkgate.fields.extract import answer
 from inkgate.fields.kinds.chinese import tax_number_holds
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Extraction, FieldStatus, Match
-from inkgate.types import Barcode, Block, BlockType, Line, PageResult
+from inkgate_client.fields.values import Extraction, FieldStatus, Match
+from inkgate_client.types import Barcode, Block, BlockType, Line, PageResult
 from support.receipts import page
 
 TYPES = DocumentTypes.load()

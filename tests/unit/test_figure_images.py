@@ -11,13 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
-from inkgate.block_image import BlockImage
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.codec import dump_page, load_page, page_to_dict, parse_page
 from inkgate.errors import EngineFailed, Overloaded
-from inkgate.layout.escape import of_text
 from inkgate.layout.figure_links import with_images
-from inkgate.layout.image_links import with_embedded_images, with_image_folder
 from inkgate.layout.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.page import Page, Pixels
@@ -25,7 +21,11 @@ from inkgate.service.figures import MAX_BYTES, MAX_IMAGES, PAGES_AT_ONCE, Figure
 from inkgate.service.reader import MAX_IMAGE_BYTES, ImageBudget
 from inkgate.service.remembered_page import LONGEST_SIDE
 from inkgate.serving.threads import FairThreads
-from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.block_image import BlockImage
+from inkgate_client.codec import dump_page, load_page, page_to_dict, parse_page
+from inkgate_client.escape import of_text
+from inkgate_client.image_links import with_embedded_images, with_image_folder
+from inkgate_client.types import Block, BlockType, Box, DocumentResult, PageResult, Task, TaskKind
 from support.fake_engine import FakeEngine
 from support.page_readers import page_reader
 from support.pictured_page import opened, picture

@@ -14,15 +14,15 @@ import docx
 import orjson
 import pytest
 
-from inkgate.block_image import BlockImage
 from inkgate.documents.files import excel, word
 from inkgate.documents.files.write import converted
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.tables import tables_of
-from inkgate.documents.numbers import decimal_mark, number_of
 from inkgate.errors import InputRejected
 from inkgate.layout.figure_links import with_images
-from inkgate.types import Block, BlockType, DocumentResult, PageError, PageResult, Table, TableCell
+from inkgate_client.block_image import BlockImage
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.tables import tables_of
+from inkgate_client.numbers import decimal_mark, number_of
+from inkgate_client.types import Block, BlockType, DocumentResult, PageError, PageResult, Table, TableCell
 
 HOSTILE = "=cmd|' /C calc'!A0"
 TABLE = Table(

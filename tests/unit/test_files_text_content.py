@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from inkgate.documents.files.glyphless import CharacterCodes, font_file
 from inkgate.documents.files.text_content import page_content
-from inkgate.types import Line, PageResult, Quad, Word
+from inkgate_client.types import Line, PageResult, Quad, Word
 
 
 def _box(left: float, top: float, right: float, bottom: float) -> Quad:

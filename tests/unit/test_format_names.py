@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.format_names import FileFormat, Format, format_for
+from inkgate_client.format_names import FileFormat, Format, format_for
 
 
 def test_a_format_is_found_by_suffix_or_by_name() -> None:

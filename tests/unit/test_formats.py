@@ -12,8 +12,8 @@ from inkgate import __version__
 from inkgate.documents.files import excel, word
 from inkgate.documents.files.glyphless import CharacterCodes
 from inkgate.documents.files.text_content import page_content
-from inkgate.documents.formats import Format, render
-from inkgate.types import DocumentResult, PageError, PageResult, TaskKind
+from inkgate_client.formats import Format, render
+from inkgate_client.types import DocumentResult, PageError, PageResult, TaskKind
 from support import sample_results as sample
 from support import strategies
 

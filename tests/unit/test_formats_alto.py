@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from lxml import etree
 
-from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.alto import SCHEMA
-from inkgate.documents.formats.text import one_line
-from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad, Word
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.alto import SCHEMA
+from inkgate_client.formats.text import one_line
+from inkgate_client.types import Block, BlockType, DocumentResult, Line, PageResult, Quad, Word
 from support import alto_rules, strategies
 from support import sample_results as sample
 from support.alto_rules import ALTO

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.documents.formats.areas import page_areas, page_box, stand_together, untangle
-from inkgate.documents.formats.text import one_line
-from inkgate.types import Block, BlockType, Line, PageResult, Quad, Word
+from inkgate_client.formats.areas import page_areas, page_box, stand_together, untangle
+from inkgate_client.formats.text import one_line
+from inkgate_client.types import Block, BlockType, Line, PageResult, Quad, Word
 from support import sample_results as sample
 from support import strategies
 from support.sample_results import upright

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from lxml import etree
 
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.text import one_line
-from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.text import one_line
+from inkgate_client.types import Block, BlockType, DocumentResult, Line, PageResult, Quad
 from support import hocr_rules, strategies
 from support import sample_results as sample
 from support.sample_results import upright
@@ -36,6 +36,12 @@ def line_properties(quad: Quad) -> dict[str, str]:
 @strategies.examples
 @given(strategies.documents())
 def test_every_document_follows_the_specification(result: DocumentResult) -> None:
+    assert hocr_rules.violations(render(result, Format.HOCR)) == []
+
+
+def test_the_direction_of_a_block_without_lines_is_declared() -> None:
+    block = Block(BlockType.TEXT, (0.0, 0.0, 9.0, 9.0), (), "א", "")
+    result = replace(sample.DOCUMENT, pages=(PageResult(0, 100, 100, blocks=(block,)),))
     assert hocr_rules.violations(render(result, Format.HOCR)) == []
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import orjson
 from hypothesis import given
 
-from inkgate.codec import document_to_dict, page_to_dict
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.json import json_schema, page_json_schema
-from inkgate.types import (
+from inkgate_client.codec import document_to_dict, page_to_dict
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.json import json_schema, page_json_schema
+from inkgate_client.types import (
     Attempt,
     Block,
     BlockType,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from inkgate.documents.formats.marks import marked
-from inkgate.types import BlockType, Line, PageResult, TextWord, Word
+from inkgate_client.formats.marks import marked
+from inkgate_client.types import BlockType, Line, PageResult, TextWord, Word
 from support import strategies
 from support.layouts import PAGE, arrange, column, line, region
 

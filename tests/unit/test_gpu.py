@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
-from inkgate.telemetry.state import Gpu
+from inkgate_client.telemetry.state import Gpu
 from support.gpu import FakeNvml, FunctionNotFound, NoPermission, NotSupported, NvmlError, RecordedGpu
 
 

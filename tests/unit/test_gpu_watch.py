@@ -15,7 +15,7 @@ from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.gpu_watch import GpuWatch, gpu_watch
 from inkgate.settings import EngineSettings, GpuMonitoring, GpuSettings, ServingSettings, Settings, VllmSettings
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable
-from inkgate.telemetry.state import Gpu
+from inkgate_client.telemetry.state import Gpu
 from support.clock import Clock
 from support.gpu import RecordedGpu
 

@@ -12,7 +12,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.service.page import NO_SERVER
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
-from inkgate.types import Task
+from inkgate_client.types import Task
 from support.clock import Clock
 from support.page_readers import page_reader
 from support.scripted_engine import KeyedPage, ScriptedEngine

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.telemetry.history import History, WorkTotals, point, quantile
-from inkgate.telemetry.state import Batches, CacheState, Gpu, Machine, PdfJobs, Process, Queue, State
+from inkgate_client.telemetry.history import History, WorkTotals, point, quantile
+from inkgate_client.telemetry.state import Batches, CacheState, Gpu, Machine, PdfJobs, Process, Queue, State
 from support.clock import Clock
 from support.states import embedded_state
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from inkgate.documents.images import ImagePage
 from inkgate.errors import InputRejected
-from inkgate.types import Size
+from inkgate_client.types import Size
 from support.images import (
     CORNERS,
     HEIGHT,

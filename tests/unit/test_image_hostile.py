@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from inkgate.errors import InputRejected
-from inkgate.types import Size
+from inkgate_client.types import Size
 from support.images import corners, encoded, heic, opened, pixels_of
 
 DATA = Path(__file__).parent.parent / "data" / "images"

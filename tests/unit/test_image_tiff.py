@@ -9,7 +9,7 @@ from PIL import Image
 
 from inkgate.documents.tiff import MAX_FRAMES, file_at, frame_offsets
 from inkgate.errors import InputRejected
-from inkgate.types import Size
+from inkgate_client.types import Size
 from support.images import corners, encoded, opened
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from inkgate.jobs.intake.arrivals import Intake, IntakeOutcome
 from inkgate.jobs.intake.base import ObjectCreated
 from inkgate.jobs.job import JobFields
 from inkgate.settings import PipelineSettings
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 from support.adder import MemoryAdder
 
 pytestmark = pytest.mark.anyio

@@ -11,13 +11,13 @@ import pytest
 
 from inkgate.api.jobs.pagewise import PagewiseFormat, PagewiseJson, PagewiseMarkdown, PagewiseText, document_of
 from inkgate.api.jobs.watches import JobWatches, Pace, PageLine, PageOrder
-from inkgate.documents.formats import Format, render
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobDocument, JobForecast, JobOptions, JobState
 from inkgate.serving.sending import SendingRoom
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import ServingSettings
-from inkgate.types import PageError, PageResult
+from inkgate_client.formats import Format, render
+from inkgate_client.types import PageError, PageResult
 from support.jobs import SUCCEEDED, job
 
 pytestmark = pytest.mark.anyio

@@ -1,6 +1,6 @@
 """Tables that are found by their words alone."""
 
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 from support.layouts import PAGE, PITCH, arrange, column, line, prose
 
 LEFTS = (200, 330, 460, 540)

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.base import CellGuess, Region, TableGuess
 from inkgate.page import RgbArray
-from inkgate.types import BlockType, Line
+from inkgate_client.types import BlockType, Line
 from support.layouts import column, line, prose, region
 
 WHITE: RgbArray = np.full((200, 310, 3), 255, dtype=np.uint8)

@@ -4,7 +4,7 @@ import pytest
 
 from inkgate.layout.arrange import Arrangement
 from inkgate.layout.base import Region
-from inkgate.types import BlockType, LeftOutReason, Line
+from inkgate_client.types import BlockType, LeftOutReason, Line
 from support.layouts import PAGE, PITCH, arrange, column, in_order, line, prose, region
 
 

@@ -11,7 +11,7 @@ from inkgate.layout.base import CheckBox, PageEvidence
 from inkgate.layout.check_boxes import find_check_boxes
 from inkgate.layout.check_marks import with_marks
 from inkgate.page import RgbArray
-from inkgate.types import BlockType, CheckMark, Line, Size
+from inkgate_client.types import BlockType, CheckMark, Line, Size
 from support.layouts import EM, PITCH, line
 
 SIDE = 20

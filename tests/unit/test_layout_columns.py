@@ -5,7 +5,7 @@ import random
 import pytest
 
 from inkgate.layout.base import Region
-from inkgate.types import BlockType, Line, Size
+from inkgate_client.types import BlockType, Line, Size
 from support.layouts import PAGE, PITCH, arrange, column, line, prose, region
 
 SPREAD = Size(2400, 1600)

@@ -14,7 +14,7 @@ from inkgate.layout.confidence import MAX_CONFIDENCE, NOTE, is_unreadable, judge
 from inkgate.layout.doubt import text_measures
 from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
 from inkgate.layout.surprise import surprise
-from inkgate.types import BlockType, Line, PageError, PageResult, ReviewReason, TextWord
+from inkgate_client.types import BlockType, Line, PageError, PageResult, ReviewReason, TextWord
 from support.layouts import PAGE, arrange, column, line, prose, region, turned
 
 UPSIDE = PageError("engine_failed", "It failed.", "Retry.")

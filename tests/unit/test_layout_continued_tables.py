@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inkgate.layout.continued_tables import with_continued_tables
-from inkgate.types import Block, BlockType, Box, PageResult, Table, TableCell
+from inkgate_client.types import Block, BlockType, Box, PageResult, Table, TableCell
 
 HEAD = ("Article", "Price")
 TOP, BOTTOM = (100.0, 100.0, 900.0, 400.0), (100.0, 900.0, 900.0, 1300.0)

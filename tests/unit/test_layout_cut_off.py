@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.layout.cut_off import cut_off
 from inkgate.page import RgbArray
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 WORDS = ("The", "tenant", "shall", "pay", "1,284.50", "EUR", "on", "each", "first", "day", "of", "month", "repair")
 MARGIN = 60

@@ -10,7 +10,7 @@ import pytest
 from inkgate.errors import EngineFailed
 from inkgate.layout.doclayout import CLASSES, DocLayout
 from inkgate.page import RgbArray
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 from support.doclayout_models import Graph, ModelBox, write_model
 
 LEFT, RIGHT = (0.1, 0.2, 0.45, 0.9), (0.55, 0.2, 0.9, 0.9)

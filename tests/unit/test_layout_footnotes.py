@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inkgate.layout.escape import escape
 from inkgate.layout.footnotes import with_footnotes
 from inkgate.layout.markdown import page_markdown
 from inkgate.layout.whole_document import finished_pages
-from inkgate.types import Block, BlockType, Line, PageResult
+from inkgate_client.escape import escape
+from inkgate_client.types import Block, BlockType, Line, PageResult
 
 Part = tuple[BlockType, str, float, float]
 """Type, text, top and height of the lines of a block."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from inkgate.layout.headings import with_levels
-from inkgate.types import Block, BlockType, Line, PageResult
+from inkgate_client.types import Block, BlockType, Line, PageResult
 
 
 def page(*titles: tuple[str, float], text_size: float = 20.0, source: str = "ocr") -> PageResult:

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from inkgate.layout.ink import ink_notes, likely_writing, merge_boxes, text_outside, writing_outside
 from inkgate.page import RgbArray
-from inkgate.types import BlockType, Box, ReviewReason, Size
+from inkgate_client.types import BlockType, Box, ReviewReason, Size
 from support.layouts import line, region
 from support.ppocr import drawn
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from lxml import html
 from markdown_it import MarkdownIt
 
-from inkgate.documents.formats.markdown import page_markdown
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
-from inkgate.layout.escape import of_text
 from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.grid import plain_grid
 from inkgate.layout.lists import listing
 from inkgate.layout.paragraphs import BULLET, Paragraph
 from inkgate.layout.table_blocks import table_markdown, table_of
-from inkgate.types import BlockType, PageResult, Size
+from inkgate_client.escape import of_text
+from inkgate_client.formats.markdown import page_markdown
+from inkgate_client.types import BlockType, PageResult, Size
 from support.layouts import arrange, line
 from support.strategies import examples
 

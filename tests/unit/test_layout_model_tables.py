@@ -14,7 +14,7 @@ from inkgate.layout.grid import Grid
 from inkgate.layout.model_tables import model_grid
 from inkgate.layout.slanet import tokens_of
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import Box, Line
+from inkgate_client.types import Box, Line
 from support.layouts import line
 
 ALPHABET = ["<thead>", "</thead>", "<tr>", "</tr>", "<td", ">", "</td>", ' colspan="2"', "<td></td>"]

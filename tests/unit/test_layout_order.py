@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from inkgate.types import Line
+from inkgate_client.types import Line
 from support.layouts import EM, PAGE, PITCH, arrange, column, in_order, line, prose, turned, vertical
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from inkgate.layout.escape import escape
 from inkgate.layout.hyphenation import Vocabulary, join_lines
 from inkgate.layout.markdown import title
-from inkgate.types import BlockType, Line
+from inkgate_client.escape import escape
+from inkgate_client.types import BlockType, Line
 from support.layouts import PAGE, PITCH, arrange, column, line, prose
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inkgate.layout.arrange import Arrangement
 from inkgate.layout.base import Region
 from inkgate.layout.whole_document import finished_pages
-from inkgate.types import BlockType, Line, PageResult, Quad, Size
+from inkgate_client.types import BlockType, Line, PageResult, Quad, Size
 from support.layouts import arrange
 from support.layouts import line as line_at
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from inkgate.layout.base import Region
 from inkgate.layout.order import by_rank
-from inkgate.types import BlockType, Line
+from inkgate_client.types import BlockType, Line
 from support.layouts import PAGE, arrange, column, in_order, line, prose, region
 
 LEFT, RIGHT = column(prose("left", 8), 100, 200, 460), column(prose("right", 8), 600, 200, 460)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inkgate.layout.frame import measure
 from inkgate.layout.receipts import ends_in_amount, is_receipt
-from inkgate.types import BlockType, Line, Size
+from inkgate_client.types import BlockType, Line, Size
 from support.layouts import EM, PITCH, arrange, column, line, prose, region
 
 PAGE = Size(500, 700)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inkgate.layout.base import Region
 from inkgate.layout.order import in_reading_order
-from inkgate.types import BlockType, Size
+from inkgate_client.types import BlockType, Size
 from support.layouts import PAGE, region
 from support.strategies import boxes, examples
 

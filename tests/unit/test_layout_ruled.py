@@ -4,7 +4,7 @@ import random
 
 from inkgate.layout.arrange import Arrangement
 from inkgate.layout.base import Region
-from inkgate.types import BlockType, Box, Line, Size
+from inkgate_client.types import BlockType, Box, Line, Size
 from support.layouts import PAGE, PITCH, arrange, column, line, prose, region, turned, vertical
 
 ACROSS = [100, 300, 600, 900]

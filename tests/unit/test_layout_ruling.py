@@ -6,7 +6,7 @@ import pytest
 
 from inkgate.layout.ruling import find_cells
 from inkgate.page import RgbArray
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 ACROSS = [100, 300, 560, 900]
 DOWN = [200, 250, 340, 390, 440]

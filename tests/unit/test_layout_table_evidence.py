@@ -2,7 +2,7 @@
 
 from inkgate.layout.arrange import Arrangement
 from inkgate.layout.base import Region
-from inkgate.types import Block, BlockType, Line
+from inkgate_client.types import Block, BlockType, Line
 from support.layouts import EM, PAGE, PITCH, arrange, column, line, prose, region
 
 LEFTS = (100, 420, 560, 740, 900)

@@ -2,7 +2,7 @@
 
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import CellGuess, PageEvidence, TableGuess
-from inkgate.types import BlockType, Box, Line, Table
+from inkgate_client.types import BlockType, Box, Line, Table
 from support.layouts import PAGE, PITCH, line, region
 
 REGION = region(BlockType.TABLE, 90, 290, 1000, 460)

@@ -9,7 +9,7 @@ from inkgate.layout.arrange import arrange
 from inkgate.layout.base import PageEvidence, Region
 from inkgate.layout.strokes import line_styles
 from inkgate.page import LineStyle, RgbArray
-from inkgate.types import BlockType, Line
+from inkgate_client.types import BlockType, Line
 from support.layouts import PAGE, PITCH, column, line, prose, region
 
 BODY = LineStyle(20.0)

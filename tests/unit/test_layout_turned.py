@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from inkgate.types import BlockType, Line
+from inkgate_client.types import BlockType, Line
 from support.layouts import PAGE, arrange, column, line, moved, prose, quarter_turned, region, vertical
 
 

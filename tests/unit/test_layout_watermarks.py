@@ -6,7 +6,7 @@ from itertools import product
 from inkgate.layout.arrange import Arrangement, arrange
 from inkgate.layout.base import PageEvidence, Region
 from inkgate.layout.running import watermarks
-from inkgate.types import BlockType, Line, Quad, Size
+from inkgate_client.types import BlockType, Line, Quad, Size
 
 SIZE = Size(1000, 1400)
 ROWS = [f"The tenant pays the rent number {row} on the first day of the month," for row in range(30)]

@@ -8,7 +8,7 @@ from inkgate.layout.arrange import arrange
 from inkgate.layout.base import PageEvidence, Region
 from inkgate.layout.markdown import left_out_blocks, page_markdown
 from inkgate.layout.whole_document import finished, finished_pages
-from inkgate.types import Block, BlockType, DocumentResult, LeftOut, LeftOutReason, Line, PageResult
+from inkgate_client.types import Block, BlockType, DocumentResult, LeftOut, LeftOutReason, Line, PageResult
 from support.layouts import PAGE, column, line, prose, region
 
 HEAD, FOOT = 60.0, 1540.0

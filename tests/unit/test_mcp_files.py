@@ -9,7 +9,7 @@ import pytest
 
 from inkgate.integrations.mcp.files import AllowedFiles, FileRefused
 from inkgate.integrations.mcp.kept import KeptDocuments, search
-from inkgate.types import DocumentResult, Line, PageResult
+from inkgate_client.types import DocumentResult, Line, PageResult
 
 
 def lines(*texts: str) -> tuple[Line, ...]:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, values
 from inkgate.api.http.metrics_server import exposed
 from inkgate.errors import CODES, EngineFailed, InputRejected, Overloaded
 from inkgate.telemetry.metrics import Metrics, ModelName
-from inkgate.types import Attempt, PageError, PageResult, Task, TaskKind
+from inkgate_client.types import Attempt, PageError, PageResult, Task, TaskKind
 
 MODELS = {"vl": ModelName("VL-1.5", "vllm"), "ppocr": ModelName("PP-OCRv6 small", "openvino f32")}
 READ = PageResult(0, engine="vl", timings_ms={"render": 20.0, "layout": 30.0, "ruling": 10.0, "generate": 900.0})

@@ -3,8 +3,8 @@
 import pytest
 
 from inkgate.api.http.options import Native, choose
-from inkgate.documents.formats import Format
 from inkgate.errors import InputRejected
+from inkgate_client.formats import Format
 
 
 def test_format_wins_then_the_best_of_accept() -> None:

@@ -10,7 +10,7 @@ from inkgate.documents.open import Opener
 from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.telemetry.observer import Observer, SafeObserver
-from inkgate.types import Document, PageResult, Task
+from inkgate_client.types import Document, PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
 from support.images import corners, encoded

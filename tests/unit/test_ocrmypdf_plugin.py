@@ -8,7 +8,7 @@ import pytest
 from ocrmypdf._options import OcrOptions
 
 from inkgate.integrations import ocrmypdf
-from inkgate.types import DocumentResult, Line, PageResult
+from inkgate_client.types import DocumentResult, Line, PageResult
 
 LINE = Line("text", ((0, 0), (9, 0), (9, 9), (0, 9)), 0.9)
 

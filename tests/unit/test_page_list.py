@@ -15,12 +15,12 @@ from inkgate.api.layout_parsing import LayoutParsingRequest, _LayoutParsingOutpu
 from inkgate.api.mistral_response import MistralAnswer, MistralOptions
 from inkgate.api.ocr import SimpleForm
 from inkgate.api.paddlex import Envelope, PaddlexRequest, _PaddlexOutput
-from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.layout.markdown import page_markdown
 from inkgate.layout.whole_document import finished
-from inkgate.types import Block, BlockType, DocumentResult, Line, PageError, PageResult, ReviewReason, Word
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.marks import marked, marked_document
+from inkgate_client.types import Block, BlockType, DocumentResult, Line, PageError, PageResult, ReviewReason, Word
 from support import sample_results
 
 pytestmark = pytest.mark.anyio

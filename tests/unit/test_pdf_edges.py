@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.types import Box, ReviewReason, Size
+from inkgate_client.types import Box, ReviewReason, Size
 
 SIZE = Size(600, 800)
 

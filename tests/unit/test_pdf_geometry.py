@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS, Transform, fit_page, page_transform, shrink
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 sides = st.floats(0.5, 20_000)
 

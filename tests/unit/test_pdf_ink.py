@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.wire import Op, PdfCall
-from inkgate.types import Size
+from inkgate_client.types import Size
 from support.pdf_writer import paragraph, text_pdf
 
 THIN = ("i.l.i.l.i.l.i.l", "lil, ill; ilk: fill!", "till i'll fill it, jill")

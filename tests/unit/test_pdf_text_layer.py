@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.text_layer import layer_of, lines_of
 from inkgate.page import LineStyle
-from inkgate.types import Line
+from inkgate_client.types import Line
 
 
 def glyph(char: str, x: float, y: float, size: float = 20, angle: float = 0, advance: float = 0.5) -> Glyph:

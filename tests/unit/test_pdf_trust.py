@@ -21,7 +21,7 @@ from inkgate.documents.pdf.trust import (
 )
 from inkgate.documents.pdf.written import garbled_script, looks_written
 from inkgate.page import TextLayer
-from inkgate.types import Box, Size
+from inkgate_client.types import Box, Size
 from support.pdf_writer import LOREM
 
 PAGE = Size(1000, 1000)

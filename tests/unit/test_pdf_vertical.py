@@ -6,7 +6,7 @@ from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.text_layer import lines_of
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import PageEvidence, Region
-from inkgate.types import BlockType, Line, Size
+from inkgate_client.types import BlockType, Line, Size
 
 NEW_LINE = Glyph("\n", 0, 0, 0, 0, 0, 0, 1, 0, 20)
 SPACE = NEW_LINE._replace(text=" ")

@@ -14,7 +14,7 @@ from inkgate.documents.pdf.geometry import fit_page, page_transform
 from inkgate.documents.pdf.objects import page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument
 from inkgate.documents.pdf.wire import Op, PdfCall
-from inkgate.types import Line
+from inkgate_client.types import Line
 from support.pdf_writer import PdfWriter, font_names, image_at, text_at
 
 WIDTH, HEIGHT = 420.0, 560.0

@@ -11,7 +11,6 @@ from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.wire import Op, PdfCall, Reply
 from inkgate.page import LineStyle, TextLayer
-from inkgate.types import Line, Size, Word
 from inkgate.workers.wire import (
     REPLY_HEAD_BYTES,
     MemoryUse,
@@ -25,6 +24,7 @@ from inkgate.workers.wire import (
     map_memory,
     receive_call,
 )
+from inkgate_client.types import Line, Size, Word
 
 numbers = st.floats(-1e6, 1e6)
 points = st.tuples(numbers, numbers)

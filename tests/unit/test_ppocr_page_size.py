@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.engines.ppocr.detection import longest_side_of, pad_page, padded_side, working_size
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 LIMITS = (2000, 736)
 SIDES = st.integers(1, 40_000)

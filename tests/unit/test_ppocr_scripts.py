@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.engines.ppocr.scripts import MIN_LINES, READ, Doubtful, Guess, judged, script_notes, script_of
 from inkgate.page import RgbArray
-from inkgate.types import Line, ReviewNote, ReviewReason
+from inkgate_client.types import Line, ReviewNote, ReviewReason
 
 TEXTS = {
     "Latin": ("All human beings are born free", "Gesamtbetrag inkl. MwSt. 1.284,50 EUR", "INVOICE No. 2024-117"),

@@ -16,7 +16,7 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate.page import Page
 from inkgate.service.page import NO_SERVER
 from inkgate.serving.quarantine import Quarantine, QuarantineSettings
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.page_readers import engine_queue, page_reader
 from support.scheduling import SchedulerBench
 from support.scripted_engine import KeyedPage, ScriptedEngine

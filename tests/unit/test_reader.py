@@ -15,7 +15,7 @@ from inkgate.documents.pages import parse_pages
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, DocumentStatus, PageResult
+from inkgate_client.types import Document, DocumentStatus, PageResult
 from support.scripted_engine import PageScript, ScriptedEngine, at_once
 
 pytestmark = pytest.mark.anyio

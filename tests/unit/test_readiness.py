@@ -15,7 +15,7 @@ from inkgate.service.readiness import BlankPage, EngineProgress, Readiness, blan
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import SchedulingSettings
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
 from support.page_readers import engine_queue, page_reader

@@ -8,11 +8,11 @@ import httpx
 import orjson
 import pytest
 
-from inkgate.client import AsyncInkgateClient, ReadOptions, ServiceError
-from inkgate.client.reading import RemoteReader
-from inkgate.client.retries import RetryPolicy
-from inkgate.codec import document_to_dict
-from inkgate.types import Document, DocumentResult, PageResult
+from inkgate_client import AsyncInkgateClient, ReadOptions, ServiceError
+from inkgate_client.codec import document_to_dict
+from inkgate_client.reading import RemoteReader
+from inkgate_client.retries import RetryPolicy
+from inkgate_client.types import Document, DocumentResult, PageResult
 
 pytestmark = pytest.mark.anyio
 

@@ -6,12 +6,12 @@ import docx
 from lxml import etree
 
 from inkgate.documents.files import word
-from inkgate.documents.formats import alto, hocr
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import PageEvidence
-from inkgate.table_html import html_of
-from inkgate.text_direction import runs_from_right
-from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Size, Table, TableCell, Word
+from inkgate_client.formats import alto, hocr
+from inkgate_client.table_html import html_of
+from inkgate_client.text_direction import runs_from_right
+from inkgate_client.types import Block, BlockType, DocumentResult, Line, PageResult, Size, Table, TableCell, Word
 from support import alto_rules
 
 SIZE = Size(1000, 1400)

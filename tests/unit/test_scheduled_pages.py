@@ -13,7 +13,7 @@ from inkgate.errors import EngineFailed
 from inkgate.page import Page
 from inkgate.service.page import PageReader
 from inkgate.serving.order import Work
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 from support.page_readers import engine_queue, page_reader
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench

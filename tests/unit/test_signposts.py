@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "inkgate"
-SOURCES = (PACKAGE, *sorted(ROOT.glob("packages/*/src/*")))
+SOURCES = (ROOT / "src" / "inkgate", *sorted(ROOT.glob("packages/*/src/*")))
 FILE = re.compile(r"(?<![\w/.-])((?:[a-z_0-9]+/)*[a-z_0-9]+\.py)\b")
 NAME = re.compile(r"`((?:[a-z_0-9]+\.)+)([A-Z]\w*[a-z]\w*)")
 """A class by its module, such as `serving.queue.WorkQueue`."""
@@ -75,5 +74,5 @@ def test_a_name_that_has_moved_is_found() -> None:
 
 def test_each_mutation_changes_one_place() -> None:
     faults = runpy.run_path(str(ROOT / "scripts" / "mutation_faults.py"))["FAULTS"]
-    counts = {fault.effect: (PACKAGE / fault.file).read_text(encoding="utf-8").count(fault.old) for fault in faults}
+    counts = {fault.effect: (ROOT / fault.file).read_text(encoding="utf-8").count(fault.old) for fault in faults}
     assert {effect: count for effect, count in counts.items() if count != 1} == {}

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import JobState
 from inkgate.jobs.published import job_to_dict
 from inkgate.jobs.sinks.event import MAX_DOCUMENT_BYTES, event_body
-from inkgate.types import PageResult
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import PageResult
 from support.jobs import delivery, document, job
 
 pytestmark = pytest.mark.anyio

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.block_image import BlockImage
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.format_names import FileFormat
 from inkgate.jobs.job import Job, JobSource
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.objects import ObjectNames, ObjectsSink
 from inkgate.settings import ObjectsSinkSettings, PipelineSettings, StorageSettings
 from inkgate.storage.objects import Objects
-from inkgate.types import Block, BlockType, DocumentResult, PageResult
+from inkgate_client.block_image import BlockImage
+from inkgate_client.format_names import FileFormat
+from inkgate_client.types import Block, BlockType, DocumentResult, PageResult
 from support.jobs import delivery, document, job
 
 pytestmark = pytest.mark.anyio

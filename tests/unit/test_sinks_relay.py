@@ -10,12 +10,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from inkgate.concurrency import single_error
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Delivery, Job, JobState
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever, Sink
 from inkgate.jobs.sinks.relay import PAUSES_S, DeliveryOutcome, Relay, RelaySettings
-from inkgate.types import DocumentResult, PageError, PageResult
+from inkgate_client.concurrency import single_error
+from inkgate_client.types import DocumentResult, PageError, PageResult
 from support.jobs import document
 from support.outbox import MemoryOutbox
 from support.virtual_time import VIRTUAL_TIME, Backend

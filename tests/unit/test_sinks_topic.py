@@ -10,12 +10,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import JobSource
 from inkgate.jobs.sinks.base import DeliverLater
 from inkgate.jobs.sinks.publishers import NotPublished, Publisher, TopicMessage
 from inkgate.jobs.sinks.topic import TopicSink
 from inkgate.settings import TopicSinkSettings
+from inkgate_client.concurrency import Threads
 from support.jobs import delivery
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from inkgate.jobs.sinks.values import PATHS, row_sources, value_at
 from inkgate.settings import TableSinkSettings
-from inkgate.types import PageError, PageResult
+from inkgate_client.types import PageError, PageResult
 from support.jobs import document, job
 
 PAGES = (

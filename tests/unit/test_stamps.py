@@ -9,7 +9,7 @@ from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.stamps import block_of, parts_of, without_ink
 from inkgate.layout.stamps import StampArea, find_stamps
 from inkgate.page import RgbArray
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 
 RED, BLUE, BLACK = (205, 35, 45), (40, 60, 185), (25, 25, 25)
 

@@ -13,7 +13,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.service.page import NO_SERVER
 from inkgate.service.starting import StartsLater
-from inkgate.types import Task
+from inkgate_client.types import Task
 from support.fake_engine import FakeEngine
 from support.page_readers import page_reader
 from support.ppocr import ArrayPage

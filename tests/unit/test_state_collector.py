@@ -7,10 +7,11 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from inkgate.telemetry.history import Point, WorkTotals
-from inkgate.telemetry.jobs_state import JobsState, StoredJobs
 from inkgate.telemetry.metrics import EVENTS
-from inkgate.telemetry.state import (
+from inkgate.telemetry.state_collector import CATALOG, StateCollector
+from inkgate_client.telemetry.history import Point, WorkTotals
+from inkgate_client.telemetry.jobs_state import JobsState, StoredJobs
+from inkgate_client.telemetry.state import (
     AdmissionState,
     Batches,
     BreakerReading,
@@ -24,7 +25,6 @@ from inkgate.telemetry.state import (
     State,
     TaskReading,
 )
-from inkgate.telemetry.state_collector import CATALOG, StateCollector
 
 STATE = {name: family for name, family in CATALOG.items() if family not in EVENTS}
 POINT = Point(

@@ -9,13 +9,13 @@ import orjson
 import pytest
 
 from inkgate.bootstrap.stack import _revision
-from inkgate.codec import dump_page, load_page, page_to_dict, parse_page
 from inkgate.errors import InputRejected
 from inkgate.fields.terms import Terms
 from inkgate.service.terms import load_terms, with_terms
 from inkgate.settings import Settings
-from inkgate.term_correction import TermCorrection
-from inkgate.types import Block, BlockType, Line, PageResult, Table, TableCell, Word
+from inkgate_client.codec import dump_page, load_page, page_to_dict, parse_page
+from inkgate_client.term_correction import TermCorrection
+from inkgate_client.types import Block, BlockType, Line, PageResult, Table, TableCell, Word
 
 TERMS = Terms.of(["Amoxicillin", "Aspirin", "阿莫西林胶囊"])
 

@@ -11,7 +11,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.page import LineStyle, Page, RgbArray, TextLayer
 from inkgate.service.layer_merge import agree
 from inkgate.service.remembered_page import RememberedPage
-from inkgate.types import Box, LeftOutReason, Line, PageResult, Quad, ReviewNote, ReviewReason, Task, TaskKind
+from inkgate_client.types import Box, LeftOutReason, Line, PageResult, Quad, ReviewNote, ReviewReason, Task, TaskKind
 from support.fake_engine import line
 from support.page_readers import text_layers
 from support.ppocr import ArrayPage, drawn

@@ -23,7 +23,7 @@ from inkgate.engines.vlm.preset import Preset
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.model_servers.protocol import Delta, EventLines, GeneratedToken, TokenUsage, delta_of
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 from support.images import encoded
 
 PICTURE = Image.new("RGB", (6, 4), (200, 30, 10))

@@ -14,7 +14,7 @@ from inkgate.page import Page, Pixels, RgbArray
 from inkgate.service.complete import with_unread_ink
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.serving.threads import FairThreads
-from inkgate.types import Block, BlockType, PageError, PageResult, ReviewReason, Task, TaskKind
+from inkgate_client.types import Block, BlockType, PageError, PageResult, ReviewReason, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inkgate.engines.vlm.images import ImageLimits
 from inkgate.engines.vlm.presets import find_preset, hunyuanocr, paddleocr_vl
 from inkgate.errors import InputRejected
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 HUNYUAN = hunyuanocr.LIMITS
 PADDLE = paddleocr_vl.LIMITS

@@ -14,7 +14,7 @@ from inkgate.engines.vlm.parsers.answer import ParsedAnswer, Parser, json_fields
 from inkgate.engines.vlm.parsers.latex import formula
 from inkgate.engines.vlm.parsers.markdown import chart_table, markdown, plain, plain_text, safe_markdown
 from inkgate.errors import EngineFailed
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 PAGE = Size(1000, 1000)
 

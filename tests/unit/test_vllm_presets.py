@@ -12,7 +12,7 @@ from inkgate.engines.vlm.preset import Preset, RetryStep
 from inkgate.engines.vlm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
 from inkgate.errors import InputRejected
 from inkgate.model_servers.launch import Launch
-from inkgate.types import BlockType, Size, TaskKind
+from inkgate_client.types import BlockType, Size, TaskKind
 
 EVERY_TASK = set(TaskKind)
 PADDLE_TASKS = {TaskKind.TEXT, TaskKind.PARSE, TaskKind.TABLE, TaskKind.FORMULA, TaskKind.CHART}

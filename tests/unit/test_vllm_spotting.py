@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer, Parser
 from inkgate.engines.vlm.parsers.spotting import spotting_hunyuan, spotting_json, spotting_paddle
 from inkgate.errors import EngineFailed
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 PAGE = Size(2000, 500)
 QUAD = ((200.0, 50.0), (600.0, 50.0), (600.0, 100.0), (200.0, 100.0))

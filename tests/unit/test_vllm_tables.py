@@ -8,7 +8,7 @@ from lxml import html as lxml_html
 
 from inkgate.engines.vlm.parsers.markup import cell_rows, sanitize_html, table_text
 from inkgate.engines.vlm.parsers.otsl import otsl_table, otsl_to_html
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 PAGE = Size(1000, 1000)
 

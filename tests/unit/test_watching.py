@@ -15,16 +15,16 @@ import pytest
 from inkgate.cli import watching
 from inkgate.cli.watched_folder import FolderInUse, WatchedFolder, WatchEntry, WatchJournal, WatchState, owned
 from inkgate.cli.watching import FolderWatch, WatchCommand
-from inkgate.client import AsyncInkgateClient, Fields, ReadOptions, ServiceError
-from inkgate.client.files import Source
-from inkgate.client.reading import DocumentReader, MemoryReader, Progress, RemoteReader
-from inkgate.client.requests import PARSE
-from inkgate.client.retries import RetryPolicy
-from inkgate.concurrency import single_error
-from inkgate.documents.formats import Format
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.fields.values import Extraction, ExtractionStatus
-from inkgate.types import Document, DocumentResult, PageResult
+from inkgate_client import AsyncInkgateClient, Fields, ReadOptions, ServiceError
+from inkgate_client.concurrency import single_error
+from inkgate_client.fields.values import Extraction, ExtractionStatus
+from inkgate_client.files import Source
+from inkgate_client.formats import Format
+from inkgate_client.reading import DocumentReader, MemoryReader, Progress, RemoteReader
+from inkgate_client.requests import PARSE
+from inkgate_client.retries import RetryPolicy
+from inkgate_client.types import Document, DocumentResult, PageResult
 
 pytestmark = pytest.mark.anyio
 

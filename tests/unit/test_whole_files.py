@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.whole_files import write_whole
+from inkgate_client.whole_files import write_whole
 
 
 def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:

@@ -36,14 +36,14 @@ from inkgate.api.jobs.results import (
 )
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.markdown import page_markdown
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
-from inkgate.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.markdown import page_markdown
+from inkgate_client.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
 
 _STATUSES = {
     JobState.QUEUED: "pending",

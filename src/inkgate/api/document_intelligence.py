@@ -34,16 +34,16 @@ from inkgate.api.jobs.results import (
 )
 from inkgate.api.jobs.submit import job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
-from inkgate.coordinates import Coordinates
-from inkgate.documents.formats.areas import LineArea, page_in
-from inkgate.documents.formats.markdown import page_markdown
-from inkgate.documents.formats.text import printable
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
-from inkgate.format_names import FileFormat
 from inkgate.jobs.job import JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.format_names import FileFormat
+from inkgate_client.formats.areas import LineArea, page_in
+from inkgate_client.formats.markdown import page_markdown
+from inkgate_client.formats.text import printable
+from inkgate_client.types import PageResult, Task, TaskKind
 
 Json = dict[str, Any]
 

@@ -21,13 +21,13 @@ from inkgate.api.http.options import Native, OcrOptions, parse
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.caller import Caller
-from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import Format
 from inkgate.errors import InputRejected
-from inkgate.fields.as_json import about_document, document_fields_to_dict
-from inkgate.fields.asked import WantedFields
 from inkgate.fields.schema import invalid
-from inkgate.types import Document, DocumentResult, Task
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.fields.as_json import about_document, document_fields_to_dict
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.formats import Format
+from inkgate_client.types import Document, DocumentResult, Task
 
 Json = dict[str, Any]
 IN_BODY = frozenset({"data", "schema", "json_schema", "fields"})

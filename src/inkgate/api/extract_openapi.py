@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, pages_pattern, problems
-from inkgate.fields.values import ExtractionStatus, FieldStatus, Match
+from inkgate_client.fields.values import ExtractionStatus, FieldStatus, Match
 
 Json = dict[str, Any]
 

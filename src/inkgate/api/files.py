@@ -19,7 +19,7 @@ from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
 from inkgate.api.http.sources import StoredFile, document
 from inkgate.errors import InputRejected
-from inkgate.types import Document
+from inkgate_client.types import Document
 
 
 class UploadedFile(BaseModel):

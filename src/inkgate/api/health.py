@@ -14,7 +14,7 @@ from inkgate import __version__
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import STATE, costs
 from inkgate.api.http.openapi import problems
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.state import State
 
 router = APIRouter(tags=["service"])
 

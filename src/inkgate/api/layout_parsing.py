@@ -25,10 +25,10 @@ from inkgate.api.http.options import OcrOptions, parse
 from inkgate.api.http.page_list import AboutDocument, ShowPages
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexFile, data_info, success_schema
-from inkgate.codec import encodable, page_to_dict
 from inkgate.errors import InputRejected
-from inkgate.layout.image_links import IMAGE_FOLDER, images_on
-from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.codec import encodable, page_to_dict
+from inkgate_client.image_links import IMAGE_FOLDER, images_on
+from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 
 _WHOLE_PAGE = {
     "ocr": TaskKind.TEXT,

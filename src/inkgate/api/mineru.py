@@ -40,16 +40,16 @@ from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
-from inkgate.block_image import BlockImage
-from inkgate.documents.formats import Format, render
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
-from inkgate.layout.image_links import IMAGE_FOLDER, images_on
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
-from inkgate.types import DocumentResult, Task, TaskKind
+from inkgate_client.block_image import BlockImage
+from inkgate_client.formats import Format, render
+from inkgate_client.image_links import IMAGE_FOLDER, images_on
+from inkgate_client.types import DocumentResult, Task, TaskKind
 
 _STATUSES = {
     JobState.QUEUED: "pending",

@@ -32,10 +32,10 @@ from inkgate.caller import Caller
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.extraction.figures import FigureAnnotator
-from inkgate.fields.as_json import extraction_to_dict
-from inkgate.fields.asked import WantedFields
 from inkgate.service.reader import CheckedOptions
-from inkgate.types import Document, DocumentResult, Task, TaskKind
+from inkgate_client.fields.as_json import extraction_to_dict
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.types import Document, DocumentResult, Task, TaskKind
 
 _LISTS = frozenset({"pages", "document", "document_annotation_format", "bbox_annotation_format"})
 """Fields that forms send as JSON text."""

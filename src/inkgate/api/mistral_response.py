@@ -19,12 +19,12 @@ from pydantic.config import JsonDict, JsonValue
 from inkgate.api.http.conversions import pipe_table_to_html
 from inkgate.api.http.options import Pages
 from inkgate.api.http.page_list import AboutDocument
-from inkgate.codec import encodable, page_to_dict
-from inkgate.documents.formats.markdown import content_of
 from inkgate.errors import InputRejected
 from inkgate.extraction.figures import NO_MODEL_FOR_FIGURES
-from inkgate.layout.image_links import beside_image
-from inkgate.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
+from inkgate_client.codec import encodable, page_to_dict
+from inkgate_client.formats.markdown import content_of
+from inkgate_client.image_links import beside_image
+from inkgate_client.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 
 _MODELS = ("mistral-ocr", "inkgate")
 """Model names (and prefixes) that clients of Mistral's service send."""

@@ -20,9 +20,9 @@ from inkgate.api.http.uploads import FormPart, UploadedBody, receive_document
 from inkgate.api.ocr_openapi import OCR_OPERATION
 from inkgate.api.paddlex import Paddlex
 from inkgate.api.rapidocr import RapidOcrForm
-from inkgate.documents.formats import Format, render
 from inkgate.errors import InputRejected
-from inkgate.types import Document, DocumentResult
+from inkgate_client.formats import Format, render
+from inkgate_client.types import Document, DocumentResult
 
 
 class SimpleJson:

@@ -19,9 +19,9 @@ from inkgate.api.http.document_response import ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem, json_error
 from inkgate.api.http.options import OcrOptions, parse
 from inkgate.api.http.page_list import AboutDocument, ShowPages
-from inkgate.codec import page_to_dict
 from inkgate.errors import InputRejected
-from inkgate.types import DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.codec import page_to_dict
+from inkgate_client.types import DocumentResult, PageResult, Task, TaskKind
 
 ERROR_SCHEMA: dict[str, Any] = {
     "title": "PaddlexError",

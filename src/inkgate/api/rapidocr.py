@@ -13,8 +13,8 @@ from inkgate.api.http.document_response import ReadRequest, ReceivedRequest, ord
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.options import Flag, parse
 from inkgate.api.http.sources import document
-from inkgate.codec import page_to_dict
-from inkgate.types import DocumentResult
+from inkgate_client.codec import page_to_dict
+from inkgate_client.types import DocumentResult
 
 
 class RapidOcrOptions(BaseModel):

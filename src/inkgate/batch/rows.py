@@ -11,9 +11,9 @@ from importlib.util import find_spec
 import orjson
 
 from inkgate.batch.plan import BatchInvalid
-from inkgate.codec import encodable
 from inkgate.errors import install_extra
-from inkgate.types import DocumentResult
+from inkgate_client.codec import encodable
+from inkgate_client.types import DocumentResult
 
 
 class RowStatus(StrEnum):

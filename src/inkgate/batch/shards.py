@@ -13,13 +13,13 @@ import orjson
 from inkgate.batch.journal import ShardJournal, ShardTaken
 from inkgate.batch.plan import BatchFolder, BatchInvalid, PlannedDocument, Shard
 from inkgate.batch.rows import BatchRow, RowFormat, RowStatus, read_row
-from inkgate.client import ReadOptions
-from inkgate.client.many import read_many
-from inkgate.client.reading import DocumentReader
-from inkgate.codec import encodable
-from inkgate.concurrency import Threads
-from inkgate.documents.formats import Format, render
-from inkgate.types import Document, DocumentResult, ReadError
+from inkgate_client import ReadOptions
+from inkgate_client.codec import encodable
+from inkgate_client.concurrency import Threads
+from inkgate_client.formats import Format, render
+from inkgate_client.many import read_many
+from inkgate_client.reading import DocumentReader
+from inkgate_client.types import Document, DocumentResult, ReadError
 
 _DEATHS_ALONE = 2
 """After so many deaths while it was open, a document is read with no other beside it."""

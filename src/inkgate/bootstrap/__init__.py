@@ -15,7 +15,6 @@ import anyio
 
 from inkgate.bootstrap.stack import ServiceParts, build_parts
 from inkgate.bootstrap.state import StateReader
-from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine, started
 from inkgate.extraction.finder import FieldFinder, field_finder
@@ -32,6 +31,7 @@ from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state_collector import StateCollector
 from inkgate.telemetry.tracing import tracer_of
+from inkgate_client.concurrency import single_error
 
 if TYPE_CHECKING:
     from inkgate.bootstrap.jobs import JobSurroundings

@@ -10,7 +10,6 @@ from hashlib import blake2b
 import anyio
 
 from inkgate.bootstrap.state import PageCache, StateObjects, build_of, demand_for, faults
-from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import (
     ChosenEngine,
@@ -50,6 +49,7 @@ from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver, TracingObserver
 from inkgate.telemetry.processes import Processors
+from inkgate_client.concurrency import Threads
 
 
 @dataclass(frozen=True, slots=True)

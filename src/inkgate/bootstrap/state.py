@@ -33,12 +33,12 @@ from inkgate.serving.queue import WorkQueue
 from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor
-from inkgate.telemetry.family import read_from
-from inkgate.telemetry.history import History, WorkTotals
-from inkgate.telemetry.jobs_state import JobsState
 from inkgate.telemetry.metrics import Metrics, ModelName
 from inkgate.telemetry.processes import Processes, ProcessSlot, machine
-from inkgate.telemetry.state import (
+from inkgate_client.telemetry.family import read_from
+from inkgate_client.telemetry.history import History, WorkTotals
+from inkgate_client.telemetry.jobs_state import JobsState
+from inkgate_client.telemetry.state import (
     AdmissionState,
     Batches,
     BreakerReading,
@@ -51,7 +51,7 @@ from inkgate.telemetry.state import (
     State,
     TaskReading,
 )
-from inkgate.types import PageResult
+from inkgate_client.types import PageResult
 
 
 def build_of(pipeline: tuple[str, ...], model: ModelName, runtime: str) -> Build:

@@ -27,15 +27,15 @@ from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan
 from inkgate.batch.rows import RowFormat
 from inkgate.batch.shards import BatchEvent, ShardReader, ShardWork, event_line
 from inkgate.cli.readers import open_reader
-from inkgate.client import ServiceError
-from inkgate.client.reading import DocumentReader
-from inkgate.client.retries import RetryPolicy
-from inkgate.codec import encodable
-from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError
 from inkgate.settings import Settings
 from inkgate.storage.objects import Objects
 from inkgate.telemetry.logs import configure_logs
+from inkgate_client import ServiceError
+from inkgate_client.codec import encodable
+from inkgate_client.concurrency import single_error
+from inkgate_client.reading import DocumentReader
+from inkgate_client.retries import RetryPolicy
 
 END: Final = b"end\n"
 """After the last shard."""

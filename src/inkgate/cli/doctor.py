@@ -14,7 +14,7 @@ from inkgate.cli.messages import misuse, say
 
 if TYPE_CHECKING:
     from inkgate.doctor.findings import Finding
-    from inkgate.telemetry.state import State
+    from inkgate_client.telemetry.state import State
 
 PROBLEMS = 1
 UNREACHABLE = 3
@@ -43,8 +43,8 @@ def doctor(
 
 
 def _running(url: str, key: str) -> tuple[State, tuple[Finding, ...]]:
-    from inkgate.client import InkgateClient, ServiceError
     from inkgate.doctor.judge import judge
+    from inkgate_client import InkgateClient, ServiceError
 
     if not is_address(url):
         raise misuse(f"{url!r} is not an address such as http://127.0.0.1:7860.")

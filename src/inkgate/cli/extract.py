@@ -17,9 +17,9 @@ from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
 if TYPE_CHECKING:
     from inkgate.cli.extract_outputs import FieldsOutput
     from inkgate.cli.inputs import InputDocument
-    from inkgate.client import Fields, ReadOptions, WantedFields
-    from inkgate.client.many import Outcome
-    from inkgate.client.reading import DocumentReader
+    from inkgate_client import Fields, ReadOptions, WantedFields
+    from inkgate_client.many import Outcome
+    from inkgate_client.reading import DocumentReader
 
 NEEDS_REVIEW = 3
 FORMATS = ("json", "csv")
@@ -151,7 +151,7 @@ def wanted_options(
     type_name: str, schema: Path | None, fields: str, pages: str | None, data: str | None = None
 ) -> tuple[WantedFields, ReadOptions]:
     """What the options ask for. Raises typer.Exit: they contradict each other, or the schema can't be read."""
-    from inkgate.client import ReadOptions, WantedFields
+    from inkgate_client import ReadOptions, WantedFields
 
     names = tuple(name for part in fields.split(",") if (name := part.strip()))
     if fields and not names:
@@ -242,8 +242,8 @@ async def extract_documents(
         ReadError: the reader can't be used any more.
     """
     from inkgate.cli.read_command import raise_if_unavailable
-    from inkgate.client.many import read_many
-    from inkgate.concurrency import Threads
+    from inkgate_client.concurrency import Threads
+    from inkgate_client.many import read_many
 
     threads = Threads("extract_files", 4)
 

@@ -14,10 +14,10 @@ from typing import Any, Literal, Protocol
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
 from inkgate.cli.result_names import result_places
-from inkgate.client import Fields
-from inkgate.documents.numbers import is_formula
-from inkgate.fields.values import ExtractionStatus
-from inkgate.whole_files import write_whole
+from inkgate_client import Fields
+from inkgate_client.fields.values import ExtractionStatus
+from inkgate_client.numbers import is_formula
+from inkgate_client.whole_files import write_whole
 
 _TO_REVIEW = ExtractionStatus.NEEDS_REVIEW.value
 """Spreadsheets run cells that begin with these."""

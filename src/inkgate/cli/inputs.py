@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from inkgate.cli.messages import misuse
-from inkgate.codec import encodable
-from inkgate.types import Document
+from inkgate_client.codec import encodable
+from inkgate_client.types import Document
 
 STDIN = "-"
 SUFFIXES = frozenset(

@@ -16,11 +16,11 @@ from inkgate.cli.readers import KeyFileOption, key_in
 
 if TYPE_CHECKING:
     from inkgate.cli.jobs_remote import JobsService
-    from inkgate.client.jobs import JobStatus
     from inkgate.jobs.job import Job
     from inkgate.jobs.service import JobService
     from inkgate.jobs.store import JobStore
     from inkgate.settings import Settings
+    from inkgate_client.jobs import JobStatus
 
 T = TypeVar("T")
 _DAY_S = 86_400.0
@@ -277,9 +277,9 @@ def _run(settings: Settings, act: Callable[[JobService], Awaitable[T]]) -> T:
     import anyio
 
     from inkgate.bootstrap.jobs import job_service
-    from inkgate.concurrency import single_error
     from inkgate.errors import InkgateError
     from inkgate.telemetry.logs import configure_logs
+    from inkgate_client.concurrency import single_error
 
     async def run() -> T:
         service, _, _ = job_service(settings)

@@ -12,11 +12,11 @@ import typer
 
 from inkgate.cli.doctor import UNREACHABLE, is_address
 from inkgate.cli.messages import failure, misuse, say
-from inkgate.client import InkgateClient, ServiceError
+from inkgate_client import InkgateClient, ServiceError
 
 if TYPE_CHECKING:
-    from inkgate.client.blocking_jobs import JobHandle
-    from inkgate.client.jobs import JobStatus
+    from inkgate_client.blocking_jobs import JobHandle
+    from inkgate_client.jobs import JobStatus
 
 
 @dataclass(frozen=True, slots=True)

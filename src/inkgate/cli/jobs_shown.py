@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.client.jobs import JobStatus
-from inkgate.codec import encodable
 from inkgate.doctor.findings import duration
 from inkgate.jobs.job import Job, JobCounts, JobForecast
 from inkgate.jobs.published import job_to_dict, rfc3339
 from inkgate.jobs.store import JobStore, StoredDelivery
+from inkgate_client.codec import encodable
+from inkgate_client.jobs import JobStatus
 
 _PAGES_AT_ONCE = 200
 _MOST_PAGES = 20

@@ -65,12 +65,12 @@ def mcp(
     import anyio
 
     from inkgate.cli.interrupts import stop_on_signal
-    from inkgate.client import ServiceError
-    from inkgate.client.retries import RetryPolicy
     from inkgate.integrations.mcp.files import AllowedFiles
     from inkgate.integrations.mcp.serve import McpAddress, serve_http, serve_stdio
     from inkgate.integrations.mcp.tools import DocumentTools
     from inkgate.telemetry.logs import configure_logs
+    from inkgate_client import ServiceError
+    from inkgate_client.retries import RetryPolicy
 
     configure_logs(settings.log)
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from inkgate.errors import CODES, EngineFailed, InputRejected, install_extra
-from inkgate.types import PageError, ReadError
+from inkgate_client.types import PageError, ReadError
 
 FAILED = 1
 MISUSE = 2

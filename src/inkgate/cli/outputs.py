@@ -14,13 +14,13 @@ import orjson
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse
 from inkgate.cli.result_names import result_places
-from inkgate.coordinates import Coordinates
 from inkgate.documents.files import AnyFormat, FileFormat
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.marks import marked_document
-from inkgate.layout.image_links import images_of, with_all_images_embedded, with_image_folder
-from inkgate.types import DocumentResult
-from inkgate.whole_files import write_whole
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.marks import marked_document
+from inkgate_client.image_links import images_of, with_all_images_embedded, with_image_folder
+from inkgate_client.types import DocumentResult
+from inkgate_client.whole_files import write_whole
 
 FileContents = Mapping[FileFormat, bytes]
 """The binary files of one document, made before it is written."""

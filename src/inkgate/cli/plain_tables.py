@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.codec import encodable
+from inkgate_client.codec import encodable
 
 PIPED_WIDTH = 240
 _WHOLE = frozenset({"ID", "STATE", "PAGES", "AGE", "FILE", "DATE", "FROM", "TO", "AMOUNT", "TOTAL", "PAGE"})

@@ -11,8 +11,8 @@ import typer
 
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
 from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
-from inkgate.coordinates import Coordinates
 from inkgate.settings import PdfText
+from inkgate_client.coordinates import Coordinates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from inkgate.cli.inputs import InputDocument
     from inkgate.cli.outputs import ExistingResults, Output, ToFolder
     from inkgate.cli.read_command import ReadCommand, ReadTally
-    from inkgate.client.reading import DocumentReader
     from inkgate.documents.files import AnyFormat
+    from inkgate_client.reading import DocumentReader
 
 FORMATS = "text|markdown|json|hocr|alto|csv|mermaid|pdf|docx|xlsx"
 SKIPPED_SHOWN = 10
@@ -118,8 +118,8 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     from inkgate.cli.inputs import collect
     from inkgate.cli.outputs import ToFolder, to_stdout
     from inkgate.cli.read_command import ReadCommand, ReadTally, task_of
-    from inkgate.client import ReadOptions
-    from inkgate.types import TaskKind
+    from inkgate_client import ReadOptions
+    from inkgate_client.types import TaskKind
 
     inputs = collect(paths)
     existing = _existing(overwrite=overwrite, skip_existing=skip_existing)

@@ -10,13 +10,13 @@ from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import problem_line, problem_of, say
 from inkgate.cli.outputs import FileContents, Output
 from inkgate.cli.progress import reading_bar
-from inkgate.client import ReadOptions
-from inkgate.client.many import Outcome, read_many
-from inkgate.client.reading import DocumentReader
-from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.errors import CODES
-from inkgate.types import DocumentResult, DocumentStatus, ReadError, ReviewReason, TaskKind
+from inkgate_client import ReadOptions
+from inkgate_client.concurrency import Threads
+from inkgate_client.many import Outcome, read_many
+from inkgate_client.reading import DocumentReader
+from inkgate_client.types import DocumentResult, DocumentStatus, ReadError, ReviewReason, TaskKind
 
 
 def task_of(formats: Iterable[AnyFormat]) -> TaskKind:

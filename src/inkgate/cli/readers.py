@@ -26,9 +26,9 @@ from inkgate.cli.messages import failure, misuse, start_errors
 from inkgate.settings import Settings
 
 if TYPE_CHECKING:
-    from inkgate.client.reading import DocumentReader
-    from inkgate.client.retries import RetryPolicy
-    from inkgate.fields.asked import WantedFields
+    from inkgate_client.fields.asked import WantedFields
+    from inkgate_client.reading import DocumentReader
+    from inkgate_client.retries import RetryPolicy
 
 T = TypeVar("T")
 AT_ONCE = 4
@@ -149,7 +149,7 @@ async def open_reader(
 ) -> AsyncIterator[DocumentReader]:
     """The reader: of `servers`, else of this process with `settings`. Raises ReadError: it can't be used."""
     if settings is None or servers:
-        from inkgate.client.reading import RemoteReader
+        from inkgate_client.reading import RemoteReader
 
         async with RemoteReader.of(servers, key, policy) as remote:
             yield remote
@@ -170,7 +170,7 @@ async def reader_of(options: ReaderOptions, wanted: WantedFields | None = None) 
         typer.Exit: the service does not have the document type.
     """
     if options.servers:
-        from inkgate.client.reading import RemoteReader
+        from inkgate_client.reading import RemoteReader
 
         async with RemoteReader.of(options.servers, options.key) as remote:
             types = await remote.check()
@@ -206,8 +206,8 @@ def run_with_reader(
     """
     import anyio
 
-    from inkgate.client import ServiceError
-    from inkgate.concurrency import single_error
+    from inkgate_client import ServiceError
+    from inkgate_client.concurrency import single_error
 
     async def run() -> T:
         async with reader_of(options, wanted) as reader:

@@ -13,7 +13,7 @@ from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
 if TYPE_CHECKING:
     from inkgate.cli.watched_folder import WatchJournal
     from inkgate.cli.watching import WatchCommand, WatchTally
-    from inkgate.client.reading import DocumentReader
+    from inkgate_client.reading import DocumentReader
 
 FOUND_TYPE = "auto"
 
@@ -87,7 +87,7 @@ def watch(  # noqa: PLR0913 - one parameter for each option of the command
 def _run(reader: ReaderOptions, order: WatchCommand, journal: WatchJournal) -> WatchTally:
     """Raises typer.Exit: an argument is wrong, the reader can't be used, or Ctrl-C was pressed; OSError."""
     from inkgate.cli.watching import FolderWatch
-    from inkgate.client import WantedFields
+    from inkgate_client import WantedFields
 
     async def watch_folder(opened: DocumentReader) -> WatchTally:
         if not order.once:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from inkgate.cli.inputs import SUFFIXES
 from inkgate.cli.result_names import bare_name
-from inkgate.whole_files import write_whole
+from inkgate_client.whole_files import write_whole
 
 JOURNAL = ".inkgate-watch.jsonl"
 LOCK = ".inkgate-watch.lock"

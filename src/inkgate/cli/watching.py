@@ -17,14 +17,14 @@ from inkgate.cli.messages import problem_of, say
 from inkgate.cli.read_command import task_of
 from inkgate.cli.result_names import ERROR_SUFFIX, FIELDS_SUFFIX
 from inkgate.cli.watched_folder import FileVersion, WatchedFolder, WatchEntry, WatchJournal, WatchState, version_of
-from inkgate.client import ReadOptions, WantedFields
-from inkgate.client.reading import DocumentReader
-from inkgate.codec import encodable
-from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat
-from inkgate.documents.formats import render
-from inkgate.types import Document, DocumentResult, ReadError, TaskKind
-from inkgate.whole_files import write_whole
+from inkgate_client import ReadOptions, WantedFields
+from inkgate_client.codec import encodable
+from inkgate_client.concurrency import Threads
+from inkgate_client.formats import render
+from inkgate_client.reading import DocumentReader
+from inkgate_client.types import Document, DocumentResult, ReadError, TaskKind
+from inkgate_client.whole_files import write_whole
 
 _TRIES = 3
 _PAUSE_S = 10.0

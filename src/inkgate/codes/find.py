@@ -11,7 +11,7 @@ import zxingcpp
 
 from inkgate.codes.contents import content_of
 from inkgate.page import RgbArray
-from inkgate.types import Barcode, Quad
+from inkgate_client.types import Barcode, Quad
 
 FORMATS: Final = zxingcpp.barcode_formats_from_str(
     "QRCode,MicroQRCode,RMQRCode,DataMatrix,Aztec,PDF417,Code128,Code39,Code93,EANUPC,ITF"

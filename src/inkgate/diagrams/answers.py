@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from inkgate.diagram import Diagram, DiagramCheck
 from inkgate.diagrams.flowchart import read_flowchart
 from inkgate.diagrams.repairs import repaired
+from inkgate_client.diagram import Diagram, DiagramCheck
 
 MAX_DIAGRAMS = 20
 """Maximum number of diagrams in one answer; more stay text."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inkgate.diagram import DiagramRepair
 from inkgate.diagrams.flowchart import HEADER, LONGEST, PLAIN, SHAPES, Flowchart, read_flowchart
+from inkgate_client.diagram import DiagramRepair
 
 MAX_LINES = 2000
 """Longer diagrams are not repaired."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from inkgate.doctor import rules_availability, rules_capacity, rules_jobs, rules_resources, rules_vllm
 from inkgate.doctor.conditions import BY_NAME, CONDITIONS
 from inkgate.doctor.findings import Advice, Diagnosis, Finding, Severity
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.state import State
 
 Rule = Callable[[State], Diagnosis | None]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from inkgate.doctor.conditions import LIMITS
-from inkgate.telemetry.history import Point
-from inkgate.telemetry.state import Queue, State
+from inkgate_client.telemetry.history import Point
+from inkgate_client.telemetry.state import Queue, State
 
 
 def recent(state: State) -> tuple[Point, ...]:

@@ -19,9 +19,9 @@ from inkgate.jobs.machine import jobs_disks, missing_packages, sqlite_file
 from inkgate.model_servers.managed.command import server_command
 from inkgate.settings import RuntimeName, Settings
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
-from inkgate.telemetry.history import WorkTotals
-from inkgate.telemetry.jobs_state import JobsState
-from inkgate.telemetry.state import AdmissionState, Build, Gpu, State
+from inkgate_client.telemetry.history import WorkTotals
+from inkgate_client.telemetry.jobs_state import JobsState
+from inkgate_client.telemetry.state import AdmissionState, Build, Gpu, State
 
 
 def unstarted(settings: Settings) -> State:

@@ -11,9 +11,9 @@ from typing import Any
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Evidence, Finding, Number, amount, duration
 from inkgate.doctor.load import busy_share, cpu_share, mean, recent, setting, uptime_s, waiting
-from inkgate.telemetry.history import Point
-from inkgate.telemetry.jobs_state import JobsState
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.history import Point
+from inkgate_client.telemetry.jobs_state import JobsState
+from inkgate_client.telemetry.state import State
 
 HEALTHY = "No problems found."
 SOUND = "No problems found in the settings and on this machine."

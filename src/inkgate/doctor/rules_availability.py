@@ -6,7 +6,7 @@ from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, Severity, over, under
 from inkgate.doctor.load import embedded, flaps, setting, since_start, uptime_s
 from inkgate.errors import CODES, EngineFailed, ServiceTimeout, error_class
-from inkgate.telemetry.state import BreakerReading, ReplicaReading, State
+from inkgate_client.telemetry.state import BreakerReading, ReplicaReading, State
 
 _DAY_S = 86_400
 _UNKNOWN = "unknown"

@@ -21,8 +21,8 @@ from inkgate.doctor.load import (
     waiting,
 )
 from inkgate.errors import CODES, Overloaded, RateLimited, ServiceFull, ShareExceeded, error_class
-from inkgate.telemetry.history import Point
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.history import Point
+from inkgate_client.telemetry.state import State
 
 
 def preprocessing(state: State) -> Diagnosis | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, over, under
 from inkgate.doctor.load import flaps, setting, since_start
-from inkgate.telemetry.jobs_state import StoredJobs
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.jobs_state import StoredJobs
+from inkgate_client.telemetry.state import State
 
 _MB = 1_000_000
 _NETWORK = frozenset(

@@ -8,8 +8,8 @@ from statistics import linear_regression
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, Severity, amount, over
 from inkgate.doctor.load import embedded, lasting, loaded, mean, mean_waiting, recent, setting, uptime_s
-from inkgate.telemetry.history import Point
-from inkgate.telemetry.state import CacheState, State
+from inkgate_client.telemetry.history import Point
+from inkgate_client.telemetry.state import CacheState, State
 
 _WARM_S = 300.0
 """Time after the start in which memory grows for good reasons: models load and compile for the shapes they meet."""

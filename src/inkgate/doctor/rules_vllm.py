@@ -12,7 +12,7 @@ from inkgate.doctor.load import embedded, loaded, mean, setting
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.model_servers.launch import Launch
-from inkgate.telemetry.state import ReplicaReading, State
+from inkgate_client.telemetry.state import ReplicaReading, State
 
 _MANAGED = "engine.vllm.managed"
 _EXTRA = f"{_MANAGED}.extra_flags"

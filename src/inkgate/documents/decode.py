@@ -38,7 +38,7 @@ from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import file_at
 from inkgate.errors import InputRejected
 from inkgate.page import Pixels, RgbArray
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _PLAUSIBLE_DPI = (50.0, 2400.0)
 _LARGEST_SHEET_INCHES = 50.0

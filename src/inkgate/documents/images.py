@@ -21,7 +21,7 @@ from inkgate.documents.tiff import frame_offsets
 from inkgate.errors import InputRejected
 from inkgate.page import Pixels, TextLayer
 from inkgate.serving.threads import FairThreads
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 P = ParamSpec("P")
 T = TypeVar("T")

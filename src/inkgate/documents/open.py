@@ -18,7 +18,7 @@ from inkgate.page import Page
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings, PdfSettings, PdfText, SchedulingSettings
 from inkgate.supervision import Supervisor
-from inkgate.types import Document, PageResult
+from inkgate_client.types import Document, PageResult
 
 _THREADS = min(4, os.cpu_count() or 1)
 

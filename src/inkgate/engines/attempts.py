@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from inkgate.errors import InkgateError
-from inkgate.types import Attempt, PageError, PageResult
+from inkgate_client.types import Attempt, PageError, PageResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 
 log = structlog.get_logger(__name__)
 

@@ -10,15 +10,15 @@ from typing import Final
 import anyio
 import structlog
 
-from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
-from inkgate.codec import encodable
-from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError, InputRejected, TaskUnsupported, from_page_error
 from inkgate.fields.annotation import annotation
 from inkgate.fields.schema import FieldSchema
 from inkgate.service.reader import CheckedOptions, Reader
-from inkgate.types import Document, Task, TaskKind
+from inkgate_client.block_image import BlockImage
+from inkgate_client.codec import encodable
+from inkgate_client.concurrency import single_error
+from inkgate_client.types import Document, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 

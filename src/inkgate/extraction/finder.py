@@ -14,19 +14,19 @@ from inkgate.caller import Caller
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.extraction.text_model import TextModelServer
 from inkgate.extraction.wanted import CheckedFields, wanted_fields
-from inkgate.fields.asked import WantedFields
 from inkgate.fields.classify import classify, may_be
 from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.fields.terms import TermChange, Terms, with_read_as
-from inkgate.fields.values import Extraction, Proposal
 from inkgate.service.reader import CheckedOptions
 from inkgate.service.terms import load_terms
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FieldsSettings, SchedulingSettings, Settings
-from inkgate.types import DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.fields.values import Extraction, Proposal
+from inkgate_client.types import DocumentResult, PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 

@@ -16,14 +16,14 @@ import httpx
 import orjson
 
 from inkgate.caller import Caller
-from inkgate.concurrency import single_error
 from inkgate.errors import EngineFailed
 from inkgate.fields.proposed import answered
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Proposal
 from inkgate.serving.breaker import Breaker
 from inkgate.settings import TextModelSettings
-from inkgate.types import PageResult
+from inkgate_client.concurrency import single_error
+from inkgate_client.fields.values import Proposal
+from inkgate_client.types import PageResult
 
 Json = dict[str, Any]
 TEXT_MODEL: Final = "text_model"

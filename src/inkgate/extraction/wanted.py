@@ -10,11 +10,11 @@ from math import isfinite
 from typing import Any, Final
 
 from inkgate.errors import InputRejected
-from inkgate.fields.asked import WantedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.rules.form_fields import MARKS
 from inkgate.fields.schema import FieldSchema, Leaf
-from inkgate.fields.values import Proposal
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.fields.values import Proposal
 
 Json = dict[str, Any]
 GIVEN: Final = "given"

@@ -13,7 +13,7 @@ from typing import Final, cast
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import FieldSchema, Leaf
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _TRUTHS: Final = {"true": True, "yes": True, "是": True, "false": False, "no": False, "否": False}
 

@@ -15,7 +15,7 @@ from inkgate.fields.kinds.base import parse
 from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
 from inkgate.fields.paper_checks import PAPER_CHECKS
 from inkgate.fields.rules.sums import is_on_top
-from inkgate.fields.values import Check, FieldValue
+from inkgate_client.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
 SUBTOTAL_PLUS_TAX: Final = "subtotal_plus_tax"

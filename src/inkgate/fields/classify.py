@@ -12,7 +12,7 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import plain
 from inkgate.fields.schema import FieldSchema
-from inkgate.types import PageResult
+from inkgate_client.types import PageResult
 
 _MAX_CHARACTERS: Final = 20_000
 """Maximum characters of the document's beginning: a type shows there."""

@@ -15,7 +15,7 @@ from inkgate.fields.items import MAX_ITEMS
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import FieldSchema, Leaf
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 LONGEST_VALUE: Final = 4000
 """Maximum length in characters."""

@@ -10,7 +10,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, cast
 
-from inkgate.concurrency import pause
 from inkgate.fields.calibrated import MEASURED, ORIGIN, calibrated, is_placed
 from inkgate.fields.checks import SUBTOTAL_PLUS_TAX, run_checks, with_adjustments
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
@@ -29,7 +28,8 @@ from inkgate.fields.rules.sums import adjustments, sum_candidates
 from inkgate.fields.rules.totals import amounts_of
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.ticked import placed_marks, ticked
-from inkgate.fields.values import (
+from inkgate_client.concurrency import pause
+from inkgate_client.fields.values import (
     CODE,
     Check,
     Extraction,
@@ -40,7 +40,7 @@ from inkgate.fields.values import (
     Proposal,
     Source,
 )
-from inkgate.types import JsonValue, PageResult
+from inkgate_client.types import JsonValue, PageResult
 
 MIN_CONFIDENCE: Final = 0.8
 """Fields below it are `uncertain`."""

@@ -7,9 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inkgate.concurrency import pause
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
-from inkgate.types import Box, Line, PageResult
+from inkgate_client.concurrency import pause
+from inkgate_client.types import Box, Line, PageResult
 
 _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 """What `fold` leaves out of ASCII."""

@@ -21,8 +21,8 @@ from rapidfuzz.fuzz import partial_ratio_alignment
 from inkgate.fields.folded import FoldedPage, box_around, fold, parts_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
-from inkgate.fields.values import Match, Proposal, Source
-from inkgate.types import Line, Word, box_of_quad
+from inkgate_client.fields.values import Match, Proposal, Source
+from inkgate_client.types import Line, Word, box_of_quad
 
 MAX_COPIED_LINES = 20
 """Lines that one copied text may be on."""

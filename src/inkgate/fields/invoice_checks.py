@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.values import Check, FieldValue
+from inkgate_client.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
 REQUIRED_MISSING: Final = "required_missing"

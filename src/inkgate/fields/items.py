@@ -11,8 +11,8 @@ from inkgate.fields.folded import box_around, fold
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import FieldSchema, Leaf
-from inkgate.fields.values import Match, Source
-from inkgate.types import PageResult, Table, TableCell
+from inkgate_client.fields.values import Match, Source
+from inkgate_client.types import PageResult, Table, TableCell
 
 MAX_ITEMS: Final = 1000
 """Maximum items of a document. More rows are left out."""

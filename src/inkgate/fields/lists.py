@@ -10,7 +10,7 @@ from inkgate.fields.ground import source_of
 from inkgate.fields.kinds import KINDS, LISTED
 from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.schema import Leaf
-from inkgate.fields.values import FieldStatus, FieldValue, Match
+from inkgate_client.fields.values import FieldStatus, FieldValue, Match
 
 MAX_VALUES: Final = 200
 """Maximum values of an array. More are left out."""

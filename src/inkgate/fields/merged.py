@@ -9,7 +9,7 @@ from typing import Final, cast
 from inkgate.fields.checks import run_checks
 from inkgate.fields.items import MAX_ITEMS, array_of
 from inkgate.fields.schema import FieldSchema, Leaf
-from inkgate.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
+from inkgate_client.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
 
 _BETTER: Final = (FieldStatus.FOUND, FieldStatus.UNCERTAIN, FieldStatus.CONFLICT, FieldStatus.INVALID)
 """Statuses with a value, the best first. Others have none."""

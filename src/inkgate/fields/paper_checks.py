@@ -10,7 +10,7 @@ from typing import Final
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import plain
 from inkgate.fields.kinds.identifiers import container_holds, luhn_holds
-from inkgate.fields.values import Check, FieldValue
+from inkgate_client.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
 _PERIOD = re.compile(r"(\d{4}\W?\d{2}\W?\d{2})\s?\W{1,2}\s?(\d{4}\W?\d{2}\W?\d{2}|长期)")

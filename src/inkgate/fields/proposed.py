@@ -9,8 +9,8 @@ from inkgate.fields.codes.barcodes import barcode_proposals
 from inkgate.fields.codes.propose import code_proposals
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Proposal
-from inkgate.types import PageResult
+from inkgate_client.fields.values import Proposal
+from inkgate_client.types import PageResult
 
 MODEL: Final = "model"
 _OF_MODEL: Final = 0.95

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Final
 
 from inkgate.errors import InputRejected
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 MAX_BYTES: Final = 64 * 1024
 MAX_DEPTH: Final = 8

@@ -17,8 +17,8 @@ from typing import Final
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import extract
 
-from inkgate.fields.values import Extraction, Source
-from inkgate.types import Line, PageResult, Word
+from inkgate_client.fields.values import Extraction, Source
+from inkgate_client.types import Line, PageResult, Word
 
 MIN_CONFIDENCE: Final = 0.9
 """Words of this confidence and more are as they were read."""

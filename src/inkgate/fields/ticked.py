@@ -9,8 +9,8 @@ from inkgate.fields.folded import FoldedPage
 from inkgate.fields.ground import ground_copied
 from inkgate.fields.rules.form_fields import MARKS, FormReader
 from inkgate.fields.schema import Leaf
-from inkgate.fields.values import FieldStatus, FieldValue, Proposal
-from inkgate.types import PageResult
+from inkgate_client.fields.values import FieldStatus, FieldValue, Proposal
+from inkgate_client.types import PageResult
 
 
 def placed_marks(

@@ -21,15 +21,15 @@ from ocrmypdf.pluginspec import OcrEngine, OrientationConfidence
 from pydantic import BaseModel, SecretStr
 
 from inkgate import __version__
-from inkgate.client import ReadOptions
-from inkgate.client.many import call
-from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.areas import LineArea, PixelBox, page_in
-from inkgate.documents.formats.text import page_text
-from inkgate.integrations.loaders.options import LoaderOptions
-from inkgate.integrations.loaders.readers import portal_reader
-from inkgate.types import Document, DocumentResult, PageResult, ReadError
+from inkgate_client import ReadOptions
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.areas import LineArea, PixelBox, page_in
+from inkgate_client.formats.text import page_text
+from inkgate_client.loaders.options import LoaderOptions
+from inkgate_client.loaders.readers import portal_reader
+from inkgate_client.many import call
+from inkgate_client.types import Document, DocumentResult, PageResult, ReadError
 
 NAME = "inkgate"
 _log = logging.getLogger(__name__)

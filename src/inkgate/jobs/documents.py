@@ -13,7 +13,7 @@ from inkgate.jobs.job import Job, JobSource
 from inkgate.storage.fetch import Fetcher, UrlUnreachable, web_url
 from inkgate.storage.objects import Objects, parse_object_url, quoted_etag
 from inkgate.storage.uploads import Uploads
-from inkgate.types import Document
+from inkgate_client.types import Document
 
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _MISSING = frozenset({404, 410})

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from inkgate.caller import Caller, Priority
 from inkgate.documents.files.write import FileRequest
-from inkgate.format_names import FileFormat
 from inkgate.jobs.job import Job
 from inkgate.jobs.service import JobService
 from inkgate.service.gateway import Gateway
-from inkgate.types import Document, DocumentResult
+from inkgate_client.format_names import FileFormat
+from inkgate_client.types import Document, DocumentResult
 
 
 async def file_request(jobs: JobService, job: Job, result: DocumentResult, kind: FileFormat) -> FileRequest:

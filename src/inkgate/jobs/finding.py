@@ -13,16 +13,16 @@ from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import CheckedFields
-from inkgate.fields.as_json import extraction_to_dict
-from inkgate.fields.asked import WantedFields
 from inkgate.fields.merged import merged
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import Extraction, ExtractionStatus
 from inkgate.jobs.job import Job, JobFields
 from inkgate.jobs.store import FoundFields, JobStore
 from inkgate.layout.whole_document import finished_pages
 from inkgate.service.reader import CheckedOptions
-from inkgate.types import DocumentResult
+from inkgate_client.fields.as_json import extraction_to_dict
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.fields.values import Extraction, ExtractionStatus
+from inkgate_client.types import DocumentResult
 
 PART_PAGES: Final = 100
 

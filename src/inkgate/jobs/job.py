@@ -12,7 +12,7 @@ from typing import Any
 
 from inkgate.caller import Caller, Priority
 from inkgate.settings import PdfText
-from inkgate.types import Document, DocumentResult, Task
+from inkgate_client.types import Document, DocumentResult, Task
 
 WEBHOOK = "webhook"
 """The sink that is the job's own URL."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from inkgate.errors import InputRejected, install_extra
 from inkgate.jobs.store.database import database_url
 from inkgate.settings import Settings
-from inkgate.telemetry.jobs_state import JobsDisk
+from inkgate_client.telemetry.jobs_state import JobsDisk
 
 _ENVIRONMENT = os.environ  # noqa: TID251 - the system's word for a place, no setting of ours
 _MOUNTS = Path("/proc/self/mounts")

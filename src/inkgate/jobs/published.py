@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from inkgate.codec import Json, encodable
 from inkgate.errors import CODES
 from inkgate.jobs.job import Job, JobFailure, JobSource
+from inkgate_client.codec import Json, encodable
 
 
 def job_to_dict(job: Job) -> Json:

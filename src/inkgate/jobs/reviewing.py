@@ -9,7 +9,6 @@ from typing import Final
 import orjson
 
 from inkgate.caller import Caller
-from inkgate.codec import Json, encodable
 from inkgate.errors import FieldsMissing, InputRejected
 from inkgate.extraction.wanted import wanted_fields
 from inkgate.fields.corrections import check_corrections, with_corrections, with_kept_corrections
@@ -20,6 +19,7 @@ from inkgate.jobs.job import Job
 from inkgate.jobs.published import rfc3339
 from inkgate.jobs.store import FieldCorrection, JobStore, StoredFields
 from inkgate.serving.threads import FairThreads
+from inkgate_client.codec import Json, encodable
 
 _NO_FIELDS: Final = FieldSchema("", (), {})
 

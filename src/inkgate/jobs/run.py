@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from inkgate.codec import encodable
 from inkgate.extraction.wanted import CheckedFields
 from inkgate.jobs.job import JobDocument, JobFailure, JobState
 from inkgate.jobs.store import Claim, Release
-from inkgate.types import PageError, PageResult
+from inkgate_client.codec import encodable
+from inkgate_client.types import PageError, PageResult
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ import anyio
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.concurrency import loop_time
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded, from_page_error
 from inkgate.jobs.documents import JobDocuments
 from inkgate.jobs.job import AddedJob, Job, JobSource, JobState, NewJob
@@ -19,7 +18,8 @@ from inkgate.layout.whole_document import finished_pages
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import JobSettings
 from inkgate.storage.uploads import Uploads
-from inkgate.types import Document, DocumentResult, PageError, PageResult
+from inkgate_client.concurrency import loop_time
+from inkgate_client.types import Document, DocumentResult, PageError, PageResult
 
 log = structlog.get_logger(__name__)
 

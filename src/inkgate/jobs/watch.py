@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import anyio
 
-from inkgate.concurrency import Threads, loop_time, single_error
 from inkgate.errors import Overloaded
 from inkgate.jobs.intake.arrivals import HTTP, Intake, IntakeOutcome
 from inkgate.jobs.job import WEBHOOK, JobCounts, JobState
@@ -22,7 +21,8 @@ from inkgate.jobs.sinks.relay import DeliveryOutcome, Relay
 from inkgate.jobs.store import JobStore
 from inkgate.jobs.worker import Worker
 from inkgate.settings import Settings
-from inkgate.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
+from inkgate_client.concurrency import Threads, loop_time, single_error
+from inkgate_client.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
 
 Outcome = TypeVar("Outcome", bound=StrEnum)
 

@@ -18,8 +18,6 @@ import anyio
 import anyio.lowlevel
 import structlog
 
-from inkgate.codec import encodable
-from inkgate.concurrency import loop_time, single_error
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import Blame, InkgateError, InputRejected, Overloaded, from_page_error
 from inkgate.jobs.finding import JobFieldFinder
@@ -29,7 +27,9 @@ from inkgate.jobs.store import Claim, FoundFields, JobEnd, JobStore, LeaseLost, 
 from inkgate.service.gateway import Admitted, Gateway
 from inkgate.service.reader import CheckedOptions, Reading
 from inkgate.settings import JobSettings, PipelineSettings
-from inkgate.types import Document, PageResult, ReviewReason
+from inkgate_client.codec import encodable
+from inkgate_client.concurrency import loop_time, single_error
+from inkgate_client.types import Document, PageResult, ReviewReason
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ from inkgate.layout.ruling import find_cells, scaled
 from inkgate.layout.strokes import line_styles
 from inkgate.layout.table_search import is_believed, places_to_ask, with_table
 from inkgate.page import LineStyle, RgbArray
-from inkgate.types import Box, Line, Size
+from inkgate_client.types import Box, Line, Size
 
 log = structlog.get_logger(__name__)
 

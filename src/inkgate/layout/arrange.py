@@ -17,7 +17,6 @@ from inkgate.layout.blocks import BlockDraft, block_of, draft_of, levels_of
 from inkgate.layout.check_marks import check_blocks, with_marks
 from inkgate.layout.columns import MAX_DEPTH, Flow, flows_of
 from inkgate.layout.drop_caps import with_drop_caps
-from inkgate.layout.escape import of_text
 from inkgate.layout.figures import with_captions
 from inkgate.layout.frame import Frame, LayoutPiece, Row, measure, mirrored, rows_of
 from inkgate.layout.grid import Grid, from_right
@@ -34,8 +33,9 @@ from inkgate.layout.tables import continuing_pieces, with_stubs
 from inkgate.layout.titles import with_titles, without_false_titles
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.page import LineStyle
-from inkgate.text_direction import runs_from_right
-from inkgate.types import Block, BlockType, Box, LeftOut, Line, PageResult, ReviewReason, Size
+from inkgate_client.escape import of_text
+from inkgate_client.text_direction import runs_from_right
+from inkgate_client.types import Block, BlockType, Box, LeftOut, Line, PageResult, ReviewReason, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
 """Types whose regions are one block each."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from inkgate.page import LineStyle, RgbArray
-from inkgate.types import BlockType, Box
+from inkgate_client.types import BlockType, Box
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from statistics import median
 
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
-from inkgate.layout.escape import of_text
 from inkgate.layout.frame import Row, rows_of
 from inkgate.layout.grid import Grid, GridCell
 from inkgate.layout.hyphenation import NO_WORDS, Vocabulary, join_lines
@@ -17,7 +16,8 @@ from inkgate.layout.lists import listing
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import Paragraph
 from inkgate.layout.table_blocks import table_markdown, table_of
-from inkgate.types import Block, BlockType, Box, Line, mean_confidence
+from inkgate_client.escape import of_text
+from inkgate_client.types import Block, BlockType, Box, Line, mean_confidence
 
 SAME_TITLE = 1.15
 """Titles whose heights differ by less than this factor have the same level."""

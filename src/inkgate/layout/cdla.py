@@ -16,7 +16,7 @@ from inkgate.layout.base import Region
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.runtimes.models import page_layout
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 
 HEIGHT, WIDTH = 800, 608
 """Input size of the model's training; pages are stretched to it."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inkgate.layout.base import CheckBox
 from inkgate.page import RgbArray
-from inkgate.types import Line
+from inkgate_client.types import Line
 
 Mask = NDArray[np.uint8]
 Bounds = tuple[int, int, int, int]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inkgate.layout.base import CheckBox
-from inkgate.types import Block, BlockType, Box, CheckMark, Line
+from inkgate_client.types import Block, BlockType, Box, CheckMark, Line
 
 MARK = {True: "[x]", False: "[ ]"}
 NEAR = 3.5

@@ -13,7 +13,7 @@ from dataclasses import replace
 from inkgate.layout.doubt import Measures, bend, block_measures, order_measures, text_measures
 from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
 from inkgate.layout.surprise import surprise
-from inkgate.types import Block, BlockType, Line, PageResult, ReviewReason, mean_confidence
+from inkgate_client.types import Block, BlockType, Line, PageResult, ReviewReason, mean_confidence
 
 MAX_CONFIDENCE = 0.995
 """No probability is nearer to 0 or 1: the models were fitted on about a thousand blocks."""

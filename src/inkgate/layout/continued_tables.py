@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inkgate.types import Block, BlockType, Box, LeftOut, PageResult, Table
+from inkgate_client.types import Block, BlockType, Box, LeftOut, PageResult, Table
 
 SAME_EDGE = 0.05
 """Maximum distance of the edges of both parts, as a share of the page's width: a template is printed on every page at

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.page import RgbArray
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 _Mask = NDArray[np.uint8]
 

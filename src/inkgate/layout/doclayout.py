@@ -34,7 +34,7 @@ from inkgate.layout.base import Region
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
 from inkgate.runtimes.onnx import OnnxGraph
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 
 BLOCK_TYPES: Final = {
     "abstract": BlockType.TEXT,

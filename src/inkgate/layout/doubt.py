@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import median, pstdev
 
 from inkgate.layout.surprise import surprise
-from inkgate.types import Block, BlockType, Box, Line, Word, mean_confidence
+from inkgate_client.types import Block, BlockType, Box, Line, Word, mean_confidence
 
 MIN_DOUBT = 1e-4
 """Doubts below this are equal; confidences are published with four digits."""

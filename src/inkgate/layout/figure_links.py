@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from inkgate.block_image import BlockImage
-from inkgate.layout.escape import at_beginning
-from inkgate.layout.image_links import IMAGE_FOLDER
 from inkgate.layout.markdown import page_markdown
-from inkgate.types import Block, BlockType, PageResult
+from inkgate_client.block_image import BlockImage
+from inkgate_client.escape import at_beginning
+from inkgate_client.image_links import IMAGE_FOLDER
+from inkgate_client.types import Block, BlockType, PageResult
 
 _PLACEHOLDER = re.compile(r"> \[Figure(?:: (.*))?\](?=\n|$)")
 """The placeholder that layout.markdown.figure writes."""

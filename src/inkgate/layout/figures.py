@@ -10,7 +10,7 @@ from inkgate.layout.blocks import BlockDraft
 from inkgate.layout.figure_text import is_label_text
 from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.markdown import plain
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 
 NEAR = 3.0
 """A caption is at most this far above or below its figure, in line heights: more is a paragraph's distance away."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from inkgate.layout.escape import at_beginning, escape
 from inkgate.layout.headings import line_size
 from inkgate.layout.hyphenation import Vocabulary, join_lines
 from inkgate.layout.markdown import NOTE
-from inkgate.types import Block, BlockType, PageResult
+from inkgate_client.escape import at_beginning, escape
+from inkgate_client.types import Block, BlockType, PageResult
 
 LOWEST = 0.5
 """Notes begin below this share of the page's height."""

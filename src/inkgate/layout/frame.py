@@ -23,7 +23,7 @@ from inkgate.layout.direction import (
 )
 from inkgate.layout.styles import size_of
 from inkgate.page import LineStyle
-from inkgate.types import Box, Line
+from inkgate_client.types import Box, Line
 
 FloatArray = NDArray[np.float64]
 LONG_ASPECT = 3.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from inkgate.layout.frame import LayoutPiece, mirrored, rows_of
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from statistics import median
 
 from inkgate.layout.blocks import DEEPEST, levels_by_height
 from inkgate.layout.styles import em_of
-from inkgate.types import Block, BlockType, Line, PageResult
+from inkgate_client.types import Block, BlockType, Line, PageResult
 
 _NUMBER = re.compile(r"^\s*(\d{1,2}(?:\.\d{1,2})*)\.?\s+\S")
 _MARKS = re.compile(r"^#{1,6}(?= )")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inkgate.layout.base import Region
 from inkgate.layout.ink_clusters import InkCluster, clusters_outside
 from inkgate.page import RgbArray
-from inkgate.types import BlockType, Box, Line, ReviewNote, ReviewReason, Size
+from inkgate_client.types import BlockType, Box, Line, ReviewNote, ReviewReason, Size
 
 Mask = NDArray[np.uint8]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.page import RgbArray
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 Mask = NDArray[np.uint8]
 Floats = NDArray[np.float32]

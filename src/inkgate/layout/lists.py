@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from inkgate.layout.escape import at_beginning, escape
 from inkgate.layout.hyphenation import NO_WORDS, Vocabulary, join_lines
 from inkgate.layout.paragraphs import BULLET, MARGIN, Paragraph, mark_kind, row_text
+from inkgate_client.escape import at_beginning, escape
 
 _TASK = re.compile(r"^\[(?=[ xX]\])")
 _PLAIN_NUMBER = re.compile(r"^\s*(\d{1,2})[.．]\s*")

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from inkgate.layout.escape import HARD_BREAK, at_beginning, escape
 from inkgate.layout.hyphenation import HYPHENS, NO_WORDS, Vocabulary, join_lines
 from inkgate.layout.paragraphs import Paragraph, joined_rows, row_text
-from inkgate.types import Block, BlockType, LeftOut, LeftOutReason
+from inkgate_client.escape import HARD_BREAK, at_beginning, escape
+from inkgate_client.types import Block, BlockType, LeftOut, LeftOutReason
 
 _ESCAPED = r"\\\g<0>"
 _CLOSING = re.compile(r"(?:(?<=\s)|^)#+$")

@@ -15,7 +15,7 @@ from inkgate.layout.base import Region
 from inkgate.layout.columns import flows_of
 from inkgate.layout.frame import LayoutPiece, rows_of
 from inkgate.layout.zones import WHOLE, zones_of
-from inkgate.types import BlockType, Size
+from inkgate_client.types import BlockType, Size
 
 Item = TypeVar("Item")
 _BEGINNING = -1

@@ -14,7 +14,7 @@ import numpy as np
 from inkgate.layout.base import Region
 from inkgate.layout.frame import Frame, Row, rows_of
 from inkgate.layout.paragraphs import FULL, Paragraph, has_cells
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 
 WIDEST = 30.0
 """A receipt is at most this wide, in line heights. Tills print 32 to 48 characters a row on paper 58 or 80 mm wide,

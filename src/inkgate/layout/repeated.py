@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from statistics import median
 
-from inkgate.layout.escape import of_text
 from inkgate.layout.markdown import RUNNING
 from inkgate.layout.running import EDGE_BAND, is_page_number
-from inkgate.types import MARK_TYPES, Block, BlockType, LeftOut, LeftOutReason, PageResult
+from inkgate_client.escape import of_text
+from inkgate_client.types import MARK_TYPES, Block, BlockType, LeftOut, LeftOutReason, PageResult
 
 MIN_PAGES = 3
 """Pages on which a text is repeated: with two, in a long document, it may be the same heading twice."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inkgate.layout.columns import flows_of
 from inkgate.layout.frame import FloatArray, Frame, LayoutPiece, Row, rows_of
 from inkgate.layout.grid import Grid, GridCell, grid_with
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 TOUCH = 0.5
 """Cells whose gap is smaller than this share of the smaller one's height or width share a line."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inkgate.layout.ruled import groups_of
 from inkgate.page import RgbArray
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 Mask = NDArray[np.uint8]
 

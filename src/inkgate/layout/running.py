@@ -20,7 +20,7 @@ from inkgate.layout.blocks import BlockDraft, box_of
 from inkgate.layout.frame import FloatArray, Row
 from inkgate.layout.markdown import RUNNING, plain
 from inkgate.layout.paragraphs import is_flowing
-from inkgate.types import BlockType, Box, LeftOutReason, Line, Size
+from inkgate_client.types import BlockType, Box, LeftOutReason, Line, Size
 
 EDGE_BAND = 0.15
 """Running lines are in this share of the page's height from the top or bottom."""

@@ -20,7 +20,7 @@ from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
 from inkgate.runtimes.models import table_structure
 from inkgate.runtimes.onnx import OnnxGraph
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 SIDE: Final = 488
 """Side of the square that the model was trained on: the image in its top left corner, the rest zeros."""

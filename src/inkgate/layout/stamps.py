@@ -11,7 +11,7 @@ from cv2.typing import MatLike
 from numpy.typing import NDArray
 
 from inkgate.page import RgbArray
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 LONGEST_SIDE: Final = 1000
 """Pages are shrunk to this: the border of a stamp of 4 cm is then two pixels thick."""

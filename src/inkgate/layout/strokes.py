@@ -9,7 +9,7 @@ import numpy as np
 
 from inkgate.layout.styles import em_of
 from inkgate.page import LineStyle, RgbArray
-from inkgate.types import Line
+from inkgate_client.types import Line
 
 MIN_HEIGHT = 9
 """Lines lower than this, in pixels, have strokes of one pixel whatever their weight."""

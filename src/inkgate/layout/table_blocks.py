@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from inkgate.layout.escape import escape
 from inkgate.layout.frame import LayoutPiece, rows_of
 from inkgate.layout.grid import Grid, GridCell
 from inkgate.layout.hyphenation import join_lines
 from inkgate.layout.paragraphs import row_text
 from inkgate.layout.table_headers import with_headers
-from inkgate.table_html import html_of
-from inkgate.types import Box, Line, Table, TableCell, mean_confidence
+from inkgate_client.escape import escape
+from inkgate_client.table_html import html_of
+from inkgate_client.types import Box, Line, Table, TableCell, mean_confidence
 
 
 def table_of(grid: Grid, lines: Sequence[Line], first: int) -> Table:

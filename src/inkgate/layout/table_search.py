@@ -10,7 +10,7 @@ import numpy as np
 
 from inkgate.layout.base import Region, TableGuess
 from inkgate.layout.frame import FloatArray, LayoutPiece, Row, measure, rows_of
-from inkgate.types import BlockType, Box, Line, Size
+from inkgate_client.types import BlockType, Box, Line, Size
 
 MAX_TABLES = 12
 """Maximum tables of a page that the model is asked for; it takes about as long as half a page of text for each."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from inkgate.layout.base import CellGuess
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 WHOLE_CELL = "<td></td>"
 OPENED_CELL = frozenset({"<td", "<td>"})

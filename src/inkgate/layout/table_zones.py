@@ -18,7 +18,7 @@ from inkgate.layout.table_evidence import is_believable
 from inkgate.layout.tables import grid_of
 from inkgate.layout.turned import upright
 from inkgate.layout.zones import WHOLE, text_in
-from inkgate.types import BlockType, Box, Line
+from inkgate_client.types import BlockType, Box, Line
 
 MIN_TABLE_SHARE = 0.6
 """A ruled table with fewer than this share of the lines of the layout model's table is a part of that."""

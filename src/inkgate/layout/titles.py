@@ -14,7 +14,7 @@ from inkgate.layout.blocks import BlockDraft
 from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import FULL, has_cells, is_flowing
-from inkgate.types import BlockType
+from inkgate_client.types import BlockType
 
 LARGER = 1.2
 """Text this many times as large as the page's is set as a heading. Sizes from pixels are right within a tenth."""

@@ -13,7 +13,7 @@ from inkgate.layout.footnotes import with_footnotes
 from inkgate.layout.headings import with_levels
 from inkgate.layout.markdown import page_markdown, running_text
 from inkgate.layout.repeated import without_running_lines
-from inkgate.types import BlockType, DocumentResult, PageResult
+from inkgate_client.types import BlockType, DocumentResult, PageResult
 
 DocumentStep = Callable[[Sequence[PageResult]], Sequence[PageResult]]
 """Changes blocks and `left_out` of pages, which all have blocks; as many pages come back, in the same order."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inkgate.layout.base import Region
 from inkgate.layout.frame import FloatArray, LayoutPiece, Row
-from inkgate.types import BlockType, Box, Line, Size
+from inkgate_client.types import BlockType, Box, Line, Size
 
 LONG_LINE = 0.5
 """Lines over this share of a figure's width, and as long as LONG_ASPECT line heights, are not labels."""

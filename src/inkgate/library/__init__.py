@@ -17,8 +17,6 @@ other. LocalReader is the same as a DocumentReader; the command line uses it, to
 
 from __future__ import annotations
 
-from inkgate.client.files import Source
-from inkgate.client.many import Outcome
 from inkgate.library.arguments import ExtractArguments, ReadArguments, SettingsSource
 from inkgate.library.awaited import AsyncOcr
 from inkgate.library.blocking import Ocr, OcrPages
@@ -26,6 +24,8 @@ from inkgate.library.finding import FoundText
 from inkgate.library.local import LocalReader
 from inkgate.library.once import aextract, aread, averify, document_types, extract, read, verify
 from inkgate.library.results import DocumentFields, OcrResult, OcrTable
+from inkgate_client.files import Source
+from inkgate_client.many import Outcome
 
 __all__ = [
     "AsyncOcr",

@@ -10,13 +10,13 @@ from typing import Any, TypedDict, cast
 
 from pydantic import BaseModel
 
-from inkgate.client.requests import ReadOptions
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
-from inkgate.fields.asked import Wanted, WantedFields
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import DegradationSettings, LimitSettings, PdfText, Settings, config_file, load_settings
-from inkgate.types import Task, TaskKind
+from inkgate_client.fields.asked import Wanted, WantedFields
+from inkgate_client.requests import ReadOptions
+from inkgate_client.types import Task, TaskKind
 
 SettingsSource = Settings | Mapping[str, Mapping[str, object]] | str | os.PathLike[str] | None
 """Settings, changes such as `{"engine": {"name": "hunyuanocr"}}`, or a TOML file. Without a file, the one that

@@ -10,10 +10,7 @@ from typing import Any, Self, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
 
-from inkgate.client.files import Source
-from inkgate.client.many import CONCURRENCY, ManyDocuments, Outcome, check_sources, outcomes
 from inkgate.documents.files import FileFormat
-from inkgate.fields.asked import ModelT, Wanted
 from inkgate.library.arguments import (
     ExtractArguments,
     ReadArguments,
@@ -27,7 +24,10 @@ from inkgate.library.arguments import (
 from inkgate.library.local import LocalReader
 from inkgate.library.results import DocumentFields, OcrResult
 from inkgate.service.reader import CheckedOptions, Reading
-from inkgate.types import DocumentResult
+from inkgate_client.fields.asked import ModelT, Wanted
+from inkgate_client.files import Source
+from inkgate_client.many import CONCURRENCY, ManyDocuments, Outcome, check_sources, outcomes
+from inkgate_client.types import DocumentResult
 
 T = TypeVar("T")
 

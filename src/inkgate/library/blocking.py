@@ -17,11 +17,7 @@ import anyio
 from anyio.from_thread import BlockingPortal
 from pydantic import BaseModel
 
-from inkgate.client.files import Source
-from inkgate.client.many import CONCURRENCY, ManyDocuments, Outcome, blocking_outcomes, call, check_sources
-from inkgate.concurrency import single_error
 from inkgate.documents.files import FileFormat
-from inkgate.fields.asked import ModelT, Wanted
 from inkgate.library.arguments import (
     ExtractArguments,
     ReadArguments,
@@ -35,7 +31,11 @@ from inkgate.library.local import CLOSED, LocalReader, check_open
 from inkgate.library.originals import loaded
 from inkgate.library.results import DocumentFields, OcrResult
 from inkgate.service.reader import Reading
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.concurrency import single_error
+from inkgate_client.fields.asked import ModelT, Wanted
+from inkgate_client.files import Source
+from inkgate_client.many import CONCURRENCY, ManyDocuments, Outcome, blocking_outcomes, call, check_sources
+from inkgate_client.types import DocumentResult, PageResult
 
 T = TypeVar("T")
 

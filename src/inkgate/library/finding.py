@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from inkgate.fields.folded import box_around, fold, glue
-from inkgate.types import Box, DocumentResult, Line, PageResult, box_of_quad
+from inkgate_client.types import Box, DocumentResult, Line, PageResult, box_of_quad
 
 
 @dataclass(frozen=True, slots=True)

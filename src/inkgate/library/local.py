@@ -14,16 +14,9 @@ import anyio
 
 from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
-from inkgate.client.files import Source
-from inkgate.client.many import ManyDocuments
-from inkgate.client.reading import Progress
-from inkgate.client.requests import PARSE, ReadOptions
-from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat
 from inkgate.documents.files.write import FileRequest
 from inkgate.extraction.finder import FieldFinder
-from inkgate.fields.as_json import document_fields_to_dict
-from inkgate.fields.asked import WantedFields, instance_of
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.library.arguments import checked_options, without_server
 from inkgate.library.originals import Original, loaded
@@ -31,7 +24,14 @@ from inkgate.library.results import DocumentFields, OcrResult, ocr_result
 from inkgate.service.reader import CheckedOptions, Reading
 from inkgate.settings import Settings
 from inkgate.telemetry.logs import log_as_library
-from inkgate.types import DocumentResult
+from inkgate_client.concurrency import Threads
+from inkgate_client.fields.as_json import document_fields_to_dict
+from inkgate_client.fields.asked import WantedFields, instance_of
+from inkgate_client.files import Source
+from inkgate_client.many import ManyDocuments
+from inkgate_client.reading import Progress
+from inkgate_client.requests import PARSE, ReadOptions
+from inkgate_client.types import DocumentResult
 
 T = TypeVar("T")
 SourceT = TypeVar("SourceT")

@@ -7,9 +7,7 @@ from typing import Any, Unpack, overload
 
 from pydantic import BaseModel
 
-from inkgate.client.files import Source
 from inkgate.extraction.finder import field_finder
-from inkgate.fields.asked import ModelT, Wanted
 from inkgate.library.arguments import (
     ExtractArguments,
     ReadArguments,
@@ -25,6 +23,8 @@ from inkgate.library.blocking import Ocr
 from inkgate.library.local import fields_by_type
 from inkgate.library.originals import loaded
 from inkgate.library.results import DocumentFields, OcrResult
+from inkgate_client.fields.asked import ModelT, Wanted
+from inkgate_client.files import Source
 
 
 def read(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:

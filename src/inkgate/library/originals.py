@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from inkgate.client.files import Source, load
-from inkgate.codec import encodable
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document
+from inkgate_client.codec import encodable
+from inkgate_client.files import Source, load
+from inkgate_client.types import Document
 
 
 class Original:

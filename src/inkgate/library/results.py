@@ -10,18 +10,18 @@ from pathlib import Path
 
 from anyio.from_thread import start_blocking_portal
 
-from inkgate.client.fields import DataT, Fields
-from inkgate.client.files import Source
-from inkgate.client.many import call
-from inkgate.documents.formats.csv import csv_of, rows_of
-from inkgate.documents.formats.tables import tables_of
-from inkgate.documents.rendered import RenderedDocument
-from inkgate.format_names import AnyFormat, FileFormat, format_for
 from inkgate.library.finding import FoundText, find_text
 from inkgate.library.originals import Original, loaded
 from inkgate.library.saving import SaveOrder, save, save_here
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import DocumentResult
+from inkgate_client.extracted import DataT, Fields
+from inkgate_client.files import Source
+from inkgate_client.format_names import AnyFormat, FileFormat, format_for
+from inkgate_client.formats.csv import csv_of, rows_of
+from inkgate_client.formats.tables import tables_of
+from inkgate_client.many import call
+from inkgate_client.rendered import RenderedDocument
+from inkgate_client.types import DocumentResult
 
 _SHOWN = 20_000
 """Characters that a notebook shows of a document."""

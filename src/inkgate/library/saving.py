@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat, require_writer
 from inkgate.documents.files.write import FileRequest, office_file
-from inkgate.documents.formats import render
 from inkgate.documents.open import Opener
-from inkgate.format_names import Format
-from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, DocumentResult
-from inkgate.whole_files import write_whole
+from inkgate_client.concurrency import Threads
+from inkgate_client.format_names import Format
+from inkgate_client.formats import render
+from inkgate_client.image_links import with_all_images_embedded
+from inkgate_client.types import Document, DocumentResult
+from inkgate_client.whole_files import write_whole
 
 _SHOW_TABLES = (Format.CSV, FileFormat.XLSX)
 

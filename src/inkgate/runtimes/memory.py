@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import anyio
 
-from inkgate.concurrency import Threads
+from inkgate_client.concurrency import Threads
 
 _PAUSE_S = 2.0
 """Minimum time between two trims: they take the allocator's locks, which the reading threads need, too."""

@@ -12,7 +12,6 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.codes.find import find_codes
-from inkgate.coordinates import before_rotation
 from inkgate.errors import InkgateError
 from inkgate.fields.terms import Terms
 from inkgate.layout.confidence import judged
@@ -22,7 +21,8 @@ from inkgate.page import Pixels
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.service.terms import with_terms
 from inkgate.serving.threads import FairThreads
-from inkgate.types import (
+from inkgate_client.coordinates import before_rotation
+from inkgate_client.types import (
     Barcode,
     Block,
     BlockType,

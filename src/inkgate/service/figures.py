@@ -13,9 +13,7 @@ import cv2
 import numpy as np
 import structlog
 
-from inkgate.block_image import BlockImage
 from inkgate.caller import Caller
-from inkgate.coordinates import before_rotation
 from inkgate.errors import InkgateError
 from inkgate.layout.figure_links import with_images
 from inkgate.page import Pixels, RgbArray
@@ -25,7 +23,9 @@ from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import SchedulingSettings
-from inkgate.types import PICTURE_TYPES, Box, PageResult
+from inkgate_client.block_image import BlockImage
+from inkgate_client.coordinates import before_rotation
+from inkgate_client.types import PICTURE_TYPES, Box, PageResult
 
 log = structlog.get_logger(__name__)
 

@@ -39,7 +39,7 @@ from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.serving.permits import Arrival, Permit
 from inkgate.telemetry.observer import Observer
-from inkgate.types import Document
+from inkgate_client.types import Document
 
 
 class Admitted:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inkgate.page import LineStyle, TextLayer
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import Box, Line, Quad, ReviewNote, ReviewReason, Word
+from inkgate_client.types import Box, Line, Quad, ReviewNote, ReviewReason, Word
 
 MAX_SURE = 0.9999
 """Confidence of lines that were read from pixels is less than 1.0, which only a text layer has."""

@@ -14,7 +14,6 @@ import anyio
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.concurrency import single_error
 from inkgate.documents.open import OpenDocument
 from inkgate.engines.attempts import AttemptTimer, fallback
 from inkgate.engines.base import Engine
@@ -44,7 +43,8 @@ from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.queue import Turn, WorkQueue
 from inkgate.settings import DegradationSettings
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
-from inkgate.types import Attempt, PageResult, Task, TaskKind
+from inkgate_client.concurrency import single_error
+from inkgate_client.types import Attempt, PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 

@@ -8,11 +8,11 @@ from hashlib import blake2b
 import orjson
 
 from inkgate import __version__
-from inkgate.codec import EXACT_VERSION, dump_page, estimated_bytes, load_page
 from inkgate.errors import Blame, InkgateError, from_page_error
 from inkgate.serving.cache import Cache, CacheCodec, Store
 from inkgate.settings import SchedulingSettings
-from inkgate.types import PageResult, Task
+from inkgate_client.codec import EXACT_VERSION, dump_page, estimated_bytes, load_page
+from inkgate_client.types import PageResult, Task
 
 
 def _keep(result: PageResult) -> bool:

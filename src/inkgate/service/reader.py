@@ -16,8 +16,6 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from inkgate.caller import Caller, with_default_priority
-from inkgate.codec import estimated_bytes
-from inkgate.concurrency import single_error
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.files.write import FileRequest
 from inkgate.documents.open import OpenDocument, Opener
@@ -30,7 +28,9 @@ from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import child_span
-from inkgate.types import (
+from inkgate_client.codec import estimated_bytes
+from inkgate_client.concurrency import single_error
+from inkgate_client.types import (
     Barcode,
     Block,
     BlockType,

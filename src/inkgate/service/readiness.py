@@ -14,7 +14,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.page import Pixels, TextLayer
-from inkgate.types import Size, Task
+from inkgate_client.types import Size, Task
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ import anyio
 from inkgate.caller import Caller
 from inkgate.documents.open import OpenDocument
 from inkgate.page import Page, Pixels, TextLayer
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 LONGEST_SIDE: Final = 2400
 """Pixels that are enough for codes and images of figures: 200 dpi of A4. A QR code needs about two pixels for each of

@@ -13,7 +13,7 @@ from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.types import PageResult, Task
 
 log = structlog.get_logger(__name__)
 

@@ -10,9 +10,9 @@ from time import perf_counter
 
 from inkgate.errors import InputRejected
 from inkgate.fields.terms import TermChange, Terms, TermsFileInvalid
-from inkgate.layout.escape import escape
-from inkgate.term_correction import TermCorrection
-from inkgate.types import Block, Line, PageResult, Table
+from inkgate_client.escape import escape
+from inkgate_client.term_correction import TermCorrection
+from inkgate_client.types import Block, Line, PageResult, Table
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 

@@ -16,7 +16,7 @@ from inkgate.page import LineStyle, Page, Pixels, TextLayer
 from inkgate.service.layer_merge import UNDECIDED, MergedLines, merge, overlap
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.serving.threads import FairThreads
-from inkgate.types import (
+from inkgate_client.types import (
     Attempt,
     Box,
     LeftOut,

@@ -17,13 +17,13 @@ from typing import Protocol
 
 import anyio
 
-from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.order import Work
 from inkgate.serving.outcomes import WorkOutcome
 from inkgate.serving.permits import ANYBODY, Arrival, Permit
 from inkgate.settings import AdmissionSettings
+from inkgate_client.concurrency import loop_time
 
 _REMEMBERED = 10_000
 """Maximum number of refused tenants that are remembered; the oldest are forgotten first."""

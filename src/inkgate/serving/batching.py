@@ -16,11 +16,11 @@ from typing import Generic, Protocol, TypeVar
 
 import anyio
 
-from inkgate.concurrency import Threads, loop_time, single_error
 from inkgate.errors import Blame, EngineFailed, InkgateError, Overloaded
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import shared_span, trace_context
+from inkgate_client.concurrency import Threads, loop_time, single_error
 
 ItemT = TypeVar("ItemT")
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)

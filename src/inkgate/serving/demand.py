@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass
 
 import anyio
 
-from inkgate.concurrency import loop_time
+from inkgate_client.concurrency import loop_time
 
 _EVERY_S = 1.0
 _RATE_S = 30.0

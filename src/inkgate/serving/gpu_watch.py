@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import anyio
 import structlog
 
-from inkgate.concurrency import Threads, loop_time
 from inkgate.serving.breaker import Breaker
 from inkgate.settings import GpuMonitoring, GpuSettings, Settings
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
-from inkgate.telemetry.state import Gpu
+from inkgate_client.concurrency import Threads, loop_time
+from inkgate_client.telemetry.state import Gpu
 
 log = structlog.get_logger(__name__)
 

@@ -9,9 +9,10 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Self
 
-from inkgate.caller import NO_CHARGE, Caller, Charge, Priority, timeout_error
+from inkgate.caller import NO_CHARGE, Caller, Priority, timeout_error
 from inkgate.errors import InkgateError
 from inkgate.serving.fair import FairSharer, FairShares, LazyHeap
+from inkgate_client.concurrency import Charge
 
 _PATIENCE = 20
 """Work without a deadline, or with a late one, is ordered in its flow as if due after this many ageing times."""

@@ -37,7 +37,7 @@ def outcome_of(error: BaseException | None) -> WorkOutcome:
 
 
 class HeldUntilDone:
-    """What a block holds until it is left and the work that it has begun has ended (`caller.Charge`).
+    """What a block holds until it is left and the work that it has begun has ended (`concurrency.Charge`).
 
     The outcome is the one reported, or follows from the exception that left the block; see `outcome_of`.
     """

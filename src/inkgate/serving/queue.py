@@ -15,13 +15,13 @@ from random import Random, SystemRandom
 import anyio
 
 from inkgate.caller import Priority
-from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.serving.limits import Limit
 from inkgate.serving.order import FairOrder, QueueEntry, Work
 from inkgate.serving.outcomes import HeldUntilDone, WorkOutcome
 from inkgate.serving.throughput import Throughput, TokenRate
 from inkgate.settings import SchedulingSettings
+from inkgate_client.concurrency import loop_time
 
 _JITTER = 0.3
 """Maximum jitter of Retry-After, so that clients refused together don't come back together."""

@@ -10,11 +10,11 @@ from typing import ParamSpec, TypeVar
 import anyio.from_thread
 
 from inkgate.caller import Caller
-from inkgate.concurrency import INLINE_BYTES, pausing, run_charged
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
 from inkgate.serving.queue import Turn, WorkQueue
 from inkgate.settings import SchedulingSettings
+from inkgate_client.concurrency import INLINE_BYTES, pausing, run_charged
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from inkgate.concurrency import loop_time
 from inkgate.serving.outcomes import WorkOutcome
+from inkgate_client.concurrency import loop_time
 
 _DECAY = 0.95
 """Weight of the past at each new sample: the mean is over about the last twenty."""

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validator, model_validator
 
-from inkgate.format_names import AnyFormat, Format
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
+from inkgate_client.format_names import AnyFormat, Format
 
 _FOLDER = re.compile(r"(?:(?:s3|gs|az|memory|https?)://[^\s?#/@]+|abfss?://[^\s?#/@]+@[^\s?#/@]+|file://)(/[^\s?#]*)?")
 _DATABASE = re.compile(r"(sqlite:///|postgresql(\+psycopg)?://).+")

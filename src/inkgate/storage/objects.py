@@ -30,7 +30,6 @@ from obstore.exceptions import (
 )
 from obstore.store import MemoryStore, ObjectStore, from_url
 
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import StorageSettings
 from inkgate.storage.local import (
@@ -42,6 +41,7 @@ from inkgate.storage.local import (
     read_file,
     write_file,
 )
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 

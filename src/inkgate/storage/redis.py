@@ -11,7 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
-from inkgate.concurrency import Threads
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 import structlog
 
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.storage.objects import DISK_FULL, Objects
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from inkgate.errors import install_extra
-from inkgate.telemetry.state import Gpu
+from inkgate_client.telemetry.state import Gpu
 
 T = TypeVar("T")
 

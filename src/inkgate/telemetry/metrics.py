@@ -15,11 +15,11 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from inkgate.errors import CODES, EngineFailed, error_class
-from inkgate.telemetry.family import Family, Kind
-from inkgate.telemetry.history import WorkTotals
 from inkgate.telemetry.observer import Observer, retries_of, runaways_of
 from inkgate.telemetry.tracing import sampled_trace_id
-from inkgate.types import PageResult, Task
+from inkgate_client.telemetry.family import Family, Kind
+from inkgate_client.telemetry.history import WorkTotals
+from inkgate_client.types import PageResult, Task
 
 P = ParamSpec("P")
 T = TypeVar("T")

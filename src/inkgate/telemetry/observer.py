@@ -13,7 +13,7 @@ from opentelemetry.trace import get_current_span
 
 from inkgate.errors import OutputRepeats, error_class
 from inkgate.telemetry.tracing import fail, finished_span
-from inkgate.types import Attempt, PageResult, Task
+from inkgate_client.types import Attempt, PageResult, Task
 
 P = ParamSpec("P")
 

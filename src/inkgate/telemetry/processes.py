@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from inkgate.telemetry.state import Machine, Process
+from inkgate_client.telemetry.state import Machine, Process
 
 CGROUP = Path("/sys/fs/cgroup")
 PRESSURE = Path("/proc/pressure/cpu")

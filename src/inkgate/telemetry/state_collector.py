@@ -13,9 +13,9 @@ import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from inkgate.telemetry.family import Family, Kind, declaration_of
 from inkgate.telemetry.metrics import EVENTS
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.family import Family, Kind, declaration_of
+from inkgate_client.telemetry.state import State
 
 log = structlog.get_logger(__name__)
 

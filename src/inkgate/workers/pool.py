@@ -17,12 +17,12 @@ from typing import Any, Self
 import anyio
 import structlog
 
-from inkgate.caller import NO_CHARGE, Charge
-from inkgate.concurrency import Threads, single_error
+from inkgate.caller import NO_CHARGE
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.workers.process import LossCause, WorkerProcess
 from inkgate.workers.slot import CallLost, WorkerCall, WorkerSlot, WorkerType
 from inkgate.workers.wire import SharedMemory
+from inkgate_client.concurrency import Charge, Threads, single_error
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import anyio
 
-from inkgate.concurrency import Threads
 from inkgate.workers.wire import (
     REPLY_HEAD_BYTES,
     MemoryUse,
@@ -27,6 +26,7 @@ from inkgate.workers.wire import (
     encode_call,
     encode_forget,
 )
+from inkgate_client.concurrency import Threads
 
 END_GRACE_S = 1.0
 """How long to wait for the exit status of a worker that has closed its socket."""

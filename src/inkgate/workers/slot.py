@@ -19,11 +19,10 @@ from typing import Any, Protocol
 import anyio
 import structlog
 
-from inkgate.caller import Charge
-from inkgate.concurrency import Threads, loop_time
 from inkgate.supervision import Pauses
 from inkgate.workers.process import END_GRACE_S, LossCause, WorkerDied, WorkerProcess
 from inkgate.workers.wire import Outcome, SharedMemory, StartError
+from inkgate_client.concurrency import Charge, Threads, loop_time
 
 log = structlog.get_logger(__name__)
 

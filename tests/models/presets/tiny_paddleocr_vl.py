@@ -7,7 +7,7 @@ from inkgate.engines.vlm.parsers.answer import json_fields
 from inkgate.engines.vlm.parsers.markdown import markdown, plain
 from inkgate.engines.vlm.preset import Preset, RetryStep, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 RANDOM = Sampling(temperature=2.0, seed=7, max_completion_tokens=512)
 

@@ -10,8 +10,8 @@ import anyio
 import psutil
 import pytest
 
-from inkgate.client import AsyncInkgateClient, ServiceError
 from inkgate_bench.load.service import Serve, ServiceNotStarted, last_words, serving
+from inkgate_client import AsyncInkgateClient, ServiceError
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,6 @@ import anyio
 import pytest
 from aiohttp import web
 
-from inkgate.concurrency import Threads
 from inkgate_bench.accuracy.manifest import Entry
 from inkgate_bench.compare.contenders import documents, parse
 from inkgate_bench.compare.results import EngineComparison, EngineResult
@@ -27,6 +26,7 @@ from inkgate_bench.load.plan import Load, Plan
 from inkgate_bench.load.results import Axis
 from inkgate_bench.load.run import LoadResult, run
 from inkgate_bench.load.target import ProtocolName, Target
+from inkgate_client.concurrency import Threads
 from support.comparisons import MACHINE
 from support.evaluation import draw, write_manifest
 from support.load_target import load_target, refusal

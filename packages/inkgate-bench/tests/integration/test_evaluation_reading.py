@@ -17,11 +17,11 @@ from inkgate.documents.open import Opener
 from inkgate.page import Page
 from inkgate.service.reader import Reader
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Line, PageResult, Task, TaskKind
 from inkgate_bench.accuracy.candidates import OwnReader
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
 from inkgate_bench.accuracy.peers import PEERS, PeerMissing, boxed_lines, find_peer, running_peer
 from inkgate_bench.accuracy.scores import probe, score
+from inkgate_client.types import Line, PageResult, Task, TaskKind
 from support.evaluation import draw, write_manifest
 from support.gateways import gateway_to
 

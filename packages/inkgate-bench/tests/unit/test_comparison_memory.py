@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from inkgate.telemetry.gpu import GpuUnavailable
-from inkgate.telemetry.state import Gpu
 from inkgate_bench.compare.run import MemoryMonitor, gpu_bytes
+from inkgate_client.telemetry.state import Gpu
 
 MB = 1_000_000
 

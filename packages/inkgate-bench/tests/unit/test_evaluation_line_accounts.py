@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.layout.escape import of_text
 from inkgate_bench.accuracy.line_accounts import account_lines, reduced, reduced_markdown
+from inkgate_client.escape import of_text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.types import Quad
 from inkgate_bench.accuracy.manifest import TruthLine
 from inkgate_bench.accuracy.metrics import (
     CharacterErrors,
@@ -17,6 +16,7 @@ from inkgate_bench.accuracy.metrics import (
     line_recall,
     token_of,
 )
+from inkgate_client.types import Quad
 
 TEXTS = st.text(alphabet=st.sampled_from("abcß漢字 \n.A1"), max_size=40)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.types import Box
 from inkgate_bench.accuracy.line_accounts import reduced
 from inkgate_bench.accuracy.reading_order import column_order_tau, kendall_tau, match_lines, order_score
+from inkgate_client.types import Box
 
 LINES = ["the first line", "a second one", "then the third", "and the fourth"]
 

@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from inkgate.errors import InputRejected
-from inkgate.types import DocumentResult, Line, PageError, PageResult
 from inkgate_bench.accuracy.candidates import OwnReader, PageFailure, Transcript
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
 from inkgate_bench.accuracy.metrics import ReadLine, Token
 from inkgate_bench.accuracy.report import Evaluation, as_json, tables
 from inkgate_bench.accuracy.scores import CandidateScores, probe, score
 from inkgate_bench.accuracy.summary import groups, summarize
+from inkgate_client.types import DocumentResult, Line, PageError, PageResult
 from support.evaluation import ScriptedCandidate, write_manifest
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,6 @@ from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
 from inkgate.cli.app import app
-from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad
 from inkgate_bench.accuracy.candidates import Transcript, TranscriptPage, transcript
 from inkgate_bench.accuracy.difference import NotComparable, compare_evaluations, difference_tables
 from inkgate_bench.accuracy.manifest import Entry, ManifestInvalid, load_manifest
@@ -24,6 +23,7 @@ from inkgate_bench.accuracy.structure import account_pages, page_orders, score_c
 from inkgate_bench.accuracy.summary import summarize
 from inkgate_bench.reports.accuracy_page import accuracy_charts, accuracy_html
 from inkgate_bench.reports.files import ReportUnwritable, load_report, write_report
+from inkgate_client.types import Block, BlockType, DocumentResult, Line, PageResult, Quad
 from support.evaluation import ScriptedCandidate, write_manifest
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,7 @@ import anyio
 import httpx
 import pytest
 
-from inkgate.client import InkgateClient
 from inkgate.telemetry.gpu import GpuUnavailable
-from inkgate.telemetry.state import Gpu, Process, ReplicaReading
 from inkgate_bench.load.readings import (
     Scraper,
     merge_sources,
@@ -23,6 +21,8 @@ from inkgate_bench.load.readings import (
     summarize_readings,
 )
 from inkgate_bench.load.results import ServerSide
+from inkgate_client import InkgateClient
+from inkgate_client.telemetry.state import Gpu, Process, ReplicaReading
 from support.gpu import RecordedGpu
 from support.states import embedded_state
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inkgate.telemetry.state import Process, State
 from inkgate_bench.load.readings import of_state, restarts_of, summarize_readings
 from inkgate_bench.tune.service_bench import cause_of_death
+from inkgate_client.telemetry.state import Process, State
 from support.states import GB, managed_state, replica
 
 

@@ -12,7 +12,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from inkgate.client import ServiceError
+from inkgate_client import ServiceError
 from inkgate_feishu import wording
 from inkgate_feishu.calls import AppRefused, FeishuApp, FeishuError
 from inkgate_feishu.choices import TEXT, Choice

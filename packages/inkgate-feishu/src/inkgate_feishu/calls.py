@@ -11,7 +11,7 @@ import anyio
 import orjson
 import requests
 
-from inkgate.concurrency import Threads
+from inkgate_client.concurrency import Threads
 from inkgate_feishu.received import ChatFile, message_files
 from inkgate_feishu.sdk import exception, im, lark
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import orjson
 
-from inkgate.client import JobFieldsFound
-from inkgate.fields.values import FieldStatus, FieldValue
+from inkgate_client import JobFieldsFound
+from inkgate_client.fields.values import FieldStatus, FieldValue
 from inkgate_feishu import wording
 from inkgate_feishu.choices import ChatWords
 from inkgate_feishu.received import card_proof

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.client import JobAs, ReadOptions, WantedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.schema import FieldSchema
+from inkgate_client import JobAs, ReadOptions, WantedFields
 from inkgate_feishu.wording import Said
 
 TEXT, MARKDOWN, FIELDS = "text", "markdown", "fields"

@@ -102,8 +102,8 @@ def _serve(serving: FeishuServing, inbox: FeishuInbox) -> None:
     import anyio
 
     from inkgate.cli.interrupts import stop_on_signal
-    from inkgate.client import AsyncInkgateClient, ServiceError
-    from inkgate.concurrency import single_error
+    from inkgate_client import AsyncInkgateClient, ServiceError
+    from inkgate_client.concurrency import single_error
     from inkgate_feishu.calls import FeishuError
     from inkgate_feishu.connection import FeishuRefused
     from inkgate_feishu.serve import serve_bot

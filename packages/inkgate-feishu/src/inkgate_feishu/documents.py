@@ -8,9 +8,9 @@ from typing import Final
 
 import structlog
 
-from inkgate.client import AsyncInkgateClient, AsyncJobHandle, JobStatus, ServiceError
-from inkgate.client.retries import JOB_REQUESTS, Retrier
 from inkgate.errors import BodyTooLarge, error_class
+from inkgate_client import AsyncInkgateClient, AsyncJobHandle, JobStatus, ServiceError
+from inkgate_client.retries import JOB_REQUESTS, Retrier
 from inkgate_feishu import wording
 from inkgate_feishu.calls import MOST_UPLOADED, TOO_LARGE, FeishuCalls, FeishuError
 from inkgate_feishu.cards import FieldCards

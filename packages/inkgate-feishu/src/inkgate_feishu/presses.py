@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import structlog
 
-from inkgate.client import AsyncInkgateClient, ServiceError
+from inkgate_client import AsyncInkgateClient, ServiceError
 from inkgate_feishu import wording
 from inkgate_feishu.calls import FeishuCalls
 from inkgate_feishu.cards import FieldCards, changed_values

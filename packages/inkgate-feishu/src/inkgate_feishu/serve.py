@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from inkgate.client import AsyncInkgateClient
 from inkgate.errors import InputRejected
+from inkgate_client import AsyncInkgateClient
 from inkgate_feishu.bot import BotOptions, FeishuBot
 from inkgate_feishu.calls import FeishuApp, FeishuCalls
 from inkgate_feishu.choices import shipped_words

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from inkgate.caller import Caller
-from inkgate.client import AsyncInkgateClient, ServiceError
-from inkgate.client.retries import RetryPolicy
-from inkgate.concurrency import single_error
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client import AsyncInkgateClient, ServiceError
+from inkgate_client.concurrency import single_error
+from inkgate_client.retries import RetryPolicy
+from inkgate_client.types import PageResult, Task
 from inkgate_feishu.calls import AppRefused, FeishuApp
 from inkgate_feishu.inbox import FeishuInbox
 from inkgate_feishu.serve import FeishuServing, serve_bot

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from inkgate.client import JobFieldsFound
-from inkgate.client.fields import Fields
-from inkgate.fields.values import Extraction, ExtractionStatus
+from inkgate_client import JobFieldsFound
+from inkgate_client.extracted import Fields
+from inkgate_client.fields.values import Extraction, ExtractionStatus
 from inkgate_feishu.cards import MOST_BYTES, FieldCards, changed_values, form_values
 from inkgate_feishu.choices import Choice, shipped_words
 from inkgate_feishu.received import card_proof, message_files, parse_message, parse_press

@@ -8,10 +8,10 @@ from typing import Final
 
 import orjson
 
-from inkgate.documents.formats.markdown import content_of, failure_note
-from inkgate.documents.formats.text import printable
 from inkgate.layout.markdown import left_out_blocks
-from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table
+from inkgate_client.formats.markdown import content_of, failure_note
+from inkgate_client.formats.text import printable
+from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Table
 from inkgate_notion.calls import Json
 from inkgate_notion.cells import rich_text, units
 

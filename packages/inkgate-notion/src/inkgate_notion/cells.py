@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any, Final
 
-from inkgate.documents.formats.text import one_line, printable
+from inkgate_client.formats.text import one_line, printable
 from inkgate_notion.calls import Json
 
 LONGEST_TEXT: Final = 2000

@@ -17,10 +17,10 @@ from inkgate.cli.readers import ReaderOptions, reader_of, reads_documents
 
 if TYPE_CHECKING:
     from inkgate.cli.inputs import InputDocument
-    from inkgate.client import ReadOptions, WantedFields
-    from inkgate.client.reading import DocumentReader
-    from inkgate.concurrency import Threads
-    from inkgate.types import Document
+    from inkgate_client import ReadOptions, WantedFields
+    from inkgate_client.concurrency import Threads
+    from inkgate_client.reading import DocumentReader
+    from inkgate_client.types import Document
     from inkgate_notion.connect import NotionTarget
     from inkgate_notion.documents import NotionDocument
     from inkgate_notion.rows import NotionRows
@@ -137,8 +137,8 @@ def _run(reader: ReaderOptions, sources: Sequence[InputDocument], order: _Notion
     """Raises typer.Exit: an argument, the token or the database is wrong, or Ctrl-C was pressed."""
     import anyio
 
-    from inkgate.client import ServiceError
-    from inkgate.concurrency import single_error
+    from inkgate_client import ServiceError
+    from inkgate_client.concurrency import single_error
     from inkgate_notion.calls import NotionAway, NotionRefused
     from inkgate_notion.columns import NotionMisfit
     from inkgate_notion.connect import notion_rows
@@ -180,9 +180,9 @@ async def _write_all(
     """Raises NotionMisfit and NotionRefused if no row can be written, ReadError if the reader can't be used."""
     from inkgate.cli.messages import problem_of
     from inkgate.cli.read_command import raise_if_unavailable
-    from inkgate.client.many import read_many
-    from inkgate.codec import encodable
-    from inkgate.concurrency import Threads
+    from inkgate_client.codec import encodable
+    from inkgate_client.concurrency import Threads
+    from inkgate_client.many import read_many
     from inkgate_notion.calls import NotionAway, NotionRefused
 
     threads = Threads("notion_files", 4)

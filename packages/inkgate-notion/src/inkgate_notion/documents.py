@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Final
 
-from inkgate.documents.formats.text import one_line
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.errors import InputRejected
-from inkgate.types import Document, DocumentResult, DocumentStatus
+from inkgate_client.formats.text import one_line
+from inkgate_client.types import Document, DocumentResult, DocumentStatus
 from inkgate_notion.cells import RowValue, ValueKind, shortened
 
 FIELDS: Final = "fields."

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import anyio
 import orjson
 
-from inkgate.concurrency import Threads
+from inkgate_client.concurrency import Threads
 from inkgate_notion.blocks import batches, is_flat, text_blocks
 from inkgate_notion.calls import LONGEST_PAUSE_S, Json, NotionAway, NotionCalls, NotionRefused
 from inkgate_notion.cells import rich_text

@@ -16,11 +16,11 @@ import anyio
 import structlog
 from pydantic import Field, ValidationError
 
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import Delivery
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.settings import Branch, ExtensionSinkSettings
 from inkgate.settings.base import PositiveFloat, Url
+from inkgate_client.concurrency import Threads
 from inkgate_notion.calls import (
     API_URL,
     REQUESTS_PER_S,

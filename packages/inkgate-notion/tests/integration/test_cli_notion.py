@@ -10,9 +10,9 @@ from typer.testing import CliRunner, Result
 
 from inkgate.caller import Caller
 from inkgate.cli.commands import build
-from inkgate.concurrency import Threads
 from inkgate.page import Page
-from inkgate.types import PageResult, Task
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import PageResult, Task
 from support.api_client import pdf, png
 from support.notion import DATABASE, TOKEN, Fault, NotionDouble, notion_double
 from support.receipt_engine import ReceiptEngine

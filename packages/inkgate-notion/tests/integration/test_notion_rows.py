@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from inkgate.types import Block, BlockType, CheckMark, Document, DocumentResult, PageResult, Table, TableCell
+from inkgate_client.types import Block, BlockType, CheckMark, Document, DocumentResult, PageResult, Table, TableCell
 from inkgate_notion.calls import NotionAccess, NotionAway, NotionPace, NotionRefused
 from inkgate_notion.columns import NotionMisfit
 from inkgate_notion.connect import NotionTarget, notion_rows

@@ -15,7 +15,7 @@ from inkgate.errors import InputRejected
 from inkgate.jobs.job import Delivery
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.settings import ExtensionSinkSettings
-from inkgate.types import Document, PageResult
+from inkgate_client.types import Document, PageResult
 from inkgate_notion.sink import NotionSink
 from support.api_client import png
 from support.jobs import delivery, document

@@ -17,7 +17,7 @@ from inkgate.engines.vlm.images import ImageLimits
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.settings import EngineSettings
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _MAX_TOKENS = 4096
 """Models scale images down to a limit; no OCR model uses more for one page."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
-from inkgate.concurrency import loop_time
+from inkgate_client.concurrency import loop_time
 
 log = structlog.get_logger(__name__)
 

@@ -27,7 +27,7 @@ from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer
-from inkgate.telemetry.state import State
+from inkgate_client.telemetry.state import State
 
 
 class StateSource(Protocol):

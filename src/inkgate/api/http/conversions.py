@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from html import escape
 
-from inkgate.types import Line, PageResult, Quad
+from inkgate_client.types import Line, PageResult, Quad
 
 
 def with_lines(page: PageResult) -> PageResult:

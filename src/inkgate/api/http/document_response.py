@@ -31,20 +31,20 @@ from inkgate.api.http.page_list import (
 )
 from inkgate.api.http.uploads import CountBytes, UploadedBody
 from inkgate.caller import Caller
-from inkgate.codec import estimated_bytes, page_to_dict
-from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
 from inkgate.documents.files.write import FileRequest
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.marks import marked, marked_document
 from inkgate.errors import InkgateError, from_page_error
-from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.service.gateway import Admitted
 from inkgate.service.reader import CheckedOptions, Reading
 from inkgate.serving.outcomes import WorkOutcome, outcome_of
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings
-from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
+from inkgate_client.codec import estimated_bytes, page_to_dict
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.marks import marked, marked_document
+from inkgate_client.image_links import with_all_images_embedded
+from inkgate_client.types import Document, DocumentResult, DocumentStatus, PageResult, Task
 
 log = structlog.get_logger(__name__)
 

@@ -14,10 +14,10 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from inkgate.concurrency import single_error
 from inkgate.service.gateway import Admitted
 from inkgate.serving.outcomes import CallerLeft
 from inkgate.serving.sending import SendingRoom
+from inkgate_client.concurrency import single_error
 
 _LAST_BYTES = 64 * 1024
 """Bytes at the end of a response sent when its slot is free. Servers write more without waiting for clients."""

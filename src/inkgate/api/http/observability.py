@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.api.http.uploads import announced_bytes
 from inkgate.errors import Overloaded, error_class
-from inkgate.telemetry.history import NO_WORK
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.tracing import NOT_RECORDING, request_span, trace_id_of
+from inkgate_client.telemetry.history import NO_WORK
 
 REQUEST_ID_HEADER = "X-Request-ID"
 _ACCEPTED = re.compile(r"[!-~]{1,128}")

@@ -18,10 +18,10 @@ from starlette.routing import Route
 from inkgate.api.http.auth import PUBLIC
 from inkgate.api.http.errors import PROBLEM_TYPE
 from inkgate.api.http.leaving import InPieces
-from inkgate.concurrency import Threads
 from inkgate.documents.files import FileFormat
-from inkgate.documents.formats.json import json_schema
 from inkgate.errors import CODES
+from inkgate_client.concurrency import Threads
+from inkgate_client.formats.json import json_schema
 
 SAMPLE_PNG_BASE64 = (
     "iVBORw0KGgoAAAANSUhEUgAAANwAAAAwAQAAAABSpynVAAABB0lEQVR42u2UMU7DQBBFny1LToVcpojEHgE6RLUl1+AG6ehgihzA"

@@ -20,14 +20,14 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from inkgate.api.http.errors import describe
-from inkgate.coordinates import Coordinates
 from inkgate.documents.files import AnyFormat, FileFormat, format_named, names_of_formats, require_writer
-from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
-from inkgate.types import Task, TaskKind
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format
+from inkgate_client.types import Task, TaskKind
 
 
 class Native(StrEnum):

@@ -15,10 +15,10 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from inkgate.codec import document_to_dict, estimated_bytes, page_to_dict
-from inkgate.coordinates import Coordinates
 from inkgate.layout.whole_document import finished_pages
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.codec import document_to_dict, estimated_bytes, page_to_dict
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.types import DocumentResult, PageResult
 
 _PIECE_BYTES = 256 * 1024
 """JSON of pages that is compressed together while it waits; smaller responses are not compressed."""

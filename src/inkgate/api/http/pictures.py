@@ -16,7 +16,7 @@ from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import CountedContent
 from inkgate.errors import EngineFailed
 from inkgate.page import Pixels
-from inkgate.types import Document
+from inkgate_client.types import Document
 
 PageNumber = Annotated[int, Path(ge=1, le=100_000, description="From 1.")]
 TurnOption = Annotated[

@@ -20,10 +20,10 @@ from uuid import uuid4
 from inkgate.api.http.decoding import BodyThreads, decode_base64, decode_data_url
 from inkgate.api.http.uploads import clean_name
 from inkgate.caller import Caller
-from inkgate.concurrency import INLINE_BYTES
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.storage.fetch import Fetcher
-from inkgate.types import Document
+from inkgate_client.concurrency import INLINE_BYTES
+from inkgate_client.types import Document
 
 RETENTION_S = 3600.0
 """How long a file is stored: enough for upload and reading."""

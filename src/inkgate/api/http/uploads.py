@@ -15,10 +15,10 @@ from starlette.requests import Request
 
 from inkgate.api.http.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
 from inkgate.caller import Caller
-from inkgate.concurrency import INLINE_BYTES
 from inkgate.errors import InputRejected
 from inkgate.serving.outcomes import CallerLeft
 from inkgate.settings import LimitSettings
+from inkgate_client.concurrency import INLINE_BYTES
 
 _DIGITS = 15
 """Digits of an announced length that are parsed: no body is longer, and Python parses at most 4,300."""

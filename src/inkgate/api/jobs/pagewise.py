@@ -11,16 +11,16 @@ import orjson
 from inkgate.api.http.options import Native, Shape
 from inkgate.api.jobs.streams import job_summary
 from inkgate.api.jobs.views import status_of
-from inkgate.block_image import BlockImage
-from inkgate.codec import Json, document_to_dict, page_to_dict
-from inkgate.coordinates import Coordinates
-from inkgate.documents.formats import Format
-from inkgate.documents.formats.markdown import page_mark, page_markdown
-from inkgate.documents.formats.marks import marked
-from inkgate.documents.formats.text import PAGE_SEPARATOR, page_text
 from inkgate.jobs.job import Job, JobDocument
-from inkgate.layout.image_links import images_on, with_embedded_images
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.block_image import BlockImage
+from inkgate_client.codec import Json, document_to_dict, page_to_dict
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format
+from inkgate_client.formats.markdown import page_mark, page_markdown
+from inkgate_client.formats.marks import marked
+from inkgate_client.formats.text import PAGE_SEPARATOR, page_text
+from inkgate_client.image_links import images_on, with_embedded_images
+from inkgate_client.types import DocumentResult, PageResult
 
 _UNKNOWN = JobDocument("application/octet-stream", 0, 0, "")
 
@@ -42,7 +42,7 @@ class PagewiseFormat(Protocol):
 
 
 class PagewiseJson:
-    """The document as JSON: the same bytes as documents/formats/json.py makes."""
+    """The document as JSON: the same bytes as formats/json.py makes."""
 
     is_document = True
 
@@ -70,7 +70,7 @@ class PagewiseJson:
 
 
 class PagewiseText:
-    """Plain text, as documents/formats/text.py makes it: no step for whole documents changes it."""
+    """Plain text, as formats/text.py makes it: no step for whole documents changes it."""
 
     is_document = False
 
@@ -90,7 +90,7 @@ class PagewiseText:
 
 
 class PagewiseMarkdown:
-    """Markdown, as documents/formats/markdown.py makes it, with figures inside as `data:` URLs.
+    """Markdown, as formats/markdown.py makes it, with figures inside as `data:` URLs.
 
     Attributes:
         images: of the pages until now; empty if they are inside.

@@ -17,7 +17,6 @@ from inkgate.api.http.options import Native, OcrOptions, StopAtFirst, choose, pa
 from inkgate.api.http.sources import MAX_URL_LENGTH
 from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.caller import Caller, Priority
-from inkgate.codec import encodable
 from inkgate.documents.pages import PageSelection
 from inkgate.documents.sniff import sniff
 from inkgate.errors import InputRejected
@@ -26,7 +25,8 @@ from inkgate.jobs.finding import field_request_of
 from inkgate.jobs.job import JobFields, JobOptions, JobSource, NewJob
 from inkgate.jobs.sinks.webhook import check_webhook
 from inkgate.settings import Settings
-from inkgate.types import Document, Task, TaskKind
+from inkgate_client.codec import encodable
+from inkgate_client.types import Document, Task, TaskKind
 
 KEY_HEADER = "Idempotency-Key"
 _LONGEST_KEY = 255

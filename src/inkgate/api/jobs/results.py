@@ -26,10 +26,7 @@ from inkgate.api.jobs.pagewise import MarkedPages, PagewiseFormat, pagewise
 from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import expired_error, status_of
 from inkgate.api.jobs.watches import BATCH_PAGES, batch_pages
-from inkgate.codec import Json, estimated_bytes
-from inkgate.coordinates import Coordinates
 from inkgate.documents.files import FileFormat
-from inkgate.documents.formats import Format, render
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.jobs.files import file_request
 from inkgate.jobs.job import Job
@@ -38,7 +35,10 @@ from inkgate.jobs.service import JobService
 from inkgate.layout.whole_document import finished_pages
 from inkgate.serving.order import Work
 from inkgate.serving.permits import Permit
-from inkgate.types import PageResult
+from inkgate_client.codec import Json, estimated_bytes
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats import Format, render
+from inkgate_client.types import PageResult
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -29,9 +29,9 @@ from inkgate.api.jobs.views import (
     retry_after_s,
     root_of,
 )
-from inkgate.coordinates import Coordinates
 from inkgate.jobs.job import Job, JobFilter, JobReview, JobState
-from inkgate.types import Document
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.types import Document
 
 Json = dict[str, Any]
 

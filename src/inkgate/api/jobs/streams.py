@@ -17,10 +17,10 @@ from inkgate.api.http.options import NDJSON_TYPE
 from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import error_of, expired_error, job_view, root_of, status_of
 from inkgate.api.jobs.watches import JobWatch, PageOrder
-from inkgate.codec import Json, encodable
 from inkgate.errors import InkgateError, Overloaded
 from inkgate.jobs.job import Job
 from inkgate.serving.permits import Permit
+from inkgate_client.codec import Json, encodable
 
 EVENTS_TYPE = "text/event-stream"
 HEARTBEAT_S = 15.0

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from inkgate.errors import CODES, EngineFailed, InkgateError, InputRejected, from_page_error
 from inkgate.jobs.job import Job, JobForecast, JobState
 from inkgate.jobs.published import job_to_dict
-from inkgate.types import DocumentStatus, PageError
+from inkgate_client.types import DocumentStatus, PageError
 
 JOBS_PATH = "/v1/jobs"
 _UNKNOWN_RETRY_S = 5

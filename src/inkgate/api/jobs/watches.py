@@ -15,7 +15,6 @@ import orjson
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.codec import page_to_dict
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobForecast
@@ -23,7 +22,8 @@ from inkgate.jobs.store import JobStore
 from inkgate.serving.permits import Permit
 from inkgate.serving.sending import SendingRoom
 from inkgate.serving.threads import FairThreads
-from inkgate.types import PageResult
+from inkgate_client.codec import page_to_dict
+from inkgate_client.types import PageResult
 
 log = structlog.get_logger(__name__)
 

@@ -21,7 +21,7 @@ from inkgate.jobs.job import Job, JobState
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.serving.order import Work
 from inkgate.serving.permits import Permit
-from inkgate.types import DocumentResult
+from inkgate_client.types import DocumentResult
 
 TIME_DIGITS = 12
 TOKEN_DIGITS = 20

@@ -14,13 +14,13 @@ from inkgate.api.http.options import StopAtFirst, parse
 from inkgate.api.http.uploads import clean_name
 from inkgate.api.jobs.request import ReceivedJob, checked, pages_text
 from inkgate.api.mistral_response import DocumentSource, MistralOptions, MistralRequest
-from inkgate.codec import encodable
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
-from inkgate.fields.asked import WantedFields
 from inkgate.jobs.job import Job, JobFields, JobOptions, JobSource, NewJob
 from inkgate.jobs.service import JobService
-from inkgate.types import Task, TaskKind
+from inkgate_client.codec import encodable
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.types import Task, TaskKind
 
 MAX_LINES = 1000
 _HOUR_S = 3600.0

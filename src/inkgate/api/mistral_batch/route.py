@@ -40,10 +40,10 @@ from inkgate.api.mistral_batch.batches import (
     view_of,
 )
 from inkgate.api.mistral_batch.lines import LineForm, MistralBatchRequest, job_of, lines_of
-from inkgate.concurrency import single_error
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobSource, NewJob
 from inkgate.serving.permits import Permit
+from inkgate_client.concurrency import single_error
 
 _MAX_LISTED = 5000
 _CANCELS_AT_ONCE = 32

@@ -26,10 +26,10 @@ from inkgate.cli.demo.service import (
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
 from inkgate.cli.watched_folder import WatchedFolder, WatchJournal, WatchState, owned
 from inkgate.cli.watching import FolderWatch, WatchCommand
-from inkgate.client.reading import RemoteReader
-from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat
-from inkgate.documents.formats import Format
+from inkgate_client.concurrency import Threads
+from inkgate_client.formats import Format
+from inkgate_client.reading import RemoteReader
 
 SCANS = (
     ("archive", "owners-meeting.pdf"),

@@ -26,9 +26,9 @@ from inkgate.cli.demo.service import (
 )
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.client import AsyncJobHandle, Fields, JobAs, WantedFields
-from inkgate.concurrency import Threads
-from inkgate.fields.values import FieldStatus
+from inkgate_client import AsyncJobHandle, Fields, JobAs, WantedFields
+from inkgate_client.concurrency import Threads
+from inkgate_client.fields.values import FieldStatus
 
 SCHEMA = "contract.schema.json"
 DRAFT, SIGNED = "lease-draft", "lease-signed"

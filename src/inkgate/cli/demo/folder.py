@@ -11,7 +11,7 @@ from shlex import quote
 
 from inkgate.cli.messages import failure, misuse
 from inkgate.cli.watched_folder import FolderInUse, owned
-from inkgate.whole_files import write_whole
+from inkgate_client.whole_files import write_whole
 
 INTO = Path("inkgate-demo")
 MARK = "ABOUT.txt"

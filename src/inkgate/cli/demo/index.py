@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inkgate.cli.messages import failure
 from inkgate.cli.result_names import FIELDS_SUFFIX
-from inkgate.codec import parse_document
+from inkgate_client.codec import parse_document
 
 _TABLES = """\
 CREATE TABLE IF NOT EXISTS results (path TEXT PRIMARY KEY, changed INTEGER, document TEXT, pages INTEGER);

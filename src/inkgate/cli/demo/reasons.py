@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from inkgate.client import Fields
-from inkgate.fields.values import FieldStatus, FieldValue
+from inkgate_client import Fields
+from inkgate_client.fields.values import FieldStatus, FieldValue
 
 _CHECKS = {
     "subtotal_plus_tax": "subtotal and tax don't make the total",

@@ -29,8 +29,8 @@ from inkgate.cli.demo.service import (
 from inkgate.cli.extract_outputs import FieldRows
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.plain_tables import add_row, plain_table, wide_console
-from inkgate.client import AsyncJobHandle, Fields, JobAs, WantedFields
-from inkgate.concurrency import Threads
+from inkgate_client import AsyncJobHandle, Fields, JobAs, WantedFields
+from inkgate_client.concurrency import Threads
 
 TYPE = "receipt"
 _TABLE = """\

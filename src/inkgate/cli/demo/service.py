@@ -24,10 +24,10 @@ from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import INTERRUPTED, failure, say
 from inkgate.cli.plain_tables import wide_console
 from inkgate.cli.serve import check_address, run_until_stopped
-from inkgate.client import AsyncInkgateClient, AsyncJobHandle, JobAs, ServiceError
-from inkgate.concurrency import Threads, single_error
 from inkgate.errors import install_extra
 from inkgate.settings import AuthSettings, MetricsSettings, ServerSettings, Settings
+from inkgate_client import AsyncInkgateClient, AsyncJobHandle, JobAs, ServiceError
+from inkgate_client.concurrency import Threads, single_error
 
 _HEAD = """\
 # Written by `inkgate demo` at each start. The same service by hand: inkgate serve --config {file}

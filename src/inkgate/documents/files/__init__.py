@@ -1,11 +1,11 @@
-"""Documents as binary files: searchable PDF, Word and Excel. Text formats are in documents/formats."""
+"""Documents as binary files: searchable PDF, Word and Excel. Text formats are in inkgate_client.formats."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
 from inkgate.errors import InputRejected
-from inkgate.format_names import AnyFormat, FileFormat, format_named, names_of_formats
+from inkgate_client.format_names import AnyFormat, FileFormat, format_named, names_of_formats
 
 __all__ = ["AnyFormat", "FileFormat", "format_named", "names_of_formats", "require_writer"]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
-from inkgate.documents.formats.tables import DocumentTable, tables_of
-from inkgate.documents.formats.text import printable
-from inkgate.documents.numbers import CellNumber, decimal_mark, is_formula, number_of
-from inkgate.types import DocumentResult, TableCell
+from inkgate_client.formats.tables import DocumentTable, tables_of
+from inkgate_client.formats.text import printable
+from inkgate_client.numbers import CellNumber, decimal_mark, is_formula, number_of
+from inkgate_client.types import DocumentResult, TableCell
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook

@@ -20,7 +20,7 @@ from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS, page_transform
 from inkgate.documents.pdf.mending import MAX_MENDED_BYTES, with_header, with_trailer
 from inkgate.errors import InputRejected
-from inkgate.types import Box, Size
+from inkgate_client.types import Box, Size
 
 _LETTER: Box = (0.0, 0.0, 612.0, 792.0)
 """The box of pages without one, as pdfium takes them."""

@@ -14,7 +14,7 @@ from inkgate.documents.files.writers import Writers
 from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.errors import InputRejected
-from inkgate.types import Document, PageResult
+from inkgate_client.types import Document, PageResult
 
 
 class SearchablePdfs:

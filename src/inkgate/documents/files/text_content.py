@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from inkgate.coordinates import Coordinates
 from inkgate.documents.files.glyphless import WIDTH, CharacterCodes
-from inkgate.documents.formats.areas import LineArea, WordArea, page_in
-from inkgate.types import PageResult, Point, Quad
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.formats.areas import LineArea, WordArea, page_in
+from inkgate_client.types import PageResult, Point, Quad
 
 FONT = "InkgateText"
 """Name of the font among the page's resources."""

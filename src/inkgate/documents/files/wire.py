@@ -17,11 +17,11 @@ from typing import Any
 
 import orjson
 
-from inkgate.codec import dump_page, encodable, load_page
 from inkgate.documents.files.embedded_image import EmbeddedImage
 from inkgate.documents.files.text_content import PageContent
 from inkgate.errors import InputRejected
-from inkgate.types import DocumentResult
+from inkgate_client.codec import dump_page, encodable, load_page
+from inkgate_client.types import DocumentResult
 
 _LENGTH = struct.Struct("!I")
 _MAX_DETAIL = 500

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from inkgate.block_image import BlockImage
-from inkgate.documents.formats.markdown import content_of, failure_note
-from inkgate.documents.formats.text import printable
-from inkgate.layout.image_links import beside_image
 from inkgate.layout.markdown import left_out_blocks
-from inkgate.text_direction import runs_from_right
-from inkgate.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
+from inkgate_client.block_image import BlockImage
+from inkgate_client.formats.markdown import content_of, failure_note
+from inkgate_client.formats.text import printable
+from inkgate_client.image_links import beside_image
+from inkgate_client.text_direction import runs_from_right
+from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
 
 log = structlog.get_logger(__name__)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.codec import MAX_PLACES, parse_document, places_of
 from inkgate.documents.files import AnyFormat, FileFormat, excel, require_writer, word
-from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.marks import marked_document
 from inkgate.errors import InputRejected
-from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.layout.whole_document import finished
-from inkgate.types import Document, DocumentResult, PageResult
+from inkgate_client.codec import MAX_PLACES, parse_document, places_of
+from inkgate_client.formats import Format, render
+from inkgate_client.formats.marks import marked_document
+from inkgate_client.image_links import with_all_images_embedded
+from inkgate_client.types import Document, DocumentResult, PageResult
 
 OFFICE: Mapping[FileFormat, Callable[[DocumentResult], bytes]] = {
     FileFormat.DOCX: word.render,

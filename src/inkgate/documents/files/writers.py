@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Self
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.documents.files import AnyFormat, FileFormat, require_writer
 from inkgate.documents.files.wire import WriteCall, WriteOp, WriteReply, decode_reply, encode_result
 from inkgate.documents.pdf.pool import machine_has_room
@@ -19,11 +18,12 @@ from inkgate.serving.queue import WorkQueue
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import PdfSettings, SchedulingSettings
 from inkgate.supervision import Supervisor
-from inkgate.types import DocumentResult
 from inkgate.workers.pool import ProcessPool
 from inkgate.workers.process import LossCause, python_command
 from inkgate.workers.slot import CallLost, WorkerType
 from inkgate.workers.wire import SharedMemory
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import DocumentResult
 
 _MAX_CALLS, _MAX_GROWTH_MB = 200, 400.0
 """A worker is replaced after this many calls, or if its memory between calls has grown by this much."""

@@ -26,7 +26,7 @@ from inkgate.documents.pdf.ink import PageInk, Sheet, SlowPage, page_ink
 from inkgate.documents.pdf.objects import SCAN_SHARE, PageObjects, bounds, image_share
 from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage, address, get_font, quick
 from inkgate.documents.pdf.visibility import DrawnText, visible
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 MAX_CHARACTERS = 100_000
 """A full newspaper page has 30,000. Pages with more than this are read by OCR."""

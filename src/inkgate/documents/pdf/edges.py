@@ -8,7 +8,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.types import Box, ReviewNote, ReviewReason, Size
+from inkgate_client.types import Box, ReviewNote, ReviewReason, Size
 
 MAX_NOTES = 20
 """Cut lines of a page that are named."""

@@ -21,7 +21,7 @@ from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, 
 from inkgate.documents.pdf.wire import PdfCall
 from inkgate.documents.pdf.written import garbled_script
 from inkgate.page import TextLayer
-from inkgate.types import Line, ReviewNote, ReviewReason, Size
+from inkgate_client.types import Line, ReviewNote, ReviewReason, Size
 
 ALWAYS, NEVER = "always", "never"
 """Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from inkgate.documents.pdf.geometry import MAX_PIXELS
 from inkgate.documents.pdf.notes import MAX_FILES, texts_of
 from inkgate.page import LineStyle, TextLayer
-from inkgate.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
+from inkgate_client.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.types import Box, Size
+from inkgate_client.types import Box, Size
 
 POINTS_PER_INCH = 72.0
 MAX_PIXELS = 100_000_000

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inkgate.documents.pdf.geometry import MIN_SIDE
 from inkgate.documents.pdf.pdfium import Handle, PdfiumPage, address, quick
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 INK_DPI = 72.0
 """Resolution of the coarse look. What it does not prove is looked at again, so a coarse one only costs."""

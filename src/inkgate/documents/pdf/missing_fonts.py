@@ -12,7 +12,7 @@ import pypdfium2.raw as pdfium
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.notes import readable_name
 from inkgate.documents.pdf.pdfium import Handle, address, get_font
-from inkgate.types import ReviewNote, ReviewReason
+from inkgate_client.types import ReviewNote, ReviewReason
 
 _MAX_FONTS = 100
 _MAX_LETTERS = 12

@@ -12,7 +12,7 @@ import pypdfium2.raw as pdfium
 
 from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
 from inkgate.documents.pdf.pdfium import Handle, PdfiumPage, address
-from inkgate.types import Box, Size
+from inkgate_client.types import Box, Size
 
 MAX_OBJECTS = 20_000
 """Maximum objects examined per page (about 2 us each); maps and drawings have millions."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.geometry import MIN_CROPPED_POINTS
 from inkgate.page import RgbArray
-from inkgate.types import Box, Size
+from inkgate_client.types import Box, Size
 
 if TYPE_CHECKING:
     from inkgate.documents.pdf.remarks import PageRemarks

@@ -12,7 +12,6 @@ import numpy as np
 import structlog
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.concurrency import Threads
 from inkgate.documents.images import content_key_of, digest
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
@@ -30,6 +29,7 @@ from inkgate.workers.pool import ProcessPool
 from inkgate.workers.process import LossCause, python_command
 from inkgate.workers.slot import CallLost, WorkerType
 from inkgate.workers.wire import SharedMemory
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inkgate.documents.pdf.attachments import attached_files, embedded_files, is_portfolio
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.xfa import is_xfa_placeholder
-from inkgate.types import ReviewNote, ReviewReason
+from inkgate_client.types import ReviewNote, ReviewReason
 
 
 @dataclass(frozen=True, slots=True)

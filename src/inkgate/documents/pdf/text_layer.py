@@ -25,7 +25,7 @@ from inkgate.documents.pdf.runs import (
 )
 from inkgate.documents.pdf.vertical import vertical_columns
 from inkgate.page import LineStyle, TextLayer
-from inkgate.types import Line, Quad, Word
+from inkgate_client.types import Line, Quad, Word
 
 # Distances are in ems: multiples of the font's size.
 _SIZES = 1.6

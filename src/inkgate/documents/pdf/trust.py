@@ -31,7 +31,7 @@ from inkgate.documents.pdf.normalize import readable
 from inkgate.documents.pdf.objects import SCAN_SHARE, FilledShape, PageObjects, image_share
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.page import LineStyle, TextLayer
-from inkgate.types import Box, Line, Size, Word
+from inkgate_client.types import Box, Line, Size, Word
 
 _SHORTEST = 4
 """Minimum letters in a row. Dots, arrows and cells of drawings form rows too, but seldom as long and varied."""

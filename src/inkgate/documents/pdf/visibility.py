@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from inkgate.documents.pdf.geometry import POINTS_PER_INCH
 from inkgate.documents.pdf.ink import CLOSE_DPI, PageInk, Sheet, SlowPage, inactive, pixel_scale
 from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 MAX_CLOSE_PIXELS = 4_000_000
 MIN_CONTRAST = 20.0

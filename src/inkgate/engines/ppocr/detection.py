@@ -28,7 +28,7 @@ from inkgate.layout.ink import InkRegion, cluster_regions, writing_among
 from inkgate.layout.ink_clusters import InkCluster
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray, Model
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _STRIDE = 32
 """The model halves its input five times."""

@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import brief, orientation, second_reading, stamps
 from inkgate.engines.ppocr import lines as text_lines
@@ -38,7 +37,8 @@ from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import Batchers
 from inkgate.settings import PpocrSettings
-from inkgate.types import Block, Box, Line, PageResult, ReviewNote, ReviewReason, Size, Task, TaskKind
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import Block, Box, Line, PageResult, ReviewNote, ReviewReason, Size, Task, TaskKind
 
 Number = TypeVar("Number", int, float)
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})

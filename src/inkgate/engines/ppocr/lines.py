@@ -17,7 +17,7 @@ from inkgate.engines.ppocr.crops import TALL, along_quad, crop, side_lengths, wi
 from inkgate.engines.ppocr.recognition import RecognizedText, unspaced
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import Line, Point, Quad, Word
+from inkgate_client.types import Line, Point, Quad, Word
 
 _UPSIDE_DOWN = 0.5
 """Probability of being upside down from which a line is read both ways up. Low, because the two readings then

@@ -19,7 +19,7 @@ from inkgate.engines.ppocr.lines import in_reading_order
 from inkgate.layout.surprise import surprise
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import Line, ReviewNote, ReviewReason
+from inkgate_client.types import Line, ReviewNote, ReviewReason
 
 READ = ("Latin", "Chinese or Japanese")
 NAMES = (

@@ -16,7 +16,7 @@ from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.layout.stamps import StampArea
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import Block, BlockType, Stamp
+from inkgate_client.types import Block, BlockType, Stamp
 
 HEIGHT: Final = 48
 """Height of the line that the text along a border is unrolled to, in pixels: that of the model's input."""

@@ -17,13 +17,13 @@ import anyio.from_thread
 import structlog
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.engines.transformers.chat import GeneratedPiece, GenerativeModel, chat_prompt_of, event_of, events_of
 from inkgate.engines.vlm.preset import Preset
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.settings import TransformersSettings, VllmSettings
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 _HEADERS = {"content-type": "text/event-stream"}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from inkgate.model_servers.protocol import GeneratedToken
-from inkgate.types import TextWord
+from inkgate_client.types import TextWord
 
 _REPLACED = "\ufffd".encode()
 """What servers report for a token that holds part of a character."""

@@ -14,7 +14,6 @@ import numpy as np
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.concurrency import single_error
 from inkgate.engines.attempts import fallback
 from inkgate.engines.base import Engine
 from inkgate.engines.vlm.image_read import ImageRead, ImageReader, PageRequest, Picture, WholePageReader, page_numbers
@@ -31,7 +30,8 @@ from inkgate.layout.order import in_reading_order, row_height
 from inkgate.page import Page, Pixels, RgbArray
 from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue
-from inkgate.types import (
+from inkgate_client.concurrency import single_error
+from inkgate_client.types import (
     Attempt,
     Block,
     BlockType,

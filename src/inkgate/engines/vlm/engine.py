@@ -23,7 +23,7 @@ from inkgate.model_servers.upstream import Upstream
 from inkgate.page import Page
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import ReadingMode, SchedulingSettings, VllmSettings
-from inkgate.types import PageResult, Task, TaskKind
+from inkgate_client.types import PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
 

@@ -27,7 +27,7 @@ from inkgate.model_servers.upstream import ModelCall
 from inkgate.page import Page, RgbArray
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import VllmSettings
-from inkgate.types import (
+from inkgate_client.types import (
     Attempt,
     Block,
     BlockType,

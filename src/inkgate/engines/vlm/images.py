@@ -14,7 +14,7 @@ import pybase64
 
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.page import Page, Pixels, RgbArray, TextLayer
-from inkgate.types import Box, Size
+from inkgate_client.types import Box, Size
 
 _NOISE = 8
 """Maximum difference between the darkest and the brightest value of a blank page, of 255."""

@@ -16,7 +16,7 @@ from inkgate.engines.vlm.images import ImageLimits
 from inkgate.engines.vlm.parsers.answer import Parser
 from inkgate.errors import InputRejected
 from inkgate.model_servers.launch import Launch
-from inkgate.types import BlockType, TaskKind
+from inkgate_client.types import BlockType, TaskKind
 
 FIELDS = "{fields}"
 """Placeholder in a prompt for the names of the fields to extract: 'name','date'."""

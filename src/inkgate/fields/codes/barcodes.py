@@ -9,8 +9,8 @@ from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import FieldSchema, Leaf
-from inkgate.fields.values import CODE, Check, Proposal
-from inkgate.types import Block, PageResult
+from inkgate_client.fields.values import CODE, Check, Proposal
+from inkgate_client.types import Block, PageResult
 
 CODE_MISMATCH: Final = "code_mismatch"
 INVOICE_CODE: Final = "cn_vat_invoice"

@@ -13,7 +13,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Final
 
-from inkgate.types import PageResult
+from inkgate_client.types import PageResult
 
 _TO_DIGITS: Final = str.maketrans("OQDILZSBG", "000112586")
 _CONFUSIONS: Final = {"O": "0", "Q": "0", "D": "0", "I": "1", "Z": "2", "S": "5", "B": "8"}

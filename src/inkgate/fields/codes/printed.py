@@ -14,8 +14,8 @@ from inkgate.fields.ground import ground_text, ground_value
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.schema import Leaf
-from inkgate.fields.values import Check, Proposal
-from inkgate.types import PageResult
+from inkgate_client.fields.values import Check, Proposal
+from inkgate_client.types import PageResult
 
 MRZ_PRINTED: Final = "mrz_matches_print"
 _COMPARED: Final = frozenset({"number", "surname", "given_names", "birth_date", "expiry_date"})

@@ -9,8 +9,8 @@ from inkgate.fields.codes.mrz import Mrz, find_mrz
 from inkgate.fields.codes.printed import MRZ_PRINTED, printed_check
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import CODE, Check, Proposal
-from inkgate.types import PageResult
+from inkgate_client.fields.values import CODE, Check, Proposal
+from inkgate_client.types import PageResult
 
 MRZ_CHECK: Final = "mrz_check_digits"
 _NAMES: Final = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
 
 from inkgate.fields.kinds.base import ParsedValue, plain
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30}(?![A-Za-z0-9])")
 _IBAN_LENGTHS: Final = {

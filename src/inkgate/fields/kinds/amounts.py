@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.kinds.base import ParsedValue, plain
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _CURRENCIES: Final = {
     "RM": "MYR",

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.kinds.base import ParsedValue, plain
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9] ?){17}[0-9Xx](?![0-9A-Za-z])")
 _MASKED = re.compile(r"(?<![0-9A-Za-z*])[0-9]{1,14} {0,2}\*{1,14} {0,2}[0-9]{0,4}[0-9Xx](?![0-9A-Za-z*])")

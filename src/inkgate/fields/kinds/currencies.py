@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from inkgate.fields.kinds.base import ParsedValue, plain
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
     "US$": ("USD",), "US Dollars": ("USD",), "US Dollar": ("USD",), "$": ("USD", "CAD", "AUD", "SGD", "HKD", "MXN"),

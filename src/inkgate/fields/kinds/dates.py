@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from inkgate.fields.kinds.base import ParsedValue, plain
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _MONTHS = {
     1: "jan january januar janvier janv enero janeiro gennaio januari ene gen",

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from inkgate.fields.kinds.base import ParsedValue, plain
 from inkgate.fields.kinds.dates import Dates
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _CARD = re.compile(r"(?<!\w)\d(?:(?:  ?|-)?\d){11,18}(?!\w)")
 _CONTAINER = re.compile(r"(?<![A-Z0-9])([A-Z0158]{3}[UJZ])[ -]?([0-9OIQSBZ]{6})[ /-]?([0-9OIQSBZ])(?![A-Z0-9])")

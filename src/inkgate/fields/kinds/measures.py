@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from inkgate.fields.kinds.amounts import Amounts
 from inkgate.fields.kinds.base import ParsedValue, plain
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _UNITS: Final[Mapping[str, Mapping[str, str]]] = {
     "weight": {

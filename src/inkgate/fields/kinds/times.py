@@ -7,7 +7,7 @@ from datetime import time
 from typing import cast
 
 from inkgate.fields.kinds.base import ParsedValue, plain
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 _TIME = re.compile(
     r"(?<![\d:.])(?P<hour>[01]?\d|2[0-3])\s?(?:[:：]|h|时|時)\s?(?P<minute>[0-5]\d)(?:分)?"

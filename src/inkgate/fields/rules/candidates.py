@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from inkgate.concurrency import pause
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell, head_of
+from inkgate_client.concurrency import pause
 
 LONGEST_LABEL = 200
 """Maximum length of a label in characters. Patterns of labels have `.*`, whose time grows with the square of the

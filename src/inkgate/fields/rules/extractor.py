@@ -17,8 +17,8 @@ from inkgate.fields.rules.labelled import LabelFinder
 from inkgate.fields.rules.receipts import read_receipt
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.schema import FieldSchema, words_of
-from inkgate.fields.values import Proposal
-from inkgate.types import PageResult
+from inkgate_client.fields.values import Proposal
+from inkgate_client.types import PageResult
 
 ORIGIN: Final = "rules"
 _TYPES: Final = frozenset({"receipt", "invoice"})

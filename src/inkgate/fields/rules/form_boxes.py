@@ -13,7 +13,7 @@ from statistics import median
 from typing import Final
 
 from inkgate.fields.rules.form_words import LABEL_WORDS, words_in
-from inkgate.types import Box, Line, PageResult, Table
+from inkgate_client.types import Box, Line, PageResult, Table
 
 MAX_ENTRIES: Final = 4000
 """Maximum entries of a document. More are left out."""

@@ -11,7 +11,7 @@ from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.form_boxes import BoxedText, FormEntry, form_entries
 from inkgate.fields.rules.form_words import ADDRESS, ADDRESS_PARTS, NAME, fit, label_words, words_in
 from inkgate.fields.schema import Leaf
-from inkgate.types import PageResult
+from inkgate_client.types import PageResult
 
 MARKS: Final = {True: "[x]", False: "[ ]"}
 """How a ticked box and an empty one are written in a line."""

@@ -11,13 +11,13 @@ from typing import Final, TypeVar
 
 from rapidfuzz.fuzz import ratio
 
-from inkgate.concurrency import pause
 from inkgate.fields.folded import fold, glue
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ValueKind
 from inkgate.fields.rules.candidates import LONGEST_LABEL, FieldCandidate, candidates_of
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
 from inkgate.fields.schema import Leaf
+from inkgate_client.concurrency import pause
 
 ItemT = TypeVar("ItemT")
 MIN_SIMILARITY: Final = 85.0

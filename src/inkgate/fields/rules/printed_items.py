@@ -18,7 +18,7 @@ from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.priced_rows import PricedRow, RowPart, fits, number_of_part, read_row
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 from inkgate.fields.schema import FieldSchema, Leaf
-from inkgate.fields.values import Match, Source
+from inkgate_client.fields.values import Match, Source
 
 OF_ROW: Final = "rules"
 _SURE: Final = 0.85

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-from inkgate.concurrency import pause
 from inkgate.fields.folded import rows_of
-from inkgate.types import Box, Line, PageResult, Word, box_of_quad
+from inkgate_client.concurrency import pause
+from inkgate_client.types import Box, Line, PageResult, Word, box_of_quad
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.types import Box
+from inkgate_client.types import Box
 
 _STATION = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{1,8} ?站(?![\u4e00-\u9fff])")
 _TRAIN = re.compile(r"(?<![A-Z0-9])[GDCZTKYLS]\d{1,4}(?![\dA-Z])")

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import pybase64
 
-from inkgate.codec import encodable
-from inkgate.types import Document
+from inkgate_client.codec import encodable
+from inkgate_client.types import Document
 
 
 class FileRefused(Exception):

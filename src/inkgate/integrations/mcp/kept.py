@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from inkgate.types import Box, DocumentResult
+from inkgate_client.types import Box, DocumentResult
 
 _MOST_DOCUMENTS = 100
 _MOST_LINES = 1_000_000

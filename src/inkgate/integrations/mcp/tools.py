@@ -13,15 +13,15 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from inkgate import __version__
-from inkgate.client import ReadOptions
-from inkgate.client.reading import DocumentReader
-from inkgate.concurrency import Threads
-from inkgate.documents.formats.markdown import content_of
-from inkgate.fields.as_json import Json
-from inkgate.fields.asked import WantedFields
 from inkgate.integrations.mcp.files import AllowedFiles, FileRefused
 from inkgate.integrations.mcp.kept import KeptDocuments, search
-from inkgate.types import Document, DocumentResult, PageResult, ReadError
+from inkgate_client import ReadOptions
+from inkgate_client.concurrency import Threads
+from inkgate_client.fields.as_json import Json
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.formats.markdown import content_of
+from inkgate_client.reading import DocumentReader
+from inkgate_client.types import Document, DocumentResult, PageResult, ReadError
 
 _INSTRUCTIONS = (
     "Reads scans, photos and PDFs on this machine. Call `read` for the text of a document as Markdown, and `page` for "

@@ -13,13 +13,13 @@ from pathlib import Path
 from inkgate.caller import Priority
 from inkgate.errors import InputRejected, KeyReused
 from inkgate.extraction.wanted import wanted_fields
-from inkgate.fields.asked import WantedFields
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.jobs.documents import prefix_of
 from inkgate.jobs.intake.base import JobAdder, ObjectCreated
 from inkgate.jobs.job import AddedJob, JobFields, JobOptions, JobSource, NewJob
 from inkgate.settings import PipelineSettings
-from inkgate.types import Task, TaskKind
+from inkgate_client.fields.asked import WantedFields
+from inkgate_client.types import Task, TaskKind
 
 HTTP = "http"
 """The source, in counts, of events that `POST /v1/events` receives; others are names of `intake.NAME`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import WEBHOOK
 from inkgate.jobs.machine import check_broker_package
 from inkgate.jobs.sinks.base import Sink
@@ -22,6 +21,7 @@ from inkgate.settings import (
     WebhookSinkSettings,
 )
 from inkgate.settings.extensions import SINK_PORT, make_extension
+from inkgate_client.concurrency import Threads
 
 
 def build_sinks(

@@ -17,7 +17,7 @@ from sqlalchemy import types
 from sqlalchemy.dialects.postgresql import DOMAIN
 from sqlalchemy.types import TypeEngine
 
-from inkgate.codec import encodable
+from inkgate_client.codec import encodable
 
 ColumnValue = Callable[[object], object]
 """Turns a value, never None, into one that can be bound. Raises ValueError saying why it doesn't fit."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 
-from inkgate.codec import document_to_dict
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.published import job_to_dict, rfc3339
-from inkgate.types import DocumentResult
+from inkgate_client.codec import document_to_dict
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import DocumentResult
 
 MEDIA_TYPE = "application/cloudevents+json; charset=utf-8"
 SOURCE = "/inkgate/jobs"

@@ -10,16 +10,16 @@ from typing import Any, Protocol, Self
 
 import structlog
 
-from inkgate.concurrency import Threads
-from inkgate.documents.formats import render
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.format_names import FileFormat, Format
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.published import public_url
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
-from inkgate.layout.image_links import with_all_images_embedded
 from inkgate.settings import ObjectsSinkSettings, PipelineSettings
-from inkgate.types import DocumentResult
+from inkgate_client.concurrency import Threads
+from inkgate_client.format_names import FileFormat, Format
+from inkgate_client.formats import render
+from inkgate_client.image_links import with_all_images_embedded
+from inkgate_client.types import DocumentResult
 
 log = structlog.get_logger(__name__)
 

@@ -22,14 +22,14 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from inkgate.codec import encodable
-from inkgate.concurrency import single_error
 from inkgate.errors import InkgateError, InputRejected, Overloaded
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever, Sink
 from inkgate.jobs.store import DeliveryLane, Due
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
-from inkgate.types import Document, DocumentResult, DocumentStatus
+from inkgate_client.codec import encodable
+from inkgate_client.concurrency import single_error
+from inkgate_client.types import Document, DocumentResult, DocumentStatus
 
 log = structlog.get_logger(__name__)
 

@@ -22,14 +22,14 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.sql import Executable
 
-from inkgate.concurrency import Threads
 from inkgate.errors import install_extra
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.columns import ColumnValue, column_of
 from inkgate.jobs.sinks.values import RowSource, row_sources, value_at
 from inkgate.settings import TableSinkSettings
-from inkgate.types import DocumentResult
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import DocumentResult
 
 log = structlog.get_logger(__name__)
 

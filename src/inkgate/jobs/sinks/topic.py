@@ -9,13 +9,13 @@ from typing import Self
 import anyio
 import structlog
 
-from inkgate.concurrency import Threads
 from inkgate.jobs.job import Delivery
 from inkgate.jobs.published import public_url
 from inkgate.jobs.sinks.base import DeliverLater
 from inkgate.jobs.sinks.event import MEDIA_TYPE, event_body
 from inkgate.jobs.sinks.publishers import NotPublished, Publisher, TopicMessage, connect
 from inkgate.settings import TopicSinkSettings
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 

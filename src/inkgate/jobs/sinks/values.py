@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from inkgate.documents.formats import Format, render
 from inkgate.jobs.job import Job
 from inkgate.jobs.published import public_url
-from inkgate.types import DocumentResult, PageResult
+from inkgate_client.formats import Format, render
+from inkgate_client.types import DocumentResult, PageResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,13 @@ import httpcore
 import httpx
 from pydantic import SecretStr
 
-from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Delivery
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.event import MEDIA_TYPE, event_body
 from inkgate.settings import WebhookSettings
 from inkgate.storage.fetch import PublicOnly, Resolve, is_public, resolve
+from inkgate_client.concurrency import Threads
 
 _MAX_URL = 2000
 _MAX_ANSWER_BYTES = 4096

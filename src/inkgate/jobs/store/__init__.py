@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Connection
 from sqlalchemy.engine import URL
 
 from inkgate.caller import Caller
-from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.jobs.job import (
     ALL_JOBS,
@@ -35,7 +34,8 @@ from inkgate.jobs.store.queue import Claim, JobEnd, LeaseLost, Progress, Release
 from inkgate.jobs.store.records import JobIds, job_of, pack, unpack
 from inkgate.jobs.store.turns import NextJob, Sharing
 from inkgate.serving.threads import FairThreads
-from inkgate.types import PageResult
+from inkgate_client.concurrency import loop_time
+from inkgate_client.types import PageResult
 
 __all__ = [
     "Claim",

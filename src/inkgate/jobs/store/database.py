@@ -33,11 +33,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError, SQLAlchemyError
 
 from inkgate.caller import Caller
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InkgateError, Overloaded, install_extra
 from inkgate.jobs.store.postgres import limit_waits
 from inkgate.jobs.store.tables import StoreTooNew, migrate, schema
 from inkgate.serving.threads import FairThreads
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 

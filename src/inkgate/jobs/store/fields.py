@@ -13,7 +13,7 @@ from inkgate.errors import InputRejected
 from inkgate.jobs.job import JobFields, JobReview, NewJob
 from inkgate.jobs.store.records import FIELDS, clean
 from inkgate.jobs.store.tables import fields, jobs
-from inkgate.types import JsonValue
+from inkgate_client.types import JsonValue
 
 MAX_CORRECTIONS: Final = 200
 """Maximum corrections of a job. Each may change all of its fields."""

@@ -14,7 +14,6 @@ from pydantic import TypeAdapter
 from sqlalchemy import Row
 
 from inkgate.caller import Priority
-from inkgate.codec import dump_page, load_page
 from inkgate.jobs.job import (
     Job,
     JobDocument,
@@ -26,7 +25,8 @@ from inkgate.jobs.job import (
     JobState,
     NewJob,
 )
-from inkgate.types import PageResult
+from inkgate_client.codec import dump_page, load_page
+from inkgate_client.types import PageResult
 
 _PRIORITIES = {priority.rank: priority for priority in Priority}
 _SOURCE: TypeAdapter[JobSource] = TypeAdapter(JobSource)

@@ -18,7 +18,6 @@ from contextlib import suppress
 import anyio
 import structlog
 
-from inkgate.concurrency import Threads
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.model_servers.managed import guardian
 from inkgate.model_servers.managed.command import ServerCommand
@@ -33,6 +32,7 @@ from inkgate.model_servers.managed.diagnose import (
     progress_of,
 )
 from inkgate.model_servers.server import ModelServer
+from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 

@@ -1,5 +1,5 @@
 // Doubtful words, and corrections of a page that was read: its words, lines, cells, blocks and texts stay consistent.
-export const DOUBTFUL = 0.9; // as in documents/formats/marks.py
+export const DOUBTFUL = 0.9; // as in formats/marks.py
 
 export const isDoubtful = (item) => item.confidence !== null && item.confidence !== undefined && item.confidence < DOUBTFUL;
 

@@ -10,16 +10,16 @@ import anyio
 
 import inkgate
 from inkgate.caller import NO_CALLER
-from inkgate.coordinates import as_sent
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import CheckedFields
 from inkgate.service.gateway import Gateway
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
-from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
 from inkgate_bench.accuracy.fields import JudgedField, judge_fields, schema_for
 from inkgate_bench.accuracy.manifest import Entry, load_fields
 from inkgate_bench.accuracy.metrics import ReadLine
+from inkgate_client.coordinates import as_sent
+from inkgate_client.types import Document, DocumentResult, PageResult, Task, TaskKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.values import FieldStatus, FieldValue
 from inkgate_bench.accuracy.calibration import JudgedPart, calibration_curve
+from inkgate_client.fields.values import FieldStatus, FieldValue
 
 SURE = 0.95
 """Confidence from which fields are said to be right in at least 97 %."""

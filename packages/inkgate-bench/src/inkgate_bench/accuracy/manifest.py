@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from inkgate.types import Point, Quad
+from inkgate_client.types import Point, Quad
 
 T = TypeVar("T")
 

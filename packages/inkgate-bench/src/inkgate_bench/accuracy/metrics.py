@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from inkgate.types import Quad
 from inkgate_bench.accuracy.manifest import TruthLine
+from inkgate_client.types import Quad
 
 CJK_SHARE = 0.3
 """From this share of letters in scripts without spaces on, a text is compared by character bigrams."""

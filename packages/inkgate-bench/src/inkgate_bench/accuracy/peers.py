@@ -28,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.page import RgbArray
 from inkgate.settings import PdfText
-from inkgate.types import Document, Quad
 from inkgate_bench.accuracy.candidates import Candidate, Transcript
 from inkgate_bench.accuracy.manifest import Entry
 from inkgate_bench.accuracy.metrics import ReadLine
+from inkgate_client.concurrency import Threads
+from inkgate_client.types import Document, Quad
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 TESSERACT_LANGUAGES = {

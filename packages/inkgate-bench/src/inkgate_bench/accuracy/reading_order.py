@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from inkgate.types import Box
 from inkgate_bench.accuracy.line_accounts import reduced
+from inkgate_client.types import Box
 
 ALIKE = 80
 """Similarity (rapidfuzz's ratio, of 100) from which a read line is a true one."""

@@ -8,7 +8,6 @@ from time import perf_counter
 
 import anyio
 
-from inkgate.concurrency import Threads, single_error
 from inkgate.errors import InkgateError, InputRejected, error_class
 from inkgate.fields.document_types import DocumentTypes
 from inkgate_bench.accuracy.bench_tests import PageTestResult, run_tests
@@ -29,6 +28,7 @@ from inkgate_bench.accuracy.structure import (
     score_tables,
 )
 from inkgate_bench.accuracy.table_similarity import TableSimilarity, table_similarity
+from inkgate_client.concurrency import Threads, single_error
 
 Progress = Callable[[str, Entry], None]
 """Called with a candidate's name and each document that it has finished."""

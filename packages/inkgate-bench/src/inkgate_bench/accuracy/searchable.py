@@ -14,17 +14,17 @@ from pathlib import Path
 from rich.table import Table
 
 from inkgate.caller import NO_CALLER
-from inkgate.concurrency import Threads
-from inkgate.coordinates import Coordinates
 from inkgate.documents.files.write import FileRequest
-from inkgate.documents.formats.areas import page_in
 from inkgate.errors import InkgateError
-from inkgate.format_names import FileFormat
 from inkgate.service.gateway import Gateway
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
-from inkgate.types import Document, PageResult
 from inkgate_bench.accuracy.manifest import Entry
+from inkgate_client.concurrency import Threads
+from inkgate_client.coordinates import Coordinates
+from inkgate_client.format_names import FileFormat
+from inkgate_client.formats.areas import page_in
+from inkgate_client.types import Document, PageResult
 
 _TIMEOUT_S = 120.0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inkgate.types import box_of_quad
 from inkgate_bench.accuracy.calibration import JudgedPart, judge_blocks, judge_page
 from inkgate_bench.accuracy.candidates import Transcript, TranscriptPage
 from inkgate_bench.accuracy.diagram_similarity import DiagramSimilarity, diagram_similarity
@@ -12,6 +11,7 @@ from inkgate_bench.accuracy.line_accounts import LineTotals, account_lines
 from inkgate_bench.accuracy.metrics import ReadLine
 from inkgate_bench.accuracy.reading_order import OrderScore, column_order_tau, order_score
 from inkgate_bench.accuracy.table_similarity import TableSimilarity, table_similarity
+from inkgate_client.types import box_of_quad
 
 _PAGE_BREAK = "\f"
 

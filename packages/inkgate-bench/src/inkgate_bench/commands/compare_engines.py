@@ -117,9 +117,9 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
 
 
 async def _compare(contenders: Sequence[Contender], plan: ComparisonPlan) -> EngineComparison:
-    from inkgate.concurrency import single_error
     from inkgate_bench.compare.run import compare, gpu_reader
     from inkgate_bench.load.report import this_machine
+    from inkgate_client.concurrency import single_error
 
     stop = anyio.Event()
     with ExitStack() as stack, single_error():

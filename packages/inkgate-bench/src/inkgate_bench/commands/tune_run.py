@@ -19,9 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inkgate.cli.interrupts import stop_on_signal
-from inkgate.concurrency import single_error
 from inkgate.settings import Settings as Tree
-from inkgate.whole_files import write_whole
 from inkgate_bench.accuracy.manifest import load_manifest
 from inkgate_bench.load import LoadImpossible
 from inkgate_bench.load.pages import LoadPage, load_pages
@@ -45,6 +43,8 @@ from inkgate_bench.tune.results import (
 )
 from inkgate_bench.tune.search import Bench, Journal, JournalMismatch, search
 from inkgate_bench.tune.service_bench import BenchSetup, ServiceBench
+from inkgate_client.concurrency import single_error
+from inkgate_client.whole_files import write_whole
 
 _SHOWN = 20
 """Of the trials, the last ones."""

@@ -10,9 +10,6 @@ from datetime import UTC, datetime
 import anyio
 import orjson
 
-from inkgate.client import AsyncInkgateClient, ServiceError
-from inkgate.codec import parse_document
-from inkgate.concurrency import Threads, single_error
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
 from inkgate.telemetry.processes import tree_bytes
 from inkgate_bench.accuracy.candidates import PageFailure, Transcript, transcript
@@ -34,6 +31,9 @@ from inkgate_bench.load.sender import Sender
 from inkgate_bench.load.service import ServiceNotStarted, ServiceProcess, serving
 from inkgate_bench.load.target import ProtocolName, Target, TargetOptions, detect
 from inkgate_bench.statistics import LEAST_REPEATS
+from inkgate_client import AsyncInkgateClient, ServiceError
+from inkgate_client.codec import parse_document
+from inkgate_client.concurrency import Threads, single_error
 
 READ_PARALLEL = 4
 """Documents that are read at a time: few enough that no service refuses them."""

@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 import anyio
 import httpx
 
-from inkgate.client import InkgateClient, ServiceError
-from inkgate.concurrency import Threads
 from inkgate.model_servers.metrics import parse_metrics
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
-from inkgate.telemetry.state import State
 from inkgate_bench.load.results import ServerSide
+from inkgate_client import InkgateClient, ServiceError
+from inkgate_client.concurrency import Threads
+from inkgate_client.telemetry.state import State
 
 COMPUTING = frozenset({"engine", "vllm"})
 """Kinds of processes in which the engine computes."""

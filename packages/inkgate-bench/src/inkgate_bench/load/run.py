@@ -14,7 +14,6 @@ import anyio
 import anyio.lowlevel
 import numpy as np
 
-from inkgate.concurrency import single_error
 from inkgate_bench.load import LoadImpossible
 from inkgate_bench.load.arrivals import LoadRequest, draw_requests, requests_of
 from inkgate_bench.load.plan import Load, Plan
@@ -30,6 +29,7 @@ from inkgate_bench.load.samples import (
     window_rows,
 )
 from inkgate_bench.load.sender import Sender, SentRequest
+from inkgate_client.concurrency import single_error
 
 EARLY_S = 0.0005
 """How long before it is due a request may be sent: event loops count milliseconds. Its latency counts from then."""

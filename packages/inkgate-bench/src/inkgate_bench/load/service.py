@@ -16,9 +16,9 @@ from pathlib import Path
 
 import anyio
 
-from inkgate.concurrency import single_error
 from inkgate.errors import EngineFailed
 from inkgate.model_servers.managed.process import ServerProcess
+from inkgate_client.concurrency import single_error
 
 Value = int | float | str | bool
 

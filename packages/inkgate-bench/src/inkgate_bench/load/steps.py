@@ -9,7 +9,6 @@ from typing import Protocol
 
 import anyio
 
-from inkgate.concurrency import single_error
 from inkgate_bench.load.knee import (
     REFINEMENTS,
     Steps,
@@ -23,6 +22,7 @@ from inkgate_bench.load.plan import Arrivals, Load, Plan
 from inkgate_bench.load.readings import Scraper, merge_windows
 from inkgate_bench.load.results import Axis, Knee, LoadPoint, LoadSummary, OwnLimits, Second, ServerSide
 from inkgate_bench.load.run import LoadResult
+from inkgate_client.concurrency import single_error
 
 RECOVERY_TRIES = 180
 """One a second: a model server that died reloads its model meanwhile."""

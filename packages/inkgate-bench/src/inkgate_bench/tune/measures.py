@@ -11,7 +11,6 @@ from typing import Any
 import psutil
 
 from inkgate import __version__
-from inkgate.client import AsyncInkgateClient, ReadOptions
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.telemetry.processes import used_s
 from inkgate_bench.accuracy.candidates import Transcript, transcript
@@ -19,6 +18,7 @@ from inkgate_bench.accuracy.manifest import Entry
 from inkgate_bench.accuracy.scores import score
 from inkgate_bench.tune.parameters import QUALITY
 from inkgate_bench.tune.results import Settings, Value
+from inkgate_client import AsyncInkgateClient, ReadOptions
 
 MOST_DOCUMENTS = 40
 """Chosen evenly among more: to read all of them would take the time of the search."""

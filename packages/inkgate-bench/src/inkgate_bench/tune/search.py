@@ -11,11 +11,11 @@ from typing import Protocol
 import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate.concurrency import single_error
 from inkgate_bench.tune.plan import next_step
 from inkgate_bench.tune.report import report
 from inkgate_bench.tune.results import SearchTask, Step, Trial, TrialOutcome, TuneReport
 from inkgate_bench.tune.score import outcome
+from inkgate_client.concurrency import single_error
 
 _TASK = TypeAdapter(SearchTask)
 _TRIAL = TypeAdapter(Trial)

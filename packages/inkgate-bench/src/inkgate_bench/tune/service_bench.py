@@ -11,8 +11,6 @@ from pathlib import Path
 
 import anyio
 
-from inkgate.client import InkgateClient
-from inkgate.concurrency import Threads, single_error
 from inkgate_bench.load.pages import LoadPage
 from inkgate_bench.load.plan import Load, Plan
 from inkgate_bench.load.readings import Scraper, read_state
@@ -25,6 +23,8 @@ from inkgate_bench.tune.measures import AccuracyCheck, OtherLoad
 from inkgate_bench.tune.parameters import MAX_NUM_SEQS, companions
 from inkgate_bench.tune.results import Purpose, Settings, Step, Trial, TrialOutcome
 from inkgate_bench.tune.score import outcome
+from inkgate_client import InkgateClient
+from inkgate_client.concurrency import Threads, single_error
 
 _PATIENCE = 1.5
 """Deadlines that a client waits. Later answers are useless, and the trial would take longer."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from inkgate.diagram import Diagram
 from inkgate.errors import EngineFailed
-from inkgate.types import BlockType, Box, Line, Point, Quad, Size
+from inkgate_client.diagram import Diagram
+from inkgate_client.types import BlockType, Box, Line, Point, Quad, Size
 
 GRID = 1000
 """Models give coordinates on a grid of 0 to 1000 along both sides of the image, whatever its size."""

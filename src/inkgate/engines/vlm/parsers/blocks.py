@@ -15,9 +15,9 @@ from inkgate.engines.vlm.parsers.latex import formula
 from inkgate.engines.vlm.parsers.markdown import markdown
 from inkgate.engines.vlm.parsers.otsl import otsl_table
 from inkgate.errors import EngineFailed
-from inkgate.layout.escape import at_beginning, escape
 from inkgate.layout.markdown import RUNNING
-from inkgate.types import BlockType, Box, Size
+from inkgate_client.escape import at_beginning, escape
+from inkgate_client.types import BlockType, Box, Size
 
 MAX_BLOCKS = 1000
 """No page has more; a model that repeats itself may give more."""

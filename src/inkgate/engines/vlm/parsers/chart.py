@@ -6,7 +6,7 @@ from inkgate.diagrams import AnswerPart, parts_of_answer
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer, PlacedBlock
 from inkgate.engines.vlm.parsers.markdown import chart_table, plain_text, safe_markdown
 from inkgate.engines.vlm.parsers.wrapped import unfenced
-from inkgate.types import BlockType, Size
+from inkgate_client.types import BlockType, Size
 
 
 def chart(output: str, size: Size) -> ParsedAnswer:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer, PlacedBlock, rectangle
 from inkgate.engines.vlm.parsers.blocks import MAX_BLOCKS, block_of, blocks_answer
 from inkgate.engines.vlm.parsers.markdown import markdown
-from inkgate.types import BlockType, Size
+from inkgate_client.types import BlockType, Size
 
 GRID = 500
 _TAG = re.compile(r"<(/?)([A-Za-z_][A-Za-z0-9_+#.-]{0,40})>")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _FENCED = re.compile(r"\A```(?:latex|tex|math)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _DELIMITERS = (("$$", "$$"), (r"\[", r"\]"), (r"\(", r"\)"), ("$", "$"))

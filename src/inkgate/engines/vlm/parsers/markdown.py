@@ -8,7 +8,7 @@ from html import unescape
 
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer
 from inkgate.engines.vlm.parsers.markup import INLINE, sanitize_html, table_text
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _FENCE = re.compile(
     r"^ {0,3}((?:(?P<ticks>`{3,})[^`\n]*|(?P<waves>~{3,})[^\n]*)$\n?(?P<code>.*?)"

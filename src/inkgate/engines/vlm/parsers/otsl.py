@@ -13,7 +13,7 @@ from html import escape, unescape
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer
 from inkgate.engines.vlm.parsers.markdown import markdown
 from inkgate.engines.vlm.parsers.markup import table_text
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _TOKEN = re.compile(r"<(fcel|ecel|lcel|ucel|xcel|ched|rhed|srow|nl)>")
 _ROW_END = frozenset({"nl"})

@@ -17,7 +17,7 @@ from inkgate.engines.vlm.parsers.answer import (
     without_surrogates,
 )
 from inkgate.errors import EngineFailed
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _PAIR = re.compile(r"\(\s*(\d{1,5})\s*,\s*(\d{1,5})\s*\)\s*,\s*\(\s*(\d{1,5})\s*,\s*(\d{1,5})\s*\)")
 _HUNYUAN_TAG = re.compile(r"</?(?:ref|quad)>")

@@ -6,7 +6,7 @@ import re
 
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer
 from inkgate.engines.vlm.parsers.markdown import markdown
-from inkgate.types import Size
+from inkgate_client.types import Size
 
 _FRONT = re.compile(r"\A\s*---[ \t]*\n((?:[a-z_]{1,40}:[^\n]{0,200}\n){0,20})(?:---[ \t]*(?:\n|\Z)|\Z)")
 _FENCED = re.compile(r"\A\s*```(?:markdown|md|html)?[ \t]*\n(.*?)(?:\n```\s*\Z|\Z)", re.DOTALL)

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from inkgate.engines.vlm.preset import Preset
 from inkgate.errors import InputRejected
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 
 def known_presets(folder: Path | None = None) -> tuple[Preset, ...]:

@@ -11,7 +11,7 @@ from inkgate.engines.vlm.parsers.blocks import grounded_markdown
 from inkgate.engines.vlm.parsers.markdown import markdown, plain
 from inkgate.engines.vlm.preset import Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 SAMPLING = Sampling(
     temperature=0.0,

@@ -11,7 +11,7 @@ from inkgate.engines.vlm.parsers.latex import formula
 from inkgate.engines.vlm.parsers.markdown import markdown, plain
 from inkgate.engines.vlm.preset import ELEMENTS, Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch, SpeculativeDraft
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 GLM_OCR = Preset(
     name="glm-ocr",

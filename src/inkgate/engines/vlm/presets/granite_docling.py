@@ -9,7 +9,7 @@ from inkgate.engines.vlm.images import ImageLimits, SquareTiles
 from inkgate.engines.vlm.parsers.doctags import doctags
 from inkgate.engines.vlm.preset import Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 PAGE = TaskPrompt("Convert this page to docling.", doctags)
 

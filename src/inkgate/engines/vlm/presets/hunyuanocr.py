@@ -15,7 +15,7 @@ from inkgate.engines.vlm.parsers.markdown import markdown, plain
 from inkgate.engines.vlm.parsers.spotting import spotting_hunyuan, spotting_json
 from inkgate.engines.vlm.preset import Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch, SpeculativeDraft
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 PARSE = TaskPrompt(
     "提取文档图片中正文的所有信息用markdown格式表示，其中页眉、页脚部分忽略，表格用html格式表达，"

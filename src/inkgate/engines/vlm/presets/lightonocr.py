@@ -9,7 +9,7 @@ from inkgate.engines.vlm.images import ImageLimits
 from inkgate.engines.vlm.parsers.markdown import markdown
 from inkgate.engines.vlm.preset import Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 READ = TaskPrompt("", markdown)
 FLAGS = ("--limit-mm-per-prompt", '{"image":1}', "--mm-processor-cache-gb", "0", "--no-enable-prefix-caching")

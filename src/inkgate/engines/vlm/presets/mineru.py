@@ -15,7 +15,7 @@ from inkgate.engines.vlm.parsers.markdown import markdown, plain
 from inkgate.engines.vlm.parsers.otsl import otsl_table
 from inkgate.engines.vlm.preset import ELEMENTS, Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import Size, TaskKind
+from inkgate_client.types import Size, TaskKind
 
 LIMITS = ImageLimits(patch=14, merge=2, min_pixels=3136, max_pixels=1605632, raise_sides=True)
 LAYOUT_LIMITS = replace(LIMITS, stretch=Size(1036, 1036))

@@ -9,7 +9,7 @@ from inkgate.engines.vlm.images import ImageLimits
 from inkgate.engines.vlm.parsers.wrapped import tagged_markdown
 from inkgate.engines.vlm.preset import Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 READ = TaskPrompt(
     "Extract the text from the above document as if you were reading it naturally. Return the tables in html format. "

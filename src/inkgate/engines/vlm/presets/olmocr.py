@@ -9,7 +9,7 @@ from inkgate.engines.vlm.images import ImageLimits
 from inkgate.engines.vlm.parsers.wrapped import front_matter_markdown
 from inkgate.engines.vlm.preset import Preset, RetryStep, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 READ = TaskPrompt(
     "Attached is one page of a document that you must process. Just return the plain text representation of this "

@@ -15,7 +15,7 @@ from inkgate.engines.vlm.parsers.otsl import otsl_table
 from inkgate.engines.vlm.parsers.spotting import spotting_paddle
 from inkgate.engines.vlm.preset import ELEMENTS, Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 LIMITS = ImageLimits(patch=14, merge=2, min_pixels=112896, max_pixels=1003520, raise_sides=True, sent=True)
 """PaddleX's limits, which are sent: transformers' own are 384² to 1536² pixels. `h * w` tokens, in merged patches."""

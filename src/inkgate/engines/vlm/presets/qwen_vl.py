@@ -17,7 +17,7 @@ from inkgate.engines.vlm.parsers.spotting import spotting_json
 from inkgate.engines.vlm.parsers.wrapped import unfenced_markdown
 from inkgate.engines.vlm.preset import Preset, Sampling, TaskPrompt
 from inkgate.model_servers.launch import Launch
-from inkgate.types import TaskKind
+from inkgate_client.types import TaskKind
 
 TASKS = {
     TaskKind.TEXT: TaskPrompt(

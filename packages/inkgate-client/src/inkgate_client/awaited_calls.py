@@ -1,0 +1,83 @@
+"""Sends the requests of the asynchronous client. scripts/write_blocking_client.py writes the blocking one from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import monotonic
+
+import httpx
+
+from inkgate_client import requests
+from inkgate_client.codec import encodable
+from inkgate_client.concurrency import Threads
+from inkgate_client.errors import FileUnreadable, fetch_errors, file_errors, refusal_error, service_errors
+from inkgate_client.files import FETCH_S, MOST_FETCHED_BYTES, Source, is_url, load, store, url_name
+from inkgate_client.requests import ClientRequest, ResultT
+
+
+class AsyncCalls:
+    """The connections to the service at `url`."""
+
+    def __init__(self, url: str, http: httpx.AsyncClient) -> None:
+        self.url = url
+        self._http = http
+        self._threads = Threads("client_files", 4)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def parsed(self, read: Callable[[bytes], ResultT], ask: ClientRequest) -> ResultT:
+        """The response's body as `read` parses it. Raises ServiceError."""
+        return requests.parse(read, await self.answer(ask), self.url)
+
+    async def answer(self, ask: ClientRequest) -> httpx.Response:
+        """The whole response. Raises ServiceError, also if it is not successful."""
+        with service_errors(self.url):
+            answer = await self._http.send(ask.build(self._http))
+        if not answer.is_success:
+            raise refusal_error(self.url, ask.path, answer)
+        return answer
+
+    async def open(self, ask: ClientRequest) -> httpx.Response:
+        """The response, whose body is still to be read; close it. Raises ServiceError as `answer`."""
+        with service_errors(self.url):
+            answer = await self._http.send(ask.build(self._http), stream=True)
+        if answer.is_success:
+            return answer
+        try:
+            with service_errors(self.url):
+                await answer.aread()
+            raise refusal_error(self.url, ask.path, answer)
+        finally:
+            await answer.aclose()
+
+    async def loaded(self, file: Source, name: str) -> tuple[str, bytes]:
+        """Name and bytes of `file`. Raises FileUnreadable."""
+        if is_url(file):
+            with fetch_errors(file):
+                name = name or url_name(file)
+            return encodable(name), await self._fetched(file)
+        with file_errors(file):
+            name, data = await self._threads.run(load, file, name)
+        return encodable(name), data
+
+    async def store(self, path: str | os.PathLike[str], data: bytes) -> None:
+        """Writes a file. Raises OSError."""
+        await self._threads.run(store, path, data)
+
+    async def _fetched(self, url: str) -> bytes:
+        """A document from elsewhere: without the service's key and headers, and through proxies of the environment."""
+        data, give_up = bytearray(), monotonic() + FETCH_S
+        with fetch_errors(url):
+            http = httpx.AsyncClient(follow_redirects=True, max_redirects=5, timeout=60.0)
+            async with http, http.stream("GET", url) as answer:
+                answer.raise_for_status()
+                async for chunk in answer.aiter_bytes():
+                    data += chunk
+                    if len(data) > MOST_FETCHED_BYTES:
+                        raise FileUnreadable(f"The document at this URL is larger than {MOST_FETCHED_BYTES} bytes.")
+                    if monotonic() > give_up:
+                        raise FileUnreadable(f"The document at this URL did not arrive within {FETCH_S:g} s.")
+        return bytes(data)

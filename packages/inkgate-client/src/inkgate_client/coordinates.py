@@ -1,0 +1,78 @@
+"""Coordinate systems: of the page as it was read, or as it was sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from inkgate_client.types import Block, Box, Line, PageResult, Quad, Table
+
+
+class Coordinates(StrEnum):
+    """`upright`: of the page after `PageResult.rotation`. `sent`: before it, as a viewer shows the file."""
+
+    UPRIGHT = "upright"
+    SENT = "sent"
+
+
+def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
+    """`quad` of the upright page (`width` x `height`) in pixels of the page before rotation.
+
+    `rotation`: degrees clockwise. The quad's first corner stays the text's first.
+    """
+    match rotation % 360:
+        case 90:
+            moved = [(y, width - x) for x, y in quad]
+        case 180:
+            moved = [(width - x, height - y) for x, y in quad]
+        case 270:
+            moved = [(height - y, x) for x, y in quad]
+        case _:
+            return quad
+    first, second, third, fourth = moved
+    return (first, second, third, fourth)
+
+
+def as_sent(page: PageResult) -> PageResult:
+    """The page with all sizes and coordinates as before rotation. `rotation` stays."""
+
+    def turned(quad: Quad) -> Quad:
+        return before_rotation(quad, page.rotation, page.width, page.height)
+
+    def line(found: Line) -> Line:
+        words = tuple(replace(word, quad=turned(word.quad)) for word in found.words)
+        return replace(found, quad=turned(found.quad), words=words)
+
+    def turned_box(box: Box) -> Box:
+        left, top, right, bottom = box
+        xs, ys = zip(*turned(((left, top), (right, top), (right, bottom), (left, bottom))), strict=True)
+        return (min(xs), min(ys), max(xs), max(ys))
+
+    def table(found: Table) -> Table:
+        cells = tuple(cell if cell.box is None else replace(cell, box=turned_box(cell.box)) for cell in found.cells)
+        return replace(found, cells=cells)
+
+    def block(found: Block) -> Block:
+        inside = None if found.table is None else table(found.table)
+        code = None if found.barcode is None else replace(found.barcode, quad=turned(found.barcode.quad))
+        return replace(found, box=turned_box(found.box), table=inside, barcode=code)
+
+    if not page.rotation:
+        return page
+    sideways = page.rotation in {90, 270}
+    return replace(
+        page,
+        width=page.height if sideways else page.width,
+        height=page.width if sideways else page.height,
+        lines=tuple(line(found) for found in page.lines),
+        blocks=None if page.blocks is None else tuple(block(found) for found in page.blocks),
+        left_out=tuple(part if part.box is None else replace(part, box=turned_box(part.box)) for part in page.left_out),
+        review_notes=tuple(
+            note if note.box is None else replace(note, box=turned_box(note.box)) for note in page.review_notes
+        ),
+    )
+
+
+def as_upright(page: PageResult) -> PageResult:
+    """The page of which `page` is `as_sent`: with all sizes and coordinates as after rotation. `rotation` stays."""
+    return replace(as_sent(replace(page, rotation=-page.rotation % 360)), rotation=page.rotation)
