@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import asdict
 from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from dashboards.engine import engine
-from dashboards.jobs import jobs
-from dashboards.overview import overview
-from dashboards.tenants import tenants
+from dashboards import board, with_limits
 from generated import ROOT, write_or_check
-from inkgate.doctor.conditions import CONDITIONS, LIMITS
+from inkgate.doctor.conditions import CONDITIONS
 
 MONITORING = ROOT / "deploy" / "monitoring"
+SOURCE = MONITORING / "source"
+BOARDS = ("overview", "engine", "jobs", "tenants")
 
 PROMETHEUS_RULE = """\
 # Written by scripts/write_dashboards.py from deploy/monitoring/rules: change it there.
@@ -34,7 +32,7 @@ spec:
 """
 
 
-ALERTS = "# Written by scripts/write_dashboards.py from scripts/dashboards/alerts.yml: change it there.\n"
+ALERTS = "# Written by scripts/write_dashboards.py from deploy/monitoring/source/alerts.yml: change it there.\n"
 GUIDE = "http://127.0.0.1:7860/docs/guide/"
 """Documentation served by an instance on the same machine; docs/guides/monitoring.md tells how to change it."""
 
@@ -42,11 +40,10 @@ GUIDE = "http://127.0.0.1:7860/docs/guide/"
 def alerts() -> str:
     """The template with the thresholds of the doctor's conditions, and the runbook of each alert's condition."""
     runbooks = {alert: GUIDE + condition.runbook for condition in CONDITIONS for alert in condition.alerts}
-    template = (ROOT / "scripts" / "dashboards" / "alerts.yml").read_text(encoding="utf-8")
-    limits = {name: f"{value:g}" for name, value in asdict(LIMITS).items()}
+    template = (SOURCE / "alerts.yml").read_text(encoding="utf-8")
     before, *rules = re.split(r"(?<=- alert: )", template)
     rules = [rule.replace("@{runbook}", runbooks[rule.partition("\n")[0]]) for rule in rules]
-    return ALERTS + re.sub(r"@{(\w+)}", lambda found: limits[found[1]], before + "".join(rules))
+    return ALERTS + with_limits(before + "".join(rules))
 
 
 def prometheus_rule() -> str:
@@ -58,11 +55,9 @@ def prometheus_rule() -> str:
 
 def files() -> dict[Path, str]:
     """The text of each file."""
-    boards = {
-        MONITORING / "grafana" / "dashboards" / f"{str(board.uid).removeprefix('inkgate-')}.json": board
-        for board in (overview(), engine(), jobs(), tenants())
-    }
-    texts = {path: JSONEncoder(indent=2, sort_keys=True).encode(board) + "\n" for path, board in boards.items()}
+    folder = MONITORING / "grafana" / "dashboards"
+    encoder = JSONEncoder(indent=2, sort_keys=True)
+    texts = {folder / f"{name}.json": encoder.encode(board(SOURCE / f"{name}.yml")) + "\n" for name in BOARDS}
     rules = {"rules/alerts.yml": alerts(), "kubernetes/prometheusrule.yaml": prometheus_rule()}
     return texts | {MONITORING / name: text for name, text in rules.items()}
 
