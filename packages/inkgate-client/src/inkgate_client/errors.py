@@ -21,7 +21,7 @@ _LONGEST_RETRY_S = 1e9
 """Of a Retry-After: clocks can't wait for longer."""
 
 
-_NO_ROUTE = frozenset({"route_unknown", "method_not_allowed", "draining"})
+_REFUSES_ALL = frozenset({401, 403, 404, 405})
 _BUSY = frozenset({429, 503})
 _PROXY = frozenset({502, 503, 504})
 
@@ -59,9 +59,9 @@ class ServiceError(ReadError):
         """Whether the service can't be reached, refuses the key, shuts down, or is not inkgate."""
         if self.status is None:
             return not self.late
-        if self.status in {401, 403} or self.code in _NO_ROUTE:
+        if self.status in _REFUSES_ALL:
             return True
-        return not self.code and (self.status in _PROXY or self.status in {404, 405} or self.status < 400)
+        return not self.code and (self.status in _PROXY or self.status < 400)
 
     @property
     def late(self) -> bool:

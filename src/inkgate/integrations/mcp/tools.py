@@ -86,8 +86,13 @@ class DocumentTools:
         Pages that don't fit are read too, and named: `page` returns them by the document's ID, `search` searches them.
         """
         loaded = await self._loaded(document)
+
+        async def progress(done: int, total: int) -> None:
+            if done:
+                await context.report_progress(done, total)
+
         with _told():
-            result = await self._reader.read(loaded, ReadOptions("parse", pages), context.report_progress)
+            result = await self._reader.read(loaded, ReadOptions("parse", pages), progress)
         return _shown(self._kept.add(result), result, max_characters)
 
     async def page(
