@@ -28,7 +28,8 @@ from inkgate_client.types import PageError
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted([*ROOT.glob("src/inkgate/**/*.py"), *ROOT.glob("packages/*/src/**/*.py")])
-ALLOWED = {"src/inkgate/errors.py"}
+ALLOWED = {"src/inkgate/errors.py", "packages/inkgate-client/src/inkgate_client/errors.py"}
+"""The client sorts responses; the service's errors are not in its package."""
 
 
 def codes_in(node: ast.AST) -> Iterator[str]:
