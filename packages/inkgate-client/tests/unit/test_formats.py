@@ -104,7 +104,7 @@ def test_markdown_of_a_blank_page_is_empty() -> None:
 
 def documented() -> dict[str, str]:
     """The examples of docs/reference/formats.md by the language of their fence, with the files that they include."""
-    docs = Path(__file__).parents[2] / "docs"
+    docs = Path(__file__).parents[4] / "docs"
     text = (docs / "reference" / "formats.md").read_text(encoding="utf-8")
     fences = dict(re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     files = {fence: re.fullmatch(r'--8<-- "(\S+)"\n', body) for fence, body in fences.items()}

@@ -193,7 +193,7 @@ def test_a_line_whose_words_are_not_known_is_no_part_of_one() -> None:
 
 
 def test_the_version_is_the_one_that_the_schema_in_ci_has() -> None:
-    run = (Path(__file__).parents[2] / ".ci" / "run").read_text(encoding="utf-8")
+    run = (Path(__file__).parents[4] / ".ci" / "run").read_text(encoding="utf-8")
     version = str(alto(sample.PAGE).get("SCHEMAVERSION"))
     assert f"alto-{version.replace('.', '-')}.xsd" in run
     assert SCHEMA.endswith(f"alto-{version.replace('.', '-')}.xsd")
