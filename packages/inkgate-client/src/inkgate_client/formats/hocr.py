@@ -76,8 +76,8 @@ def _head(html: ET.Element, result: DocumentResult) -> None:
 
 def _texts(page: PageResult) -> Iterator[str]:
     """The texts whose direction is said; none if all run from left to right."""
-    blocks = page.blocks or ()
-    if not any(has_right_to_left(each.text) for each in (page, *page.lines, *blocks)):
+    texts = (page.text, *(line.text for line in page.lines), *(block.text for block in page.blocks or ()))
+    if not any(map(has_right_to_left, texts)):
         return
     for area in page_areas(page):
         yield "".join(row.text for row in area.rows)
