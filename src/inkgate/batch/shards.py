@@ -23,7 +23,7 @@ from inkgate_client.types import Document, DocumentResult, ReadError
 
 _DEATHS_ALONE = 2
 """After so many deaths while it was open, a document is read with no other beside it."""
-_MOST_DEATHS = 3
+_MAX_DEATHS = 3
 _AS_BATCH = ReadOptions("parse", priority="batch")
 
 
@@ -157,7 +157,7 @@ class _OneShard:
 
     async def _read_one(self, index: int) -> None:
         planned = self.shard.documents[index]
-        if self.journal.deaths[index] >= _MOST_DEATHS:
+        if self.journal.deaths[index] >= _MAX_DEATHS:
             row = _failure(planned, "", "quarantined", "It ended the process that read it.", RowStatus.QUARANTINED)
         else:
             await self.threads.run(self.journal.open, index)

@@ -33,7 +33,7 @@ _TAKEN_S: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Pauses before a shard is tried again: the process of an actor that was lost may still end."""
 _CHECK_S: Final = 120.0
 _BLOCK_BYTES: Final = 1_000_000
-_MOST_OF_MARKER: Final = 1_000_000
+_MAX_OF_MARKER: Final = 1_000_000
 
 
 def check_ray(address: str) -> None:
@@ -111,7 +111,7 @@ class ShardActor:
 async def count_whole(order: BatchOrder, shard: int, tally: BatchTally) -> None:
     """Sets the counts to those of a whole shard that is done. Raises InkgateError: its marker can't be read."""
     folder = order.work().folder
-    marker = orjson.loads(await folder.objects.get(folder.done_marker(shard), max_bytes=_MOST_OF_MARKER))
+    marker = orjson.loads(await folder.objects.get(folder.done_marker(shard), max_bytes=_MAX_OF_MARKER))
     tally.failed = len(marker["failed"])
     if not order.again:
         tally.read = marker["documents"] - tally.failed

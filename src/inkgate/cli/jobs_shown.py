@@ -18,7 +18,7 @@ from inkgate_client.codec import encodable
 from inkgate_client.jobs import JobStatus
 
 _PAGES_AT_ONCE = 200
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ async def failed_pages(store: JobStore, job: Job) -> list[FailedPage]:
     """The first pages that failed."""
     found: list[FailedPage] = []
     after = -1
-    while len(found) < min(job.failed, _MOST_PAGES):
+    while len(found) < min(job.failed, _MAX_PAGES):
         pages = await store.pages(job.id, after, _PAGES_AT_ONCE)
         if not pages:
             break
@@ -52,7 +52,7 @@ async def failed_pages(store: JobStore, job: Job) -> list[FailedPage]:
             FailedPage(page.index + 1, page.error.code, page.error.detail) for page in pages if page.error is not None
         ]
         after = pages[-1].index
-    return found[:_MOST_PAGES]
+    return found[:_MAX_PAGES]
 
 
 def as_row(job: Job) -> dict[str, Any]:

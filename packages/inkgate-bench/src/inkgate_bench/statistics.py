@@ -13,7 +13,7 @@ from enum import StrEnum
 from statistics import fmean, stdev
 from types import ModuleType
 
-LEAST_REPEATS = 3
+MIN_REPEATS = 3
 CONFIDENCE = 0.95
 EQUAL_WITHIN = 0.05
 """Two means within 5 % of each other are as good as equal: no user would notice."""
@@ -89,10 +89,8 @@ def compare_repeats(
     Raises:
         StatisticsError: a side has fewer than three repeats, or a figure that is not above 0.
     """
-    if min(len(a), len(b)) < LEAST_REPEATS:
-        raise StatisticsError(
-            f"{len(a)} and {len(b)} repeats were measured: repeat each at least {LEAST_REPEATS} times"
-        )
+    if min(len(a), len(b)) < MIN_REPEATS:
+        raise StatisticsError(f"{len(a)} and {len(b)} repeats were measured: repeat each at least {MIN_REPEATS} times")
     if min(*a, *b) <= 0:
         raise StatisticsError("a repeat measured 0")
     first, second = (summarize_repeats([math.log(value) for value in side]) for side in (a, b))

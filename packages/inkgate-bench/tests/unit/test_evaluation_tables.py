@@ -68,7 +68,7 @@ def test_marks_escapes_and_white_space_do_not_count() -> None:
 def test_huge_tables_are_compared_by_their_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "".join(f"<tr><td>{i}</td><td>x</td></tr>" for i in range(40))
     table = f"<table>{rows}</table>"
-    monkeypatch.setattr(module, "MOST_STEPS", 900)
+    monkeypatch.setattr(module, "MAX_STEPS", 900)
     found = teds(table, table)
     assert 0 < found.teds < 1  # what was cut off counts as wrong
     assert teds(PIPES) == TableSimilarity(1.0, 1.0)

@@ -12,7 +12,7 @@ from inkgate_client import requests
 from inkgate_client.codec import encodable
 from inkgate_client.concurrency import Threads
 from inkgate_client.errors import FileUnreadable, fetch_errors, file_errors, refusal_error, service_errors
-from inkgate_client.files import FETCH_S, MOST_FETCHED_BYTES, Source, is_url, load, store, url_name
+from inkgate_client.files import FETCH_S, MAX_FETCHED_BYTES, Source, is_url, load, store, url_name
 from inkgate_client.requests import ClientRequest, ResultT
 
 
@@ -76,8 +76,8 @@ class AsyncCalls:
                 answer.raise_for_status()
                 async for chunk in answer.aiter_bytes():
                     data += chunk
-                    if len(data) > MOST_FETCHED_BYTES:
-                        raise FileUnreadable(f"The document at this URL is larger than {MOST_FETCHED_BYTES} bytes.")
+                    if len(data) > MAX_FETCHED_BYTES:
+                        raise FileUnreadable(f"The document at this URL is larger than {MAX_FETCHED_BYTES} bytes.")
                     if monotonic() > give_up:
                         raise FileUnreadable(f"The document at this URL did not arrive within {FETCH_S:g} s.")
         return bytes(data)

@@ -17,7 +17,7 @@ from inkgate_feishu import wording
 from inkgate_feishu.calls import AppRefused, FeishuApp, FeishuError
 from inkgate_feishu.choices import TEXT, Choice
 from inkgate_feishu.connection import FeishuConnection
-from inkgate_feishu.documents import DocumentAnswers, ServiceAway
+from inkgate_feishu.documents import DocumentAnswers, ServiceUnavailable
 from inkgate_feishu.inbox import FeishuInbox, InboxFull, InboxItem
 from inkgate_feishu.presses import CardPresses
 from inkgate_feishu.received import ChatMessage, is_direct, parse_message, parse_press
@@ -25,14 +25,14 @@ from inkgate_feishu.wording import filled
 
 log = structlog.get_logger(__name__)
 
-MOST_WAITING: Final = 1000
+MAX_WAITING: Final = 1000
 """Events that wait. Feishu sends further ones again later."""
-MOST_OF_ONE: Final = 20
+MAX_OF_ONE: Final = 20
 """Messages of one person that wait; further ones are refused, so that others get their turn."""
 STOP_S: Final = 60.0
 """For what is under way when the bot stops."""
 _PRESSES_AT_ONCE: Final = 4
-_MOST_ATTEMPTS: Final = 5
+_MAX_ATTEMPTS: Final = 5
 """Also of what ended the process."""
 _TYPES_KEPT_S: Final = 60.0
 _ASK_AGAIN_S: Final = 30.0
@@ -144,7 +144,7 @@ class FeishuBot:
             if message is None or not message.id:
                 return None, False
             waiting = self._inbox.waiting_of(message.sender)
-            if waiting >= MOST_OF_ONE:
+            if waiting >= MAX_OF_ONE:
                 kind = "refusal"
             # By the message, which Feishu's documentation asks for: events of one message can have several IDs.
             return None, self._inbox.accept(message.id, kind, message.sender, body)
@@ -201,15 +201,15 @@ class FeishuBot:
     async def _done(self, item: InboxItem, work: Callable[[InboxItem], Awaitable[None]]) -> bool:
         """Works on an event. False: it should be tried again."""
         try:
-            if item.attempts <= _MOST_ATTEMPTS:
+            if item.attempts <= _MAX_ATTEMPTS:
                 await work(item)
             else:  # the process ended in each attempt
                 log.error("feishu_event_given_up", kind=item.kind, attempts=item.attempts - 1)
                 await self._apologise(item)
-        except ServiceAway:
+        except ServiceUnavailable:
             return False
         except FeishuError as error:
-            if (isinstance(error, AppRefused) or error.may_pass) and item.attempts < _MOST_ATTEMPTS:
+            if (isinstance(error, AppRefused) or error.may_pass) and item.attempts < _MAX_ATTEMPTS:
                 return False
             log.warning("feishu_answer_failed", code=error.code, error=str(error))
         except Exception:  # one event; the others go on
@@ -231,7 +231,7 @@ class FeishuBot:
             kept = self._inbox.choice(message.chat) or self._options.choice
             choice = words.choice(message.words, types) or Choice(kept)
             for file in files:
-                await self._answers.answer(message, file, choice, last=item.attempts >= _MOST_ATTEMPTS)
+                await self._answers.answer(message, file, choice, last=item.attempts >= _MAX_ATTEMPTS)
         elif (asked := words.choice_alone(message.words, types)) is not None:
             self._inbox.choose(message.chat, asked.name)
             await self._answers.say(message, filled(wording.CHOSEN, choice=words.shown(asked)))
@@ -242,7 +242,7 @@ class FeishuBot:
         """Raises FeishuError."""
         words, names = self._answers.words, await self._known_types()
         english, chinese = ", ".join(names), "、".join(words.title(name).zh for name in names)
-        said = filled(wording.HELP, types=wording.Said(english, chinese), most_mb=f"{self._answers.most_mb:g}")
+        said = filled(wording.HELP, types=wording.LocalizedText(english, chinese), most_mb=f"{self._answers.most_mb:g}")
         await self._answers.say(message, said)
 
     async def _press(self, item: InboxItem) -> None:
@@ -256,7 +256,7 @@ class FeishuBot:
         """Raises FeishuError."""
         message = parse_message(item.event)
         if message is not None:
-            await self._answers.say(message, filled(wording.TOO_MANY, count=MOST_OF_ONE))
+            await self._answers.say(message, filled(wording.TOO_MANY, count=MAX_OF_ONE))
 
     async def _apologise(self, item: InboxItem) -> None:
         message = parse_message(item.event) if item.kind == "message" else None

@@ -16,7 +16,7 @@ from inkgate_feishu.received import ChatFile, message_files
 from inkgate_feishu.sdk import exception, im, lark
 
 DOMAINS: Final[dict[str, str]] = {"feishu": lark.FEISHU_DOMAIN, "lark": lark.LARK_DOMAIN}
-MOST_UPLOADED: Final = 30_000_000
+MAX_UPLOADED: Final = 30_000_000
 """Bytes of a file that a bot may send."""
 TOO_LARGE: Final = 234037
 """Code of the error for files of more than 100 MB, which a bot can't fetch."""

@@ -18,16 +18,16 @@ from inkgate_client.fields.values import FieldStatus, FieldValue
 from inkgate_feishu import wording
 from inkgate_feishu.choices import ChatWords
 from inkgate_feishu.received import card_proof
-from inkgate_feishu.wording import Said, filled
+from inkgate_feishu.wording import LocalizedText, filled
 
 Json = dict[str, Any]
 
-MOST_BYTES: Final = 28_000
+MAX_BYTES: Final = 28_000
 """Feishu takes cards of up to 30 KB."""
-MOST_INPUTS: Final = 30
+MAX_INPUTS: Final = 30
 LONGEST_INPUT: Final = 1000
-_MOST_ROWS = 10
-_MOST_LINES = 80
+_MAX_ROWS = 10
+_MAX_LINES = 80
 """Feishu takes cards of up to 200 parts; each line is two."""
 _LONGEST_SHOWN = 300
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:,\d{3}){1,4})(?:\.\d{1,15})?", re.ASCII)
@@ -44,38 +44,38 @@ class FieldCards:
     job: str
     chat: str
 
-    def answer(self, name: str, found: JobFieldsFound[Json], notice: Said | None = None) -> Json:
+    def answer(self, name: str, found: JobFieldsFound[Json], notice: LocalizedText | None = None) -> Json:
         """The values with a button to correct them. `name`: of the document; empty: not known."""
         type_name = found.found.extraction.document_type
         title = self.words.title(type_name) if type_name else wording.FIELDS_FOUND
         if name:
-            title = Said(f"{title.en}: {name}", f"{title.zh}：{name}")
+            title = LocalizedText(f"{title.en}: {name}", f"{title.zh}：{name}")
         if found.corrections:
             template, tag = "blue", wording.CORRECTED
         elif found.needs_review:
             template, tag = "orange", wording.TO_CHECK
         else:
             template, tag = "green", None
-        shown = [line.plain() for line in islice(self._values(type_name, found), _MOST_LINES + 1)]
+        shown = [line.plain() for line in islice(self._values(type_name, found), _MAX_LINES + 1)]
         notices = [] if notice is None else [notice.plain()]
         button = self._button(wording.CORRECT, "correct", {"type": "primary"})
         return self._fitting(title, template, tag, notices, shown, [button])
 
     def form(
-        self, found: JobFieldsFound[Json], notice: Said | None = None, entered: Mapping[str, str] | None = None
+        self, found: JobFieldsFound[Json], notice: LocalizedText | None = None, entered: Mapping[str, str] | None = None
     ) -> Json:
         """The form. `entered`: texts by path, of somebody whose values could not be kept."""
         values = {path: (entered or {}).get(path, text) for path, text in form_values(found.data)}
         said = [each for each in (notice, wording.FORM) if each is not None]
-        missing: list[Said] = []
+        missing: list[LocalizedText] = []
         while True:
             card = self._form(found, values, [*said, *missing])
-            if len(orjson.dumps(card)) <= MOST_BYTES or not values:
+            if len(orjson.dumps(card)) <= MAX_BYTES or not values:
                 return card
             values = dict(list(values.items())[: len(values) * 3 // 4])
             missing = [filled(wording.NOT_ALL, job=self.job)]
 
-    def _form(self, found: JobFieldsFound[Json], values: Mapping[str, str], notices: Iterable[Said]) -> Json:
+    def _form(self, found: JobFieldsFound[Json], values: Mapping[str, str], notices: Iterable[LocalizedText]) -> Json:
         paths = {f"f{number}": path for number, path in enumerate(values)}
         inputs = [
             {
@@ -94,7 +94,7 @@ class FieldCards:
         texts = _divs([each.plain() for each in notices])
         return self._card(wording.CORRECT, "blue", None, [*texts, form, self._button(wording.CLOSE, "close", {})])
 
-    def _values(self, type_name: str, found: JobFieldsFound[Json]) -> Iterator[Said]:
+    def _values(self, type_name: str, found: JobFieldsFound[Json]) -> Iterator[LocalizedText]:
         corrected = {path for each in found.corrections for path in each.fields}
         for name, value in found.data.items():
             path = f"/{name.replace('~', '~0').replace('/', '~1')}"
@@ -104,34 +104,34 @@ class FieldCards:
             for leaf, text in _leaves(path, value):
                 field = None if leaf in corrected else found.fields.get(leaf)
                 label, shown = self._label(type_name, leaf), _shown(text, field)
-                yield Said(f"{label.en}: {shown}", f"{label.zh}：{shown}")
+                yield LocalizedText(f"{label.en}: {shown}", f"{label.zh}：{shown}")
 
-    def _rows(self, type_name: str, path: str, rows: Sequence[object]) -> Iterator[Said]:
-        for number, row in enumerate(rows[:_MOST_ROWS], start=1):
+    def _rows(self, type_name: str, path: str, rows: Sequence[object]) -> Iterator[LocalizedText]:
+        for number, row in enumerate(rows[:_MAX_ROWS], start=1):
             leaves = [
                 (self._label(type_name, leaf), _cut(text))
                 for leaf, text in _leaves(f"{path}/{number - 1}", row)
                 if text
             ]
-            yield Said(
+            yield LocalizedText(
                 f"{number}. " + ", ".join(f"{label.en}: {text}" for label, text in leaves),
                 f"{number}. " + "，".join(f"{label.zh}：{text}" for label, text in leaves),
             )
-        if len(rows) > _MOST_ROWS:
-            yield filled(wording.MORE_ROWS, count=len(rows) - _MOST_ROWS)
+        if len(rows) > _MAX_ROWS:
+            yield filled(wording.MORE_ROWS, count=len(rows) - _MAX_ROWS)
 
-    def _numbered(self, type_name: str, path: str) -> Said:
+    def _numbered(self, type_name: str, path: str) -> LocalizedText:
         """The label, with the number of its row in a table."""
         label, row = (
             self._label(type_name, path),
             next((int(part) for part in path.split("/") if part.isdecimal()), None),
         )
-        return label if row is None else Said(f"{row + 1}. {label.en}", f"{row + 1}. {label.zh}")
+        return label if row is None else LocalizedText(f"{row + 1}. {label.en}", f"{row + 1}. {label.zh}")
 
-    def _label(self, type_name: str, path: str) -> Said:
+    def _label(self, type_name: str, path: str) -> LocalizedText:
         return self.words.label(type_name, path)
 
-    def _button(self, said: Said, action: str, look: Json, more: Json | None = None) -> Json:
+    def _button(self, said: LocalizedText, action: str, look: Json, more: Json | None = None) -> Json:
         value = {
             "action": action,
             "job": self.job,
@@ -141,20 +141,26 @@ class FieldCards:
         return {"tag": "button", "text": said.plain(), **look, "behaviors": [{"type": "callback", "value": value}]}
 
     def _fitting(
-        self, title: Said, template: str, tag: Said | None, notices: list[Json], shown: list[Json], last: list[Json]
+        self,
+        title: LocalizedText,
+        template: str,
+        tag: LocalizedText | None,
+        notices: list[Json],
+        shown: list[Json],
+        last: list[Json],
     ) -> Json:
         """The card, without the last values if Feishu would not take it."""
         missing: list[Json] = []
-        if len(shown) > _MOST_LINES:
-            shown, missing = shown[:_MOST_LINES], [filled(wording.NOT_ALL, job=self.job).plain()]
+        if len(shown) > _MAX_LINES:
+            shown, missing = shown[:_MAX_LINES], [filled(wording.NOT_ALL, job=self.job).plain()]
         while True:
             card = self._card(title, template, tag, [*_divs([*notices, *shown, *missing]), *last])
-            if len(orjson.dumps(card)) <= MOST_BYTES or not shown:
+            if len(orjson.dumps(card)) <= MAX_BYTES or not shown:
                 return card
             shown = shown[: len(shown) * 3 // 4]
             missing = [filled(wording.NOT_ALL, job=self.job).plain()]
 
-    def _card(self, title: Said, template: str, tag: Said | None, elements: list[Json]) -> Json:
+    def _card(self, title: LocalizedText, template: str, tag: LocalizedText | None, elements: list[Json]) -> Json:
         header: Json = {"title": title.plain(), "template": template}
         if tag is not None:
             header["text_tag_list"] = [{"tag": "text_tag", "text": tag.plain(), "color": template}]
@@ -173,7 +179,7 @@ def form_values(data: Json) -> list[tuple[str, str]]:
         for name, value in data.items()
         for leaf in _leaves(f"/{name.replace('~', '~0').replace('/', '~1')}", value)
     )
-    return [(path, text) for path, text in leaves if len(text) <= LONGEST_INPUT][:MOST_INPUTS]
+    return [(path, text) for path, text in leaves if len(text) <= LONGEST_INPUT][:MAX_INPUTS]
 
 
 def changed_values(data: Json, entered: Mapping[str, str]) -> dict[str, object]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.schema import FieldSchema
 from inkgate_client import JobAs, ReadOptions, WantedFields
-from inkgate_feishu.wording import Said
+from inkgate_feishu.wording import LocalizedText
 
 TEXT, MARKDOWN, FIELDS = "text", "markdown", "fields"
 _WORDS = {
@@ -17,7 +17,11 @@ _WORDS = {
     "markdown": MARKDOWN, "md": MARKDOWN,
     "fields": FIELDS, "auto": FIELDS, "字段": FIELDS,
 }  # fmt: skip
-_SHOWN = {TEXT: Said("text", "文字"), MARKDOWN: Said("Markdown", "Markdown"), FIELDS: Said("fields", "字段")}
+_SHOWN = {
+    TEXT: LocalizedText("text", "文字"),
+    MARKDOWN: LocalizedText("Markdown", "Markdown"),
+    FIELDS: LocalizedText("fields", "字段"),
+}
 _LATIN = re.compile(r"[a-z0-9_-]+")
 
 
@@ -65,24 +69,24 @@ class ChatWords:
         name = self._spoken(known).get(words.casefold().strip(" .!。！"))
         return None if name is None else Choice(name)
 
-    def shown(self, choice: Choice) -> Said:
+    def shown(self, choice: Choice) -> LocalizedText:
         """The choice in words."""
         return _SHOWN.get(choice.name) or self.title(choice.name)
 
-    def title(self, name: str) -> Said:
+    def title(self, name: str) -> LocalizedText:
         """The title of a document type."""
         title = self.types[name].source.get("x-title") if name in self.types else None
         title = title if isinstance(title, dict) else {}
-        return Said(str(title.get("en") or name), str(title.get("zh") or title.get("en") or name))
+        return LocalizedText(str(title.get("en") or name), str(title.get("zh") or title.get("en") or name))
 
-    def label(self, type_name: str, path: str) -> Said:
+    def label(self, type_name: str, path: str) -> LocalizedText:
         """What to call a value: by its path, and in Chinese by the type's label."""
         parts = [part for part in path.split("/") if part and not part.isdigit() and part != "-"]
         english = (parts[-1] if parts else path).replace("_", " ")
         general = re.sub(r"/\d+(?=/|$)", "/-", path)
         leaves = self.types[type_name].leaves if type_name in self.types else ()
         chinese = next((leaf.question for leaf in leaves if leaf.path == general and leaf.question), english)
-        return Said(english[:1].upper() + english[1:], chinese)
+        return LocalizedText(english[:1].upper() + english[1:], chinese)
 
     def _spoken(self, known: Iterable[str]) -> dict[str, str]:
         """Names of choices by the words for them."""

@@ -71,7 +71,7 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
         raise misuse(f"Set {' and '.join(missing)}, from {where}.")
     settings = configured(config, {})
     from inkgate.telemetry.logs import configure_logs
-    from inkgate_feishu.bot import MOST_WAITING
+    from inkgate_feishu.bot import MAX_WAITING
     from inkgate_feishu.calls import DOMAINS, FeishuApp
     from inkgate_feishu.inbox import FeishuInbox
     from inkgate_feishu.serve import FeishuServing
@@ -79,7 +79,7 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
     configure_logs(settings.log)
     app = FeishuApp(app_id, secret, DOMAINS.get(domain, domain))
     try:
-        inbox = FeishuInbox(folder / "inbox.sqlite", time.time, MOST_WAITING)  # noqa: TID251 - Unix time
+        inbox = FeishuInbox(folder / "inbox.sqlite", time.time, MAX_WAITING)  # noqa: TID251 - Unix time
     except (OSError, sqlite3.Error) as error:
         raise failure(f"{folder} can't be used: {error}. Does another bot use it?") from error
     try:

@@ -12,22 +12,22 @@ from inkgate.errors import BodyTooLarge, error_class
 from inkgate_client import AsyncInkgateClient, AsyncJobHandle, JobStatus, ServiceError
 from inkgate_client.retries import JOB_REQUESTS, Retrier
 from inkgate_feishu import wording
-from inkgate_feishu.calls import MOST_UPLOADED, TOO_LARGE, FeishuCalls, FeishuError
+from inkgate_feishu.calls import MAX_UPLOADED, TOO_LARGE, FeishuCalls, FeishuError
 from inkgate_feishu.cards import FieldCards
 from inkgate_feishu.choices import MARKDOWN, ChatWords, Choice
 from inkgate_feishu.received import ChatFile, ChatMessage
-from inkgate_feishu.wording import Said, filled, problem, text_post
+from inkgate_feishu.wording import LocalizedText, filled, problem, text_post
 
 log = structlog.get_logger(__name__)
 
 LONGEST_MESSAGE: Final = 4000
 """Characters of a text that is sent as a message. A longer one is sent as a file."""
-_MOST_LINES: Final = 200
+_MAX_LINES: Final = 200
 _UNDER_WAY: Final = "OnIt"
 """The reaction that says that a document is being read."""
 
 
-class ServiceAway(Exception):
+class ServiceUnavailable(Exception):
     """The service can't be reached, or is too busy."""
 
 
@@ -42,7 +42,7 @@ class DocumentAnswers:
     secret: str
     most_mb: float
 
-    async def say(self, message: ChatMessage, said: Said, part: str = "said") -> None:
+    async def say(self, message: ChatMessage, said: LocalizedText, part: str = "said") -> None:
         """Replies with a sentence. Raises FeishuError."""
         await self.calls.reply(message.id, "post", said.post(), _key(message.id, part))
 
@@ -58,7 +58,7 @@ class DocumentAnswers:
 
         Raises:
             FeishuError: Feishu can't be reached, or refuses the reply.
-            ServiceAway: unless it is the last try.
+            ServiceUnavailable: unless it is the last try.
         """
         try:
             data = await self.calls.file(file)
@@ -78,8 +78,8 @@ class DocumentAnswers:
             status = await job.wait()
             await self._reply(message, file, choice, job, status)
         except ServiceError as error:
-            if _is_away(error) and not last:
-                raise ServiceAway from error
+            if _is_unavailable(error) and not last:
+                raise ServiceUnavailable from error
             log.warning("feishu_document_failed", code=error.code, status=error.status)
             await self.say(message, _refused(error, self.most_mb), file.key)
 
@@ -123,10 +123,10 @@ class DocumentAnswers:
         key = _key(message.id, file.key)
         if not text:
             await self.say(message, wording.NO_TEXT, file.key)
-        elif len(text) <= LONGEST_MESSAGE and text.count("\n") < _MOST_LINES:
+        elif len(text) <= LONGEST_MESSAGE and text.count("\n") < _MAX_LINES:
             title = "" if file.kind == "image" else file.name
             await self.calls.reply(message.id, "post", text_post(title, text), key)
-        elif len(data := text.encode()) > MOST_UPLOADED:
+        elif len(data := text.encode()) > MAX_UPLOADED:
             await self.say(message, filled(wording.FILE_TOO_LARGE, job=job), file.key)
         else:
             uploaded = await self.calls.upload(f"{file.name}.{ending}", data)
@@ -134,16 +134,16 @@ class DocumentAnswers:
             await self.calls.reply(message.id, "file", {"file_key": uploaded}, key)
 
 
-def _refused(error: ServiceError, most_mb: float) -> Said:
+def _refused(error: ServiceError, most_mb: float) -> LocalizedText:
     if error_class(error.code) is BodyTooLarge:
         return filled(wording.TOO_LARGE, most_mb=_number(most_mb))
-    if _is_away(error):
+    if _is_unavailable(error):
         return wording.NOT_REACHED
     why = problem(error.code, error.title or "the service refused it")
     return filled(wording.NOT_READ, why=why, code=error.code or error.status)
 
 
-def _is_away(error: ServiceError) -> bool:
+def _is_unavailable(error: ServiceError) -> bool:
     return error.status in (None, 429, 502, 503, 504)
 
 

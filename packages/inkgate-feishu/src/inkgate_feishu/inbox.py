@@ -13,7 +13,7 @@ import orjson
 
 KEPT_S: Final = 2 * 24 * 3600.0
 """How long the IDs of events that are done are kept. Feishu sends an event again for about seven hours."""
-_MOST_CHATS = 10_000
+_MAX_CHATS = 10_000
 _TABLES = """
 CREATE TABLE IF NOT EXISTS waiting (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, sender TEXT NOT NULL, event BLOB NOT NULL, attempts INTEGER NOT NULL);
@@ -128,7 +128,7 @@ class FeishuInbox:
             self._rows.execute("DELETE FROM chats WHERE id = ?", (chat,))
             self._rows.execute("INSERT INTO chats VALUES (?, ?)", (chat, choice))
             oldest = "SELECT rowid FROM chats ORDER BY rowid DESC LIMIT -1 OFFSET ?"
-            self._rows.execute(f"DELETE FROM chats WHERE rowid IN ({oldest})", (_MOST_CHATS,))  # noqa: S608 - constants
+            self._rows.execute(f"DELETE FROM chats WHERE rowid IN ({oldest})", (_MAX_CHATS,))  # noqa: S608 - constants
 
     def choice(self, chat: str) -> str | None:
         """What the chat wants of its documents; None: it never said."""

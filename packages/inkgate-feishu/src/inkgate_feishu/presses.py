@@ -67,5 +67,5 @@ class CardPresses:
             if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
             why = problem(error.code, error.title)
-            detail = wording.Said(error.detail or why.en, error.detail or why.zh)
+            detail = wording.LocalizedText(error.detail or why.en, error.detail or why.zh)
             return cards.form(found, filled(wording.NOT_ALLOWED, why=detail), entered)

@@ -13,7 +13,7 @@ import orjson
 
 Json = Mapping[str, Any]
 
-MOST_FILES: Final = 10
+MAX_FILES: Final = 10
 """Of one message; a rich text can hold any number of pictures."""
 _LONGEST_NAME: Final = 120
 _MENTION = re.compile(r"@_(?:user_\d+|all)")
@@ -109,7 +109,7 @@ def message_files(message: Json, message_id: str) -> tuple[ChatFile, ...]:
         return (ChatFile(message_id, str(content["file_key"]), "file", _file_name(content.get("file_name"))),)
     if kind == "post":
         keys = [str(part["image_key"]) for part in _post_parts(content) if part.get("image_key")]
-        return tuple(ChatFile(message_id, key, "image", "photo") for key in dict.fromkeys(keys))[:MOST_FILES]
+        return tuple(ChatFile(message_id, key, "image", "photo") for key in dict.fromkeys(keys))[:MAX_FILES]
     return ()
 
 

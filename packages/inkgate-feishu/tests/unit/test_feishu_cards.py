@@ -10,7 +10,7 @@ import pytest
 from inkgate_client import JobFieldsFound
 from inkgate_client.extracted import Fields
 from inkgate_client.fields.values import Extraction, ExtractionStatus
-from inkgate_feishu.cards import MOST_BYTES, FieldCards, changed_values, form_values
+from inkgate_feishu.cards import MAX_BYTES, FieldCards, changed_values, form_values
 from inkgate_feishu.choices import Choice, shipped_words
 from inkgate_feishu.received import card_proof, message_files, parse_message, parse_press
 
@@ -51,7 +51,7 @@ def test_a_card_of_any_document_is_one_that_feishu_takes() -> None:
     cards = FieldCards(WORDS, "secret", "job-1", "oc_1")
     many = {f"field {number}": "长" * 5000 for number in range(300)} | {"items": [{"a": "長" * 999}] * 200}
     for made in (cards.answer("a.pdf", found(many)), cards.form(found(many))):
-        assert len(json.dumps(made, ensure_ascii=False).encode()) <= MOST_BYTES
+        assert len(json.dumps(made, ensure_ascii=False).encode()) <= MAX_BYTES
     short = cards.answer("a.pdf", found({f"f{number}": "1" for number in range(300)}))
     assert json.dumps(short).count('"tag"') <= 200
     assert "job-1" in json.dumps(cards.answer("a.pdf", found(many))["body"]["elements"][-2])

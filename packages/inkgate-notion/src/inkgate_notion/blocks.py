@@ -15,17 +15,17 @@ from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, T
 from inkgate_notion.calls import Json
 from inkgate_notion.cells import rich_text, units
 
-MOST_CHILDREN: Final = 100
+MAX_CHILDREN: Final = 100
 """Of a block, in one request; also rows of a table."""
-MOST_BYTES: Final = 300_000
+MAX_BYTES: Final = 300_000
 """Of the blocks of a request; Notion allows 500 KB, and 1,000 blocks with those inside of others."""
-_MOST_ALL = 900
-MOST_BLOCKS: Final = 20_000
+_MAX_ALL = 900
+MAX_BLOCKS: Final = 20_000
 """Of a document, with the rows of its tables."""
-MOST_TEXT_BYTES: Final = 15_000_000
-"""Of a document's blocks. With MOST_BLOCKS: about 200 requests. A delivery has four minutes, and begins again after."""
-_MOST_TABLE_BYTES = 100_000
-_MOST_COLUMNS = 100
+MAX_TEXT_BYTES: Final = 15_000_000
+"""Of a document's blocks. With MAX_BLOCKS: about 200 requests. A delivery has four minutes, and begins again after."""
+_MAX_TABLE_BYTES = 100_000
+_MAX_COLUMNS = 100
 _LONGEST_EQUATION = 1000
 _HEADING = re.compile(r"#{1,6}\s+")
 _ITEM = re.compile(r" *(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)", re.DOTALL)
@@ -41,7 +41,7 @@ def text_blocks(document: DocumentResult) -> list[Json]:
     count = size = 0
     for block in _document_blocks(document):
         count, size = count + _count(block), size + len(orjson.dumps(block))
-        if count > MOST_BLOCKS or size > MOST_TEXT_BYTES:
+        if count > MAX_BLOCKS or size > MAX_TEXT_BYTES:
             return [*blocks, _text_block("paragraph", _GOES_ON)]
         blocks.append(block)
     return blocks
@@ -53,7 +53,7 @@ def batches(blocks: Sequence[Json]) -> Iterator[list[Json]]:
     count = size = 0
     for block in blocks:
         block_count, block_size = _count(block), len(orjson.dumps(block))
-        full = len(batch) == MOST_CHILDREN or count + block_count > _MOST_ALL or size + block_size > MOST_BYTES
+        full = len(batch) == MAX_CHILDREN or count + block_count > _MAX_ALL or size + block_size > MAX_BYTES
         if batch and full:
             yield batch
             batch, count, size = [], 0, 0
@@ -174,14 +174,14 @@ def _table(table: Table) -> Iterator[Json]:
     for each in table.cells:
         rows[each.row][each.column] = " ".join(printable(each.text).split())
     headers = {each.row for each in table.cells if each.header}
-    if table.columns > _MOST_COLUMNS or any(_size(row) > _MOST_TABLE_BYTES for row in rows):
+    if table.columns > _MAX_COLUMNS or any(_size(row) > _MAX_TABLE_BYTES for row in rows):
         for row in rows:
             yield from _filled("paragraph", " | ".join(row))
         return
     first = size = 0
     for number, row in enumerate(rows):
         size += _size(row)
-        if number - first == MOST_CHILDREN or (number > first and size > _MOST_TABLE_BYTES):
+        if number - first == MAX_CHILDREN or (number > first and size > _MAX_TABLE_BYTES):
             yield _table_block(rows[first:number], headed=first in headers)
             first, size = number, _size(row)
     yield _table_block(rows[first:], headed=first in headers)

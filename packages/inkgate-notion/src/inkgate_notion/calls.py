@@ -31,7 +31,7 @@ _LONGEST_MESSAGE = 300
 Json = dict[str, Any]
 
 
-class NotionAway(Exception):
+class NotionUnavailable(Exception):
     """Notion can't be reached, or has failed. The request may have been carried out. `retry_after_s`: when to try
     again, if it said so.
     """
@@ -102,7 +102,7 @@ class NotionPace:
 
 
 class NotionCalls:
-    """The SDK's client, whose calls keep the pace and raise NotionAway and NotionRefused."""
+    """The SDK's client, whose calls keep the pace and raise NotionUnavailable and NotionRefused."""
 
     def __init__(self, client: AsyncClient, pace: NotionPace) -> None:
         self.client = client
@@ -113,7 +113,7 @@ class NotionCalls:
         nothing yet: at its rate limit, and at conflicts with other writers.
 
         Raises:
-            NotionAway, NotionRefused.
+            NotionUnavailable, NotionRefused.
         """
         for tries in range(_TRIES):
             await self.pace.wait()
@@ -122,10 +122,10 @@ class NotionCalls:
             except HTTPResponseError as error:
                 self._wait_or_raise(error, tries)
             except (NotionClientErrorBase, httpx.HTTPError, ValueError) as error:  # the SDK wraps timeouts only
-                raise NotionAway(f"Notion can't be reached ({type(error).__name__})") from error
+                raise NotionUnavailable(f"Notion can't be reached ({type(error).__name__})") from error
             else:
                 return answer
-        raise NotionAway("Notion is busy")
+        raise NotionUnavailable("Notion is busy")
 
     def _wait_or_raise(self, error: HTTPResponseError, tries: int) -> None:
         """Holds the pace, if the call should be tried again."""
@@ -133,11 +133,11 @@ class NotionCalls:
         if error.status in _SLOW_DOWN or error.status == _CONFLICT:
             asked = _retry_after_s(error.headers)
             if tries + 1 == _TRIES or (asked or 0.0) > LONGEST_PAUSE_S:
-                raise NotionAway(reason, asked) from error
+                raise NotionUnavailable(reason, asked) from error
             self.pace.hold(asked if asked is not None else 2.0**tries)
             return
         if error.status >= 500:
-            raise NotionAway(reason) from error
+            raise NotionUnavailable(reason) from error
         raise NotionRefused(error.status, reason) from error
 
 

@@ -14,7 +14,7 @@ from inkgate_notion.calls import Json
 
 LONGEST_TEXT: Final = 2000
 """Of one piece of rich text, in UTF-16 code units, as JavaScript counts."""
-MOST_PIECES: Final = 10
+MAX_PIECES: Final = 10
 """Of a text. Notion allows 100, but 500 KB a request."""
 _LONGEST_OPTION = 100
 _LONGEST_SHORT = 200
@@ -63,7 +63,7 @@ class RowValue:
         return "" if self.value is None else printable(str(self.value))
 
 
-def rich_text(text: str, most: int = MOST_PIECES) -> list[Json]:
+def rich_text(text: str, most: int = MAX_PIECES) -> list[Json]:
     """`text` as pieces of the length that Notion allows; what is longer than `most` of them ends with an ellipsis."""
     found = pieces(printable(text))
     if len(found) > most:

@@ -35,38 +35,38 @@ _STANDARD_KINDS: Final[Mapping[str, ValueKind]] = {
 _ID = re.compile(r"([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$")
 
 
-class NotionMisfit(Exception):
+class NotionSchemaMismatch(Exception):
     """The database, or its columns, are not as they must be; the message says what to do."""
 
 
 def notion_id(text: str) -> str:
-    """The ID in a text, which may be the address of a database. Raises NotionMisfit."""
+    """The ID in a text, which may be the address of a database. Raises NotionSchemaMismatch."""
     path = urlsplit(text.strip()).path if "://" in text else text.strip()
     found = _ID.search(path.lower())
     if found is None:
-        raise NotionMisfit(f"{text!r} is neither the address nor the ID of a Notion database.")
+        raise NotionSchemaMismatch(f"{text!r} is neither the address nor the ID of a Notion database.")
     return "-".join(found.groups())
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
-    """Raises NotionMisfit: a column is to have a value that there is not."""
+    """Raises NotionSchemaMismatch: a column is to have a value that there is not."""
     for column, path in columns.items():
         if column == KEY_COLUMN:
-            raise NotionMisfit(f"Column `{column}`: inkgate recognises documents by it. Choose another name.")
+            raise NotionSchemaMismatch(f"Column `{column}`: inkgate recognises documents by it. Choose another name.")
         if path not in _STANDARD_KINDS and not (path.startswith(FIELDS) and len(path) > len(FIELDS)):
             known = ", ".join([*_STANDARD_KINDS, "fields.NAME"])
-            raise NotionMisfit(f"Column `{column}`: there is no value `{path}`. There are {known}.")
+            raise NotionSchemaMismatch(f"Column `{column}`: there is no value `{path}`. There are {known}.")
 
 
 @dataclass(frozen=True, slots=True)
 class RowCells:
-    """The properties of a row, without its file and key. `misfits`: columns whose values they can't hold, and why.
+    """The properties of a row, without its file and key. `mismatches`: columns whose values they can't hold, and why.
     `file`: the column of the file; empty: none.
     """
 
     properties: Json
     file: str = ""
-    misfits: tuple[str, ...] = ()
+    mismatches: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -95,15 +95,17 @@ class NotionColumns:
         """Learns which columns there are, and makes or checks those that every row needs.
 
         Raises:
-            NotionMisfit: some are missing.
-            NotionAway, NotionRefused.
+            NotionSchemaMismatch: some are missing.
+            NotionUnavailable, NotionRefused.
         """
         await self.changed()
         fixed = {column: path for column, path in (self.wanted or STANDARD).items() if path in _STANDARD_KINDS}
         await self._ensure({column: _STANDARD_KINDS[path] for column, path in fixed.items()})
 
     async def changed(self) -> bool:
-        """Looks the columns up. Returns whether they are others than before. Raises NotionAway, NotionRefused."""
+        """Looks the columns up. Returns whether they are others than before. Raises NotionUnavailable,
+        NotionRefused.
+        """
         before = self.types
         self._learn(await self.calls(self.calls.client.data_sources.retrieve, self.data_source))
         return self.types != before
@@ -116,7 +118,7 @@ class NotionColumns:
             await self.changed()
         await self._ensure(needed)
         properties: Json = {self.title: cell("title", RowValue(ValueKind.TEXT, document.name))}
-        file, misfits = "", list[str]()
+        file, mismatches = "", list[str]()
         for column, value in values.items():
             if value.kind is ValueKind.FILE:
                 file = column
@@ -124,9 +126,9 @@ class NotionColumns:
             try:
                 properties[column] = cell(self.types[column], value)
             except ValueError as error:
-                misfits.append(f"column `{column}`: the value {error}")
+                mismatches.append(f"column `{column}`: the value {error}")
                 properties[column] = empty_cell(self.types[column])
-        return RowCells(properties, file, tuple(misfits))
+        return RowCells(properties, file, tuple(mismatches))
 
     def _values(self, document: NotionDocument) -> Iterator[tuple[str, RowValue]]:
         fields = {
@@ -148,7 +150,9 @@ class NotionColumns:
         return any(column not in self.types for column in needed)
 
     async def _ensure(self, needed: Mapping[str, ValueKind]) -> None:
-        """One task at a time: documents may need a column for values of different kinds. Raises NotionMisfit."""
+        """One task at a time: documents may need a column for values of different kinds. Raises
+        NotionSchemaMismatch.
+        """
         async with self._making:
             await self._ensure_alone(needed)
 
@@ -157,7 +161,7 @@ class NotionColumns:
         missing = {column: kind for column, kind in needed.items() if column not in self.types}
         if missing and not self.create:
             listed = ", ".join(f"`{column}` ({type_for(kind)})" for column, kind in missing.items())
-            raise NotionMisfit(
+            raise NotionSchemaMismatch(
                 f"The database has no columns {listed}. Add them, or let inkgate do so "
                 "(--create-columns, or create_columns of a sink)."
             )
@@ -168,9 +172,9 @@ class NotionColumns:
         for column, kind in needed.items():
             found = self.types.get(column, "missing")
             if column == KEY_COLUMN and found != "rich_text":
-                raise NotionMisfit(f"The column `{KEY_COLUMN}` must be of the type rich_text, not {found}.")
+                raise NotionSchemaMismatch(f"The column `{KEY_COLUMN}` must be of the type rich_text, not {found}.")
             if not can_hold(found, kind) or found == "title":
-                raise NotionMisfit(
+                raise NotionSchemaMismatch(
                     f"The column `{column}` is of the type {found}, which inkgate can't write a {kind.value} into. "
                     f"Make it {type_for(kind)}."
                 )
@@ -183,8 +187,8 @@ async def find_data_source(calls: NotionCalls, text: str) -> str:
     """The ID of the data source that `text` names, by its ID or as the only one of a database.
 
     Raises:
-        NotionMisfit: there is none, or several.
-        NotionAway, NotionRefused.
+        NotionSchemaMismatch: there is none, or several.
+        NotionUnavailable, NotionRefused.
     """
     found = notion_id(text)
     try:
@@ -199,12 +203,12 @@ async def find_data_source(calls: NotionCalls, text: str) -> str:
     except NotionRefused as error:
         if error.status != 404:
             raise
-        raise NotionMisfit(
+        raise NotionSchemaMismatch(
             f"There is no database {found} that the connection may see. Open it in Notion, and add the connection "
             "under ••• > Connections."
         ) from error
     sources = database["data_sources"]
     if len(sources) != 1:
         listed = ", ".join(f"{each['name']} ({each['id']})" for each in sources)
-        raise NotionMisfit(f"The database has several data sources: {listed}. Name one by its ID.")
+        raise NotionSchemaMismatch(f"The database has several data sources: {listed}. Name one by its ID.")
     return str(sources[0]["id"])

@@ -82,13 +82,13 @@ def notion(  # noqa: PLR0913 - one parameter for each option of the command
     """
     from inkgate.cli.inputs import collect
     from inkgate.cli.read import say_skipped
-    from inkgate_notion.columns import NotionMisfit
+    from inkgate_notion.columns import NotionSchemaMismatch
 
     wanted, options = wanted_options(type, schema, fields, pages)
     target = _target(database, column or [], rate, create_columns=create_columns)
     try:
         target.check()
-    except NotionMisfit as error:
+    except NotionSchemaMismatch as error:
         raise misuse(str(error)) from error
     inputs = collect(paths)
     order = _NotionOrder(target, wanted, options)
@@ -139,8 +139,8 @@ def _run(reader: ReaderOptions, sources: Sequence[InputDocument], order: _Notion
 
     from inkgate_client import ServiceError
     from inkgate_client.concurrency import single_error
-    from inkgate_notion.calls import NotionAway, NotionRefused
-    from inkgate_notion.columns import NotionMisfit
+    from inkgate_notion.calls import NotionRefused, NotionUnavailable
+    from inkgate_notion.columns import NotionSchemaMismatch
     from inkgate_notion.connect import notion_rows
 
     tally = _NotionTally()
@@ -155,9 +155,9 @@ def _run(reader: ReaderOptions, sources: Sequence[InputDocument], order: _Notion
     try:
         with start_errors():
             anyio.run(run)
-    except (NotionMisfit, NotionRefused) as error:
+    except (NotionSchemaMismatch, NotionRefused) as error:
         raise misuse(*tally.problems, str(error)) from error
-    except NotionAway as error:
+    except NotionUnavailable as error:
         url = order.target.access.url
         again = "Run the same command again: rows that are written already stay as they are."
         raise failure(*tally.problems, f"{error}. The address of its API is {url}.", again) from error
@@ -177,13 +177,13 @@ async def _write_all(
     at_once: int,
     tally: _NotionTally,
 ) -> None:
-    """Raises NotionMisfit and NotionRefused if no row can be written, ReadError if the reader can't be used."""
+    """Raises NotionSchemaMismatch and NotionRefused if no row can be written, ReadError if the reader can't be used."""
     from inkgate.cli.messages import problem_of
     from inkgate.cli.read_command import raise_if_unavailable
     from inkgate_client.codec import encodable
     from inkgate_client.concurrency import Threads
     from inkgate_client.many import read_many
-    from inkgate_notion.calls import NotionAway, NotionRefused
+    from inkgate_notion.calls import NotionRefused, NotionUnavailable
 
     threads = Threads("notion_files", 4)
 
@@ -191,7 +191,7 @@ async def _write_all(
         document = await threads.run(source.document)
         try:
             written = await rows.put(await read_row(reader, document, order.wanted, order.options, threads))
-        except NotionAway as error:
+        except NotionUnavailable as error:
             raise ValueError(f"{error}. Run the same command again to go on.") from error
         except NotionRefused as error:
             if error.of_settings:

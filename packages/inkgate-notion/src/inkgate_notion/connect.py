@@ -31,7 +31,7 @@ class NotionTarget:
     create_columns: bool = False
 
     def check(self) -> None:
-        """Raises NotionMisfit: the database or a column is named wrongly."""
+        """Raises NotionSchemaMismatch: the database or a column is named wrongly."""
         notion_id(self.database)
         check_columns(self.columns)
 
@@ -40,7 +40,7 @@ async def connected(calls: NotionCalls, target: NotionTarget) -> NotionRows:
     """The rows of the target, once token, database and columns are as they must be.
 
     Raises:
-        NotionMisfit, NotionAway, NotionRefused.
+        NotionSchemaMismatch, NotionUnavailable, NotionRefused.
     """
     target.check()
     me = await calls(calls.client.users.me)

@@ -19,7 +19,7 @@ import orjson
 
 from inkgate_client.concurrency import Threads
 from inkgate_notion.blocks import batches, is_flat, text_blocks
-from inkgate_notion.calls import LONGEST_PAUSE_S, Json, NotionAway, NotionCalls, NotionRefused
+from inkgate_notion.calls import LONGEST_PAUSE_S, Json, NotionCalls, NotionRefused, NotionUnavailable
 from inkgate_notion.cells import rich_text
 from inkgate_notion.columns import KEY_COLUMN, NotionColumns, RowCells
 from inkgate_notion.documents import NotionDocument
@@ -80,7 +80,7 @@ class _Wanted:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self.cells.misfits, *([self.file_problem] if self.file_problem else []))
+        return (*self.cells.mismatches, *([self.file_problem] if self.file_problem else []))
 
 
 class NotionRows:
@@ -98,8 +98,8 @@ class NotionRows:
         """Makes the row of a document as it should be.
 
         Raises:
-            NotionMisfit: columns are missing or of other types.
-            NotionAway: it failed; part of it may be written, which the next call mends.
+            NotionSchemaMismatch: columns are missing or of other types.
+            NotionUnavailable: it failed; part of it may be written, which the next call mends.
             NotionRefused: Notion does not take it.
         """
         lock = self._locks.setdefault(document.key, anyio.Lock())
@@ -107,14 +107,14 @@ class NotionRows:
             for pause_s in _PAUSES_S:
                 try:
                     return await self._put(document)
-                except (NotionAway, NotionRefused) as error:
+                except (NotionUnavailable, NotionRefused) as error:
                     if not _is_worth_a_try(error) and not await self._has_other_columns(error):
                         raise
-                    asked_s = error.retry_after_s if isinstance(error, NotionAway) else None
+                    asked_s = error.retry_after_s if isinstance(error, NotionUnavailable) else None
                 await self._calls.pace.pause(max(pause_s, asked_s or 0.0))
             return await self._put(document)
 
-    async def _has_other_columns(self, error: NotionAway | NotionRefused) -> bool:
+    async def _has_other_columns(self, error: NotionUnavailable | NotionRefused) -> bool:
         """Whether the row may have been refused because somebody has changed the columns meanwhile."""
         return isinstance(error, NotionRefused) and error.status == _BAD_REQUEST and await self._columns.changed()
 
@@ -160,7 +160,7 @@ class NotionRows:
         left alone: somebody has copied them.
 
         Raises:
-            NotionAway: the own one does not stay.
+            NotionUnavailable: the own one does not stay.
         """
         rows = await self._rows(key)
         stays = rows[0].id if rows else own
@@ -168,7 +168,7 @@ class NotionRows:
         for row in {own, *half_written} - {stays}:
             await self._calls(self._calls.client.pages.update, row, in_trash=True)
         if stays != own:
-            raise NotionAway("another process writes the same row")
+            raise NotionUnavailable("another process writes the same row")
 
     async def _rows(self, key: str) -> list[_Row]:
         """The rows of a document, the one that stays first."""
@@ -203,12 +203,12 @@ class NotionRows:
         await self._update(page, _mark(wanted.document.key, wanted.digests))
 
     async def _keep_one_text(self, page: str, own: str) -> None:
-        """Raises NotionAway: another process has written the text, too, and that one stays."""
+        """Raises NotionUnavailable: another process has written the text, too, and that one stays."""
         first, *others = await self._toggles(page) or [own]
         for other in others:
             await self._delete(other)
         if first != own:
-            raise NotionAway("another process writes the same row")
+            raise NotionUnavailable("another process writes the same row")
 
     async def _delete(self, block: str) -> None:
         try:
@@ -286,7 +286,7 @@ def _wanted_row(document: NotionDocument, cells: RowCells, file_problem: str) ->
     return _Wanted(document, cells, blocks, file_problem, digests)
 
 
-def _is_worth_a_try(error: NotionAway | NotionRefused) -> bool:
+def _is_worth_a_try(error: NotionUnavailable | NotionRefused) -> bool:
     if isinstance(error, NotionRefused):
         return error.of_trash
     return (error.retry_after_s or 0.0) <= LONGEST_PAUSE_S

@@ -25,12 +25,12 @@ from inkgate_notion.calls import (
     API_URL,
     REQUESTS_PER_S,
     NotionAccess,
-    NotionAway,
     NotionCalls,
     NotionRefused,
+    NotionUnavailable,
     notion_calls,
 )
-from inkgate_notion.columns import NotionMisfit
+from inkgate_notion.columns import NotionSchemaMismatch
 from inkgate_notion.connect import NotionTarget, connected
 from inkgate_notion.documents import notion_document
 from inkgate_notion.rows import NotionRows, RowWritten
@@ -90,13 +90,13 @@ class NotionSink:
         document = await self._threads.run(notion_document, original, result, fields)
         try:
             written = await (await self._connected()).put(document)
-        except NotionAway as error:
+        except NotionUnavailable as error:
             raise DeliverLater(str(error), error.retry_after_s) from error
-        except NotionMisfit as error:
-            raise self._misfit(str(error)) from error
+        except NotionSchemaMismatch as error:
+            raise self._mismatch(str(error)) from error
         except NotionRefused as error:
             if error.of_settings:
-                raise self._misfit(str(error)) from error
+                raise self._mismatch(str(error)) from error
             raise DeliverNever(str(error)) from error
         self._tell(delivery, written)
 
@@ -108,7 +108,7 @@ class NotionSink:
                 self._rows = await connected(self._calls, self._target)
             return self._rows
 
-    def _misfit(self, why: str) -> DeliverLater:
+    def _mismatch(self, why: str) -> DeliverLater:
         """Everything is looked up again at the next delivery, as somebody may have corrected it."""
         self._rows = None
         log.error("sink_schema_mismatch", sink=self._name, why=why)
@@ -133,6 +133,6 @@ def _target(settings: ExtensionSinkSettings) -> NotionTarget:
     target = NotionTarget(access, options.database, options.columns, options.create_columns)
     try:
         target.check()
-    except NotionMisfit as error:
+    except NotionSchemaMismatch as error:
         raise ValueError(str(error)) from error
     return target

@@ -12,8 +12,8 @@ import anyio.lowlevel
 import pytest
 
 from inkgate_client.types import Block, BlockType, CheckMark, Document, DocumentResult, PageResult, Table, TableCell
-from inkgate_notion.calls import NotionAccess, NotionAway, NotionPace, NotionRefused
-from inkgate_notion.columns import NotionMisfit
+from inkgate_notion.calls import NotionAccess, NotionPace, NotionRefused, NotionUnavailable
+from inkgate_notion.columns import NotionSchemaMismatch
 from inkgate_notion.connect import NotionTarget, notion_rows
 from inkgate_notion.documents import NotionDocument, notion_document
 from inkgate_notion.rows import NotionRows, RowChange
@@ -160,7 +160,7 @@ async def test_wherever_it_breaks_off_the_next_attempt_ends_with_one_whole_row(w
         async with rows_of(double) as rows:
             try:
                 await rows.put(a_document(250))
-            except NotionAway:
+            except NotionUnavailable:
                 assert fault.times == 9
         double.faults.clear()
         async with rows_of(double) as rows:  # a new process
@@ -187,7 +187,7 @@ async def test_the_pace_is_kept_and_pauses_that_notion_asks_for_hold_for_all() -
 async def test_a_pause_that_is_too_long_is_left_to_the_caller() -> None:
     async with notion_double() as double, rows_of(double) as rows:
         double.faults.append(Fault("POST pages", 429, "3600"))
-        with pytest.raises(NotionAway) as away:
+        with pytest.raises(NotionUnavailable) as away:
             await rows.put(a_document())
         assert away.value.retry_after_s == 3600
         assert double.rows == []
@@ -224,7 +224,7 @@ async def test_two_processes_with_the_same_document_leave_one_row(order: tuple[s
 async def test_two_processes_that_mend_the_same_row_leave_its_text_once() -> None:
     async with notion_double() as double, rows_of(double) as one, rows_of(double) as other:
         double.faults.append(Fault("PATCH blocks/.*", times=9))
-        with pytest.raises(NotionAway):
+        with pytest.raises(NotionUnavailable):
             await one.put(a_document(250))
         double.faults.clear()
         [page] = double.rows
@@ -238,7 +238,7 @@ async def test_two_processes_that_mend_the_same_row_leave_its_text_once() -> Non
                 await both.wait()
 
         async def put(rows: NotionRows) -> None:
-            with suppress(NotionAway):
+            with suppress(NotionUnavailable):
                 await rows.put(a_document(250))
 
         double.before = both_have_looked
@@ -274,7 +274,7 @@ async def test_a_row_that_is_trashed_while_it_is_written_is_made_again() -> None
 
 async def test_missing_columns_are_named_with_their_types() -> None:
     async with notion_double() as double:
-        with pytest.raises(NotionMisfit) as misfit:
+        with pytest.raises(NotionSchemaMismatch) as misfit:
             async with rows_of(double, create=False):
                 pass
         for name in ("`inkgate` (rich_text)", "`File` (files)", "`Confidence` (number)", "`Needs review` (checkbox)"):
@@ -282,7 +282,7 @@ async def test_missing_columns_are_named_with_their_types() -> None:
         double.add_columns(inkgate="rich_text", Total="number")
         columns = {"Total": "fields.total", "When": "fields.date"}
         async with rows_of(double, create=False, columns=columns) as rows:
-            with pytest.raises(NotionMisfit, match=r"no columns `When` \(date\)"):
+            with pytest.raises(NotionSchemaMismatch, match=r"no columns `When` \(date\)"):
                 await rows.put(a_document())
             double.add_columns(When="date")  # meanwhile
             await rows.put(a_document())
@@ -299,7 +299,7 @@ async def test_a_column_of_a_type_that_can_t_be_written_is_named() -> None:
     async with notion_double() as double:
         double.add_columns(inkgate="rich_text", total="formula")
         async with rows_of(double) as rows:
-            with pytest.raises(NotionMisfit, match=r"`total` is of the type formula.*Make it number"):
+            with pytest.raises(NotionSchemaMismatch, match=r"`total` is of the type formula.*Make it number"):
                 await rows.put(a_document())
 
 
@@ -373,13 +373,13 @@ async def test_a_database_is_named_by_its_address_its_id_or_a_data_source() -> N
 
 async def test_what_is_wrong_with_the_settings_is_said() -> None:
     async with notion_double() as double:
-        with pytest.raises(NotionMisfit, match="neither the address nor the ID"):
+        with pytest.raises(NotionSchemaMismatch, match="neither the address nor the ID"):
             async with rows_of(double, database="https://www.notion.so/acme"):
                 pass
-        with pytest.raises(NotionMisfit, match="add the connection"):
+        with pytest.raises(NotionSchemaMismatch, match="add the connection"):
             async with rows_of(double, database="0" * 32):
                 pass
-        with pytest.raises(NotionMisfit, match=r"there is no value `total`"):
+        with pytest.raises(NotionSchemaMismatch, match=r"there is no value `total`"):
             async with rows_of(double, columns={"Total": "total"}):
                 pass
         with pytest.raises(NotionRefused, match="401 unauthorized") as refused:
@@ -388,7 +388,7 @@ async def test_what_is_wrong_with_the_settings_is_said() -> None:
         assert refused.value.of_settings
         assert "ntn_other" not in repr(refused.value)
         double.sources.append("1f2e3d4c-0000-4000-8000-000000000003")
-        with pytest.raises(NotionMisfit, match="several data sources"):
+        with pytest.raises(NotionSchemaMismatch, match="several data sources"):
             async with rows_of(double):
                 pass
 

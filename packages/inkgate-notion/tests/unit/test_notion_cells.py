@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate_notion.cells import RowValue, ValueKind, cell, pieces, rich_text
-from inkgate_notion.columns import NotionMisfit, notion_id
+from inkgate_notion.columns import NotionSchemaMismatch, notion_id
 
 
 @given(st.text(st.sampled_from("a 字𝄞"), max_size=300), st.integers(1, 60))
@@ -70,5 +70,5 @@ def test_an_id_is_found_in_what_people_copy() -> None:
     plain = expected.replace("-", "")
     for text in (plain, expected, f" {plain.upper()} ", f"https://app.notion.com/p/Scans-{plain}?v={'0' * 32}"):
         assert notion_id(text) == expected
-    with pytest.raises(NotionMisfit):
+    with pytest.raises(NotionSchemaMismatch):
         notion_id("https://www.notion.so/acme?v=" + plain)

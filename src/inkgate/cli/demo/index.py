@@ -25,7 +25,7 @@ _BETWEEN = re.compile(
     f"(?<=[{_IDEOGRAPHS}]) (?=[\\[\\]]?[{_IDEOGRAPHS}])|(?<=[{_IDEOGRAPHS}][\\[\\]]) (?=\\[?[{_IDEOGRAPHS}])"
 )
 _WORDS = re.compile(r"\w+")
-_MOST_HITS = 50
+_MAX_HITS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class PageIndex:
             rows = index.execute(
                 "SELECT document, page, snippet(pages, 0, '[', ']', ' ... ', 12) FROM pages WHERE pages MATCH ?"
                 " ORDER BY rank LIMIT ?",
-                (wanted, _MOST_HITS),
+                (wanted, _MAX_HITS),
             )
             return [PageHit(name, page, _joined(text)) for name, page, text in rows]
 

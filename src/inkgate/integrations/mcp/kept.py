@@ -12,8 +12,8 @@ from itertools import accumulate, islice
 
 from inkgate_client.types import Box, DocumentResult
 
-_MOST_DOCUMENTS = 100
-_MOST_LINES = 1_000_000
+_MAX_DOCUMENTS = 100
+_MAX_LINES = 1_000_000
 """Over all documents; a line takes about 1 kB."""
 
 
@@ -34,7 +34,7 @@ class KeptDocuments:
     Used from one event loop.
     """
 
-    def __init__(self, most_documents: int = _MOST_DOCUMENTS, most_lines: int = _MOST_LINES) -> None:
+    def __init__(self, most_documents: int = _MAX_DOCUMENTS, most_lines: int = _MAX_LINES) -> None:
         self._documents: OrderedDict[str, DocumentResult] = OrderedDict()
         self._most_documents, self._most_lines = most_documents, most_lines
         self._lines = 0

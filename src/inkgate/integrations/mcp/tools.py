@@ -31,7 +31,7 @@ _INSTRUCTIONS = (
 )
 _SHOWN_CHARACTERS = 20_000
 """Of one answer, unless the agent asks for another number; about 5,000 tokens of English."""
-_MOST_MATCHES = 200
+_MAX_MATCHES = 200
 _REMEDIES = {"type_unknown": "`document_types` lists them."}
 """Remedies for agents that differ from those for clients of the HTTP API."""
 
@@ -112,7 +112,7 @@ class DocumentTools:
         self,
         document_id: ReadArgument,
         words: Annotated[str, Field(max_length=1_000, description="What to look for; case and spaces don't matter.")],
-        most: Annotated[int, Field(ge=1, le=_MOST_MATCHES)] = 20,
+        most: Annotated[int, Field(ge=1, le=_MAX_MATCHES)] = 20,
     ) -> str:
         """Search a document that was read. Returns a line for each place: its page, the text, and its box in pixels."""
         matches = await self._threads.run(search, self._document(document_id), words, most)

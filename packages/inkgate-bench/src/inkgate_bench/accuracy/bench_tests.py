@@ -26,7 +26,7 @@ from rapidfuzz import fuzz
 
 from inkgate_bench.accuracy.manifest import ManifestInvalid
 
-_MOST_SPAN = 100
+_MAX_SPAN = 100
 """Columns or rows that one cell can span: more is a slip of the writer, and would take memory for nothing."""
 
 
@@ -185,7 +185,7 @@ class _TableParser(HTMLParser):
 
 
 def _span(value: str | None) -> int:
-    return min(max(1, int(value)), _MOST_SPAN) if value is not None and value.strip().isdecimal() else 1
+    return min(max(1, int(value)), _MAX_SPAN) if value is not None and value.strip().isdecimal() else 1
 
 
 def _placed(rows: list[list[MarkdownCell]]) -> MarkdownTable:
@@ -213,7 +213,7 @@ _EMPHASIS = (r"\*\*(.*?)\*\*", r"__(.*?)__", r"\*(.*?)\*|_(.*?)_")
 _FORMULAS = re.compile(r"\\\((.+?)\\\)|\\\[(.+?)\\\]|\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
 _LATEX_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[^\s]")
 _INVISIBLE = {r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\quad", r"\qquad", r"\displaystyle", r"\limits"}
-_LEAST_CELL_RATIO = 0.5
+_MIN_CELL_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ def _neighbours_fit(test: Mapping[str, Any], table: MarkdownTable, cell: Markdow
 
 
 def _same_cell(wanted: str, cell: MarkdownCell, test: Mapping[str, Any]) -> bool:
-    return fuzz.ratio(wanted, plain(cell.text)) / 100 >= max(_LEAST_CELL_RATIO, _least(wanted, test))
+    return fuzz.ratio(wanted, plain(cell.text)) / 100 >= max(_MIN_CELL_RATIO, _least(wanted, test))
 
 
 _RELATIONS: dict[str, Callable[[MarkdownTable, MarkdownCell], list[MarkdownCell]]] = {

@@ -13,16 +13,16 @@ from rapidfuzz.distance import Levenshtein
 
 from inkgate_bench.accuracy.metrics import CJK_SHARE, Token, closed_folded, is_spaceless, token_counts, token_of
 
-MOST_WRONG = 0.05
+MAX_WRONG = 0.05
 """Edits by character up to which a block or page is right."""
-LEAST_KNOWN = 0.9
+MIN_KNOWN = 0.9
 """Share of a block's tokens that must stand in the truth for its text to be right wherever it stands."""
-LEAST_WORDS_RIGHT = 0.97
+MIN_WORDS_RIGHT = 0.97
 """F1 of its words above which the text of a page is right, see words_f1."""
-LEAST_JUDGED = 100
+MIN_JUDGED = 100
 """Letters; a shorter text has its spaces: it may be a list of words."""
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
-MOST_ALIGNED = 4_000_000_000
+MAX_ALIGNED = 4_000_000_000
 """Pairs of characters of one alignment: about ten seconds. Longer documents are not judged."""
 
 
@@ -59,14 +59,14 @@ class CalibrationCurve:
 def judge_blocks(truth: str, blocks: Sequence[tuple[str, float | None]]) -> tuple[JudgedPart, ...]:
     """The blocks of a document, `(text, confidence)` in its order, judged by its truth.
 
-    The whole text is aligned with the truth by the fewest edits. A block is right if at most MOST_WRONG of its
+    The whole text is aligned with the truth by the fewest edits. A block is right if at most MAX_WRONG of its
     characters were edited there; one in the wrong place is not, since an alignment doesn't cross itself. Blocks
     without text or confidence are left out.
     """
     wanted = closed_folded(truth)
     parts = [closed_folded(text) for text, _ in blocks]
     read = "".join(parts)
-    if len(wanted) * len(read) > MOST_ALIGNED:
+    if len(wanted) * len(read) > MAX_ALIGNED:
         return ()
     edits = _edits_by_character(read, wanted)
     token = token_of(truth)
@@ -78,8 +78,8 @@ def judge_blocks(truth: str, blocks: Sequence[tuple[str, float | None]]) -> tupl
         start += len(part)
         if part and confidence is not None:
             tokens = token_counts(text, token)
-            text_right = (tokens & known).total() >= LEAST_KNOWN * tokens.total()
-            right = wrong <= MOST_WRONG * len(part)
+            text_right = (tokens & known).total() >= MIN_KNOWN * tokens.total()
+            right = wrong <= MAX_WRONG * len(part)
             judged.append(JudgedPart(confidence, text_right or right, right))
     return tuple(judged)
 
@@ -97,15 +97,15 @@ def _edits_by_character(read: str, wanted: str) -> list[int]:
 
 
 def judge_page(truth: str, text: str, confidence: float | None) -> JudgedPart | None:
-    """The page, right if its character error rate without case is at most MOST_WRONG; None without confidence."""
+    """The page, right if its character error rate without case is at most MAX_WRONG; None without confidence."""
     if confidence is None:
         return None
     wanted, got = closed_folded(truth), closed_folded(text)
-    right = Levenshtein.distance(wanted, got) <= MOST_WRONG * len(wanted)
+    right = Levenshtein.distance(wanted, got) <= MAX_WRONG * len(wanted)
     token = token_of(truth)
     known, tokens = token_counts(truth, token), token_counts(text, token)
     total = known.total() + tokens.total()
-    return JudgedPart(confidence, right or 2 * (known & tokens).total() >= LEAST_KNOWN * total, right)
+    return JudgedPart(confidence, right or 2 * (known & tokens).total() >= MIN_KNOWN * total, right)
 
 
 def words_f1(truth: str, text: str) -> float:
@@ -126,7 +126,7 @@ def is_left_unread(truth: str, text: str) -> bool:
     """Whether what is wrong with a text is what it lacks: so much that it is wrong, though its own words are right."""
     wanted, got = (_pairs(each) if lacks_spaces(truth) else Counter(words_of(each)) for each in (truth, text))
     known = (wanted & got).total()
-    return known <= LEAST_WORDS_RIGHT * wanted.total() and known >= LEAST_WORDS_RIGHT * got.total()
+    return known <= MIN_WORDS_RIGHT * wanted.total() and known >= MIN_WORDS_RIGHT * got.total()
 
 
 def words_of(text: str) -> Iterator[str]:
@@ -152,7 +152,7 @@ _WORDS = re.compile(rf"\d+(?:[.,:/]\d+)*|{_LETTER}+(?:'{_LETTER}+)*|[{_SPACELESS
 
 def lacks_spaces(truth: str) -> bool:
     letters = [letter for letter in truth if letter.isalpha()]
-    if len(letters) < LEAST_JUDGED:
+    if len(letters) < MIN_JUDGED:
         return False
     spaceless = sum(map(is_spaceless, letters)) >= CJK_SHARE * len(letters)
     return not spaceless and token_of(truth) is Token.BIGRAMS

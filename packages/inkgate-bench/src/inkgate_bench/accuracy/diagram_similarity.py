@@ -11,9 +11,9 @@ from rapidfuzz.distance import Levenshtein
 
 from inkgate.diagrams import Flowchart, parts_of_answer, read_flowchart
 
-LEAST = 0.8
+MIN_SIMILARITY = 0.8
 """Two texts are the same if their normalized edit similarity is this or more: one wrong letter is no lost node."""
-MOST_NODES = 1000
+MAX_NODES = 1000
 """Of a diagram; the others count as wrong."""
 
 
@@ -54,11 +54,11 @@ def _compare(wanted: Flowchart, read: Flowchart) -> DiagramSimilarity:
 
 def _partners(wanted: Mapping[str, str], read: Mapping[str, str]) -> dict[str, str]:
     """Nodes of the one by those of the other, the most alike first; each is taken once."""
-    ones = [(name, _folded(text)) for name, text in wanted.items()][:MOST_NODES]
-    others = [(name, _folded(text)) for name, text in read.items()][:MOST_NODES]
+    ones = [(name, _folded(text)) for name, text in wanted.items()][:MAX_NODES]
+    others = [(name, _folded(text)) for name, text in read.items()][:MAX_NODES]
     pairs = sorted(
         (
-            (-Levenshtein.normalized_similarity(text, said, score_cutoff=LEAST), i, j)
+            (-Levenshtein.normalized_similarity(text, said, score_cutoff=MIN_SIMILARITY), i, j)
             for i, (_, text) in enumerate(ones)
             for j, (_, said) in enumerate(others)
             if _alike(text, said)
@@ -75,7 +75,7 @@ def _partners(wanted: Mapping[str, str], read: Mapping[str, str]) -> dict[str, s
 
 
 def _alike(text: str, said: str) -> bool:
-    return Levenshtein.normalized_similarity(text, said, score_cutoff=LEAST) >= LEAST
+    return Levenshtein.normalized_similarity(text, said, score_cutoff=MIN_SIMILARITY) >= MIN_SIMILARITY
 
 
 def _folded(text: str) -> str:

@@ -27,9 +27,9 @@ FIGURES: Mapping[str, Callable[[AccuracySummary], float | None]] = {
 }
 """What is compared: percentages and counts. Less is better of the first three, of `lost` and of `doubled`."""
 LESS_IS_BETTER = frozenset({"CER", "with free", "a=A", "lost", "doubled"})
-MOST_NAMED = 15
+MAX_NAMED = 15
 """Documents that are named, those that changed most first."""
-_LEAST_SHOWN = 0.05
+_MIN_SHOWN = 0.05
 
 
 class NotComparable(ValueError):
@@ -52,7 +52,7 @@ class FigureChange:
     def gain(self) -> float:
         """The change, positive where it is better; 0 where unknown or too small to be shown."""
         change = self.change or 0.0
-        if abs(change) < _LEAST_SHOWN:
+        if abs(change) < _MIN_SHOWN:
             return 0.0
         return -change if self.name in LESS_IS_BETTER else change
 
@@ -60,7 +60,7 @@ class FigureChange:
         if self.after is None:
             return "" if self.before is None else f"({_number(self.before, self.name)} before)"
         shown = _number(self.after, self.name)
-        if self.change is None or abs(self.change) < _LEAST_SHOWN:
+        if self.change is None or abs(self.change) < _MIN_SHOWN:
             return shown
         sign = "+" if self.change > 0 else "−"
         return f"{shown} ({sign}{_number(abs(self.change), self.name)})"
@@ -194,9 +194,9 @@ def difference_tables(found: EvaluationDifference) -> RenderableType:
 
 def _most_changed(files: Sequence[FileChange]) -> list[FileChange]:
     """The worst losses, then the best gains."""
-    if len(files) <= 2 * MOST_NAMED:
+    if len(files) <= 2 * MAX_NAMED:
         return list(files)
-    return [*files[:MOST_NAMED], *files[-MOST_NAMED:]]
+    return [*files[:MAX_NAMED], *files[-MAX_NAMED:]]
 
 
 def _table(title: str, found: EvaluationDifference) -> Table:

@@ -33,8 +33,8 @@ SAME_NAMES: Final = {
 }
 """Names of fields in ground truths of others, and those of the shipped document types."""
 MISSING: Final = FieldValue("", "text", FieldStatus.NOT_FOUND)
-MOST_NAMES: Final = 100
-_LEAST_COVERED: Final = 0.5
+MAX_NAMES: Final = 100
+_MIN_COVERED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ def schema_for(truth: Mapping[str, object], types: DocumentTypes, named: str = "
         return types.named(named)
     covered = {name: _covered(truth, schema) for name, schema in sorted(types.schemas.items())}
     best = max(covered, key=lambda name: (covered[name], -len(types.schemas[name].leaves)), default="")
-    if truth and best and covered[best] >= _LEAST_COVERED * len(truth):
+    if truth and best and covered[best] >= _MIN_COVERED * len(truth):
         return types.schemas[best]
-    return FieldSchema.of_names(list(truth)[:MOST_NAMES])
+    return FieldSchema.of_names(list(truth)[:MAX_NAMES])
 
 
 def _covered(truth: Mapping[str, object], schema: FieldSchema) -> int:

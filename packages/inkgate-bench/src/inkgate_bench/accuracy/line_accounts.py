@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-LEAST_PRESENT = 0.9
-"""Share of a line's letters and digits that must stand in the Markdown, in pieces of LEAST_PIECE or more, for a line
+MIN_PRESENT = 0.9
+"""Share of a line's letters and digits that must stand in the Markdown, in pieces of MIN_PIECE or more, for a line
 that does not stand there in one piece: a list's bullet read as `o` is dropped, a line is cut by table cells."""
-LEAST_PIECE = 3
-LEAST_DOUBLED = 3
+MIN_PIECE = 3
+MIN_DOUBLED = 3
 """Letters and digits of a line that can be found doubled: shorter ones are found by chance."""
 _CLAIMED = "\0"
 _HIDDEN = re.compile(
@@ -88,7 +88,7 @@ def account_lines(lines: Sequence[str], markdown: str) -> LineAccount:
                 places[i] = place
     doubled = []
     for i in order:
-        while len(wanted[i]) >= LEAST_DOUBLED and text.claim(wanted[i]) is not None:
+        while len(wanted[i]) >= MIN_DOUBLED and text.claim(wanted[i]) is not None:
             doubled.append(i)
     return LineAccount(
         places=tuple(places.get(i) for i in range(len(lines))),
@@ -153,21 +153,21 @@ class _UnclaimedText:
         return True
 
     def claim_in_pieces(self, wanted: str) -> int | None:
-        """Claim LEAST_PRESENT of the text in pieces that are as long as possible; nothing if there is less.
+        """Claim MIN_PRESENT of the text in pieces that are as long as possible; nothing if there is less.
 
         Returns where the first of its pieces begins.
         """
         before, first, found, start = self._text, None, 0, 0
         while start < len(wanted):
             length = self._longest(wanted, start)
-            if length < min(LEAST_PIECE, len(wanted)):
+            if length < min(MIN_PIECE, len(wanted)):
                 start += 1
                 continue
             place = self.claim(wanted[start : start + length])
             first = place if first is None else first
             found += length
             start += length
-        if found >= LEAST_PRESENT * len(wanted):
+        if found >= MIN_PRESENT * len(wanted):
             return first
         self._text = before
         return None

@@ -20,7 +20,7 @@ from inkgate_client.types import Quad
 
 CJK_SHARE = 0.3
 """From this share of letters in scripts without spaces on, a text is compared by character bigrams."""
-LEAST_SPACE_SHARE = 0.03
+MIN_SPACE_SHARE = 0.03
 LONGEST_MEAN_WORD = 5.5
 """A text whose lines hold a smaller share of spaces than this, though its tokens are longer than words on average
 are, lacks its spaces. Measured on 110 European pages, receipts and tables: where spaces were kept, the share is 0.06
@@ -95,7 +95,7 @@ def token_of(truth: str) -> Token:
     words = sum(map(len, lines))
     characters = sum(len(word) for line in lines for word in line)
     spaces = words - len(lines)
-    closed = characters > LONGEST_MEAN_WORD * words and spaces < LEAST_SPACE_SHARE * (characters + spaces)
+    closed = characters > LONGEST_MEAN_WORD * words and spaces < MIN_SPACE_SHARE * (characters + spaces)
     return Token.BIGRAMS if closed else Token.WORDS
 
 

@@ -19,16 +19,16 @@ from inkgate_client.types import Box
 
 ALIKE = 80
 """Similarity (rapidfuzz's ratio, of 100) from which a read line is a true one."""
-LEAST_ALIKE = 4
+MIN_ALIKE = 4
 """Letters and digits of a line from which it may be matched by likeness; shorter ones must be equal."""
-LEAST_WITHIN = 8
+MIN_WITHIN = 8
 """Letters and digits of a true line from which it is sought within and across read lines."""
-MOST_COMPARED = 1_500
+MAX_COMPARED = 1_500
 """Lines compared with each other by likeness: bounds the time of a page to a second or two."""
-MOST_WITHIN = 400
-MOST_CROSSING = 0.25
+MAX_WITHIN = 400
+MAX_CROSSING = 0.25
 """Share of lines that may run across the gutter of a page in two columns, such as titles."""
-LEAST_COLUMN = 0.2
+MIN_COLUMN = 0.2
 """Share of the lines that each of two columns has at least."""
 
 
@@ -72,8 +72,8 @@ def match_lines(truth: Sequence[str], read: Sequence[str]) -> list[float | None]
     ambiguous = {line for line in truth if len(numbers.get(line, [])) > 1}
     left = [line for line in truth if line not in taken and line not in ambiguous]
     used = set(taken.values())
-    free = [i for i, line in enumerate(read) if i not in used and len(line) >= LEAST_ALIKE and line not in ambiguous]
-    taken |= _alike([line for line in left if len(line) >= LEAST_ALIKE], read, free)
+    free = [i for i, line in enumerate(read) if i not in used and len(line) >= MIN_ALIKE and line not in ambiguous]
+    taken |= _alike([line for line in left if len(line) >= MIN_ALIKE], read, free)
     places: dict[str, float] = {line: float(starts[number]) for line, number in taken.items()}
     used = set(taken.values())
     rest = "".join("\0" * len(line) if i in used else line for i, line in enumerate(read))
@@ -83,7 +83,7 @@ def match_lines(truth: Sequence[str], read: Sequence[str]) -> list[float | None]
 
 def _alike(wanted: Sequence[str], read: Sequence[str], free: Sequence[int]) -> dict[str, int]:
     """Pairs of lines that are alike, the most alike first, each line once."""
-    wanted, free = wanted[:MOST_COMPARED], free[:MOST_COMPARED]
+    wanted, free = wanted[:MAX_COMPARED], free[:MAX_COMPARED]
     if not wanted or not free:
         return {}
     scores = process.cdist(wanted, [read[i] for i in free], scorer=fuzz.ratio, score_cutoff=ALIKE, dtype=np.float32)
@@ -101,8 +101,8 @@ def _alike(wanted: Sequence[str], read: Sequence[str], free: Sequence[int]) -> d
 def _within(wanted: Sequence[str], rest: str) -> dict[str, float]:
     """Where lines begin in a text, the longest first, each part of it once."""
     found: dict[str, float] = {}
-    candidates = sorted((line for line in wanted if len(line) >= LEAST_WITHIN), key=len, reverse=True)
-    for line in candidates[:MOST_WITHIN]:
+    candidates = sorted((line for line in wanted if len(line) >= MIN_WITHIN), key=len, reverse=True)
+    for line in candidates[:MAX_WITHIN]:
         if len(line) > len(rest):
             continue
         place = fuzz.partial_ratio_alignment(line, rest, score_cutoff=ALIKE)
@@ -156,7 +156,7 @@ def _gutter(boxes: Sequence[Box]) -> float | None:
     widest = max(runs, key=len)
     gutter = float(middle[widest[len(widest) // 2]])
     sides = (int((spans[:, 1] <= gutter).sum()), int((spans[:, 0] >= gutter).sum()))
-    fits = crossing.min() <= MOST_CROSSING * len(boxes) and min(sides) >= LEAST_COLUMN * len(boxes)
+    fits = crossing.min() <= MAX_CROSSING * len(boxes) and min(sides) >= MIN_COLUMN * len(boxes)
     return gutter if fits else None
 
 

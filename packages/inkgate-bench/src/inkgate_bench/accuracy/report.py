@@ -28,8 +28,8 @@ FIGURES = (
 """Columns of a candidate. `with free`: the character error rate with order-free documents, `uncapped`: with all edits,
 each where that differs; `a=A`: ignoring case; `columns`: the order of columns of order-free pages; `structure`: TEDS
 without text; `nodes` and `edges`: F1 of those of diagrams."""
-MOST_WORST = 20
-MOST_QUOTED = 5
+MAX_WORST = 20
+MAX_QUOTED = 5
 SUSPECT_F1 = 0.9
 SUSPECT_CER = 0.2
 """A document with this F1 or more and this CER or more, both without case, was read in another order than its
@@ -108,7 +108,7 @@ def _worst(worst: Sequence[dict[str, Any]]) -> Table:
     for column in ("document", "lines", "lost", "doubled", "such as"):
         table.add_column(column, justify="left" if column in {"document", "such as"} else "right", overflow="fold")
     for file in worst:
-        quoted = " | ".join((*file["lost"], *file["doubled"])[:MOST_QUOTED])
+        quoted = " | ".join((*file["lost"], *file["doubled"])[:MAX_QUOTED])
         counts = (file["lines"], len(file["lost"]), len(file["doubled"]))
         table.add_row(file["path"], *map(str, counts), Text(quoted))
     return table
@@ -137,7 +137,7 @@ def line_accounts(candidate: CandidateScores, evaluation: Evaluation) -> dict[st
         "lines": sum(totals.lines for _, totals in known),
         "lost": sum(len(totals.lost) for _, totals in known),
         "doubled": sum(len(totals.doubled) for _, totals in known),
-        "worst": [{"path": path, **_totals(totals)} for path, totals in odd[:MOST_WORST]],
+        "worst": [{"path": path, **_totals(totals)} for path, totals in odd[:MAX_WORST]],
     }
 
 

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from inkgate_bench.accuracy.bench_tests import MarkdownCell, MarkdownTable, plain, tables_of
 
-MOST_STEPS = 4_000_000
+MAX_STEPS = 4_000_000
 """Pairs of nodes compared at most: seconds. Of larger trees, the last rows count as wrong."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
@@ -66,8 +66,8 @@ def similarity(first: TableNode, second: TableNode, *, text: bool = True) -> flo
     ones, others = _postorder(first), _postorder(second)
     larger = max(len(ones), len(others))
     cut = 0
-    if len(ones) * len(others) > MOST_STEPS:
-        most = max(1, int(MOST_STEPS**0.5))
+    if len(ones) * len(others) > MAX_STEPS:
+        most = max(1, int(MAX_STEPS**0.5))
         first, second = _first_nodes(first, most), _first_nodes(second, most)
         kept, kept_others = _postorder(first), _postorder(second)
         cut = max(len(ones) - len(kept), len(others) - len(kept_others))

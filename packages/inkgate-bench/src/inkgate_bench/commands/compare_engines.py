@@ -15,7 +15,7 @@ from inkgate.cli.commands import MEASURING, Command
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, say, writing_outputs
 from inkgate_bench.commands.durations import duration
-from inkgate_bench.statistics import LEAST_REPEATS
+from inkgate_bench.statistics import MIN_REPEATS
 
 if TYPE_CHECKING:
     from inkgate_bench.compare.contenders import Contender
@@ -56,7 +56,7 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
     ] = 5.0,
     rounds: Annotated[
         int, typer.Option(min=1, help="Runs of each engine; at least 3 to tell which is faster.")
-    ] = LEAST_REPEATS,
+    ] = MIN_REPEATS,
     deadline: Annotated[
         float, typer.Option(parser=duration, metavar="TIME", help="Latency target: slower responses don't count.")
     ] = 5.0,

@@ -120,7 +120,7 @@ def steps_of(levels: str | None, rates: str | None, repeats: int | None, plan: P
     from inkgate_bench.load.knee import Steps, parse_steps
     from inkgate_bench.load.plan import Arrivals
     from inkgate_bench.load.results import Axis
-    from inkgate_bench.statistics import LEAST_REPEATS
+    from inkgate_bench.statistics import MIN_REPEATS
 
     if levels is None and rates is None:
         if repeats is not None:
@@ -133,7 +133,7 @@ def steps_of(levels: str | None, rates: str | None, repeats: int | None, plan: P
     axis = Axis.CONCURRENCY if levels is not None else Axis.RATE
     parsed = parse_steps(levels or rates or "", axis)
     first = plan.level if plan.axis is axis else 1.0
-    steps = Steps(parsed, LEAST_REPEATS if repeats is None else repeats, first)
+    steps = Steps(parsed, MIN_REPEATS if repeats is None else repeats, first)
     return steps, replace(plan, axis=axis, level=parsed[0] if parsed else first)
 
 

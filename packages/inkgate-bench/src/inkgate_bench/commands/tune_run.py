@@ -203,7 +203,7 @@ _REPORT = TypeAdapter(TuneReport)
 _TRIAL_S = {"vllm": 75.0, "ppocr": 30.0}
 """About what a trial takes, start included: it decides how many parameters there is time for."""
 _PROBES_SHARE = 0.1
-_MOST_PROBE_S = 6.0
+_MAX_PROBE_S = 6.0
 
 
 class TuneFailed(Exception):
@@ -339,7 +339,7 @@ async def _demand(
 ) -> float:
     """Requests a second for the first trials; 0 if the search was stopped before it was known."""
     view.begin("Finding the demand: loading the current settings, and likely faster ones")
-    seconds = min(_MOST_PROBE_S, max(2.0, options.budget_s * _PROBES_SHARE / 2))
+    seconds = min(_MAX_PROBE_S, max(2.0, options.budget_s * _PROBES_SHARE / 2))
     try:
         found = await _unless(stop, lambda: find_demand(bench, scope.parameters, scope.current, seconds))
     except (ServiceNotStarted, NothingAnswered) as error:

@@ -30,7 +30,7 @@ from inkgate_bench.load.samples import RequestOutcome
 from inkgate_bench.load.sender import Sender
 from inkgate_bench.load.service import ServiceNotStarted, ServiceProcess, serving
 from inkgate_bench.load.target import ProtocolName, Target, TargetOptions, detect
-from inkgate_bench.statistics import LEAST_REPEATS
+from inkgate_bench.statistics import MIN_REPEATS
 from inkgate_client import AsyncInkgateClient, ServiceError
 from inkgate_client.codec import parse_document
 from inkgate_client.concurrency import Threads, single_error
@@ -135,7 +135,7 @@ class ComparisonPlan:
 
     entries: tuple[Entry, ...]
     plan: Plan
-    rounds: int = LEAST_REPEATS
+    rounds: int = MIN_REPEATS
     target: TargetOptions = TargetOptions()
 
 

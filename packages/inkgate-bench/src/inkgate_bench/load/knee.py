@@ -23,7 +23,7 @@ from inkgate_bench.load.results import (
     mean_latency,
 )
 from inkgate_bench.load.tables import level_text
-from inkgate_bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, summarize_repeats
+from inkgate_bench.statistics import EQUAL_WITHIN, MIN_REPEATS, summarize_repeats
 
 BEYOND = 1.25
 """Levels just above a knee can't show that goodput has stopped rising."""
@@ -52,14 +52,14 @@ def find_knee(points: Sequence[LoadPoint], axis: Axis, deadline_s: float, max_er
     bounds = StepBounds(axis, deadline_s, max_error)
     measured = sorted((point for point in points if point.runs), key=lambda point: point.level)
     allowed = _allowed(measured, max_error)
-    repeated = [point for point in allowed if len(point.runs) >= LEAST_REPEATS]
+    repeated = [point for point in allowed if len(point.runs) >= MIN_REPEATS]
     best = max(map(_goodput, repeated), default=0.0)
     if len(measured) < 2 or not best:
         return _not_reached(_why_none(measured, allowed, repeated, bounds), None, bounds)
     knee = _smallest_near_best(repeated)
     broken = measured[len(allowed)] if len(allowed) < len(measured) else None
     if repeated[-1] is not allowed[-1]:  # it was ended early
-        why = f"{bounds.at(allowed[-1].level)} there were fewer than {LEAST_REPEATS} runs: goodput may be higher there."
+        why = f"{bounds.at(allowed[-1].level)} there were fewer than {MIN_REPEATS} runs: goodput may be higher there."
         return _not_reached(why, best, bounds)
     if not _is_reached(knee, repeated, broken):
         why = f"{bounds.at(repeated[-1].level)}, the highest level, goodput still rose: test higher levels."
@@ -104,7 +104,7 @@ def _not_reached(why: str, best: float | None, bounds: StepBounds) -> Knee:
 def _method(bounds: StepBounds) -> str:
     return (
         f"smallest level whose mean goodput (responses within {bounds.deadline_s:g} s, per second) is within "
-        f"{EQUAL_WITHIN:.0%} of the best mean; at least {LEAST_REPEATS} runs of a level; error rate at most "
+        f"{EQUAL_WITHIN:.0%} of the best mean; at least {MIN_REPEATS} runs of a level; error rate at most "
         f"{bounds.max_error:.2%}"
     )
 
@@ -121,7 +121,7 @@ def _why_none(
     if len(measured) < 2:
         return "Only one level was measured: test several."
     if not repeated:
-        return f"Repeat each level at least {LEAST_REPEATS} times (--repeats {LEAST_REPEATS}): one run may be chance."
+        return f"Repeat each level at least {MIN_REPEATS} times (--repeats {MIN_REPEATS}): one run may be chance."
     return f"No response of the repeated levels came within {bounds.deadline_s:g} s."
 
 
@@ -187,7 +187,7 @@ class Steps:
     """
 
     levels: tuple[float, ...] = ()
-    repeats: int = LEAST_REPEATS
+    repeats: int = MIN_REPEATS
     first: float = 1.0
     most: float = 1024.0
 

@@ -15,8 +15,8 @@ from inkgate_bench.reports.page import Tile, render
 from inkgate_bench.reports.wording import NONE, count, cut
 
 HEAD = ("CER", "with free", "a=A", "F1", "lines", "order", "columns", "TEDS", "lost", "doubled", "tests")
-MOST_GROUPS_DRAWN = 16
-MOST_QUOTED = 5
+MAX_GROUPS_DRAWN = 16
+MAX_QUOTED = 5
 
 
 def accuracy_html(report: AccuracyReport) -> str:
@@ -30,7 +30,7 @@ def accuracy_html(report: AccuracyReport) -> str:
         tiles=list(_tiles(report)),
         head=HEAD,
         row=_row,
-        most_quoted=MOST_QUOTED,
+        most_quoted=MAX_QUOTED,
         machine={name: str(value) for name, value in report.machine.items()},
     )
 
@@ -94,10 +94,10 @@ def accuracy_charts(report: AccuracyReport) -> Iterator[ReportChart]:
             yield ReportChart(
                 "Reading order by kind of document",
                 "Kendall's tau over the matched lines: 100 is the order of the truth, 0 what chance gives. "
-                f"The {MOST_GROUPS_DRAWN} kinds with the lowest.",
+                f"The {MAX_GROUPS_DRAWN} kinds with the lowest.",
                 "Order by kind of document; the table below has the values.",
                 partial(_draw_orders, kinds),
-                (WIDE[0], 0.9 + 0.28 * min(len(kinds), MOST_GROUPS_DRAWN)),
+                (WIDE[0], 0.9 + 0.28 * min(len(kinds), MAX_GROUPS_DRAWN)),
             )
     for candidate in report.candidates:
         curves = {part: curve for part, curve in candidate.calibration.items() if len(curve.bins) > 1}
@@ -113,7 +113,7 @@ def accuracy_charts(report: AccuracyReport) -> Iterator[ReportChart]:
 
 
 def _draw_orders(kinds: Mapping[str, AccuracySummary], figure: FigureBase, palette: Palette) -> None:
-    lowest = sorted(kinds.items(), key=lambda item: item[1].order or 0.0)[:MOST_GROUPS_DRAWN]
+    lowest = sorted(kinds.items(), key=lambda item: item[1].order or 0.0)[:MAX_GROUPS_DRAWN]
     axes = figure.add_subplot()
     values = [100 * (summary.order or 0.0) for _, summary in lowest]
     axes.barh(range(len(lowest)), values, color=palette.one, height=0.6)

@@ -16,7 +16,7 @@ from inkgate_bench.reports.wording import change, level_words, number, seconds, 
 from inkgate_bench.statistics import (
     CONFIDENCE,
     EQUAL_WITHIN,
-    LEAST_REPEATS,
+    MIN_REPEATS,
     RatioEstimate,
     StatisticsError,
     Verdict,
@@ -134,7 +134,7 @@ def _shared_runs(a: LoadReport, b: LoadReport) -> dict[float, Sides]:
 def _weight(sides: Sides) -> tuple[bool, float]:
     """Whether both sides were repeated often enough, then the goodput of both together, each by its geometric mean."""
     goodputs = [_geometric_mean([run.goodput for run in side]) for side in sides]
-    return min(map(len, sides)) >= LEAST_REPEATS, math.prod(goodputs)
+    return min(map(len, sides)) >= MIN_REPEATS, math.prod(goodputs)
 
 
 def _geometric_mean(values: Sequence[float]) -> float:
@@ -167,7 +167,7 @@ def _ratio(
     try:
         if not first or not second:
             raise StatisticsError(missing)
-        if min(len(a), len(b)) < LEAST_REPEATS:
+        if min(len(a), len(b)) < MIN_REPEATS:
             raise StatisticsError("repeat each test at least three times")
         found = judge()
     except StatisticsError as error:

@@ -23,7 +23,7 @@ from inkgate_bench.reports.comparison import FigureRatio, LevelRatios, LoadCompa
 from inkgate_bench.reports.load_charts import measured_points, saturated_level
 from inkgate_bench.reports.page import Tile, render
 from inkgate_bench.reports.wording import NONE, axis_words, change, cut, level_words, number, plain, seconds
-from inkgate_bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, Verdict
+from inkgate_bench.statistics import EQUAL_WITHIN, MIN_REPEATS, Verdict
 
 _LONGEST_NAME = 36
 _TICKS = (1.0, 0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.8, 1.25, 0.67, 1.5, 3.0, 0.33, 0.9, 1.1, 0.95, 1.05)
@@ -43,7 +43,7 @@ def comparison_html(found: LoadComparison) -> str:
         tables=_tables(found),
         sides=list(_sides(found)),
         level=level,
-        least_repeats=LEAST_REPEATS,
+        least_repeats=MIN_REPEATS,
         equal_within=EQUAL_WITHIN,
     )
 
@@ -127,7 +127,7 @@ def comparison_charts(found: LoadComparison) -> Iterator[ReportChart]:
                 title,
                 "The intervals of all loads hold together with 95 %. An interval clear of the line is a difference."
                 if judged
-                else f"Not judged: each test needs at least {LEAST_REPEATS} repeats.",
+                else f"Not judged: each test needs at least {MIN_REPEATS} repeats.",
                 f"{title} by load; the table below has the values.",
                 partial(_draw_ratios, axis_words(found.a.axis), ratios),
             )

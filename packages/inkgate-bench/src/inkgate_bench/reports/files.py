@@ -34,7 +34,7 @@ _TUNE = TypeAdapter(TuneReport)
 _ACCURACY = TypeAdapter(AccuracyReport)
 _COMPARISON = TypeAdapter(LoadComparison)
 _HEAD = TypeAdapter(dict[str, object])
-MOST_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 
 
 class ReportUnreadable(Exception):
@@ -52,7 +52,7 @@ def load_report(file: Path) -> Report:
         ReportUnreadable: it can't be read, or is no such report.
     """
     try:
-        if file.stat().st_size > MOST_BYTES:
+        if file.stat().st_size > MAX_BYTES:
             raise ReportUnreadable(f"{file} is larger than any report: {file.stat().st_size} bytes.")
         content = file.read_bytes()
     except OSError as error:

@@ -34,7 +34,7 @@ from inkgate_bench.reports.charts import (
 )
 from inkgate_bench.reports.wording import axis_words, level_words, number, plain, seconds
 
-_MOST_SPANS = 180
+_MAX_SPANS = 180
 """Points along a line of the timeline: more look like a smear. Longer runs are shown as means over several seconds."""
 OUTCOMES: tuple[tuple[str, Callable[[LoadSummary], int]], ...] = (
     ("in time", lambda run: run.in_time),
@@ -224,7 +224,7 @@ def _timeline_chart(report: LoadReport) -> ReportChart:
 
 
 def _span_length(timeline: Sequence[Second]) -> int:
-    return math.ceil(len(timeline) / _MOST_SPANS)
+    return math.ceil(len(timeline) / _MAX_SPANS)
 
 
 def _steps(timeline: Sequence[Second]) -> list[list[Second]]:

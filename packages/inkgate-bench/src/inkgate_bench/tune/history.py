@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median, median_high
 
-from inkgate_bench.statistics import LEAST_REPEATS, RatioEstimate, StatisticsError, compare_repeats, pooled_deviation
+from inkgate_bench.statistics import MIN_REPEATS, RatioEstimate, StatisticsError, compare_repeats, pooled_deviation
 from inkgate_bench.tune.parameters import QUALITY
 from inkgate_bench.tune.results import Assessment, Purpose, SearchTask, Trial, TrialOutcome, settings_text
 from inkgate_bench.tune.score import (
@@ -35,7 +35,7 @@ ACCURACY_MARGIN = 0.005
 Z95 = 1.96
 _USUAL_SPREAD = 0.05
 """Relative standard deviation of a trial, as long as there are no repeats to take it from."""
-_LEAST_SPREAD = 0.01
+_MIN_SPREAD = 0.01
 """Of a trial, even if repeats happen to be equal: it counts some hundred pages."""
 _UNFIT = {TrialOutcome.DIED: "died", TrialOutcome.STORMED: "preempted most of what it read"}
 _FAILED_STARTS = 2
@@ -161,7 +161,7 @@ class TrialHistory:
         if not ranking:
             return None
         best = max(ranking, key=lambda key: self.mean(key) * (1 - self.error(key)))
-        enough = min(LEAST_REPEATS, len(self.scores(best)))
+        enough = min(MIN_REPEATS, len(self.scores(best)))
         good = [
             key
             for key in ranking
@@ -172,7 +172,7 @@ class TrialHistory:
     def compare(self, base: Key, other: Key) -> RatioEstimate | None:
         """The score of `other` over that of `base`, by Welch's test; None with fewer than three repeats of either."""
         try:
-            return compare_repeats(self.scores(base), self.scores(other), resolution=_LEAST_SPREAD)
+            return compare_repeats(self.scores(base), self.scores(other), resolution=_MIN_SPREAD)
         except StatisticsError:
             return None
 

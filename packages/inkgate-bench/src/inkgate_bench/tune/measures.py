@@ -20,7 +20,7 @@ from inkgate_bench.tune.parameters import QUALITY
 from inkgate_bench.tune.results import Settings, Value
 from inkgate_client import AsyncInkgateClient, ReadOptions
 
-MOST_DOCUMENTS = 40
+MAX_DOCUMENTS = 40
 """Chosen evenly among more: to read all of them would take the time of the search."""
 _AT_ONCE = 4
 
@@ -69,8 +69,8 @@ class AccuracyCheck:
     def __init__(self, entries: Sequence[Entry]) -> None:
         """`entries`: those without a true text are left out."""
         scored = [entry for entry in entries if entry.text is not None]
-        step = max(1.0, len(scored) / MOST_DOCUMENTS)
-        self.entries = tuple(scored[int(number * step)] for number in range(min(len(scored), MOST_DOCUMENTS)))
+        step = max(1.0, len(scored) / MAX_DOCUMENTS)
+        self.entries = tuple(scored[int(number * step)] for number in range(min(len(scored), MAX_DOCUMENTS)))
         self._known: dict[tuple[tuple[str, Value], ...], float] = {}
 
     async def of(self, url: str, settings: Settings) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from inkgate_bench.statistics import LEAST_REPEATS
+from inkgate_bench.statistics import MIN_REPEATS
 from inkgate_bench.tune.history import FALLEN, TrialHistory
 from inkgate_bench.tune.results import Purpose, SearchTask, Step, Trial, TrialOutcome
 from inkgate_bench.tune.score import SATURATED, answered_share
@@ -26,7 +26,7 @@ _ALL = 0.9
 """Share of the offered requests from which the answers don't even hint at what the settings can do."""
 _FIRST_OVERHEAD_S = 40.0
 """Start and stop of a service, before any was seen."""
-_LEAST_S, _MOST_S = 8.0, 60.0
+_MIN_S, _MAX_S = 8.0, 60.0
 _LOADS = 60
 """Loads that would fill the budget by themselves: at 15 minutes each lasts 15 s."""
 _TRIALS_WANTED = 12
@@ -41,20 +41,20 @@ _WORSE = 0.7
 """Share of the best score below which an octave ends the walk in its direction."""
 _HOPELESS = 0.1
 """Share of the offered requests: half of them are answered with good settings."""
-_MOST_HEAVIEST = 8
+_MAX_HEAVIEST = 8
 """Runs under the heaviest images, if the search is decided early: deaths are a matter of chance."""
-_MOST_REPEATS = 3
+_MAX_REPEATS = 3
 """Trials of settings whose load was no fair test."""
 
 
 def _pace(task: SearchTask, trials: Sequence[Trial]) -> tuple[float, float]:
     """Seconds of load in the next trial, and seconds that it takes with start and stop."""
-    first_s = min(max(task.budget_s / _LOADS, _LEAST_S), _MOST_S)
+    first_s = min(max(task.budget_s / _LOADS, _MIN_S), _MAX_S)
     overheads_s = [max(trial.took_s - trial.seconds, 0.0) for trial in trials if trial.outcome is TrialOutcome.MEASURED]
     if not overheads_s:
         return first_s, _OVERHEAD_MARGIN * _FIRST_OVERHEAD_S + first_s
     overhead_s = median(overheads_s)
-    load_s = max(_LEAST_S, min(first_s, task.budget_s / _TRIALS_WANTED - overhead_s))
+    load_s = max(_MIN_S, min(first_s, task.budget_s / _TRIALS_WANTED - overhead_s))
     return load_s, _OVERHEAD_MARGIN * overhead_s + load_s
 
 
@@ -114,7 +114,7 @@ def _next(history: TrialHistory, to_go: int) -> tuple[list[Key], Purpose]:
     if choice is None or not history.task.heaviest:
         return [], Purpose.HEAVIEST
     runs = sum(trial.purpose is Purpose.HEAVIEST for trial in history.trials(choice))
-    return [choice] if runs < _MOST_HEAVIEST else [], Purpose.HEAVIEST
+    return [choice] if runs < _MAX_HEAVIEST else [], Purpose.HEAVIEST
 
 
 def _search(history: TrialHistory) -> Key | None:
@@ -135,7 +135,7 @@ def _inconclusive(history: TrialHistory) -> Key | None:
     """Settings that may be the best, but were tried only while the load was no fair test."""
     for key in history.ranking():
         measured = history.measured(key)
-        if len(measured) < _MOST_REPEATS and not any(map(history.is_conclusive, measured)):
+        if len(measured) < _MAX_REPEATS and not any(map(history.is_conclusive, measured)):
             return key
     return None
 
@@ -200,9 +200,9 @@ def _confirm(history: TrialHistory) -> list[Key]:
     rival = history.rival(best)
     repeats = len(history.scores(best))
     if rival is None:
-        return [best] * max(0, LEAST_REPEATS - repeats)
+        return [best] * max(0, MIN_REPEATS - repeats)
     fewest = min(repeats, len(history.scores(rival)))
-    if fewest >= LEAST_REPEATS and history.gap(best, rival) > _DECIDED:
+    if fewest >= MIN_REPEATS and history.gap(best, rival) > _DECIDED:
         return []
     return [best, rival, rival, best]
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from inkgate_bench.statistics import LEAST_REPEATS, Verdict
+from inkgate_bench.statistics import MIN_REPEATS, Verdict
 from inkgate_bench.tune.history import Z95, TrialHistory
 from inkgate_bench.tune.parameters import companions
 from inkgate_bench.tune.plan import demand
@@ -25,7 +25,7 @@ from inkgate_bench.tune.space import Key
 
 _WORTH_SAYING = 0.05
 """Share of the score from which a neighbour's loss is reported."""
-_MOST_BETTER = 3
+_MAX_BETTER = 3
 _CONDITIONS = (
     "The cache was off in all trials, because the same pages come again and again; so was degradation, because a trial "
     "always offers more than can be answered. Clients sent their deadline (X-Inkgate-Timeout), so that the service "
@@ -159,7 +159,7 @@ def _certainty(history: TrialHistory, chosen: Key) -> list[str]:
     name = _difference(history, rival, chosen)
     found = history.compare(rival, chosen)
     if found is None:
-        missing = f"{LEAST_REPEATS} runs of each"
+        missing = f"{MIN_REPEATS} runs of each"
         return [f"Whether {name} is better is not known: that takes {missing}, so more --minutes."]
     ratio = (
         f"{_signed(found.ratio - 1)} (95 %: {_signed(found.low - 1)} to {_signed(found.high - 1)}, p = {found.p:.2g})"
@@ -181,12 +181,12 @@ def _better_but_out(history: TrialHistory, chosen: Key) -> list[str]:
     lines = [
         f"{_difference(history, key, chosen)} answers {_more_or_less(history, key, chosen)}, but "
         f"{history.assessment(key).why_not}."
-        for key in better[:_MOST_BETTER]
+        for key in better[:_MAX_BETTER]
     ]
     unmeasured = sorted((key for key in barred if not history.mean(key)), key=history.space.weight)
     lines += [
         f"{_difference(history, key, chosen)} {history.out[key]}."
-        for key in unmeasured[: _MOST_BETTER - len(lines)]
+        for key in unmeasured[: _MAX_BETTER - len(lines)]
         if key in history.out
     ]
     return lines

@@ -31,7 +31,7 @@ _PATIENCE = 1.5
 _PATIENCE_S = 60.0
 """With the heaviest images: what counts is whether the service stays up."""
 _WARM_SHARE = 0.25
-_LEAST_WARM_S = 5.0
+_MIN_WARM_S = 5.0
 """An embedded engine answers half as much in its first 5 s: it prepares for every new size of image."""
 _WARM_DEADLINES = 2
 """Side by side: until the queues of a service that idled are full again."""
@@ -192,4 +192,4 @@ def target_of(service: ServiceProcess) -> Target:
 
 def _warm_s(seconds: float) -> float:
     """Until queues are full and the engine is warm."""
-    return max(_LEAST_WARM_S, seconds * _WARM_SHARE)
+    return max(_MIN_WARM_S, seconds * _WARM_SHARE)
