@@ -144,7 +144,6 @@ def calls_while_waiting() -> Callable[[State], bool]:
     return happened
 
 
-@pytest.mark.smoke
 async def test_a_service_that_just_started_or_has_read_some_pages_is_healthy() -> None:
     async with service() as patient:
         await patient.ready()
