@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-import anyio
-
 from inkgate.errors import InkgateError, InputRejected, error_class
 from inkgate.fields.document_types import DocumentTypes
 from inkgate_bench.accuracy.bench_tests import PageTestResult, run_tests
@@ -28,7 +26,8 @@ from inkgate_bench.accuracy.structure import (
     score_tables,
 )
 from inkgate_bench.accuracy.table_similarity import TableSimilarity, table_similarity
-from inkgate_client.concurrency import Threads, single_error
+from inkgate_client.concurrency import Threads
+from inkgate_client.many import read_many
 
 Progress = Callable[[str, Entry], None]
 """Called with a candidate's name and each document that it has finished."""
@@ -161,19 +160,13 @@ async def probe(candidate: Candidate, entries: Sequence[Entry], progress: Progre
 
 
 async def _attempts(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> list[_Attempt]:
-    attempts: dict[int, _Attempt] = {}
-    slots = anyio.CapacityLimiter(candidate.parallel)
-
-    async def attempt(number: int, entry: Entry) -> None:
-        async with slots:
-            attempts[number] = await _attempt(candidate, entry)
+    async def attempt(entry: Entry) -> _Attempt:
+        made = await _attempt(candidate, entry)
         progress(candidate.name, entry)
+        return made
 
-    with single_error():
-        async with anyio.create_task_group() as tasks:
-            for number, entry in enumerate(entries):
-                tasks.start_soon(attempt, number, entry)
-    return [attempts[number] for number in range(len(entries))]
+    async with read_many(attempt, entries, candidate.parallel) as outcomes:
+        return [outcome.result async for outcome in outcomes]
 
 
 async def _attempt(candidate: Candidate, entry: Entry) -> _Attempt:

@@ -14,8 +14,9 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from inkgate.cli.commands import MEASURING, Command
-from inkgate.cli.configure import configured
+from inkgate.cli.configure import ConfigOption, EngineOption, configured
 from inkgate.cli.messages import check_outputs, failure, misuse, writing_outputs
+from inkgate.cli.readers import JobsOption
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import PdfText, Settings
 
@@ -45,7 +46,7 @@ class _EvaluationPlan:
 def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     manifest: Annotated[Path, typer.Argument(help="JSON list of documents and their ground truth.")],
     *,
-    engine: Annotated[str | None, typer.Option(help="Engine to measure; default: as the settings say.")] = None,
+    engine: EngineOption = None,
     against: Annotated[
         str, typer.Option(metavar="NAMES", help="Other tools to measure as well, e.g. rapidocr,tesseract.")
     ] = "",
@@ -54,7 +55,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N documents.")] = None,
     pdf_text: Annotated[PdfText | None, typer.Option(help="Whether to use the text that PDF pages contain.")] = None,
-    parallel: Annotated[int, typer.Option(min=1, help="Documents that inkgate reads at the same time.")] = 1,
+    jobs: JobsOption = 1,
     overlay: Annotated[
         Path | None, typer.Option(metavar="FILE", help="JSON object that changes entries of MANIFEST, by path.")
     ] = None,
@@ -73,7 +74,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     before: Annotated[
         Path | None, typer.Option(metavar="FILE", help="JSON of an earlier run: print the differences by group.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file in TOML.")] = None,
+    config: ConfigOption = None,
 ) -> None:
     """Measure accuracy: characters, words, reading order, tables, fields, lines lost, unit tests, confidence, speed.
 
@@ -95,7 +96,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
             raise misuse(f"{manifest} lists no document in {folder!r}.")
         check_truths(entries)
         peers = tuple(find_peer(name.strip()) for name in against.split(",") if name.strip())
-        plan = _EvaluationPlan(manifest, entries, peers, pdf_text, parallel, structure=not text_only)
+        plan = _EvaluationPlan(manifest, entries, peers, pdf_text, jobs, structure=not text_only)
         if searchable_pdf:
             _check_searchable(settings, plan)
             return
