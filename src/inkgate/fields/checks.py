@@ -13,7 +13,7 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
-from inkgate.fields.paper_checks import PAPER_CHECKS
+from inkgate_papers.checks import PAPER_CHECKS
 from inkgate.fields.rules.sums import is_on_top
 from inkgate_client.fields.values import Check, FieldValue
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate.fields.rules.flow import TextFlow, named
+from inkgate_papers.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
 
 _TITLE = re.compile(r"合同书?$|协议书?$|\b(?:agreement|contract|lease)\b", re.IGNORECASE)

@@ -9,7 +9,7 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate.fields.rules.flow import TextFlow, named
+from inkgate_papers.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
 
 _DIED = re.compile(

@@ -11,7 +11,7 @@ from inkgate.fields.folded import glue
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.identifiers import luhn_holds
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate.fields.rules.flow import TextFlow, named
+from inkgate_papers.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
 
 _BANK = re.compile(
