@@ -9,7 +9,7 @@ CONTAINERS ?= docker
 MANIFEST ?=
 PROCESSES ?= auto
 EXTRAS ?= redis,postgres
-PACKAGES ?= inkgate_bench
+PACKAGES ?= inkgate_bench inkgate_papers
 export PROCESSES
 
 .DEFAULT_GOAL := help

@@ -36,16 +36,16 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return built
 
 
-def installed(folder: Path, *wheels: Path) -> Inkgate:
-    """`inkgate` in a new environment that has the wheels, and of this one what is not of inkgate."""
+def installed(folder: Path, wheels: Mapping[str, Path], *names: str) -> Inkgate:
+    """`inkgate` in a new environment: the packages with these names, and what this environment has from others."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
     (packages,) = folder.glob("lib/python3*/site-packages")
     (here,) = Path(sys.prefix).glob("lib/python3*/site-packages")
     for entry in here.iterdir():
         if "inkgate" not in entry.name:
             (packages / entry.name).symlink_to(entry)
-    for wheel in wheels:
-        with zipfile.ZipFile(wheel) as archive:
+    for name in ("inkgate-client", "inkgate", *names):
+        with zipfile.ZipFile(wheels[name]) as archive:
             archive.extractall(packages)
 
     def inkgate(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -73,7 +73,7 @@ def test_no_file_is_in_two_wheels(wheels: Mapping[str, Path]) -> None:
 
 
 def test_inkgate_alone_says_which_package_has_a_command(wheels: Mapping[str, Path], tmp_path: Path) -> None:
-    inkgate = installed(tmp_path / "environment", wheels["inkgate"])
+    inkgate = installed(tmp_path / "environment", wheels)
     ended = inkgate("loadtest", "http://127.0.0.1:1", "--clients", "1")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "needs the package inkgate-bench" in ended.stderr
@@ -83,7 +83,7 @@ def test_inkgate_alone_says_which_package_has_a_command(wheels: Mapping[str, Pat
 def test_inkgate_bench_brings_its_commands_and_the_templates_of_reports(
     wheels: Mapping[str, Path], tmp_path: Path
 ) -> None:
-    inkgate = installed(tmp_path / "environment", wheels["inkgate"], wheels["inkgate-bench"])
+    inkgate = installed(tmp_path / "environment", wheels, "inkgate-bench")
     write_report(load_report(levels=(1, 4, 8, 16), seconds=5), tmp_path / "run.json")
     ended = inkgate("report", os.fspath(tmp_path / "run.json"))
     assert ended.returncode == 0, ended.stderr
@@ -92,7 +92,14 @@ def test_inkgate_bench_brings_its_commands_and_the_templates_of_reports(
 
 @pytest.mark.parametrize(("name", "says"), [("feishu", "INKGATE_FEISHU_APP_ID"), ("notion", "NOTION_TOKEN")])
 def test_an_integration_brings_its_command(wheels: Mapping[str, Path], tmp_path: Path, name: str, says: str) -> None:
-    inkgate = installed(tmp_path / "environment", wheels["inkgate"], wheels[f"inkgate-{name}"])
+    inkgate = installed(tmp_path / "environment", wheels, f"inkgate-{name}")
     arguments = [name, "0123456789abcdef0123456789abcdef", "page.png"] if name == "notion" else [name]
     ended = inkgate(*arguments)
     assert (ended.returncode, says in ended.stderr) == (2, True), ended.stderr
+
+
+def test_inkgate_papers_brings_document_types(wheels: Mapping[str, Path], tmp_path: Path) -> None:
+    alone = installed(tmp_path / "alone", wheels)("types", "contract")
+    assert (alone.returncode, "The package inkgate-papers has more." in alone.stderr) == (2, True), alone.stderr
+    ended = installed(tmp_path / "both", wheels, "inkgate-papers")("types", "contract")
+    assert (ended.returncode, '"x-prose": true' in ended.stdout) == (0, True), ended.stderr

@@ -230,6 +230,14 @@ def test_a_package_adds_a_command(package: Path) -> None:
     assert int(re.findall(r"report\.png: (\d+) words", ended.stdout)[0]) > 100
 
 
+def test_a_package_adds_document_types(package: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
+    command = [sys.executable, "-m", "inkgate", "types", "parking_ticket"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert set(json.loads(ended.stdout)["properties"]) == {"plate", "expires", "price"}
+
+
 async def test_a_package_adds_an_engine_a_wire_format_and_a_sink_by_name(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

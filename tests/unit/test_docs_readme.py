@@ -17,6 +17,8 @@ PAGES = sorted(
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
+EXTENDING = ROOT / "examples" / "extending"
+
 
 def test_the_readme_starts_with_the_two_commands() -> None:
     first_block = re.search(r"```sh\n(.*?)```", README, re.DOTALL)
@@ -46,7 +48,7 @@ def test_every_shipped_example_has_its_source_and_licence() -> None:
 def test_the_guide_to_extending_shows_every_example() -> None:
     guide = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
     shown = re.findall(r'^--8<-- "(\S+)"$', guide, re.MULTILINE)  # a formatter of code once wrote it as an expression
-    assert sorted(shown) == sorted(path.name for path in (ROOT / "examples" / "extending").glob("*.*"))
+    assert sorted(shown) == sorted(each.relative_to(EXTENDING).as_posix() for each in EXTENDING.rglob("*.[pty]*"))
 
 
 def test_every_make_target_named_in_the_readme_exists() -> None:

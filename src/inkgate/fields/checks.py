@@ -8,12 +8,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
+from inkgate.fields.document_types import package_checks
 from inkgate.fields.invoice_checks import INVOICE_CHECKS
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
-from inkgate_papers.checks import PAPER_CHECKS
 from inkgate.fields.rules.sums import is_on_top
 from inkgate_client.fields.values import Check, FieldValue
 
@@ -34,7 +34,8 @@ DISCOUNT: Final = re.compile(
 
 def run_checks(fields: Fields, codes: Sequence[str]) -> tuple[Check, ...]:
     """The checks named by `codes` whose fields were found; unknown codes and missing fields check nothing."""
-    found = (CHECKS[code](fields) for code in codes if code in CHECKS)
+    known = {**CHECKS, **package_checks()}
+    found = (known[code](fields) for code in codes if code in known)
     return tuple(check for check in found if check is not None)
 
 
@@ -108,6 +109,15 @@ def _due_before_issued(fields: Fields) -> Check | None:
     if issued is None or due is None:
         return None
     return Check("due_before_issued", due >= issued, ("/date", "/due_date"), f"issued {issued}, due {due}")
+
+
+def _term_in_order(fields: Fields) -> Check | None:
+    """A contract ends behind its beginning."""
+    begins, ends = (_day(fields.get(path)) for path in ("/start_date", "/end_date"))
+    if begins is None or ends is None:
+        return None
+    detail = "in order" if begins <= ends else "the second is before the first"
+    return Check("term_in_order", begins <= ends, ("/start_date", "/end_date"), detail)
 
 
 def _iban_check_digits(fields: Fields) -> Check | None:
@@ -204,7 +214,7 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "due_before_issued": _due_before_issued,
     "iban_check_digits": _iban_check_digits,
     "vat_id_check_digits": _vat_id_check_digits,
-    **PAPER_CHECKS,
+    "term_in_order": _term_in_order,
     **INVOICE_CHECKS,
 }
 """Checks by code. A failing check makes its fields `invalid`; one without its fields says nothing."""

@@ -21,8 +21,6 @@ _OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
 _WORDS: Final = re.compile(r"[^\W_]+")
 _IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff])[ \t]+(?=[\u4e00-\u9fff])")
 """Spaces between the characters of a word: 甲 方."""
-_BY_WORDS: Final = frozenset({"obituary", "contract"})
-"""Types of prose: every one has words that tell of it."""
 _MIN_POINTS: Final = 2.0
 """Points that a type needs: a strong word, or two weak ones."""
 
@@ -55,7 +53,7 @@ def may_be(pages: Sequence[PageResult], schema: FieldSchema, types: DocumentType
     if _points_by_type(pages, types).get(schema.name, 0.0) > 0:
         return True
     other = classify(pages, types).name
-    return not schema.max_lines and schema.name not in _BY_WORDS and other in {"", schema.name}
+    return not schema.max_lines and not schema.prose and other in {"", schema.name}
 
 
 def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[str, float]:

@@ -1,20 +1,75 @@
-"""Document types: the shipped ones, and those of the operator's folders."""
+"""Document types: the shipped ones, those of installed packages, and those of the operator's folders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import yaml
 
 from inkgate.errors import InputRejected
+from inkgate.fields.rules.candidates import FieldCandidate
+from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.schema import FieldSchema
+from inkgate.settings.extensions import load_extension, registered
+from inkgate_client.fields.values import Check, FieldValue
+
+GROUP: Final = "inkgate.document_types"
+"""Entry points that name a TypePackage."""
 
 SHIPPED: Final = Path(__file__).parent / "types"
 _LOADER: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 """libyaml's is ten times faster: each start of a service reads the shipped types."""
+
+
+FieldRules = Callable[[PrintedPages], Mapping[str, Sequence[FieldCandidate]]]
+"""Finds candidates for the fields of a type, by the field's name, the best first."""
+FieldCheck = Callable[[Mapping[str, FieldValue]], Check | None]
+"""Checks fields, by path. Returns None if those that it compares were not found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypePackage:
+    """Document types of another package.
+
+    Attributes:
+        folder: has a YAML file for each type.
+        rules: by type. A type whose fields have no labels, or are in prose, needs rules.
+        checks: by code, as `x-checks` names them.
+    """
+
+    folder: Path
+    rules: Mapping[str, FieldRules] = field(default_factory=dict)
+    checks: Mapping[str, FieldCheck] = field(default_factory=dict)
+
+
+@cache
+def type_packages() -> tuple[TypePackage, ...]:
+    """The document types of installed packages. Blocking.
+
+    Raises:
+        InputRejected: "extension_invalid": an entry point can't be imported, or names something else.
+    """
+    found = [(name, load_extension(name, GROUP, GROUP)) for name in sorted(registered(GROUP))]
+    for name, package in found:
+        if not isinstance(package, TypePackage):
+            raise InputRejected("extension_invalid", f"`{GROUP}`: {name} is no TypePackage.")
+    return tuple(package for _, package in found)
+
+
+@cache
+def package_rules() -> Mapping[str, FieldRules]:
+    """The rules of installed packages, by document type."""
+    return {name: rules for package in type_packages() for name, rules in package.rules.items()}
+
+
+@cache
+def package_checks() -> Mapping[str, FieldCheck]:
+    """The checks of installed packages, by code."""
+    return {code: check for package in type_packages() for code, check in package.checks.items()}
 
 
 class TypeFileInvalid(ValueError):
@@ -29,13 +84,15 @@ class DocumentTypes:
 
     @classmethod
     def load(cls, folders: Iterable[Path] = ()) -> DocumentTypes:
-        """The shipped types and those of the folders, whose files override types of the same name. Blocking.
+        """The shipped types, those of packages and those of the folders; later ones override earlier ones of the same
+        name. Blocking.
 
         Raises:
             TypeFileInvalid: a file is no YAML, or no schema.
+            InputRejected: as `type_packages`.
         """
         found: dict[str, FieldSchema] = {}
-        for folder in (SHIPPED, *folders):
+        for folder in (SHIPPED, *(package.folder for package in type_packages()), *folders):
             for file in sorted(folder.glob("*.yaml")):
                 schema = _read(file)
                 found[schema.name] = schema
@@ -49,7 +106,8 @@ class DocumentTypes:
         """
         if name not in self.schemas:
             known = ", ".join(sorted(self.schemas))
-            raise InputRejected("type_unknown", f"There is no document type of this name; there are {known}.")
+            more = "" if type_packages() else " The package inkgate-papers has more."
+            raise InputRejected("type_unknown", f"There is no document type of this name; there are {known}.{more}")
         return self.schemas[name]
 
 

@@ -87,6 +87,7 @@ class FieldSchema:
         private: documents of this type are papers of a person, which are not cached.
         recognise_kinds: kinds of values that tell the type, and their points.
         max_lines: of a document of this type; 0: any number.
+        prose: each document of this type is prose that has some of the words in `recognise`.
     """
 
     name: str
@@ -97,6 +98,7 @@ class FieldSchema:
     private: bool = False
     recognise_kinds: Mapping[str, float] = field(default_factory=dict)
     max_lines: int = 0
+    prose: bool = False
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -152,6 +154,7 @@ class FieldSchema:
             schema.get("x-private") is True,
             _recognised(schema, "x-recognise-kinds"),
             most if isinstance(most, int) and most > 0 else 0,
+            schema.get("x-prose") is True,
         )
 
     @classmethod

@@ -11,8 +11,8 @@ from inkgate.fields.folded import glue
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.identifiers import luhn_holds
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate_papers.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
+from inkgate_papers.flow import TextFlow, named
 
 _BANK = re.compile(
     r"\bbank\b|\bbanque\b|\bbanco\b|\bbanca\b|sparkasse|credit union|银行|信用社|農商|银联商务", re.IGNORECASE

@@ -74,11 +74,6 @@ def _day(text: str) -> date | None:
         return None
 
 
-def _term_in_order(fields: Fields) -> Check | None:
-    """A contract ends behind its beginning."""
-    return _in_order(fields, "/start_date", "/end_date", "term_in_order")
-
-
 def _age_of_dates(fields: Fields) -> Check | None:
     """The age is that of the dates of birth and death. Chinese ages may count from one."""
     born, died = _iso(fields, "/birth_date"), _iso(fields, "/death_date")
@@ -91,16 +86,11 @@ def _age_of_dates(fields: Fields) -> Check | None:
 
 
 def _death_after_birth(fields: Fields) -> Check | None:
-    return _in_order(fields, "/birth_date", "/death_date", "death_after_birth")
-
-
-def _in_order(fields: Fields, first: str, second: str, code: str) -> Check | None:
-    begins, ends = _iso(fields, first), _iso(fields, second)
+    begins, ends = _iso(fields, "/birth_date"), _iso(fields, "/death_date")
     if begins is None or ends is None:
         return None
-    return Check(
-        code, begins <= ends, (first, second), "in order" if begins <= ends else "the second is before the first"
-    )
+    detail = "in order" if begins <= ends else "the second is before the first"
+    return Check("death_after_birth", begins <= ends, ("/birth_date", "/death_date"), detail)
 
 
 def _iso(fields: Fields, path: str) -> date | None:
@@ -110,12 +100,11 @@ def _iso(fields: Fields, path: str) -> date | None:
     return found if isinstance(found, date) else None
 
 
-PAPER_CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
+CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "card_check_digit": _card_check_digit,
     "container_check_digit": _container_check_digit,
     "id_validity_period": _id_validity_period,
-    "term_in_order": _term_in_order,
     "age_of_dates": _age_of_dates,
     "death_after_birth": _death_after_birth,
 }
-"""Checks by code, beside `checks.CHECKS`."""
+"""Checks by code."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate_papers.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate_papers.flow import TextFlow, named
 
 _TITLE = re.compile(r"合同书?$|协议书?$|\b(?:agreement|contract|lease)\b", re.IGNORECASE)
 _NOT_TITLE = re.compile(r"编号|\bno\b|number|[:：]|this |the parties", re.IGNORECASE)

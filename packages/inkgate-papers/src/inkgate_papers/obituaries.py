@@ -9,8 +9,8 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate_papers.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate_papers.flow import TextFlow, named
 
 _DIED = re.compile(
     r"(?:逝\n?世|去\n?世|辞\n?世|病\n?逝|离\n?世|仙\n?逝|与\n?世\n?长\n?辞|停止呼吸)"

@@ -8,9 +8,9 @@ from typing import Final
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate
-from inkgate_papers.flow import TextFlow, named
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate_client.types import Box
+from inkgate_papers.flow import TextFlow, named
 
 _STATION = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{1,8} ?站(?![\u4e00-\u9fff])")
 _TRAIN = re.compile(r"(?<![A-Z0-9])[GDCZTKYLS]\d{1,4}(?![\dA-Z])")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from inkgate.fields.document_types import package_rules
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
 from inkgate.fields.rules.form_fields import FormReader
 from inkgate.fields.rules.head_words import is_business
@@ -54,8 +54,8 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
     """Proposals by path: fields in the boxes of forms, behind their labels, and those of receipts that need none."""
     printed = PrintedPages.of(pages)
     finder = LabelFinder.of(printed, schema.leaves)
-    if schema.name in RULES:
-        return _of_type(schema, finder, RULES[schema.name](printed))
+    if (rules := package_rules().get(schema.name)) is not None:
+        return _of_type(schema, finder, rules(printed))
     forms = FormReader.of(pages)
     known = read_receipt(printed)
     head = read_invoice_head(printed)

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from inkgate.fields.document_types import package_rules
 from inkgate.fields.folded import FoldedPage, box_around, fold
 from inkgate.fields.ground import source_of
 from inkgate.fields.items import MAX_ITEMS, Item, ItemValue, array_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ParsedValue
-from inkgate.fields.rules.by_type import RULES
 from inkgate.fields.rules.priced_rows import PricedRow, RowPart, fits, number_of_part, read_row
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 from inkgate.fields.schema import FieldSchema, Leaf
@@ -88,7 +88,7 @@ def printed_items(
             arrays.setdefault(path, []).append(leaf)
     requested = {path: _roles(leaves) for path, leaves in arrays.items() if not filled.get(path)}
     requested = {path: roles for path, roles in requested.items() if {"description", "amount"} <= roles.keys()}
-    if requested and schema.name not in RULES:
+    if requested and schema.name not in package_rules():
         rows = [item for page in pages for item in _of_page(page, printed)][:MAX_ITEMS]
         found |= {path: [_item(item, roles) for item in rows] for path, roles in requested.items()}
     return found

@@ -1,0 +1,29 @@
+"""Document types by country and trade: their fields, and the rules and checks of those that need them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from inkgate.fields.document_types import TypePackage
+from inkgate_papers.bills import read_bill_of_lading
+from inkgate_papers.cards import read_bank_card, read_business_card
+from inkgate_papers.checks import CHECKS
+from inkgate_papers.contracts import read_contract
+from inkgate_papers.obituaries import read_obituary
+from inkgate_papers.tickets import read_train_ticket
+from inkgate_papers.vat_invoice import read_vat_invoice
+
+TYPES: Final = TypePackage(
+    Path(__file__).parent / "types",
+    rules={
+        "bank_card": read_bank_card,
+        "bill_of_lading": read_bill_of_lading,
+        "business_card": read_business_card,
+        "cn_vat_invoice": read_vat_invoice,
+        "contract": read_contract,
+        "obituary": read_obituary,
+        "train_ticket": read_train_ticket,
+    },
+    checks=CHECKS,
+)
