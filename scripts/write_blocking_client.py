@@ -18,7 +18,7 @@ NAMES = {
     "awaited_documents": "blocking_documents",
     "awaited_jobs": "blocking_jobs",
 }
-_DOCSTRING = '"""Of the blocking client. Written by scripts/write_blocking_client.py from {}.py: change it there."""'
+_DOCSTRING = '"""The blocking client. Written by scripts/write_blocking_client.py from {}.py: change it there."""'
 _WORDS = NAMES | {
     "AsyncBaseTransport": "BaseTransport",
     "AsyncCalls": "Calls",

@@ -133,7 +133,7 @@ class RowFormat(StrEnum):
 
     @property
     def suffix(self) -> str:
-        """Of the files of rows."""
+        """The suffix of the files of rows."""
         return ".parquet" if self is RowFormat.PARQUET else ".jsonl"
 
     @property

@@ -22,7 +22,7 @@ from inkgate_client.reading import DocumentReader
 from inkgate_client.types import Document, DocumentResult, ReadError
 
 _DEATHS_ALONE = 2
-"""After so many deaths while it was open, a document is read with no other beside it."""
+"""Number of deaths while it was open after which a document is read with no other beside it."""
 _MAX_DEATHS = 3
 _AS_BATCH = ReadOptions("parse", priority="batch")
 
@@ -62,7 +62,7 @@ class ShardWork:
     again: bool = False
 
     def journal(self, shard: int) -> Path:
-        """Where the journal of a shard is."""
+        """Returns the path of a shard's journal."""
         return self.scratch / f"{shard:05}{'.again' if self.again else ''}.jsonl"
 
 

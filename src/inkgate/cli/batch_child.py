@@ -38,9 +38,9 @@ from inkgate_client.reading import DocumentReader
 from inkgate_client.retries import RetryPolicy
 
 END: Final = b"end\n"
-"""After the last shard."""
+"""The mark after the last shard."""
 _WAITING: Final = RetryPolicy(600.0, outlast_load=True, max_pause_s=30.0)
-"""After so long without any response, the run ends: documents would fail one after another."""
+"""Seconds without any response after which the run ends: documents would fail one after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class BatchOrder:
         return ShardWork(folder, RowFormat(self.plan.format), self.scratch, self.at_once, self.max_bytes, self.again)
 
     def journal(self, shard: int) -> Path:
-        """Where the journal of a shard is."""
+        """Returns the path of a shard's journal."""
         return self.work().journal(shard)
 
 

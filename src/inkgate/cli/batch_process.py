@@ -58,7 +58,7 @@ class ReadingProcess:
                 raise BatchStopped(f"The process that reads died {deaths} times without reading a document.")
 
     def _events(self, shards: Sequence[int]) -> Iterator[BatchEvent]:
-        """Those of the child, until it dies."""
+        """Yields the events of the child, until it dies."""
         child = self._child or self._start()
         self._feed(child, b"".join(b"%d\n" % shard for shard in shards))
         assert child.stdout is not None  # noqa: S101 - a pipe, as asked for

@@ -156,7 +156,7 @@ def cause_of(text: str) -> str:
 
 
 def _set_environment() -> None:
-    """Of Ray: it reads it when it is imported, and hands it to what it starts."""
+    """Sets the environment of Ray, which reads it when it is imported, and hands it to what it starts."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # noqa: TID251
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # noqa: TID251 - of what Ray itself logs on standard error
     os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "2")  # noqa: TID251 - 20 tries at a cluster that is gone: 14 min
@@ -235,7 +235,7 @@ def _check_nodes(nodes: Mapping[str, tuple[str, float]], order: BatchOrder) -> N
 def _reports(
     command: BatchCommand, order: BatchOrder, nodes: Mapping[str, tuple[str, float]], wanted: Sequence[int]
 ) -> Iterator[ShardReport]:
-    """Those of the actors, in the order in which shards end."""
+    """Yields the reports of the actors, in the order in which shards end."""
     import ray.data
 
     cpus = command.actor_cpus

@@ -39,7 +39,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandPlace:
-    """Where a Command of inkgate is: `module` in inkgate.cli has the function, or the typer.Typer, `name`."""
+    """The place of a command of inkgate: `module` in inkgate.cli has the function, or the typer.Typer, `name`."""
 
     module: str
     name: str

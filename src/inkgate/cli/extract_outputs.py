@@ -1,4 +1,4 @@
-"""Where the fields of `inkgate extract` go: printed or written document by document, or as rows of one table."""
+"""Writes the fields of `inkgate extract`: printed or written document by document, or as rows of one table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FieldsOutput(Protocol):
         ...
 
     def end(self) -> None:
-        """After the last document, and when the run stops before. Raises OSError."""
+        """Ends the output after the last document, and when the run stops before. Raises OSError."""
         ...
 
 
@@ -42,11 +42,10 @@ class PrintedFields:
     indent: int | None
 
     def add(self, source: InputDocument, found: Fields[Any]) -> None:
-        """See FieldsOutput."""
         print(json.dumps(_object(source, found), ensure_ascii=False, indent=self.indent), flush=True)
 
     def end(self) -> None:
-        """See FieldsOutput."""
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,10 @@ class WrittenFields:
         return cls(files, folder)
 
     def add(self, source: InputDocument, found: Fields[Any]) -> None:
-        """See FieldsOutput."""
         text = json.dumps(_object(source, found), ensure_ascii=False, indent=2)
         write_whole(self.files[source], f"{text}\n".encode(), parents=True)
 
     def end(self) -> None:
-        """See FieldsOutput."""
         say(f"{sum(path.exists() for path in self.files.values())} files are in {self.folder}.")
 
 
@@ -95,7 +92,7 @@ class FieldRows:
 
     @classmethod
     def into(cls, path: Path | None, of_run: str, *, overwrite: bool) -> FieldRows:
-        """With the rows of an earlier run that did not end, in `NAME.csv.rows`.
+        """Writes into a table, with the rows of an earlier run that did not end, in `NAME.csv.rows`.
 
         Raises:
             typer.Exit: the file is there and may not be replaced, or the earlier run asked for something else.
@@ -140,7 +137,6 @@ class FieldRows:
         return source.path is not None and self._earlier.get(source.name) == _version(source.path)
 
     def add(self, source: InputDocument, found: Fields[Any]) -> None:
-        """See FieldsOutput."""
         about = {"file": source.name, "document_type": found.extraction.document_type}
         row = {**about, "status": found.extraction.status.value, **_flat(found.extraction.data)}
         self.rows.append(row)
@@ -153,7 +149,6 @@ class FieldRows:
         _write_lines(self.kept, lines, "a")
 
     def end(self) -> None:
-        """See FieldsOutput."""
         if self.path is None:
             sys.stdout.write(self.table())
             return
@@ -194,7 +189,7 @@ def _write_lines(path: Path, values: Sequence[object], mode: Literal["w", "a"] =
 
 
 def _version(path: Path) -> list[float]:
-    """By which a file that was changed is known: its size and time."""
+    """Returns what a file that was changed is known by: its size and time."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns]
 
@@ -205,7 +200,7 @@ def _refuse(existing: Sequence[Path], *, overwrite: bool) -> None:
 
 
 def _object(source: InputDocument, found: Fields[Any]) -> dict[str, object]:
-    """As POST /extract answers, and the file."""
+    """Returns what POST /extract answers, and the file."""
     return {"file": source.name, **found.answer}
 
 

@@ -65,7 +65,7 @@ class ToFolder:
         return [place.with_name(place.name + kind.suffix) for kind in self.formats]
 
     def image_folder(self, source: InputDocument) -> Path:
-        """Where the images go that a document's Markdown shows."""
+        """Returns the folder of the images that a document's Markdown shows."""
         place = self.places[source]
         return place.with_name(f"{place.name}.images")
 

@@ -29,7 +29,7 @@ class ReadProgress:
             self._bar.reset(self._task, description=title, total=None)
 
     async def pages(self, done: int, total: int) -> None:
-        """So many pages of a document are read."""
+        """Shows how many pages of a document are read."""
         if self._by_page:
             self._bar.update(self._task, completed=done, total=total)
 

@@ -153,5 +153,5 @@ def review_line(name: str, result: DocumentResult) -> str | None:
 
 
 def _title(code: str) -> str:
-    """Of an error, which may be one of a later version of the service."""
+    """Returns the title of an error, which may be one of a later version of the service."""
     return CODES[code].title if code in CODES else "The page could not be read"

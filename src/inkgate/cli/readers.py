@@ -73,7 +73,7 @@ class ReaderOptions:
     flags: dict[str, object | None] = field(default_factory=dict)
 
     def settings(self) -> Settings:
-        """Of this process. Raises typer.Exit: they are wrong."""
+        """Loads the settings of this process. Raises typer.Exit: they are wrong."""
         return configured(self.config, {"engine": self.flags})
 
     def command_settings(self) -> Settings:

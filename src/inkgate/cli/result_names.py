@@ -23,8 +23,8 @@ def bare_name(file: PurePath) -> PurePath:
 
 
 def result_places(folder: Path, sources: Sequence[InputDocument], suffix: str) -> dict[InputDocument, Path]:
-    """Where the results of each document go, without the format's suffix: its bare name, or its name if two documents
-    have the same bare one. `suffix`: of one of the formats, for the message.
+    """Returns where the results of each document go, without the format's suffix: its bare name, or its name if two
+    documents have the same bare one. `suffix`: of one of the formats, for the message.
 
     Raises:
         typer.Exit: with status 2: two documents would be written to one file.

@@ -127,7 +127,8 @@ def is_loopback(host: str) -> bool:
 
 
 def check_metrics_address(settings: Settings) -> None:
-    """As check_address, for /metrics. If only the default port is in use, the service runs without metrics.
+    """Checks the address of /metrics like check_address. If only the default port is in use, the service runs without
+    metrics.
 
     Raises:
         typer.Exit: with status 1; 2 if the API uses the same port.

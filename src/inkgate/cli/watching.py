@@ -28,11 +28,11 @@ from inkgate_client.whole_files import write_whole
 
 _TRIES = 3
 _PAUSE_S = 10.0
-"""Before a second try; four times as long before a third."""
+"""Seconds before a second try; four times as long before a third."""
 _OF_A_NAME = frozenset({errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR})
 """Errors of one name: it is too long, or what another document made is in its way. Other errors end the run."""
 _LONGEST_NAME = 255
-"""Of a file, in bytes, on the file systems of Linux."""
+"""Maximum length of a file's name, in bytes, on the file systems of Linux."""
 _STOPPING = "Finishing the documents that are being read. Ctrl-C again stops at once."
 
 
@@ -94,7 +94,7 @@ class FolderWatch:
         return self._tally
 
     async def run_until(self, stop: anyio.Event) -> None:
-        """As `run`, until `stop` instead of a signal."""
+        """Runs like `run`, until `stop` instead of a signal."""
         async with anyio.create_task_group() as documents:
             await self._look(documents, stop)
 

@@ -89,12 +89,12 @@ class InkgateOcrEngine(OcrEngine):
 
     @staticmethod
     def languages(options: Any) -> set[str]:  # noqa: ANN401 - OCRmyPDF's
-        """Those that are asked for: inkgate needs no choice of a language."""
+        """Returns the requested languages: inkgate needs no choice of a language."""
         return set(options.languages)
 
     @staticmethod
     def get_orientation(input_file: Path, options: Any) -> OrientationConfidence:  # noqa: ANN401 - OCRmyPDF's
-        """By how much the page must be turned, from the page as it was read."""
+        """Returns by how much the page must be turned, from the page as it was read."""
         page = _read(input_file, options).pages[0]
         if not page.lines:
             return OrientationConfidence(angle=0, confidence=0.0)

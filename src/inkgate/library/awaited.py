@@ -99,7 +99,7 @@ class AsyncOcr:
         in_order: bool = True,
         **named: Unpack[ExtractArguments],
     ) -> AsyncGenerator[Outcome[Source, DocumentFields[Any]], None]:
-        """As `extract` for many documents; see `read_many`."""
+        """Extracts fields like `extract`, from many documents; `read_many` describes the outcomes."""
         check_sources(documents)
         asked_fields(wanted, None, named)
         extract_options(named)
@@ -109,7 +109,9 @@ class AsyncOcr:
     def documents_of(
         self, read: Callable[[Source], Awaitable[T]], concurrency: int, *, in_order: bool
     ) -> ManyDocuments[Source, T]:
-        """For `read_many` and its like, also of the blocking Ocr: documents to start and take. Raises ValueError."""
+        """Returns documents to start and take, for `read_many` and its like, also of the blocking Ocr. Raises
+        ValueError.
+        """
         return self.reader.many(read, concurrency, in_order=in_order)
 
     async def file(

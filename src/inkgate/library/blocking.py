@@ -138,7 +138,7 @@ class Ocr:
         self._close()
 
     def read(self, document: Source, **arguments: Unpack[ReadArguments]) -> OcrResult:
-        """See AsyncOcr.read. Ctrl-C cancels the reading."""
+        """Reads a document like AsyncOcr.read. Ctrl-C cancels the reading."""
         portal, source = self._open_portal(), loaded(document)
         return call(portal, partial(self._ocr.read, source, **arguments))
 
@@ -150,7 +150,7 @@ class Ocr:
         *,
         password: str = "",
     ) -> bytes:
-        """See AsyncOcr.file."""
+        """Returns a document as a file, like AsyncOcr.file."""
         portal, source = self._open_portal(), loaded(document)
         return call(portal, partial(self._ocr.file, source, result, format, password=password))
 
@@ -177,7 +177,7 @@ class Ocr:
         data: Mapping[str, object] | str | None = None,
         **named: Unpack[ExtractArguments],
     ) -> DocumentFields[Any]:
-        """See AsyncOcr.extract."""
+        """Extracts fields like AsyncOcr.extract."""
         portal, source = self._open_portal(), loaded(document)
         return call(portal, partial(self._ocr.extract, source, wanted, data=data, **named))
 
@@ -188,12 +188,12 @@ class Ocr:
         wanted: Wanted = None,
         **named: Unpack[ExtractArguments],
     ) -> DocumentFields[Any]:
-        """See AsyncOcr.verify."""
+        """Verifies values like AsyncOcr.verify."""
         portal, source = self._open_portal(), loaded(document)
         return call(portal, partial(self._ocr.verify, source, data, wanted, **named))
 
     def document_types(self) -> Mapping[str, tuple[str, ...]]:
-        """See AsyncOcr.document_types."""
+        """Lists document types like AsyncOcr.document_types."""
         return call(self._open_portal(), self._ocr.document_types)
 
     def read_many(
@@ -204,7 +204,9 @@ class Ocr:
         in_order: bool = True,
         **arguments: Unpack[ReadArguments],
     ) -> Generator[Outcome[Source, OcrResult], None, None]:
-        """See AsyncOcr.read_many: `for outcome in ocr.read_many(paths)`. `documents` is iterated by this thread."""
+        """Reads many documents like AsyncOcr.read_many: `for outcome in ocr.read_many(paths)`. `documents` is iterated
+        by this thread.
+        """
         read_options(**arguments)
         return self._outcomes(partial(self._ocr.read, **arguments), documents, concurrency, in_order=in_order)
 
@@ -217,7 +219,7 @@ class Ocr:
         in_order: bool = True,
         **named: Unpack[ExtractArguments],
     ) -> Generator[Outcome[Source, DocumentFields[Any]], None, None]:
-        """See AsyncOcr.extract_many."""
+        """Extracts fields from many documents like AsyncOcr.extract_many."""
         asked_fields(wanted, None, named)
         extract_options(named)
         extract: Callable[[Source], Awaitable[DocumentFields[Any]]] = partial(self._ocr.extract, wanted=wanted, **named)
@@ -233,7 +235,7 @@ class Ocr:
 
     @contextmanager
     def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> Iterator[OcrPages]:
-        """See AsyncOcr.stream: `for page in pages`."""
+        """Yields pages like AsyncOcr.stream: `for page in pages`."""
         portal, source = self._open_portal(), loaded(document)
         try:
             with ExitStack() as stack:

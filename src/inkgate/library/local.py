@@ -95,7 +95,7 @@ class LocalReader:
     async def read(
         self, source: Source, options: ReadOptions | CheckedOptions = PARSE, progress: Progress | None = None
     ) -> OcrResult:
-        """See DocumentReader. Raises InputRejected, too, if an option can't be used."""
+        """Reads a document. Raises InputRejected, too, if an option can't be used."""
         self.check_open()
         async with self._reading(source, checked_options(options)) as (reading, original):
             result = await reading.all(progress=progress)
@@ -105,8 +105,8 @@ class LocalReader:
 
     @asynccontextmanager
     async def stream(self, source: Source, options: ReadOptions | CheckedOptions = PARSE) -> AsyncIterator[Reading]:
-        """See DocumentReader. An async generator around it has to be closed by the task that iterates it: see
-        contextlib.aclosing.
+        """Yields pages as they are read. An async generator around it has to be closed by the task that iterates it:
+        see contextlib.aclosing.
         """
         self.check_open()
         async with self._reading(source, checked_options(options)) as (reading, _):
@@ -115,7 +115,7 @@ class LocalReader:
     async def extract(
         self, source: Source, wanted: WantedFields, options: ReadOptions | CheckedOptions = PARSE
     ) -> DocumentFields[Any]:
-        """See DocumentReader. Raises InputRejected, too, if the type or the schema can't be used."""
+        """Extracts fields. Raises InputRejected, too, if the type or the schema can't be used."""
         self.check_open()
         finder = self._finder()
         checked = await finder.wanted(wanted, NO_CALLER)
@@ -136,8 +136,8 @@ class LocalReader:
         kind: FileFormat,
         options: ReadOptions | CheckedOptions = PARSE,
     ) -> bytes:
-        """See DocumentReader. The last two formats show tables and headings of results of the task `parse`. Needs
-        `inkgate[files]`.
+        """Returns a document as a file. The last two formats show tables and headings of results of the task `parse`.
+        Needs `inkgate[files]`.
 
         Raises:
             OSError: the file can't be read.
@@ -154,7 +154,6 @@ class LocalReader:
         raise RuntimeError(CLOSED)
 
     async def document_types(self) -> Mapping[str, tuple[str, ...]]:
-        """See DocumentReader."""
         self.check_open()
         return fields_by_type(self._finder().types)
 

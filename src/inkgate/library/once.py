@@ -43,7 +43,7 @@ def read(document: Source, *, settings: SettingsSource = None, **arguments: Unpa
 
 
 async def aread(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:
-    """As `read`, for async code and notebooks."""
+    """Reads a document like `read`, for async code and notebooks."""
     read_options(**arguments)
     async with AsyncOcr(settings) as ocr:
         return await ocr.read(document, **arguments)
@@ -95,7 +95,7 @@ async def aextract(
     settings: SettingsSource = None,
     **named: Unpack[ExtractArguments],
 ) -> DocumentFields[Any]:
-    """As `extract`, for async code and notebooks."""
+    """Extracts fields like `extract`, for async code and notebooks."""
     asked_fields(wanted, None, named)
     async with AsyncOcr(settings) as ocr:
         return await ocr.extract(document, wanted, **named)
@@ -123,7 +123,7 @@ async def averify(
     settings: SettingsSource = None,
     **named: Unpack[ExtractArguments],
 ) -> DocumentFields[Any]:
-    """As `verify`, for async code and notebooks."""
+    """Verifies values like `verify`, for async code and notebooks."""
     given_values(data, wanted, named)
     async with AsyncOcr(settings) as ocr:
         return await ocr.verify(document, data, wanted, **named)

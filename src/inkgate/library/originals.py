@@ -16,7 +16,7 @@ from inkgate_client.types import Document
 
 
 class Original:
-    """Where the document of a result is. A file is read again when it is needed; bytes are kept. Is not changed.
+    """The original document of a result. A file is read again when it is needed; bytes are kept. Is not changed.
 
     No dataclass: `dataclasses.asdict(result)` would take it apart, and show its bytes and its password.
 

@@ -97,7 +97,7 @@ class OcrResult(RenderedDocument):
         original: Source | None = None,
         password: str | None = None,
     ) -> Path:
-        """As `save`, for async code."""
+        """Saves the result like `save`, for async code."""
         return await save(self._order(path, format, original, password))
 
     def _order(
@@ -117,7 +117,7 @@ class OcrResult(RenderedDocument):
         return SaveOrder(self, kind, Path(path), document, kept if password is None else password, limits, pdf)
 
     def __repr__(self) -> str:
-        """Without texts of the document: it may end in logs."""
+        """Leaves out the texts of the document: it may end in logs."""
         read = sum(page.error is None for page in self.pages)
         known = [page.confidence for page in self.pages if page.confidence is not None]
         sure = f", least confidence {min(known):.2f}" if known else ""

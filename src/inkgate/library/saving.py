@@ -66,7 +66,7 @@ async def save(order: SaveOrder) -> Path:
 
 
 def save_here(order: SaveOrder, run: Callable[[Callable[[], object]], object]) -> Path:
-    """As `save`, blocking; `run` runs an async function on an event loop of its own."""
+    """Saves a result like `save`, blocking; `run` runs an async function on an event loop of its own."""
     order.check()
     if order.format is FileFormat.PDF:
         run(partial(save, order))

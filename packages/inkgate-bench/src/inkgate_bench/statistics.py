@@ -121,7 +121,7 @@ def pooled_deviation(groups: Iterable[Sequence[float]], usual: float) -> float:
 
 
 def _exp(log: float) -> float:
-    """At most 1e304: a report may hold any figures."""
+    """Returns at most 1e304: a report may hold any figures."""
     return math.exp(min(log, 700.0))
 
 

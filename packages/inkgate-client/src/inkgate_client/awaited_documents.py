@@ -21,7 +21,7 @@ _MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV, Format.MERM
 
 @dataclass(frozen=True, slots=True)
 class AsyncSourceOf:
-    """Where a document came from, and how it was read. `file`: its path or its bytes. `digest`: their SHA-256."""
+    """The origin of a document, and how it was read. `file`: its path or its bytes. `digest`: their SHA-256."""
 
     calls: AsyncCalls
     file: Source

@@ -117,7 +117,9 @@ class AsyncJobHandle:
         return await self._calls.parsed(parse_document, jobs.result_request(self.id, "json"))
 
     async def result_in(self, format: str) -> bytes:  # noqa: A002 - the option's name
-        """As `result`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
+        """Returns the result like `result`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`).
+        Raises ServiceError.
+        """
         answer = await self._calls.answer(jobs.result_request(self.id, format))
         return answer.content if format == "hocr" else requests.content(answer, self._calls.url)
 

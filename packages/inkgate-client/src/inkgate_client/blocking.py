@@ -1,4 +1,4 @@
-"""Of the blocking client. Written by scripts/write_blocking_client.py from awaited.py: change it there."""
+"""The blocking client. Written by scripts/write_blocking_client.py from awaited.py: change it there."""
 
 from __future__ import annotations
 
@@ -188,8 +188,8 @@ class InkgateClient:
         name: str = "",
         **options: Unpack[ReadKeywords],
     ) -> bytes:
-        """As `read`, as a file in `format`, as the service makes it: `text`, `markdown`, `json`, `hocr`, `alto`, `csv`,
-        `mermaid`, `pdf`, `docx` or `xlsx`. Raises ServiceError.
+        """Reads a document like `read`, and returns a file in `format`, as the service makes it: `text`, `markdown`,
+        `json`, `hocr`, `alto`, `csv`, `mermaid`, `pdf`, `docx` or `xlsx`. Raises ServiceError.
         """
         read_as = options_given(read_as, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
@@ -276,7 +276,7 @@ class InkgateClient:
     def find_fields(
         self, file: Source, asked: WantedFields, name: str = "", read_as: ReadOptions = TEXT
     ) -> Fields[dict[str, Any]]:
-        """As `extract` or `verify`, for what is asked for in one object. Raises ServiceError."""
+        """Finds fields like `extract` or `verify`, with the request in one object. Raises ServiceError."""
         ask = extracting(self._calls.loaded(file, name), asked, read_as, self._read_timeout_s)
         return self._calls.parsed(parse_answer, ask)
 

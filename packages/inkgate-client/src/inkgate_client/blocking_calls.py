@@ -1,4 +1,4 @@
-"""Of the blocking client. Written by scripts/write_blocking_client.py from awaited_calls.py: change it there."""
+"""The blocking client. Written by scripts/write_blocking_client.py from awaited_calls.py: change it there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of the blocking client. Written by scripts/write_blocking_client.py from awaited_documents.py: change it there."""
+"""The blocking client. Written by scripts/write_blocking_client.py from awaited_documents.py: change it there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV, Format.MERM
 
 @dataclass(frozen=True, slots=True)
 class SourceOf:
-    """Where a document came from, and how it was read. `file`: its path or its bytes. `digest`: their SHA-256."""
+    """The origin of a document, and how it was read. `file`: its path or its bytes. `digest`: their SHA-256."""
 
     calls: Calls
     file: Source

@@ -1,4 +1,4 @@
-"""Of the blocking client. Written by scripts/write_blocking_client.py from awaited_jobs.py: change it there."""
+"""The blocking client. Written by scripts/write_blocking_client.py from awaited_jobs.py: change it there."""
 
 from __future__ import annotations
 
@@ -117,7 +117,9 @@ class JobHandle:
         return self._calls.parsed(parse_document, jobs.result_request(self.id, "json"))
 
     def result_in(self, format: str) -> bytes:  # noqa: A002 - the option's name
-        """As `result`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
+        """Returns the result like `result`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`).
+        Raises ServiceError.
+        """
         answer = self._calls.answer(jobs.result_request(self.id, format))
         return answer.content if format == "hocr" else requests.content(answer, self._calls.url)
 

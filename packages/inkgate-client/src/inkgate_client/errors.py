@@ -18,7 +18,7 @@ UNSENDABLE = (
 )
 
 _LONGEST_RETRY_S = 1e9
-"""Of a Retry-After: clocks can't wait for longer."""
+"""The longest Retry-After that is honoured: clocks can't wait for longer."""
 
 
 _REFUSES_ALL = frozenset({401, 403, 404, 405})

@@ -60,7 +60,7 @@ class Fields(Generic[DataT]):
         return self.extraction.status is ExtractionStatus.NEEDS_REVIEW
 
     def __repr__(self) -> str:
-        """Without values: it may end in logs."""
+        """Leaves the values out: it may end in logs."""
         found = sum(each.status is FieldStatus.FOUND for each in self.fields.values())
         kind = self.extraction.document_type or "document"
         name = self.answer.get("document", {}).get("name", "")

@@ -28,7 +28,7 @@ Source = File | Document
 """A document to read: a File, or a Document, which is bytes with a name."""
 
 MAX_FETCHED_BYTES = 512 * 1024 * 1024
-"""Of a URL. Services take less."""
+"""Maximum bytes fetched from a URL. Services take less."""
 FETCH_S = 600.0
 """Time limit for a URL, for a website that sends a byte now and then."""
 

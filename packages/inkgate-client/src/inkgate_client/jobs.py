@@ -16,7 +16,7 @@ from inkgate_client.job_fields import extract_option
 from inkgate_client.requests import READ_S, TEXT, ClientRequest, ReadOptions, options_of
 
 LONGEST_WAIT_S = 30.0
-"""Of one request; proxies close connections that are silent for a minute."""
+"""Longest wait of one request; proxies close connections that are silent for a minute."""
 _PATH = "/v1/jobs"
 _GOING_ON = frozenset({"queued", "running", "cancelling"})
 
@@ -100,7 +100,7 @@ class JobAs:
 
 
 AS_JOB = JobAs()
-"""Without a key, a pipeline and a webhook."""
+"""Options of a job without a key, a pipeline and a webhook."""
 
 parse_job = TypeAdapter(JobStatus).validate_json
 parse_jobs = TypeAdapter(JobListPage).validate_json

@@ -49,7 +49,7 @@ class InkgateLoader(BaseLoader):
         return map(_document, load(source_files(self._files), self._options))
 
     async def alazy_load(self) -> AsyncIterator[Document]:
-        """As `lazy_load`, without blocking the event loop."""
+        """Loads documents like `lazy_load`, without blocking the event loop."""
         async with aclosing(load_awaited(source_files(self._files), self._options)) as texts:
             async for text in texts:
                 yield _document(text)

@@ -90,8 +90,8 @@ class InkgateReader(BaseReader):
         extra_info: Mapping[str, Any] | None = None,
         fs: FileSystem | None = None,
     ) -> list[Document]:
-        """As `load_data`, without blocking the event loop. At most `concurrency` calls read at once, others wait:
-        SimpleDirectoryReader calls it for all of its files together.
+        """Loads data like `load_data`, without blocking the event loop. At most `concurrency` calls read at once,
+        others wait: SimpleDirectoryReader calls it for all of its files together.
         """
         async with self._slots.here(), aclosing(load_awaited(_sources(file_path, fs), self._options)) as texts:
             return [_document(text, extra_info) async for text in texts]

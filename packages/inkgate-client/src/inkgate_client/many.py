@@ -39,7 +39,7 @@ class Outcome(Generic[SourceT, T]):
 
     @property
     def result(self) -> T:
-        """Its value. Raises `error`, if there is one."""
+        """The document's value. Raises `error`, if there is one."""
         if self.error is not None:
             raise self.error
         return self.value  # type: ignore[return-value]
@@ -201,8 +201,8 @@ def blocking_outcomes(
     portal: BlockingPortal,
     check: Callable[[], None] = lambda: None,
 ) -> Generator[Outcome[SourceT, T], None, None]:
-    """As `outcomes`, in a thread beside the event loop, which iterates over `sources`. `check` is called before the
-    portal is used.
+    """Yields outcomes like `outcomes`, in a thread beside the event loop, which iterates over `sources`. `check` is
+    called before the portal is used.
     """
     for source in sources:
         check()
@@ -219,8 +219,8 @@ def blocking_outcomes(
 def read_many_blocking(
     read: Callable[[SourceT], T], sources: Iterable[SourceT], concurrency: int, *, in_order: bool = True
 ) -> Iterator[Iterator[Outcome[SourceT, T]]]:
-    """As `read_many`, for blocking code. `read` runs in threads. Leaving the block waits for the documents that were
-    begun.
+    """Reads many documents like `read_many`, for blocking code. `read` runs in threads. Leaving the block waits for the
+    documents that were begun.
     """
     check_sources(sources)
     with start_blocking_portal() as portal:

@@ -109,14 +109,16 @@ class RemoteReader:
         await self.close()
 
     async def check(self) -> Mapping[str, tuple[str, ...]]:
-        """As `document_types`, but raises ServiceError at once if a service is gone or wants another key."""
+        """Checks the service like `document_types`, but raises ServiceError at once if it is gone or wants
+        another key.
+        """
         types = [await client.document_types() for client in self._clients]
         return types[0]
 
     async def read(
         self, source: Source, options: ReadOptions = PARSE, progress: Progress | None = None
     ) -> DocumentResult:
-        """See DocumentReader. `progress` is called once, at the end."""
+        """Reads a document. `progress` is called once, at the end."""
         sent = _sent(source)
         result = await self._asked(lambda client: client.read(sent, options))
         if progress is not None:
@@ -125,13 +127,12 @@ class RemoteReader:
 
     @asynccontextmanager
     async def stream(self, source: Source, options: ReadOptions = PARSE) -> AsyncIterator[AsyncPages]:
-        """See DocumentReader. Once the first page was read, nothing is sent again."""
+        """Yields pages. Once the first page was read, nothing is sent again."""
         sent = _sent(source)
         async with AsyncExitStack() as stack:
             yield await self._asked(lambda client: stack.enter_async_context(client.stream(sent, options)))
 
     async def extract(self, source: Source, wanted: WantedFields, options: ReadOptions = PARSE) -> Fields[Any]:
-        """See DocumentReader."""
         sent = _sent(source)
         found = await self._asked(lambda client: client.find_fields(sent, wanted, read_as=options))
         if isinstance(source, Document):
@@ -146,12 +147,13 @@ class RemoteReader:
         kind: FileFormat,
         options: ReadOptions = PARSE,
     ) -> bytes:
-        """See DocumentReader. The service gets the document again, and seldom reads it again: it keeps results."""
+        """Returns a document as a file. The service gets the document again, and seldom reads it again: it keeps
+        results.
+        """
         sent = _sent(source)
         return await self._asked(lambda client: client.read_in(sent, kind.value, options))
 
     async def document_types(self) -> Mapping[str, tuple[str, ...]]:
-        """See DocumentReader."""
         return await self._asked(lambda client: client.document_types())
 
     async def close(self) -> None:
@@ -215,7 +217,6 @@ class MemoryReader:
     async def read(
         self, source: Source, options: ReadOptions = PARSE, progress: Progress | None = None
     ) -> DocumentResult:
-        """See DocumentReader."""
         result = self._found(self._results, source, options)
         if progress is not None:
             await progress(len(result.pages), len(result.pages))
@@ -223,11 +224,9 @@ class MemoryReader:
 
     @asynccontextmanager
     async def stream(self, source: Source, options: ReadOptions = PARSE) -> AsyncIterator[PageStream]:
-        """See DocumentReader."""
         yield _MemoryPages(self._found(self._results, source, options))
 
     async def extract(self, source: Source, wanted: WantedFields, options: ReadOptions = PARSE) -> Fields[Any]:  # noqa: ARG002 - of the port
-        """See DocumentReader."""
         return self._found(self._fields, source, wanted)
 
     async def file(
@@ -237,11 +236,9 @@ class MemoryReader:
         kind: FileFormat,
         options: ReadOptions = PARSE,  # noqa: ARG002 - of the port
     ) -> bytes:
-        """See DocumentReader."""
         return self._found({_name(source): self._files[kind]}, source, kind)
 
     async def document_types(self) -> Mapping[str, tuple[str, ...]]:
-        """See DocumentReader."""
         return self._types
 
     async def close(self) -> None:

@@ -43,7 +43,7 @@ class RetryPolicy:
 
 
 JOB_REQUESTS = RetryPolicy(60.0, repeatable=True)
-"""For requests about jobs: they outlast a restart of the service."""
+"""The policy for requests about jobs: they outlast a restart of the service."""
 
 
 class Retries:
@@ -99,7 +99,7 @@ class Retrier:
             await (pause or pause_awaited)(pause_s)
 
     def run(self, ask: Callable[[], T]) -> T:
-        """As `run_awaited`. Blocking; after `stop`, raises ServiceError instead of waiting."""
+        """Runs a call like `run_awaited`. Blocking; after `stop`, raises ServiceError instead of waiting."""
         attempts = Retries(self._policy)
         while True:
             try:

@@ -30,10 +30,10 @@ MAX_WAITING: Final = 1000
 MAX_OF_ONE: Final = 20
 """Messages of one person that wait; further ones are refused, so that others get their turn."""
 STOP_S: Final = 60.0
-"""For what is under way when the bot stops."""
+"""Seconds for what is under way when the bot stops."""
 _PRESSES_AT_ONCE: Final = 4
 _MAX_ATTEMPTS: Final = 5
-"""Also of what ended the process."""
+"""Maximum attempts, also of what ended the process."""
 _TYPES_KEPT_S: Final = 60.0
 _ASK_AGAIN_S: Final = 30.0
 _AGAIN_S: Final = (15.0, 60.0, 120.0, 240.0)
@@ -86,7 +86,7 @@ class FeishuBot:
         loop = asyncio.get_running_loop()
 
         def received(kind: str, event: dict[str, Any]) -> dict[str, Any] | None:
-            """In the connection's thread."""
+            """Takes an event, in the connection's thread."""
             answer, kept = self._receive(kind, event)
             if kept:
                 loop.call_soon_threadsafe(self._wake)

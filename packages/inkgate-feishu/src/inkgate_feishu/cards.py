@@ -31,7 +31,7 @@ _MAX_LINES = 80
 """Feishu takes cards of up to 200 parts; each line is two."""
 _LONGEST_SHOWN = 300
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:,\d{3}){1,4})(?:\.\d{1,15})?", re.ASCII)
-"""As JSON has it, but with commas between thousands: `12,50` is no number."""
+"""A number as JSON has it, but with commas between thousands: `12,50` is no number."""
 _DOUBTFUL = frozenset({FieldStatus.UNCERTAIN, FieldStatus.UNGROUNDED, FieldStatus.INVALID, FieldStatus.CONFLICT})
 
 

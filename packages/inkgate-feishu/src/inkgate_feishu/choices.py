@@ -65,7 +65,7 @@ class ChatWords:
         return None
 
     def choice_alone(self, words: str, known: Iterable[str]) -> Choice | None:
-        """As `choice`, but only if the words are nothing else."""
+        """Returns a choice like `choice`, but only if the words are nothing else."""
         name = self._spoken(known).get(words.casefold().strip(" .!。！"))
         return None if name is None else Choice(name)
 

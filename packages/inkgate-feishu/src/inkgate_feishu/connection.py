@@ -101,7 +101,7 @@ class FeishuConnection:
         return self._failure
 
     def _serve(self) -> None:
-        """In the thread, until the connection fails for good or is stopped."""
+        """Serves in the thread, until the connection fails for good or is stopped."""
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         loop.set_exception_handler(self._task_failed)
@@ -162,7 +162,7 @@ class FeishuConnection:
                 loop.call_soon_threadsafe(self._raise_stop)
 
     def _raise_stop(self) -> None:
-        """In the thread: once, for it may be asked for several times, and closing must not be interrupted."""
+        """Stops the thread, in it: once, for it may be requested several times, and closing must not be interrupted."""
         if self._loop is not None:
             self._loop = None
             raise _Stop

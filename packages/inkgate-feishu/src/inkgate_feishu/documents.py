@@ -148,7 +148,7 @@ def _is_unavailable(error: ServiceError) -> bool:
 
 
 def _key(message_id: str, part: str) -> str:
-    """Of a reply, which Feishu sends once."""
+    """Returns the key of a reply, which Feishu sends once."""
     return sha256(f"{message_id}\n{part}".encode()).hexdigest()[:40]
 
 

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS chats (id TEXT PRIMARY KEY, choice TEXT NOT NULL);
 
 
 class InboxFull(Exception):
-    """As many events wait as may."""
+    """The maximum number of events is waiting."""
 
 
 @dataclass(frozen=True, slots=True)

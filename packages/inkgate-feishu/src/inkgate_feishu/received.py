@@ -14,7 +14,7 @@ import orjson
 Json = Mapping[str, Any]
 
 MAX_FILES: Final = 10
-"""Of one message; a rich text can hold any number of pictures."""
+"""Maximum files of one message; a rich text can hold any number of pictures."""
 _LONGEST_NAME: Final = 120
 _MENTION = re.compile(r"@_(?:user_\d+|all)")
 

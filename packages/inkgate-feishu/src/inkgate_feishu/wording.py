@@ -28,15 +28,15 @@ class LocalizedText:
         return cls(text, text)
 
     def post(self) -> dict[str, Any]:
-        """As the content of a message of the kind `post`."""
+        """Returns it as the content of a message of the kind `post`."""
         return {"en_us": _paragraphs("", self.en), "zh_cn": _paragraphs("", self.zh)}
 
     def plain(self) -> dict[str, Any]:
-        """As a text of a card."""
+        """Returns it as a text of a card."""
         return {"tag": "plain_text", "content": self.en, "i18n_content": {"en_us": self.en, "zh_cn": self.zh}}
 
     def toast(self, kind: str) -> dict[str, Any]:
-        """As a short notice after a button was pressed. `kind`: `info`, `error`, `success` or `warning`."""
+        """Returns it as a short notice after a button was pressed. `kind`: `info`, `error`, `success` or `warning`."""
         return {"toast": {"type": kind, "content": self.en, "i18n": {"en_us": self.en, "zh_cn": self.zh}}}
 
 

@@ -16,14 +16,15 @@ from inkgate_notion.calls import Json
 from inkgate_notion.cells import rich_text, units
 
 MAX_CHILDREN: Final = 100
-"""Of a block, in one request; also rows of a table."""
+"""Maximum children of a block, in one request; also rows of a table."""
 MAX_BYTES: Final = 300_000
-"""Of the blocks of a request; Notion allows 500 KB, and 1,000 blocks with those inside of others."""
+"""Maximum size of the blocks of a request; Notion allows 500 KB, and 1,000 blocks with those inside of others."""
 _MAX_ALL = 900
 MAX_BLOCKS: Final = 20_000
-"""Of a document, with the rows of its tables."""
+"""Maximum blocks of a document, with the rows of its tables."""
 MAX_TEXT_BYTES: Final = 15_000_000
-"""Of a document's blocks. With MAX_BLOCKS: about 200 requests. A delivery has four minutes, and begins again after."""
+"""Maximum size of the text of a document's blocks. With MAX_BLOCKS: about 200 requests. A delivery has four minutes,
+and begins again after."""
 _MAX_TABLE_BYTES = 100_000
 _MAX_COLUMNS = 100
 _LONGEST_EQUATION = 1000
@@ -188,7 +189,7 @@ def _table(table: Table) -> Iterator[Json]:
 
 
 def _size(row: Sequence[str]) -> int:
-    """About, in JSON: each piece of text has some 60 bytes around it."""
+    """Returns about how large it is in JSON: each piece of text has some 60 bytes around it."""
     return sum(len(text.encode("utf-8", "replace")) + 60 for text in row)
 
 

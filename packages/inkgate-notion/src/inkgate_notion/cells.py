@@ -13,9 +13,9 @@ from inkgate_client.formats.text import one_line, printable
 from inkgate_notion.calls import Json
 
 LONGEST_TEXT: Final = 2000
-"""Of one piece of rich text, in UTF-16 code units, as JavaScript counts."""
+"""Maximum length of one piece of rich text, in UTF-16 code units, as JavaScript counts."""
 MAX_PIECES: Final = 10
-"""Of a text. Notion allows 100, but 500 KB a request."""
+"""Maximum pieces of a text. Notion allows 100, but 500 KB a request."""
 _LONGEST_OPTION = 100
 _LONGEST_SHORT = 200
 _EXACT_INTEGERS = 2**53
@@ -88,7 +88,7 @@ def pieces(text: str) -> list[str]:
 
 
 def units(text: str) -> int:
-    """Its length in UTF-16 code units, as Notion counts."""
+    """Returns the text's length in UTF-16 code units, as Notion counts."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 

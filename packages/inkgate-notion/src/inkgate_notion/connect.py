@@ -12,12 +12,13 @@ from inkgate_notion.columns import NotionColumns, check_columns, find_data_sourc
 from inkgate_notion.rows import NotionRows
 
 _LARGEST_FILE: Final = 5 * 1024**3
-"""Of paid workspaces. Notion may not tell the limit of the own one; it then refuses larger files itself."""
+"""The largest file of paid workspaces. Notion may not tell the limit of the own one; it then refuses larger files
+itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotionTarget:
-    """Where rows go.
+    """The place where rows go.
 
     Attributes:
         database: its address or ID, or that of one of its data sources.

@@ -26,14 +26,14 @@ _SUFFIXES: Final[Mapping[FileType, tuple[str, ...]]] = {
 }
 """The files of inkgate that Notion takes, and their names' ends, the first of which is the usual one."""
 _LONGEST_NAME = 100
-"""In UTF-16 code units, with the suffix: what Notion allows in a row."""
+"""Maximum length of a name in UTF-16 code units, with the suffix: what Notion allows in a row."""
 _KINDS: Final[Mapping[str, ValueKind]] = {
     "number": ValueKind.NUMBER,
     "money": ValueKind.NUMBER,
     "date": ValueKind.DATE,
     "boolean": ValueKind.TRUTH,
 }
-"""By the kinds of fields; others are text."""
+"""Kinds of columns by the kinds of fields; others are text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +127,5 @@ def _line(item: object) -> str:
 
 
 def _escaped(name: object) -> str:
-    """As a part of a JSON Pointer."""
+    """Escapes the text as a part of a JSON Pointer."""
     return str(name).replace("~", "~0").replace("/", "~1")

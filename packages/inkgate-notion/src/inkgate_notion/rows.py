@@ -25,12 +25,12 @@ from inkgate_notion.columns import KEY_COLUMN, NotionColumns, RowCells
 from inkgate_notion.documents import NotionDocument
 
 TEXT_TITLE: Final = "Text read by inkgate"
-"""Of the toggle that has a document's text. What people write beside it stays."""
+"""The title of the toggle that has a document's text. What people write beside it stays."""
 PART_BYTES: Final = 10 * 1024 * 1024
-"""Of a file in several parts; Notion takes 5 to 20 MB."""
+"""The size of a part of a file in several parts; Notion takes 5 to 20 MB."""
 SINGLE_PART_BYTES: Final = 20 * 1024 * 1024
 _PAUSES_S = (1.0, 5.0)
-"""Before a second and a third attempt."""
+"""Pauses before a second and a third attempt."""
 _DIGEST = 16
 _BAD_REQUEST = 400
 
@@ -64,7 +64,7 @@ class _Row:
 
     @property
     def order(self) -> tuple[bool, str, str]:
-        """Of several rows with one key, the first one stays."""
+        """The sort key: of several rows with one key, the first one stays."""
         return (not self.digests, self.created, self.id)
 
 

@@ -134,5 +134,5 @@ def _apart(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """In one line, without the spaces of `_apart`."""
+    """Joins the text in one line, without the spaces of `_apart`."""
     return " ".join(_BETWEEN.sub("", text).split())

@@ -222,7 +222,7 @@ def print_heading(text: str) -> None:
 
 
 def print_removal(folder: DemoFolder) -> None:
-    """Where everything is, and how to remove it."""
+    """Prints where everything is, and how to remove it."""
     said = f"\nEverything is in {folder.shown}. To remove it: rm -r {folder.said()}"
     wide_console().print(said, markup=False, soft_wrap=True)
 

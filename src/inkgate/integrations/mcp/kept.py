@@ -14,7 +14,7 @@ from inkgate_client.types import Box, DocumentResult
 
 _MAX_DOCUMENTS = 100
 _MAX_LINES = 1_000_000
-"""Over all documents; a line takes about 1 kB."""
+"""Maximum lines over all documents; a line takes about 1 kB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,15 +29,15 @@ from inkgate.settings import Settings
 PATH = "/mcp"
 _BASE64 = 4 / 3
 _ENVELOPE_BYTES = 1_000_000
-"""Of a message, beside a document's base64."""
+"""Bytes of a message beside a document's base64."""
 _CLOSE_S = 5
 """Time for open streams to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpAddress:
-    """Where to listen. `key`: clients must send it as `Authorization: Bearer`; empty: none. `hosts`: Host headers that
-    are answered beside those of loopback, such as ocr.example.org.
+    """The address to listen at. `key`: clients must send it as `Authorization: Bearer`; empty: none. `hosts`: Host
+    headers that are answered beside those of loopback, such as ocr.example.org.
     """
 
     host: str

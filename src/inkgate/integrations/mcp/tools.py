@@ -30,7 +30,7 @@ _INSTRUCTIONS = (
     "yourself, check them with `verify`: it keeps only what stands on the page."
 )
 _SHOWN_CHARACTERS = 20_000
-"""Of one answer, unless the agent asks for another number; about 5,000 tokens of English."""
+"""Maximum characters of one answer, unless the agent asks for another number; about 5,000 tokens of English."""
 _MAX_MATCHES = 200
 _REMEDIES = {"type_unknown": "`document_types` lists them."}
 """Remedies for agents that differ from those for clients of the HTTP API."""

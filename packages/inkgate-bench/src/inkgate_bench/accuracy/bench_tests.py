@@ -209,7 +209,8 @@ _SAME = str.maketrans(
     dict.fromkeys("‘’‚", "'") | dict.fromkeys("“”„", '"') | dict.fromkeys("–—‑‒−", "-") | {"＿": "_", "µ": "μ"}
 )
 _EMPHASIS = (r"\*\*(.*?)\*\*", r"__(.*?)__", r"\*(.*?)\*|_(.*?)_")
-"""In this order: the marks of bold type would else be taken for those of italics."""
+"""Patterns of emphasis in the order in which they are removed: the marks of bold type would else be taken for those of
+italics."""
 _FORMULAS = re.compile(r"\\\((.+?)\\\)|\\\[(.+?)\\\]|\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
 _LATEX_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[^\s]")
 _INVISIBLE = {r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\quad", r"\qquad", r"\displaystyle", r"\limits"}
@@ -290,7 +291,7 @@ def _order(test: Mapping[str, Any], markdown: str) -> str:
 
 
 def starts(wanted: str, page: str, edits: int) -> list[int]:
-    """Where on the page `wanted` begins, give or take at most `edits` edits (Levenshtein), in ascending order.
+    """Returns where on the page `wanted` begins, give or take at most `edits` edits (Levenshtein), in ascending order.
 
     Of starts side by side that mean the same occurrence, the one with the fewest edits is given.
     """
@@ -308,7 +309,7 @@ def starts(wanted: str, page: str, edits: int) -> list[int]:
 
 
 def _edits_from(wanted: str, page: str) -> NDArray[np.int64]:
-    """For each start on the page: the fewest edits that turn what begins there into `wanted`.
+    """Returns for each start on the page the fewest edits that turn what begins there into `wanted`.
 
     Sellers' algorithm on both strings reversed, one row of its matrix at a time: the dependency within a row is a
     running minimum.

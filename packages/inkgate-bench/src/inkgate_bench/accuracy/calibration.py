@@ -85,7 +85,9 @@ def judge_blocks(truth: str, blocks: Sequence[tuple[str, float | None]]) -> tupl
 
 
 def _edits_by_character(read: str, wanted: str) -> list[int]:
-    """For each place of what was read, the edits before it; what is missing counts at the character before it."""
+    """Returns for each place of what was read the edits before it; what is missing counts at the character
+    before it.
+    """
     edits = [0] * (len(read) + 1)
     for operation in Levenshtein.editops(read, wanted):
         # Between two blocks, what is missing is nobody's: at the start of a block it would count for the one before.

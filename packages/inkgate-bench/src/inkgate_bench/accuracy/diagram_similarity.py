@@ -14,7 +14,7 @@ from inkgate.diagrams import Flowchart, parts_of_answer, read_flowchart
 MIN_SIMILARITY = 0.8
 """Two texts are the same if their normalized edit similarity is this or more: one wrong letter is no lost node."""
 MAX_NODES = 1000
-"""Of a diagram; the others count as wrong."""
+"""Maximum nodes of a diagram; the others count as wrong."""
 
 
 @dataclass(frozen=True, slots=True)

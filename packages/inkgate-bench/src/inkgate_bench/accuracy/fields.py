@@ -62,8 +62,8 @@ class JudgedField:
 
 @dataclass(frozen=True, slots=True)
 class FieldScore:
-    """Of the fields of one name. F1: of right (or exact) values, in percent; a value that nobody wanted counts against
-    it.
+    """The score of the fields of one name. F1: of right (or exact) values, in percent; a value that nobody wanted
+    counts against it.
     """
 
     name: str
@@ -121,7 +121,9 @@ def judge_fields(
 
 
 def ungrounded_share(judged: Iterable[JudgedField]) -> float | None:
-    """Of the fields, the share for which only values were proposed that are not in the document; None: no fields."""
+    """Returns the share of the fields for which only values were proposed that are not in the document; None: no
+    fields.
+    """
     every = list(judged)
     return sum(each.ungrounded for each in every) / len(every) if every else None
 
@@ -171,7 +173,7 @@ def _same(field: FieldValue, truth: str) -> bool:
 
 
 def scores(judged: Iterable[JudgedField]) -> list[FieldScore]:
-    """By name, in the order of the names' first fields; the last is `all`."""
+    """Returns scores by name, in the order of the names' first fields; the last is `all`."""
     by_name: dict[str, list[JudgedField]] = {}
     every = list(judged)
     for each in every:

@@ -19,7 +19,7 @@ from inkgate_bench.accuracy.manifest import TruthLine
 from inkgate_client.types import Quad
 
 CJK_SHARE = 0.3
-"""From this share of letters in scripts without spaces on, a text is compared by character bigrams."""
+"""Share of letters in scripts without spaces from which a text is compared by character bigrams."""
 MIN_SPACE_SHARE = 0.03
 LONGEST_MEAN_WORD = 5.5
 """A text whose lines hold a smaller share of spaces than this, though its tokens are longer than words on average

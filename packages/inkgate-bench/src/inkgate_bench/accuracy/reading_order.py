@@ -58,7 +58,7 @@ def order_score(truth: Sequence[str], read: Sequence[str]) -> OrderScore | None:
 
 
 def match_lines(truth: Sequence[str], read: Sequence[str]) -> list[float | None]:
-    """For each true line, where it begins in the read ones joined to one text; None where it was not found.
+    """Returns for each true line where it begins in the read ones joined to one text; None where it was not found.
 
     Both are `reduced`; the true lines are different. Each read line is taken once: first equal lines, then the most
     alike ones from ALIKE on, then true lines are sought in what is left, where they may be cut or joined.
@@ -99,7 +99,7 @@ def _alike(wanted: Sequence[str], read: Sequence[str], free: Sequence[int]) -> d
 
 
 def _within(wanted: Sequence[str], rest: str) -> dict[str, float]:
-    """Where lines begin in a text, the longest first, each part of it once."""
+    """Returns where lines begin in a text, the longest first, each part of it once."""
     found: dict[str, float] = {}
     candidates = sorted((line for line in wanted if len(line) >= MIN_WITHIN), key=len, reverse=True)
     for line in candidates[:MAX_WITHIN]:
@@ -176,7 +176,9 @@ def _by_columns(boxes: Sequence[Box], gutter: float) -> list[int]:
 
 
 def _rows(boxes: Sequence[Box]) -> list[int]:
-    """For each box, the number of its row: those whose middles are within half a height of the row's first one."""
+    """Returns for each box the number of its row: those whose middles are within half a height of the row's
+    first one.
+    """
     rows = [0] * len(boxes)
     row, first = -1, float("-inf")
     for i in sorted(range(len(boxes)), key=lambda i: boxes[i][1] + boxes[i][3]):

@@ -47,7 +47,7 @@ from inkgate_client.concurrency import single_error
 from inkgate_client.whole_files import write_whole
 
 _SHOWN = 20
-"""Of the trials, the last ones."""
+"""Number of the latest trials that are shown."""
 _STYLE = {TrialOutcome.MEASURED: "", TrialOutcome.STOPPED: "dim"}
 _BAD = "red"
 
@@ -146,7 +146,6 @@ class ShownBench:
         self._demand: float | None = None
 
     async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
-        """As Bench has it."""
         if step.demand != self._demand:
             why = "" if self._demand is None else " from now on, because so many were answered"
             self._view.note(f"Each trial offers {step.demand:.2f} requests a second{why}.")
@@ -355,13 +354,13 @@ def _accuracy(manifest: Path) -> AccuracyCheck:
 
 
 def _fewer(scope: SearchScope, budget_s: float) -> SearchScope:
-    """As many parameters as there is time for, the most important ones."""
+    """Returns as many parameters as there is time for, the most important ones."""
     kept = for_time(scope.parameters, budget_s, _TRIAL_S[scope.engine])
     return replace(scope, parameters=kept, current={each.path: scope.current[each.path] for each in kept})
 
 
 def _hash(pages: Sequence[LoadPage]) -> str:
-    """Of the pages' contents."""
+    """Returns a hash of the pages' contents."""
     return hashlib.sha256(b"".join(hashlib.sha256(page.content).digest() for page in pages)).hexdigest()[:16]
 
 

@@ -34,7 +34,7 @@ _KINDS_OF_ERRORS = 4
 
 @dataclass(frozen=True, slots=True)
 class EngineAccuracy:
-    """Of the documents whose text is known; docs/guides/accuracy.md explains the figures.
+    """The accuracy on the documents whose text is known; docs/guides/accuracy.md explains the figures.
 
     Attributes:
         documents: that were compared; unread: of them those that failed, or a page of which failed.
@@ -80,7 +80,7 @@ class EngineResult:
 
     @property
     def answered_per_s(self) -> float | None:
-        """Over all rounds."""
+        """Responses per second over all rounds."""
         seconds = sum(run.seconds for run in self.runs)
         return sum(run.answered for run in self.runs) / seconds if seconds else None
 
@@ -92,7 +92,7 @@ class EngineResult:
 
     @property
     def error_share(self) -> float | None:
-        """Of the requests of all rounds, those without a successful response."""
+        """The share of the requests of all rounds without a successful response."""
         return error_share(self.runs) if self.runs else None
 
     @property
@@ -302,4 +302,4 @@ FORMS: dict[str, Callable[[EngineComparison], bytes]] = {
     ".csv": lambda comparison: as_csv(comparison).encode(),
     ".md": lambda comparison: as_markdown(comparison).encode(),
 }
-"""By suffix."""
+"""Forms of the report by suffix."""

@@ -43,7 +43,7 @@ _PLAN = Plan(Axis.CONCURRENCY, 1, 1.0, timeout_s=TIMEOUT_S)
 
 
 class ResponseUnusable(Exception):
-    """There is no text in the response; the message says why."""
+    """The response has no text; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ class MemoryMonitor:
         self.gpu_memory_mb: float | None = None
 
     def begin(self) -> None:
-        """To be called before the service starts: what GPUs hold by then is not its own. Blocks for milliseconds."""
+        """Begins before the service starts: what GPUs hold by then is not its own. Blocks for milliseconds."""
         self._gpu_before = gpu_bytes(self._gpus) or 0
 
     async def sample(self, pid: int | None) -> None:

@@ -1,4 +1,4 @@
-"""When the requests of an open loop are due, which page each carries and which caller sends it.
+"""Decides when the requests of an open loop are due, which page each carries and which caller sends it.
 
 Recorded traffic is read here too; docs/guides/load-testing.md has the format.
 """
@@ -34,7 +34,7 @@ class LoadRequest:
 
 
 def due_times(plan: Plan) -> Iterator[float]:
-    """When requests are due, in seconds from the start, ascending; endless except for a replay."""
+    """Returns when requests are due, in seconds from the start, ascending; endless except for a replay."""
     rng = random.Random(plan.seed)  # noqa: S311 - it draws arrivals, not secrets
     if plan.arrivals == Arrivals.REPLAY:
         return (recorded.at for recorded in plan.replay)
@@ -53,7 +53,7 @@ def _poisson(rate: float, rng: random.Random) -> Iterator[float]:
 
 
 def _on_ramp(plan: Plan, expected: float) -> float:
-    """When `expected` requests are due on the mean: the inverse of the integral of the rate.
+    """Returns when `expected` requests are due on the mean: the inverse of the integral of the rate.
 
     It turns a Poisson process of rate 1 into one of the ramp's rate (Cinlar, Introduction to Stochastic Processes,
     1975, chapter 4.7).
@@ -100,8 +100,8 @@ def _page_of(recorded: RecordedRequest, pages: Sequence[LoadPage]) -> int | None
 
 
 def _recorded_shares(plan: Plan) -> Iterator[int]:
-    """For each recorded request the index of a caller with its priority and with its tenant's key. Tenants get keys in
-    the order in which they first appear, and share them where there are more tenants than keys.
+    """Returns for each recorded request the index of a caller with its priority and with its tenant's key. Tenants get
+    keys in the order in which they first appear, and share them where there are more tenants than keys.
     """
     rng = random.Random(f"{plan.seed} who")  # noqa: S311 - as above
     keys = list(dict.fromkeys(share.key for share in plan.mix))

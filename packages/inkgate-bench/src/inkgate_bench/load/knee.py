@@ -153,7 +153,7 @@ def _compared(knee: LoadPoint, beyond: LoadPoint, bounds: StepBounds) -> str:
 
 
 def _exceeded(broken: LoadPoint, bounds: StepBounds) -> str:
-    """That a level exceeds the error bound, and with which errors."""
+    """Says that a level exceeds the error bound, and with which errors."""
     kinds = count_errors(broken.runs)
     mostly = f", mostly {kinds.most_common(1)[0][0]}" if kinds else ""
     failed = f"{error_share(broken.runs):.2%} of requests failed{mostly}"

@@ -60,7 +60,7 @@ class LiveFigures:
 
 
 def percentile(sizes: Sequence[Sequence[tuple[int, int]]], share: float) -> float | None:
-    """Of latencies by size, as `Second.sizes` has them, in seconds; None without any."""
+    """Returns a percentile of latencies by size, as `Second.sizes` has them, in seconds; None without any."""
     counts: Counter[int] = Counter()
     for each in sizes:
         counts.update(dict(each))

@@ -15,7 +15,7 @@ PRIORITIES = ("interactive", "normal", "batch")
 
 
 class Arrivals(StrEnum):
-    """When the requests of an open loop arrive.
+    """The arrivals of an open loop.
 
     POISSON: as from many independent users. CONSTANT: at equal intervals. RAMP: Poisson, at a rate that changes
     linearly from `level` to `until_level` within the window. REPLAY: when recorded requests arrived.

@@ -17,12 +17,12 @@ from inkgate_bench.load.samples import RequestOutcome
 from inkgate_bench.load.target import ProtocolName, Target
 
 UNEXPECTED = "unexpected body for protocol"
-"""In the kind of a response that the protocol can't have."""
+"""The kind of a response that the protocol can't have."""
 _REFUSALS = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _TIMEOUTS = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT})
 """inkgate's codes where the caller's time, or its own, ran out."""
 _CODE_CHARACTERS = 60
-"""Of an error's code that are kept."""
+"""Maximum characters of an error's code that are stored."""
 _BOUNDARY = "inkgate-loadtest-c5dd3f1b60a94f0c"
 _DONE = b"[DONE]"
 
@@ -178,7 +178,7 @@ def _stream_error(event: bytes) -> str | None:
 
 
 def _judge_completion(response: ServiceResponse) -> ResponseVerdict:
-    """Of a completion that was not streamed."""
+    """Judges a completion that was not streamed."""
     try:
         whole = bool(orjson.loads(response.body)["choices"])
     except (ValueError, KeyError, TypeError):

@@ -83,7 +83,7 @@ def _combine(parts: Sequence[ServerSide], count: Callable[[str, list[float]], in
 
 
 def merge_sources(readings: Sequence[ServerSide]) -> ServerSide:
-    """For each figure, the value of the first source that has it."""
+    """Returns for each figure the value of the first source that has it."""
     figures: dict[str, Any] = {
         name: next(iter(_known(getattr(reading, name) for reading in readings)), None) for name in _FIELDS
     }
@@ -180,7 +180,7 @@ class Scraper:
         """The last reading; None where no source has one."""
 
     async def run(self) -> None:
-        """Until cancelled; returns at once without sources."""
+        """Runs until cancelled; returns at once without sources."""
         while self._sources:
             await self.take()
             await anyio.sleep(EVERY_S)

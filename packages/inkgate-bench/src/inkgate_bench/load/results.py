@@ -26,7 +26,7 @@ class Axis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Of successful responses, from when the request was due; exact percentiles."""
+    """Latency of successful responses, from when the request was due; exact percentiles."""
 
     mean_s: float
     p50_s: float
@@ -82,7 +82,7 @@ class LoadSummary:
 
     @property
     def error_share(self) -> float:
-        """Of the requests offered, those without a successful response, refusals included."""
+        """The share of the requests offered without a successful response, refusals included."""
         return (self.offered - self.answered) / self.offered if self.offered else 0.0
 
 
@@ -223,7 +223,7 @@ def mean_goodput(runs: Sequence[LoadSummary]) -> float:
 
 
 def error_share(runs: Sequence[LoadSummary]) -> float:
-    """Of the requests of all runs, those without a successful response; 0 without a request."""
+    """Returns the share of the requests of all runs without a successful response; 0 without a request."""
     offered = sum(run.offered for run in runs)
     return sum(run.offered - run.answered for run in runs) / offered if offered else 0.0
 

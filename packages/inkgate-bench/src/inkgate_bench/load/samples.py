@@ -95,7 +95,9 @@ class Samples:
         return dict(Counter({self.kinds[kind]: int(n) for kind, n in enumerate(counts) if kind and n}).most_common())
 
     def _kind_number(self, kind: str) -> int:
-        """After 1,000 kinds all others are one: a broken service may say something new each time."""
+        """Returns a kind's number. Beyond 1,000 kinds, all others are one: a broken service may say something new each
+        time.
+        """
         number = self._numbers.get(kind)
         if number is None:
             if len(self.kinds) >= _KINDS:
@@ -106,7 +108,7 @@ class Samples:
 
 
 def ended(rows: Rows) -> NDArray[np.float64]:
-    """When each request ended (N,), in seconds from the start."""
+    """Returns when each request ended (N,), in seconds from the start."""
     times: NDArray[np.float64] = rows["due"] + rows["took"]
     return times
 

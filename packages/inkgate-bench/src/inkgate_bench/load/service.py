@@ -40,7 +40,7 @@ MEASURED: Mapping[str, Value] = {
 the embedded engine measured while the model server starts."""
 
 _STOP_S = 30.0
-"""From SIGTERM to SIGKILL."""
+"""Seconds from SIGTERM to SIGKILL."""
 _KEPT_LINES = 200
 _REST_OF_LOG_S = 2.0
 
@@ -79,7 +79,7 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the service; model servers and workers are its children."""
+        """The process id of the service; model servers and workers are its children."""
         return self._child.pid
 
     @property

@@ -222,7 +222,7 @@ class _StepRunner:
 
 
 def _backlog(level: float, window: Sequence[Second]) -> str:
-    """That requests piled up in a window, by more than chance explains; empty where they didn't."""
+    """Says that requests piled up in a window, by more than chance explains; empty where they didn't."""
     offered = sum(second.offered for second in window)
     more = window[-1].in_flight - window[0].in_flight if window else 0
     if more <= max(0.1 * offered, 3 * math.sqrt(offered)):

@@ -199,7 +199,7 @@ def target_line(axes: Axes, palette: Palette, deadline_s: float, longest_s: floa
 
 
 def legend(axes: Axes) -> None:
-    """In one line above the axes, where it covers nothing."""
+    """Draws the legend in one line above the axes, where it covers nothing."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(names), mode=None)

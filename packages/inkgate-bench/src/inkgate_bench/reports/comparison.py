@@ -26,7 +26,7 @@ from inkgate_bench.statistics import (
 FORMAT = "inkgate.comparison/2"
 METHOD = "Welch's t-test on the logarithms of the repeats"
 _ANSWERED_DIFFER = 0.05
-"""Where the shares of answered requests differ by more, percentiles of latency are of different requests."""
+"""Difference of the shares of answered requests from which percentiles of latency are of different requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class FigureRatio:
 
 @dataclass(frozen=True, slots=True)
 class LevelRatios:
-    """Both tests at one load. Of each figure, the intervals of all levels hold together with 95 % (Bonferroni)."""
+    """Ratios of both tests at one load. The intervals of all levels of one figure hold together with 95 % (Bonferroni)."""
 
     level: float
     goodput: FigureRatio

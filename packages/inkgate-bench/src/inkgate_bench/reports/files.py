@@ -87,7 +87,7 @@ def write_report(report: Report | LoadComparison, file: Path) -> None:
 
 
 def _forms(report: Report | LoadComparison) -> dict[str, Callable[[Path], object]]:
-    """By suffix, what writes the report to a file."""
+    """Returns by suffix what writes the report to a file."""
     if isinstance(report, LoadReport):
         headline, charts, page = load_headline(report), partial(load_charts, report), partial(load_html, report)
     elif isinstance(report, TuneReport):

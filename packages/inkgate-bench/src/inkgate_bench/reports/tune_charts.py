@@ -95,7 +95,7 @@ def value_words(value: Value | None) -> str:
 
 
 def short_names(parameters: Sequence[Parameter]) -> dict[str, str]:
-    """By path: its last part, or all of it where two parameters would have the same name."""
+    """Returns a short name by path: its last part, or all of it where two parameters would have the same name."""
     last = {parameter.path: parameter.path.rpartition(".")[2] for parameter in parameters}
     times = Counter(last.values())
     return {path: cut(name if times[name] == 1 else path, _LONGEST_NAME) for path, name in last.items()}
@@ -162,7 +162,7 @@ class TrialMap:
 
 
 def trial_map(report: TuneReport) -> TrialMap:
-    """Of the two parameters of which most values were tried. There have to be two."""
+    """Returns a map of the two parameters of which most values were tried. There have to be two."""
     along, up = varied_parameters(report)[:2]
     columns, rows = _values_tried(report, along), _values_tried(report, up)
     cells: dict[tuple[int, int], RatedSettings] = {}
@@ -285,7 +285,7 @@ def _draw_ranking(report: TuneReport, top: Sequence[RatedSettings], figure: Figu
 
 
 def frontier(rated: Sequence[RatedSettings]) -> list[RatedSettings]:
-    """Those that no other beats in both score and accuracy (Pareto's), the slowest first."""
+    """Returns those that no other beats in both score and accuracy (Pareto's), the slowest first."""
     best, kept = -math.inf, []
     for each in sorted(rated, key=lambda one: (-one.assessment.score, -(one.accuracy or 0))):
         if (each.accuracy or 0) > best:

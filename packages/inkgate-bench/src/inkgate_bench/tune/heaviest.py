@@ -16,7 +16,7 @@ _SAMPLE = (1240, 1754)
 """An A4 page at 150 dpi, drawn if there is no image among the pages."""
 _LINE_PX = 24
 _BODY_SHARE = 0.9
-"""Of the largest body: a form has more than its file."""
+"""Share of the largest body that a file may have: a form has more than its file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ Z95 = 1.96
 _USUAL_SPREAD = 0.05
 """Relative standard deviation of a trial, as long as there are no repeats to take it from."""
 _MIN_SPREAD = 0.01
-"""Of a trial, even if repeats happen to be equal: it counts some hundred pages."""
+"""Minimum spread of a trial, even if repeats happen to be equal: it counts some hundred pages."""
 _UNFIT = {TrialOutcome.DIED: "died", TrialOutcome.STORMED: "preempted most of what it read"}
 _FAILED_STARTS = 2
 _ROUND = 4
@@ -145,11 +145,11 @@ class TrialHistory:
         return sorted(keys, key=self.mean, reverse=True)
 
     def rival(self, best: Key) -> Key | None:
-        """Of the other allowed settings, those that are most likely to be better than `best`."""
+        """Returns the other allowed settings that are most likely to be better than `best`."""
         return min((key for key in self.ranking() if key != best), key=lambda key: self.gap(best, key), default=None)
 
     def gap(self, better: Key, worse: Key) -> float:
-        """By how many standard errors the mean of `better` is above that of `worse`."""
+        """Returns by how many standard errors the mean of `better` is above that of `worse`."""
         return math.log(self.mean(better) / self.mean(worse)) / math.hypot(self.error(better), self.error(worse))
 
     def choice(self) -> Key | None:
@@ -238,7 +238,7 @@ class TrialHistory:
 
 
 def _without_slow_moments(scores: Sequence[float]) -> list[float]:
-    """Without those far below the others of the same settings: the machine was slow for a moment."""
+    """Leaves out those far below the others of the same settings: the machine was slow for a moment."""
     usual = median_high(scores) if scores else 0.0
     return [score for score in scores if score > 0 and score >= FALLEN * usual]
 

@@ -37,7 +37,7 @@ PRECISION = "engine.ppocr.precision"
 LONGEST_SIDE = "engine.ppocr.longest_side"
 
 QUALITY = frozenset({MAX_PIXELS, QUANTIZATION, PRECISION, LONGEST_SIDE})
-"""These change what is read, not only how fast. They are searched only with a ground truth."""
+"""Parameters that change what is read, not only how fast. They are searched only with a ground truth."""
 
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _PIXELS = (500_000, 700_000, 1_000_000, 1_400_000, 2_000_000, 2_800_000, 4_000_000)
@@ -118,7 +118,7 @@ def preset_of(tree: Tree) -> Preset | None:
 
 
 def gpu_memory_gb() -> float | None:
-    """Of the smallest GPU of this machine; None where there is none."""
+    """Returns the memory of the smallest GPU of this machine; None where there is none."""
     try:
         with NvmlReader() as reader:
             sizes = [reading.memory_total for reading in reader.read() if reading.memory_total]
@@ -128,7 +128,7 @@ def gpu_memory_gb() -> float | None:
 
 
 def for_time(found: Sequence[Parameter], budget_s: float, trial_s: float) -> tuple[Parameter, ...]:
-    """As many of the first parameters as trials of `trial_s` (starts included) can decide within `budget_s`.
+    """Returns as many of the first parameters as trials of `trial_s` (starts included) can decide within `budget_s`.
 
     About 15 trials find the best value of one parameter within 5 %, and each further one takes as many.
     """
@@ -150,7 +150,9 @@ def companions(settings: Settings) -> Settings:
 
 
 def vllm_parameters(cores: int, gpu_gb: float | None, least_pixels: int, most_pixels: int) -> list[Parameter]:
-    """Those that matter most first. Beyond the most pixels that the model takes all values are the same."""
+    """Returns the parameters, those that matter most first. Beyond the most pixels that the model takes all values are
+    the same.
+    """
     most = _SEQUENCES_BY_GB * gpu_gb if gpu_gb else _SEQUENCES_BY_CORE * cores
     found = [
         Parameter(MAX_NUM_SEQS, _up_to(most), "pages in a batch: throughput for latency, preemptions and memory"),
@@ -173,7 +175,7 @@ def vllm_parameters(cores: int, gpu_gb: float | None, least_pixels: int, most_pi
 
 
 def ppocr_parameters(cores: int) -> list[Parameter]:
-    """Those that matter most first."""
+    """Returns the parameters, those that matter most first."""
     found = [
         Parameter(
             CONCURRENT_PAGES, _up_to(4 * cores), "pages at once: busy cores and full batches, for latency and memory"

@@ -30,7 +30,7 @@ _MIN_S, _MAX_S = 8.0, 60.0
 _LOADS = 60
 """Loads that would fill the budget by themselves: at 15 minutes each lasts 15 s."""
 _TRIALS_WANTED = 12
-"""If there is time for fewer, each is made shorter."""
+"""Number of trials from which each is as long as planned; if there is time for fewer, each is made shorter."""
 _TOO_FEW = 4
 """Trials in all below which other values are tried first, and nothing is kept free to confirm them."""
 _OVERHEAD_MARGIN = 1.1

@@ -193,7 +193,7 @@ def _better_but_out(history: TrialHistory, chosen: Key) -> list[str]:
 
 
 def _neighbours(history: TrialHistory, chosen: Key) -> list[str]:
-    """Of each parameter, the nearest values on both sides that lose enough to be worth saying."""
+    """Returns for each parameter the nearest values on both sides that lose enough to be worth saying."""
     lines = []
     for number in range(len(history.space.parameters)):
         line = history.space.line(chosen, number)
@@ -247,7 +247,7 @@ def _loss(history: TrialHistory, key: Key, chosen: Key) -> float:
 
 
 def _loss_interval(history: TrialHistory, key: Key, chosen: Key) -> tuple[float, float]:
-    """Its 95 % interval, from the spread of all repeats together."""
+    """Returns the loss's 95 % interval, from the spread of all repeats together."""
     ratio = history.mean(key) / history.mean(chosen)
     reach = Z95 * math.hypot(history.error(key), history.error(chosen))
     return 1 - ratio * math.exp(reach), 1 - ratio * math.exp(-reach)

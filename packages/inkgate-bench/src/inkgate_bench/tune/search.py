@@ -67,7 +67,7 @@ class Journal:
         return journal
 
     def append(self, trial: Trial) -> None:
-        """It is on disk when this returns. Blocking, a few ms."""
+        """Appends a record, which is on disk when this returns. Blocking, a few ms."""
         self.trials.append(trial)
         self._write(_TRIAL.dump_json(trial))
 

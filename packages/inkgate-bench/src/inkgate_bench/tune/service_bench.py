@@ -29,7 +29,7 @@ from inkgate_client.concurrency import Threads, single_error
 _PATIENCE = 1.5
 """Deadlines that a client waits. Later answers are useless, and the trial would take longer."""
 _PATIENCE_S = 60.0
-"""With the heaviest images: what counts is whether the service stays up."""
+"""Seconds that a client waits with the heaviest images: what counts is whether the service stays up."""
 _WARM_SHARE = 0.25
 _MIN_WARM_S = 5.0
 """An embedded engine answers half as much in its first 5 s: it prepares for every new size of image."""
@@ -66,7 +66,7 @@ class ServiceBench:
         self._heaviest: tuple[LoadPage, ...] = ()
 
     async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
-        """As Bench has it. The pages come in the order of the setup's seed, the same for all trials.
+        """Measures settings. The pages come in the order of the setup's seed, the same for all trials.
 
         Side by side a service is loaded while the others idle: a machine that slows down is fair to all.
         """
@@ -90,7 +90,6 @@ class ServiceBench:
                         return
 
     async def probe(self, settings: Settings, clients: int, seconds: float) -> LoadResult:
-        """As ProbingBench has it."""
         async with serving(self.serve(settings)) as service:
             plan = Plan(Axis.CONCURRENCY, clients, seconds, _warm_s(seconds), deadline_s=_PATIENCE_S)
             return await run(Load(target_of(service), self.setup.pages, plan), self._on_second)
@@ -191,5 +190,5 @@ def target_of(service: ServiceProcess) -> Target:
 
 
 def _warm_s(seconds: float) -> float:
-    """Until queues are full and the engine is warm."""
+    """Returns the time until queues are full and the engine is warm."""
     return max(_MIN_WARM_S, seconds * _WARM_SHARE)

@@ -23,7 +23,9 @@ class ParameterSpace:
         self._places = [_places(each) for each in parameters]
 
     def key(self, settings: Settings) -> Key:
-        """Where `settings` are. Raises KeyError if a parameter has no value there, or one that it can't have."""
+        """Returns where `settings` are. Raises KeyError if a parameter has no value there, or one that it can't
+        have.
+        """
         pairs = zip(self.parameters, self._index, strict=True)
         return tuple(index[_plain(settings[parameter.path])] for parameter, index in pairs)
 
@@ -68,7 +70,7 @@ class ParameterSpace:
         return [line[index] for index in sorted(kept)]
 
     def distance(self, first: Key, second: Key, number: int) -> float:
-        """Between two keys of a line, as a share of the parameter's range."""
+        """Returns the distance of two keys of a line, as a share of the parameter's range."""
         return abs(self._places[number][first[number]] - self._places[number][second[number]])
 
     def middle(self, first: Key, second: Key, number: int) -> Key | None:
@@ -84,7 +86,7 @@ def _numeric(parameter: Parameter) -> bool:
 
 
 def _places(parameter: Parameter) -> list[float]:
-    """Of each value, 0 to 1."""
+    """Returns the place of each value, 0 to 1."""
     count = len(parameter.values)
     if count == 1:
         return [0.5]

@@ -82,7 +82,7 @@ def load(files: Iterable[SourceFile], options: LoaderOptions) -> Iterator[Loaded
 
 
 async def load_awaited(files: Iterable[SourceFile], options: LoaderOptions) -> AsyncGenerator[LoadedText, None]:
-    """As `load`, for async code on asyncio. Close it: contextlib.aclosing."""
+    """Loads documents like `load`, for async code on asyncio. Close it: contextlib.aclosing."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     ahead = ReadAhead(files, options, partial(_tell, loop, changed))
     try:
