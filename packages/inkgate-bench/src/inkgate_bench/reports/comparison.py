@@ -54,7 +54,9 @@ class FigureRatio:
 
 @dataclass(frozen=True, slots=True)
 class LevelRatios:
-    """Ratios of both tests at one load. The intervals of all levels of one figure hold together with 95 % (Bonferroni)."""
+    """Ratios of both tests at one load. The intervals of all levels of one figure hold together with 95 %
+    (Bonferroni).
+    """
 
     level: float
     goodput: FigureRatio
