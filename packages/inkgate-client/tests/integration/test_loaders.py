@@ -61,7 +61,6 @@ async def in_thread(loader: InkgateLoader) -> list[Document]:
     return await asyncio.to_thread(loader.load)
 
 
-@pytest.mark.smoke
 async def test_langchain_gets_a_document_for_each_page_with_metadata_that_any_store_takes(tmp_path: Path) -> None:
     path = tmp_path / "scan.tiff"
     path.write_bytes(tiff(3))

@@ -81,7 +81,6 @@ async def reply(feishu: FeishuDouble, message_id: str) -> Sent:
     return next(sent for sent in feishu.sent if sent.parent == message_id)
 
 
-@pytest.mark.smoke
 async def test_a_photo_is_answered_with_its_text_and_once_only(tmp_path: Path) -> None:
     async with feishu_and_bot(tmp_path) as (feishu, client):
         message_id = await feishu.photo(png())

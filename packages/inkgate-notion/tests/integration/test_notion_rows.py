@@ -86,7 +86,6 @@ async def rows_of(
         yield rows
 
 
-@pytest.mark.smoke
 async def test_a_document_is_one_row_with_typed_fields_its_file_and_its_text() -> None:
     async with notion_double() as double, rows_of(double) as rows:
         written = await rows.put(a_document())
