@@ -6,7 +6,7 @@ MANIFEST (docs/guides/accuracy.md) lists documents like those that will be read.
 beginning with the first; the others are left to measure the accuracy of int8 (benchmarks/results/2026-11.md). Writes
 `src/inkgate/runtimes/weights/NAME.int8.json`; update its checksum in NOTICE.md yourself.
 
-Quantizes 1x1 convolutions with at least LEAST_CHANNELS channels on both sides, except those of squeeze-and-excitation,
+Quantizes 1x1 convolutions with at least MIN_CHANNELS channels on both sides, except those of squeeze-and-excitation,
 which see one number a channel. The range of an input covers all of its values in LINES_WITHIN percent of the lines;
 larger values in other lines are clipped, for a finer step. (The mean over lines, as in NNCF's post-training
 quantization, other percentiles and the extremes are as accurate: benchmarks/results/2026-11.md.) The same documents
@@ -37,7 +37,7 @@ from inkgate.settings import LimitSettings, PdfSettings, PpocrSettings
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
 from inkgate_client.types import Document, Task
 
-LEAST_CHANNELS = 96
+MIN_CHANNELS = 96
 LINES_A_DOCUMENT = 12
 """Maximum per document, so that a dense page does not outweigh many receipts."""
 LINES = 400
@@ -98,7 +98,7 @@ def wide(model: openvino.Model) -> Iterator[openvino.Node]:
         if node.get_type_name() == "Convolution":
             *channels, height, width = node.input_value(1).get_shape()
             one_pixel = node.get_output_partial_shape(0)[2:].is_static
-            if (height, width) == (1, 1) and min(channels) >= LEAST_CHANNELS and not one_pixel:
+            if (height, width) == (1, 1) and min(channels) >= MIN_CHANNELS and not one_pixel:
                 yield node
 
 

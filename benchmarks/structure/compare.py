@@ -25,7 +25,7 @@ from inkgate_bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate_bench.accuracy.metrics import CharacterErrors, character_errors, f1
 from inkgate_bench.accuracy.summary import GROUPINGS
 
-LEAST_SHOWN = 0.0005
+MIN_SHOWN = 0.0005
 """Smaller changes of a group's figures, in [0, 1], are none."""
 GROUPED_BY = ("file", "folder", "language", "kind")
 
@@ -104,7 +104,7 @@ class GroupChange:
     @property
     def worse(self) -> bool:
         rates, words = self.rates or (0.0, 0.0), self.f1s or (0.0, 0.0)
-        return rates[1] - rates[0] > LEAST_SHOWN or words[0] - words[1] > LEAST_SHOWN
+        return rates[1] - rates[0] > MIN_SHOWN or words[0] - words[1] > MIN_SHOWN
 
 
 def by_group(found: Sequence[Difference]) -> list[GroupChange]:
@@ -155,7 +155,7 @@ def _percent(pair: tuple[float, float] | None) -> str:
     if pair is None:
         return f"{'':>22}"
     change = pair[1] - pair[0]
-    shown = f"{100 * change:+7.2f}" if abs(change) > LEAST_SHOWN else f"{'':>7}"
+    shown = f"{100 * change:+7.2f}" if abs(change) > MIN_SHOWN else f"{'':>7}"
     return f"{100 * pair[0]:6.2f} {100 * pair[1]:6.2f} {shown} "
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-MOST_QUOTED = 5
+MAX_QUOTED = 5
 
 
 def odd_documents(report: Mapping[str, Any]) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -33,7 +33,7 @@ def main() -> int:
     report = json.loads(parser.parse_args().report.read_text(encoding="utf-8"))
     odd = list(odd_documents(report))
     for path, lost, doubled in odd:
-        print(f"{path}: {len(lost)} lost, {len(doubled)} doubled, such as {[*lost, *doubled][:MOST_QUOTED]}")
+        print(f"{path}: {len(lost)} lost, {len(doubled)} doubled, such as {[*lost, *doubled][:MAX_QUOTED]}")
     lines = sum(candidate["line_accounts"]["lines"] for candidate in report["candidates"])
     print(f"Of {lines} lines, {sum(len(o[1]) for o in odd)} lost and {sum(len(o[2]) for o in odd)} doubled.")
     return 1 if odd or not lines else 0

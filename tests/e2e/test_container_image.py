@@ -22,7 +22,7 @@ from support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 BASE = os.environ.get("INKGATE_BASE_IMAGE", "")
-MOST_BYTES = 1_200_000_000
+MAX_BYTES = 1_200_000_000
 
 pytestmark = [
     pytest.mark.real,
@@ -62,7 +62,7 @@ def image() -> Iterator[str]:
 
 
 def test_the_image_is_small(image: str) -> None:
-    assert int(podman("image", "inspect", "--format", "{{.Size}}", image)) < MOST_BYTES
+    assert int(podman("image", "inspect", "--format", "{{.Size}}", image)) < MAX_BYTES
 
 
 def test_without_a_key_it_refuses_to_start(image: str) -> None:

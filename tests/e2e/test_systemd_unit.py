@@ -17,7 +17,7 @@ from support.server import clean_environment
 from support.waiting import until
 
 UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
-MOST_EXPOSED = 2.0
+MAX_EXPOSED = 2.0
 
 pytestmark = pytest.mark.real
 
@@ -54,7 +54,7 @@ def test_the_service_is_confined(tmp_path: Path) -> None:
         said = analyze("security", "--offline=true", str(tmp_path / f"{name}.service"))
         exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", said)
         assert exposure is not None, said
-        assert float(exposure.group(1)) <= MOST_EXPOSED, said
+        assert float(exposure.group(1)) <= MAX_EXPOSED, said
 
 
 def test_a_connection_waits_through_a_restart(tmp_path: Path) -> None:

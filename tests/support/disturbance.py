@@ -8,8 +8,8 @@ from typing import Any
 
 import psutil
 
-_LEAST_S = 0.1
-_LEAST_SHARE = 0.01
+_MIN_S = 0.1
+_MIN_SHARE = 0.01
 
 
 class StolenTime:
@@ -28,7 +28,7 @@ class StolenTime:
         """Whether enough was taken to fail a test that depends on time. False on a machine that does not report it."""
         began, before = self._since
         taken = self._total_s() - before
-        return taken >= _LEAST_S and taken >= _LEAST_SHARE * (self._clock() - began)
+        return taken >= _MIN_S and taken >= _MIN_SHARE * (self._clock() - began)
 
     def _total_s(self) -> float:
         return float(getattr(self._times(), "steal", 0.0))

@@ -24,7 +24,7 @@ from inkgate_client.extracted import parse_answer
 from inkgate_client.formats import Format, render
 from inkgate_client.types import DocumentResult, PageResult
 
-_MOST_BYTES = 1_500_000
+_MAX_BYTES = 1_500_000
 
 
 def test_the_samples_are_documents_and_small() -> None:
@@ -34,7 +34,7 @@ def test_the_samples_are_documents_and_small() -> None:
         for name in samples:
             sniff(sample_bytes(kind, name))
     everything = [path for path in Path(str(files("inkgate.cli.demo") / "samples")).rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in everything) < _MOST_BYTES
+    assert sum(path.stat().st_size for path in everything) < _MAX_BYTES
 
 
 def test_what_others_wrote_is_neither_changed_nor_joined(tmp_path: Path) -> None:

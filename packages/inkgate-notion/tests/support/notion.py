@@ -21,7 +21,7 @@ DATABASE = "1f2e3d4c-0000-4000-8000-000000000001"
 SOURCE = "1f2e3d4c-0000-4000-8000-000000000002"
 VERSION = "2026-03-11"
 MIB = 2**20
-_MOST_JSON = 500_000
+_MAX_JSON = 500_000
 _TYPES = {"pdf": "application/pdf", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "txt": "text/plain"}
 _TYPES |= {"tif": "image/tiff", "tiff": "image/tiff", "webp": "image/webp", "gif": "image/gif", "heic": "image/heic"}
 
@@ -122,7 +122,7 @@ class NotionDouble:
         if "multipart" in request.content_type:
             return await self._send(said.split("/")[1], request)
         raw = await request.read()
-        if len(raw) > _MOST_JSON:
+        if len(raw) > _MAX_JSON:
             raise Refused("body failed validation: the payload is larger than 500 KB.")
         body = await request.json() if raw else {}
         for pattern, answer in self._routes().items():

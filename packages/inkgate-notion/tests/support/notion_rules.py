@@ -8,7 +8,7 @@ from typing import Any
 Json = dict[str, Any]
 _LONGEST = 2000
 _MOST = 100
-_MOST_BLOCKS = 1000
+_MAX_BLOCKS = 1000
 _DEEPEST = 2
 _WITH_TEXT = {"paragraph", "heading_1", "heading_2", "heading_3", "bulleted_list_item", "quote", "to_do", "toggle"}
 _COLUMNS = {"rich_text", "number", "date", "select", "multi_select", "checkbox", "files", "url", "email"}
@@ -35,7 +35,7 @@ def check_blocks(blocks: list[Json], depth: int = 0, count: list[int] | None = N
     count[0] += len(blocks)
     if len(blocks) > _MOST:
         raise Refused(f"body.children.length should be ≤ `100`, instead was `{len(blocks)}`.")
-    if count[0] > _MOST_BLOCKS:
+    if count[0] > _MAX_BLOCKS:
         raise Refused("body failed validation: more than 1000 blocks.")
     if depth > _DEEPEST:
         raise Refused("body.children: blocks are nested too deeply.")

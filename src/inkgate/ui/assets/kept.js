@@ -7,7 +7,7 @@ const NAME = "inkgate " + home.pathname; // services below one host share no row
 const STORES = ["tabs", "documents", "files", "pages"];
 const LOCK = NAME + " tab ";
 const TAB = "inkgate-tab", LEFT = "inkgate-left", UNSAVED = "inkgate-unsaved";
-const MOST_DOCUMENTS = 200, MOST_BYTES = 200e6;
+const MAX_DOCUMENTS = 200, MAX_BYTES = 200e6;
 const RENEWED_MS = 60_000;
 const AWAY_MS = 60_000; // a reload takes less; a closed tab that is opened again later has forgotten
 const GONE_MS = 180_000, GONE_UNLOCKED_MS = 3_600_000; // with and without locks, which only pages with TLS or on localhost have
@@ -128,7 +128,7 @@ export class Kept {
     if (!this.db || this.leaving) return;
     const size = (file ? file.size : 0) + texts.reduce((sum, text) => sum + text.length, 0);
     const others = [...this.sizes].reduce((sum, [other, bytes]) => sum + (other === id ? 0 : bytes), 0);
-    if (size + others > MOST_BYTES || (!this.sizes.has(id) && this.sizes.size >= MOST_DOCUMENTS)) { this.drop(id); this.onTrouble(); return; }
+    if (size + others > MAX_BYTES || (!this.sizes.has(id) && this.sizes.size >= MAX_DOCUMENTS)) { this.drop(id); this.onTrouble(); return; }
     const known = this.sizes.has(id);
     this.sizes.set(id, size);
     try {

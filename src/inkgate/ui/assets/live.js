@@ -8,7 +8,7 @@ import { service } from "./documents.js";
 
 const EVERY_MS = 3000;
 const RECENT_S = 30; // for current problems: a page of the embedded engine may take some seconds
-const MOST_RECENT = 12;
+const MAX_RECENT = 12;
 let shown = false, asking = false, state = null, jobs = [];
 
 export function startLive() {
@@ -26,7 +26,7 @@ async function look() {
   if (!shown || asking || document.hidden) return;
   asking = true;
   try {
-    [state, jobs] = await Promise.all([get("state"), service.jobs ? get(`v1/jobs?limit=${MOST_RECENT}`).then((found) => found.jobs, () => []) : []]);
+    [state, jobs] = await Promise.all([get("state"), service.jobs ? get(`v1/jobs?limit=${MAX_RECENT}`).then((found) => found.jobs, () => []) : []]);
     $("live-problem").replaceChildren();
     drawState();
   } catch (error) { $("live-problem").replaceChildren(problemBox(toldOf(error))); } finally { asking = false; }
@@ -121,7 +121,7 @@ function drawRecent() {
   const own = recent().map((doc) => ({ name: doc.name, pages: doc.pages.length, took: doc.took, at: performance.timeOrigin + doc.began + doc.took * 1000, text: doc.status === "failed" ? doc.problem.title : doc.stateText(), bad: doc.status === "failed" }));
   const later = jobs.filter((job) => job.ended).map((job) => ({
     name: plain(job.name), pages: job.pages.saved, took: job.started ? (new Date(job.ended) - new Date(job.started)) / 1000 : null, at: Date.parse(job.ended), text: word("job_" + job.state), bad: ["failed", "quarantined"].includes(job.state) }));
-  const rows = [...own, ...later].sort((a, b) => b.at - a.at).slice(0, MOST_RECENT);
+  const rows = [...own, ...later].sort((a, b) => b.at - a.at).slice(0, MAX_RECENT);
   $("recent").hidden = !rows.length;
   $("recent-rows").replaceChildren(...rows.map((row) => make("tr", {}, make("td", { class: "name" }, row.name), make("td", {}, number(row.pages)),
     make("td", {}, row.took === null ? "–" : duration(row.took)), make("td", {}, row.took && row.pages ? duration(row.took / row.pages) : "–"), make("td", { class: row.bad ? "bad-text" : "" }, row.text), make("td", {}, time.format(row.at)))));

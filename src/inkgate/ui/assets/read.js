@@ -11,7 +11,7 @@ import { Kept } from "./kept.js";
 import { hasImages } from "./figures.js";
 import { zipOf } from "./zip.js";
 
-const MOST_FILES = 200;
+const MAX_FILES = 200;
 const PLACE = "inkgate-place";
 const TASKS = ["parse", "text", "table", "formula", "chart", "spot", "extract", "translate"];
 
@@ -87,7 +87,7 @@ export async function takeSample(name, then) {
 }
 
 export function take(list) {
-  const fresh = [...list].filter((file) => file.size > 0 || file.type).slice(0, MOST_FILES).map((file) => new Doc(file, file.name || "image.png"));
+  const fresh = [...list].filter((file) => file.size > 0 || file.type).slice(0, MAX_FILES).map((file) => new Doc(file, file.name || "image.png"));
   if (!fresh.length) return;
   docs.push(...fresh);
   if (!selected || selected.ended) { chosenByHand = false; select(fresh[0]); }

@@ -7,8 +7,8 @@ import { pageProblem, problemBox } from "./api.js";
 import { markdownOf } from "./figures.js";
 import { correctLine, correctWord, doubtsOf, isDoubtful, located, wordsOf } from "./corrections.js";
 
-const MOST_SHOWN = 300_000;
-const MOST_BLOCKS = 2000;
+const MAX_SHOWN = 300_000;
+const MAX_BLOCKS = 2000;
 const LINK = /^!\[Figure\]\([^()\s]*\)\n*/; // to the image that is shown instead
 const BASE64 = /^[A-Za-z0-9+/=]+$/;
 const VIEWS = ["preview", "source", "text", "json"];
@@ -93,9 +93,9 @@ export class Result {
         this.markDoubts(one, cell.lines);
       });
       node.append(csvButton(() => csvOfCells(block.table)), make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": word("kind_table") }, table));
-    } else if (block.diagram) node.append(diagramNode(block.diagram.mermaid.slice(0, MOST_SHOWN), block.diagram));
-    else if (block.markdown) this.markDoubts(renderMarkdown(image ? this.besideImage(block) : block.markdown.slice(0, MOST_SHOWN), node), block.lines);
-    else if (block.text) node.append(make("p", { class: "faint" }, block.text.slice(0, MOST_SHOWN)));
+    } else if (block.diagram) node.append(diagramNode(block.diagram.mermaid.slice(0, MAX_SHOWN), block.diagram));
+    else if (block.markdown) this.markDoubts(renderMarkdown(image ? this.besideImage(block) : block.markdown.slice(0, MAX_SHOWN), node), block.lines);
+    else if (block.text) node.append(make("p", { class: "faint" }, block.text.slice(0, MAX_SHOWN)));
     else if (!image || block.type !== "figure") node.append(make("p", { class: "figure" }, markText(block)));
     if (image) node.prepend(image);
     return node;
@@ -103,10 +103,10 @@ export class Result {
 
   // A figure's Markdown without the link to its image, and without a caption that has its own block.
   besideImage(block) {
-    const rest = block.markdown.slice(0, MOST_SHOWN).replace(LINK, "");
+    const rest = block.markdown.slice(0, MAX_SHOWN).replace(LINK, "");
     const plain = rest.replaceAll("\\", "");
     const own = (other) => other.type === "caption" && !other.markdown && other.text && plain.startsWith(other.text);
-    const caption = this.page.blocks.slice(0, MOST_BLOCKS).find(own);
+    const caption = this.page.blocks.slice(0, MAX_BLOCKS).find(own);
     if (!caption) return rest;
     let at = 0;
     for (let left = caption.text.length; left; at += 1) if (rest[at] !== "\\") left -= 1;
@@ -290,8 +290,8 @@ function csvButton(csv) {
 
 // Text as preformatted, cut if it is long, with a note in that case.
 function cut(text) {
-  const long = text.length > MOST_SHOWN;
-  return [make("pre", {}, long ? text.slice(0, MOST_SHOWN) : text), long ? make("p", { class: "note" }, word("cut")) : null].filter(Boolean);
+  const long = text.length > MAX_SHOWN;
+  return [make("pre", {}, long ? text.slice(0, MAX_SHOWN) : text), long ? make("p", { class: "note" }, word("cut")) : null].filter(Boolean);
 }
 
 function notesOf(page) {

@@ -1,8 +1,8 @@
 // Tables: from a model's HTML by a strict parser, from the cells of a result, and as CSV.
 import { make } from "./dom.js";
 
-const MOST_SPAN = 200;
-const MOST_PLACES = 1_000_000; // of a table as CSV
+const MAX_SPAN = 200;
+const MAX_PLACES = 1_000_000; // of a table as CSV
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
 export function decoded(text) {
@@ -16,7 +16,7 @@ export function decoded(text) {
 
 const span = (attributes, name) => {
   const match = new RegExp(`\\b${name}\\s{0,3}=\\s{0,3}["']?(\\d{1,3})`, "i").exec(attributes.slice(0, 300));
-  return match ? Math.min(Math.max(1, Number(match[1])), MOST_SPAN) : 1;
+  return match ? Math.min(Math.max(1, Number(match[1])), MAX_SPAN) : 1;
 };
 
 // The first table in `html`; null if there is none. Only rows, cells and their spans are taken; all else is text.
@@ -86,7 +86,7 @@ export function csvOfElement(table) {
   const taken = new Set();
   let places = 0;
   for (const row of table.rows) for (const cell of row.cells) places += cell.rowSpan * cell.colSpan;
-  if (places > MOST_PLACES) return csvOf([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+  if (places > MAX_PLACES) return csvOf([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
   [...table.rows].forEach((row, y) => {
     rows[y] ||= [];
     let x = 0;
@@ -98,6 +98,6 @@ export function csvOfElement(table) {
     }
   });
   const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
-  const padded = width * rows.length <= MOST_PLACES;
+  const padded = width * rows.length <= MAX_PLACES;
   return csvOf(rows.map((row) => Array.from({ length: padded ? width : row.length }, (_, x) => row[x] || "")));
 }

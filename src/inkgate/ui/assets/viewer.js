@@ -4,7 +4,7 @@ import { word, fillWords, onLanguage } from "./words.js";
 import { request } from "./api.js";
 
 const KEPT = 12;
-const MOST_BOXES = 4000;
+const MAX_BOXES = 4000;
 const LOCAL = /^image\/(png|jpeg|webp|bmp|gif|avif)$/;
 const LARGEST_SIDE = 2200;
 
@@ -115,7 +115,7 @@ export class Viewer {
     const { width, height } = this.page;
     this.byId = new Map();
     this.overlay.setAttribute("viewBox", `0 0 ${width || 1} ${height || 1}`);
-    this.overlay.replaceChildren(...boxes.slice(0, MOST_BOXES).map((one) => {
+    this.overlay.replaceChildren(...boxes.slice(0, MAX_BOXES).map((one) => {
       const points = one.quad || [[one.box[0], one.box[1]], [one.box[2], one.box[1]], [one.box[2], one.box[3]], [one.box[0], one.box[3]]];
       const node = draw("polygon", { points: points.map(([x, y]) => `${x},${y}`).join(" "), class: `box ${one.kind}`, "data-id": one.id });
       if (!this.byId.has(one.id)) this.byId.set(one.id, []);
