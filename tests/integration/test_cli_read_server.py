@@ -145,3 +145,12 @@ def test_what_does_not_go_together_is_misuse(options: tuple[str, ...], message: 
     ended = inkgate_here("read", str(tmp_path / "a.png"), *options)
     assert ended.returncode == 2
     assert message in ended.stderr.decode()
+
+
+def test_a_type_that_does_not_exist_leaves_no_table(fake: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png())
+    table = tmp_path / "out.csv"
+    arguments = ("extract", str(tmp_path / "a.png"), "--type", "nonsense", "-f", "csv", "-o", str(table))
+    for reader in ((), ("--server", fake.url)):
+        ended = inkgate(*arguments, *reader)
+        assert (ended.returncode, b"document type" in ended.stderr, table.exists()) == (2, True, False), ended.stderr

@@ -215,14 +215,17 @@ def _run(reader: ReaderOptions, sources: Sequence[InputDocument], order: FieldsO
     async def extract_all(opened: DocumentReader) -> None:
         await extract_documents(opened, sources, order, to, tally)
 
+    def end_early() -> list[str]:
+        to.end()
+        return tally.problems
+
     try:
-        try:
-            run_with_reader(reader, extract_all, order.wanted, before=lambda: tally.problems)
-        finally:
-            to.end()
+        run_with_reader(reader, extract_all, order.wanted, before=end_early)
+        to.end()
     except OSError as error:
         raise failure(f"{error.filename or 'The output'}: {error.strerror or error}.") from error
     except KeyboardInterrupt as error:
+        to.end()
         say("interrupted. What was found until then is written.")
         raise typer.Exit(INTERRUPTED) from error
     return tally
