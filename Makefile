@@ -101,7 +101,7 @@ image: site ## build the container image of the CPU engine (docker or podman; CO
 
 clean: ## remove caches and build results
 	rm -rf build dist src/inkgate/guide .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis
-	find src packages tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src packages tests scripts benchmarks training -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove the virtual environment too
 	rm -rf $(VENV)

@@ -64,7 +64,7 @@ def lone_glyphs() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Which convolutions of a model run in int8, as determined by scripts/quantize.py.
+    """Which convolutions of a model run in int8, as determined by training/int8_ranges.py.
 
     Attributes:
         sha256: of the calibrated model file.

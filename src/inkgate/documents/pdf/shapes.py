@@ -1,7 +1,7 @@
 """Whether a font's characters look like those that its map claims. Blocking, in worker processes.
 
 A small neural network (two hidden layers, in NumPy) sees each character's ink at 16 x 16 pixels and its position on the
-line. scripts/train_shapes.py trains it and says how well it does. 60 characters take about 1 ms.
+line. training/shapes.py trains it and says how well it does. 60 characters take about 1 ms.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DIGIT_MARGINS = (3.5, 2.0)
 _DIGIT_BY_ANY = 6.0
 """The same where a letter or sign is likelier. Higher, because a wrong map seldom turns letters into digits alone."""
 _LETTER_MARGIN = 2.0
-"""The same for letters. Chosen on the validating fonts, as the other margins: see scripts/train_shapes.py."""
+"""The same for letters. Chosen on the validating fonts, as the other margins: see training/shapes.py."""
 _DIGITS = len(string.digits)
 _Floats = NDArray[np.float32]
 

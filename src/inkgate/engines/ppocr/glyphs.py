@@ -2,7 +2,7 @@
 
 The recognition model learned from lines of text and guesses what is usual: it reads a lone £ as f, ] as 1 and Å as A
 with confidence 0.9 and more. The network (two layers; 20 x 20 grey values and the proportions) knows nothing but
-shapes, drawn in 128 faces (benchmarks/lone_glyphs.py). Where several characters have the same shape, as I, l and |, its
+shapes, drawn in 128 faces (training/lone_glyphs.py). Where several characters have the same shape, as I, l and |, its
 probability is shared among them. See brief.py for what follows from it.
 """
 

@@ -1,7 +1,7 @@
 """Which script a line is written in: of lines that the engine could not read, to say so by name. Blocking.
 
 A small network, in NumPy, looks at windows of a line, 32 pixels high: at overlapping patches, then at what was found in
-them. scripts/train_scripts.py trains it and says how well it does.
+them. training/scripts.py trains it and says how well it does.
 """
 
 from __future__ import annotations

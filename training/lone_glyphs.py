@@ -1,6 +1,6 @@
 """Draws single characters and fits the network of their shapes (engines/ppocr/glyphs.py).
 
-    python -m benchmarks.lone_glyphs --fonts FOLDER --out lone_glyphs.npz
+    python training/lone_glyphs.py --fonts FOLDER --out lone_glyphs.npz
 
 Needs PyTorch and fontTools. Draws every character of ALONE in up to three faces of each
 family in FOLDER, small and large, blurred, noisy, compressed, on dark and light paper; without the families of the

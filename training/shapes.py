@@ -7,9 +7,9 @@ The fonts come from Debian's packages; no file of them is kept, and weights are 
 (`apt-get download`, `dpkg -x`). Their licences are the SIL Open Font License, the GPL with an exception for fonts, the
 LaTeX Project and GUST licences, Apache 2.0, and Bitstream Vera's. Needs torch, fonttools and pypdfium2.
 
-PYTHONPATH=src:tests python scripts/train_shapes.py draw FONTS DATA    # 700,000 characters in 5 minutes
-PYTHONPATH=src:tests python scripts/train_shapes.py train FONTS DATA   # 12 epochs in 5 minutes; writes shapes.f16
-PYTHONPATH=src:tests python scripts/train_shapes.py judge FONTS DATA [validate]
+PYTHONPATH=src:tests python training/shapes.py draw FONTS DATA    # 700,000 characters in 5 minutes
+PYTHONPATH=src:tests python training/shapes.py train FONTS DATA   # 12 epochs in 5 minutes; writes shapes.f16
+PYTHONPATH=src:tests python training/shapes.py judge FONTS DATA [validate]
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def fonts(folder: Path) -> list[Font]:
     """The text fonts in `folder` that have all letters and digits."""
     found, cuts = [], Counter()
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in {".ttf", ".otf"})
-    random.Random(1).shuffle(paths)  # noqa: S311
+    random.Random(1).shuffle(paths)
     for path in paths:
         if "noto-core" in str(path) and not re.match(r"Noto(Sans|Serif|SansDisplay|SansMono|SerifDisplay)-", path.name):
             continue  # of another script, with the letters of Noto Sans
@@ -105,7 +105,7 @@ def draw(folder: Path, data: Path) -> None:
 
 
 def _draw_font(data: Path, number: int, font: Font) -> None:
-    rng = random.Random(number)  # noqa: S311
+    rng = random.Random(number)
     known = TTFont(font.path, lazy=True).getBestCmap()
     others = [char for char in OTHERS if ord(char) in known]
     pages = {}

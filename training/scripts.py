@@ -4,9 +4,9 @@ Fonts are divided by family, before anything is drawn: those of JUDGE are never 
 translations of Debian's package iso-codes (names of countries, regions, languages and currencies), unpacked in WORDS.
 No font is kept, and weights are no copy of them. Needs torch, fonttools and Pillow with Raqm.
 
-PYTHONPATH=src python scripts/train_scripts.py draw FONTS WORDS DATA   # 95,000 lines
-PYTHONPATH=src python scripts/train_scripts.py train DATA              # 14 epochs in 6 minutes; writes scripts.f16
-PYTHONPATH=src python scripts/train_scripts.py judge DATA              # lines by script
+PYTHONPATH=src python training/scripts.py draw FONTS WORDS DATA   # 95,000 lines
+PYTHONPATH=src python training/scripts.py train DATA              # 14 epochs in 6 minutes; writes scripts.f16
+PYTHONPATH=src python training/scripts.py judge DATA              # lines by script
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def fonts(folder: Path, samples: dict[str, set[str]]) -> dict[tuple[str, bool], 
         for script, letters in samples.items():
             if len([1 for letter in letters if ord(letter) in known]) >= 0.97 * len(letters):
                 found[script, bool(JUDGE.search(path.name))].append((str(path), 0))
-    rng = random.Random(1)  # noqa: S311
+    rng = random.Random(1)
     return {key: rng.sample(paths, min(len(paths), MAX_FONTS)) for key, paths in found.items()}
 
 
@@ -248,7 +248,7 @@ def no_text(rng: random.Random) -> np.ndarray:
 def draw_part(job: tuple[str, bool, int, int, list[tuple[str, int]]], folder: Path) -> list[Line]:
     """Windows of lines (N, 32, 128) uint8, the script's number, and whether they judge."""
     script, judge, count, seed, faces = job
-    rng = random.Random(f"{script} {judge} {seed}")  # noqa: S311
+    rng = random.Random(f"{script} {judge} {seed}")
     found: list[Line] = []
     while len(found) < count:
         grey = drawn(rng, sentence(rng, folder, script), rng.choice(faces)) if script else no_text(rng)

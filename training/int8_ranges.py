@@ -1,6 +1,6 @@
 """Calibrates the recognizer for int8: measures the ranges of the inputs of its wide convolutions.
 
-    .venv/bin/python scripts/quantize.py MANIFEST
+    .venv/bin/python training/int8_ranges.py MANIFEST
 
 MANIFEST (docs/guides/accuracy.md) lists documents like those that will be read. Every second image with a text is read,
 beginning with the first; the others are left to measure the accuracy of int8 (benchmarks/results/2026-11.md). Writes
@@ -25,6 +25,7 @@ from pathlib import Path
 import anyio
 import numpy as np
 
+from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.layout.analysis import PageAnalysis
@@ -50,6 +51,7 @@ class Watched:
     def __init__(self, runtime: OpenVinoRuntime) -> None:
         self.name = runtime.name
         self.fell_back = runtime.fell_back
+        self.gpu = runtime.gpu
         self.lines: list[FloatArray] = []
         self._runtime = runtime
 
@@ -77,7 +79,7 @@ def calibrating(entries: Sequence[Entry]) -> list[Entry]:
 
 async def lines_of(entries: Sequence[Entry]) -> list[FloatArray]:
     """(1, 3, 48, W) each: some lines of every document, as inputs of the recognizer, in random order."""
-    chance = random.Random(0)  # noqa: S311 - no secret
+    chance = random.Random(0)
     runtime = Watched(OpenVinoRuntime(0, "f32"))
     engine = PpOcr(PpocrSettings(), PageAnalysis(CdlaLayout(runtime)), runtime)
     await engine.start()
@@ -86,7 +88,7 @@ async def lines_of(entries: Sequence[Entry]) -> list[FloatArray]:
         for entry in entries:
             runtime.lines.clear()
             async with opener.open(Document(entry.file.read_bytes(), entry.file.name)) as opened:
-                await engine.read(await opened.page(0), Task())
+                await engine.read(await opened.page(0), Task(), NO_CALLER)
             chosen += chance.sample(runtime.lines, min(LINES_A_DOCUMENT, len(runtime.lines)))
     chance.shuffle(chosen)
     return chosen
