@@ -176,7 +176,7 @@ def test_a_body_that_stalls_is_given_up(server: Server) -> None:
     assert b'"body_timeout"' in answer
 
 
-@pytest.mark.parametrize("examples", [4, pytest.param(50, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("examples", [8, pytest.param(50, marks=pytest.mark.endurance)])
 def test_the_api_keeps_to_its_own_description(examples: int, tmp_path: Path) -> None:
     """schemathesis makes requests up from the OpenAPI description; what reads the pages is of no matter to it.
 
