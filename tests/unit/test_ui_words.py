@@ -22,6 +22,7 @@ WHYS = ("can't be decoded", "ends early")
 PACKAGE = Path(str(files("inkgate")))
 VALUES = {
     "{call.what}": ["The document", "Page 7"],
+    "{known}.{more}": ["7.", "7. The package inkgate-papers has more."],
     "{is_large}": ["The image is 7×7 pixels"],
     "{presets_with(task.kind)}": ["Presets that support 7: 7."],
     "{self.what}": ["documents in flight", "results being sent"],

@@ -65,8 +65,8 @@ _GAP, _GAPS, _EDGES = 0.2, 0.06, 0.08
 """Ink in the gap between two lines, as a share of the mean; least part of all rows that is in gaps, and part at either
 end that doesn't count."""
 _MAX_BLOBS, _MAX_NEIGHBOURS = 4000, 400
-"""More blobs, and more between two of one cluster from left to right, are not looked at: a page of dense text has 3,000
-to 4,000."""
+"""Maximum blobs that are looked at, and maximum between two of one cluster from left to right: a page of dense text has
+3,000 to 4,000."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ MIN_FILLED = 0.5
 MIN_PAIRED = 0.5
 """Minimum share of the rows that have two or more cells."""
 MIN_FILLED_BY_WORDS, MAX_HEADED = 0.6, 0.25
-"""Where words alone make the table: minimum share of filled cells, and maximum share of the rows that have only the
-first. In receipts, such rows name the goods, and those after them, with numbers, are no table without them."""
+"""Minimum share of filled cells, and maximum share of the rows that have only the first, where words alone make the
+table. In receipts, such rows name the goods, and those after them, with numbers, are no table without them."""
 SEVERAL, MIN_WIDE_ROWS = 3, 0.45
 """Minimum share of rows with so many cells on a page that is a table. At most 0.36 on dev's receipts."""
 PROSE_ASPECT = 8.0

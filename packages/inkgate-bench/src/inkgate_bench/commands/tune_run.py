@@ -200,7 +200,7 @@ def _line(trial: Trial) -> str:
 T = TypeVar("T")
 _REPORT = TypeAdapter(TuneReport)
 _TRIAL_S = {"vllm": 75.0, "ppocr": 30.0}
-"""About what a trial takes, start included: it decides how many parameters there is time for."""
+"""The approximate time of a trial, start included: it decides how many parameters there is time for."""
 _PROBES_SHARE = 0.1
 _MAX_PROBE_S = 6.0
 
