@@ -94,6 +94,7 @@ async def test_a_client_that_leaves_while_sending_ends_the_request() -> None:
         assert api.limiter.ended == {"left": 1}
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("query", ["", "format=ndjson"])
 async def test_a_client_that_leaves_cancels_the_engine(query: str) -> None:
     engine = FakeEngine(gate=anyio.Event())

@@ -34,6 +34,7 @@ async def test_a_trusted_proxy_says_whose_a_request_is_and_how_the_service_was_c
         assert clients(api) == {"198.51.100.1"}
 
 
+@pytest.mark.smoke
 async def test_what_others_forward_is_ignored() -> None:
     async with running_api(server={"allowed_hosts": ("ocr.example",)}) as api:
         assert (await signed_url(api, headers=FORWARDED)).startswith("http://127.0.0.1:7860/v1/files/")

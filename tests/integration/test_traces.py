@@ -62,6 +62,7 @@ def parents(stub: StubUpstream) -> set[str]:
     return {headers["traceparent"] for headers in stub.headers if "traceparent" in headers}
 
 
+@pytest.mark.smoke
 async def test_a_request_is_one_tree_that_goes_on_at_the_model_server() -> None:
     kept = SpanRecorder()
     with running_stub(LINE) as stub:
