@@ -138,6 +138,17 @@ def test_agents_are_told_the_same_here_and_by_a_service(every_way: EveryWay) -> 
     asyncio.run(both())
 
 
+def test_values_are_verified_the_same_here_and_by_a_service(every_way: EveryWay, tmp_path: Path) -> None:
+    total = every_way.fields["cafe"]["data"]["total"]
+    (tmp_path / "data.json").write_text(json.dumps({"total": total, "date": "1901-01-01"}))
+    verify = ("verify", every_way.folder / "cafe.jpg", tmp_path / "data.json", "--type", "receipt")
+    here, there = (inkgate(*map(str, (*verify, *by))) for by in ((), ("--server", every_way.server.url)))
+    assert (here.returncode, here.stderr) == (there.returncode, there.stderr)
+    assert json.loads(here.stdout) == json.loads(there.stdout)
+    found = json.loads(here.stdout)["data"]
+    assert (found["total"], found["date"]) == (total, None)
+
+
 def test_fields_are_those_of_the_http_api(every_way: EveryWay) -> None:
     with InkgateClient(every_way.server.url) as client:
         found = client.extract(every_way.folder / "cafe.jpg")
