@@ -81,7 +81,7 @@ def test_without_their_packages_inkgate_works_and_the_loaders_say_what_to_instal
 import inkgate, inkgate_client, inkgate.library
 for name in ("langchain", "llamaindex"):
     try:
-        __import__(f"inkgate.integrations.{{name}}")
+        __import__(f"inkgate_client.{{name}}")
     except ImportError as error:
         print(error)
 """
