@@ -170,7 +170,8 @@ def doctor_part() -> str:
             continue
         when = " ".join((rules[each.name].__doc__ or "").split()).format(**asdict(conditions.LIMITS))
         name = f"[`{each.name}`](runbooks.md#{each.name})" if each.alerts else f"`{each.name}`"
-        items.append(f"- {name} ({each.severity}): {when}")
+        mark = "" if each.severity == "warning" else f" ({each.severity})"
+        items.append(f"- {name}{mark}: {when}")
     return "\n".join(items) + "\n"
 
 
