@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ from inkgate.bootstrap import running
 from inkgate.bootstrap.stack import build_parts
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected
+from inkgate.fields.document_types import GROUP, DocumentTypes, type_packages
 from inkgate.page import Page
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import Settings, load_settings
@@ -236,6 +238,20 @@ def test_a_package_adds_document_types(package: Path) -> None:
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert ended.returncode == 0, ended.stderr
     assert set(json.loads(ended.stdout)["properties"]) == {"plate", "expires", "price"}
+
+
+@pytest.mark.parametrize(
+    ("value", "says"), [("json:dumps", "parking is no TypePackage"), ("no_such_module:TYPES", "there is no module")]
+)
+def test_document_types_that_can_not_be_used_are_said(value: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("parking", value, GROUP)
+    monkeypatch.setattr("inkgate.settings.extensions.entry_points", lambda group: [point] if group == GROUP else [])
+    type_packages.cache_clear()
+    try:
+        with pytest.raises(InputRejected, match=says):
+            DocumentTypes.load()
+    finally:
+        type_packages.cache_clear()
 
 
 async def test_a_package_adds_an_engine_a_wire_format_and_a_sink_by_name(
