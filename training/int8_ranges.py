@@ -10,7 +10,8 @@ Quantizes 1x1 convolutions with at least MIN_CHANNELS channels on both sides, ex
 which see one number a channel. The range of an input covers all of its values in LINES_WITHIN percent of the lines;
 larger values in other lines are clipped, for a finer step. (The mean over lines, as in NNCF's post-training
 quantization, other percentiles and the extremes are as accurate: benchmarks/results/2026-11.md.) The same documents
-give the same file: lines are chosen with a fixed seed. Needs only inkgate.
+give the same file with the same version of inkgate: lines are chosen with a fixed seed, but which lines there are is up
+to the detector. Needs only inkgate and inkgate-bench.
 """
 
 from __future__ import annotations
