@@ -16,13 +16,12 @@ from inkgate.model_servers.metrics import ServerReading
 
 
 class Link:
-    """The connection to a server's /metrics, which may be cut (`gone`), lag by `lag_s`, or repeat one reading."""
+    """The connection to a server's /metrics, which may be cut (`gone`) or lag by `lag_s`."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.gone = False
         self.lag_s = 0.0
-        self._stuck: ServerReading | None = None
         self._seen: deque[tuple[float, ServerReading | None]] = deque(maxlen=100)
 
     def reading(self, now: float) -> ServerReading | None:
@@ -30,13 +29,7 @@ class Link:
         self._seen.append((now, self.server.reading()))
         if self.gone:
             return None
-        if self._stuck is not None:
-            return self._stuck
         return next((reading for at, reading in reversed(self._seen) if at <= now - self.lag_s), None)
-
-    def stick(self) -> None:
-        """Repeats the current reading from now on, like a caching proxy."""
-        self._stuck = self.server.reading()
 
 
 @dataclass(frozen=True, slots=True)
