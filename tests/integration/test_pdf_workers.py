@@ -150,6 +150,7 @@ async def test_pages_asked_for_at_once_fail_alone() -> None:
     assert outcomes == {0: "ok", 1: "page_broken", 2: "ok"}
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("fault", ["page:1:crash-if-used", "page:1:memory-if-used"])
 async def test_a_page_is_not_blamed_for_what_earlier_ones_left_in_the_worker(fault: str) -> None:
     async with opened(ONE_WORKER, fault) as (pool, pdf):

@@ -75,7 +75,6 @@ def pages(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.smoke
 def test_a_load_test_prints_and_writes_its_report(service: Service, pages: Path) -> None:
     file = pages / "report.json"
     options = ["--pages", str(pages), "--rate", "30", "-z", "1s", "--warm", "0s", "--json", str(file)]
