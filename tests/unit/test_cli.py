@@ -183,7 +183,9 @@ class Point(EntryPoint):
     def load(self) -> object:
         if self.value not in self.loads:
             raise ImportError(f"no module {self.value}")
-        return self.loads[self.value]
+        if isinstance(found := self.loads[self.value], BaseException):
+            raise found
+        return found
 
 
 @pytest.fixture
@@ -214,6 +216,15 @@ def test_a_package_adds_commands_and_one_that_is_broken_harms_no_other(others: d
     assert "Read documents and print or write their text." in shown
     ended = runner.invoke(commands.build(), ["broken"])
     assert (ended.exit_code, "inkgate broken: other:broken can't be loaded: ImportError" in ended.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("loaded", [5, sys, commands.Command(5), SystemExit(3)])  # type: ignore[arg-type]
+def test_what_is_no_command_harms_no_other(others: dict[str, object], loaded: object) -> None:
+    others["other:greet"] = loaded
+    shown = runner.invoke(commands.build(), ["--help"])
+    assert (shown.exit_code, "Read documents and print or write their text." in shown.stdout) == (0, True)
+    ended = runner.invoke(commands.build(["greet"]), ["greet"])
+    assert (ended.exit_code, "inkgate greet: other:greet can't be loaded: " in ended.stderr) == (1, True)
 
 
 def test_a_command_of_a_package_that_is_not_installed_says_what_to_install(

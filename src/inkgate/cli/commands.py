@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Final
 
 import typer
+from typer.main import get_command
 
 from inkgate import __version__
 from inkgate.errors import install_package
@@ -120,9 +121,21 @@ def _command(name: str) -> Command:
     point = _registered()[name]
     try:
         found = point.load()
-    except Exception as error:  # noqa: BLE001 - whatever the code of another package raises: the other commands work
+        command = found if isinstance(found, Command) else Command(found)
+        _build_alone(command)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever another package raises: other commands work
         return Command(_not_loaded(name, point, error))
-    return found if isinstance(found, Command) else Command(found)
+    return command
+
+
+def _build_alone(command: Command) -> None:
+    """Raises what typer raises if it can't run the command, such as TypeError if it is no function."""
+    app = typer.Typer()
+    if isinstance(command.run, typer.Typer):
+        app.add_typer(command.run, name="command")
+    else:
+        app.command("command")(command.run)
+    get_command(app)
 
 
 @cache
@@ -144,7 +157,7 @@ def _not_installed(name: str) -> Callable[[], None]:
     return command
 
 
-def _not_loaded(name: str, point: EntryPoint, error: Exception) -> Callable[[], None]:
+def _not_loaded(name: str, point: EntryPoint, error: BaseException) -> Callable[[], None]:
     why = f"{point.value} can't be loaded: {type(error).__name__}: {error}"
 
     def command() -> None:
