@@ -24,7 +24,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from inkgate_client.block_image import BlockImage
-from inkgate_client.coordinates import Coordinates, as_sent, as_upright
+from inkgate_client.coordinates import Coordinates, as_sent, as_upright, rounded
 from inkgate_client.diagram import Diagram
 from inkgate_client.table_html import html_of
 from inkgate_client.term_correction import TermCorrection
@@ -39,7 +39,6 @@ from inkgate_client.types import (
     Line,
     PageError,
     PageResult,
-    Point,
     ReviewNote,
     Stamp,
     Table,
@@ -193,7 +192,7 @@ def _line(line: Line) -> Json:
 def _placed(text: Line | Word) -> Json:
     return {
         "text": encodable(text.text),
-        "quad": [_coordinates(corner) for corner in text.quad],
+        "quad": [rounded(corner) for corner in text.quad],
         "confidence": _confidence(text.confidence),
     }
 
@@ -201,7 +200,7 @@ def _placed(text: Line | Word) -> Json:
 def _block(block: Block) -> Json:
     return {
         "type": block.type.value,
-        "box": _coordinates(block.box),
+        "box": rounded(block.box),
         "lines": list(block.lines),
         "text": encodable(block.text),
         "markdown": encodable(block.markdown),
@@ -222,7 +221,7 @@ def _barcode(code: Barcode) -> Json:
     return {
         "format": code.format,
         "text": encodable(code.text),
-        "quad": [_coordinates(corner) for corner in code.quad],
+        "quad": [rounded(corner) for corner in code.quad],
         "content": code.content,
         "parsed": {name: encodable(value) for name, value in code.parsed.items()},
     }
@@ -279,7 +278,7 @@ def _cell(cell: TableCell) -> Json:
         "column_span": cell.column_span,
         "text": encodable(cell.text),
         "lines": list(cell.lines),
-        "box": None if cell.box is None else _coordinates(cell.box),
+        "box": None if cell.box is None else rounded(cell.box),
         "confidence": _confidence(cell.confidence),
         "header": cell.header,
     }
@@ -290,7 +289,7 @@ def _left_out(part: LeftOut) -> Json:
         "text": encodable(part.text),
         "reason": part.reason.value,
         "lines": list(part.lines),
-        "box": None if part.box is None else _coordinates(part.box),
+        "box": None if part.box is None else rounded(part.box),
     }
 
 
@@ -298,7 +297,7 @@ def _review_note(note: ReviewNote) -> Json:
     return {
         "reason": note.reason.value,
         "detail": encodable(note.detail),
-        "box": None if note.box is None else _coordinates(note.box),
+        "box": None if note.box is None else rounded(note.box),
     }
 
 
@@ -340,10 +339,6 @@ def _json(value: object) -> Json | list[object] | str | float | None:
 
 def _optional(text: str | None) -> str | None:
     return None if text is None else encodable(text)
-
-
-def _coordinates(values: Point | Sequence[float]) -> list[float]:
-    return [_rounded(value, 1) for value in values]
 
 
 def _confidence(value: float | None) -> float | None:

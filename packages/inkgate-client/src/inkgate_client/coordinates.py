@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 
@@ -13,6 +14,12 @@ class Coordinates(StrEnum):
 
     UPRIGHT = "upright"
     SENT = "sent"
+
+
+def rounded(values: Iterable[float]) -> list[float]:
+    """Coordinates as JSON has them, to 0.1 pixels."""
+    # float(): engines may return NumPy scalars, which orjson refuses; + 0.0 turns -0.0 into 0.0.
+    return [round(float(value), 1) + 0.0 for value in values]
 
 
 def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:

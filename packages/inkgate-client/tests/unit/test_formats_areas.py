@@ -4,10 +4,12 @@ import itertools
 import math
 from dataclasses import replace
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inkgate_client.codec import page_to_dict, parse_page
 from inkgate_client.formats.areas import page_areas, page_box, stand_together, untangle
 from inkgate_client.formats.text import one_line
 from inkgate_client.types import Block, BlockType, Line, PageResult, Quad, Word
@@ -42,6 +44,20 @@ def test_every_line_with_text_is_in_one_area(result: PageResult) -> None:
     unplaced = {one_line(part) for block in result.blocks or () for part in block.text.splitlines()}
     unplaced |= {one_line(part) for part in result.text.splitlines()}
     assert set(rows) <= unplaced
+
+
+@strategies.examples
+@given(strategies.pages(), st.floats(0.0, 0.1))
+def test_boxes_are_the_same_out_of_json(result: PageResult, shift: float) -> None:
+    def moved(line: Line) -> Line:
+        quad = tuple((x + shift, y - shift) for x, y in line.quad)
+        return replace(line, quad=quad, words=tuple(replace(word, quad=quad) for word in line.words))
+
+    def boxes(page: PageResult) -> list[tuple[int, ...]]:
+        return sorted(row.box for area in page_areas(page) for row in area.rows)
+
+    result = replace(result, lines=tuple(moved(line) for line in result.lines))
+    assert boxes(parse_page(orjson.dumps(page_to_dict(result)))) == boxes(result)
 
 
 @strategies.examples

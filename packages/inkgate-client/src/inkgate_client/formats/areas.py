@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate_client.coordinates import Coordinates, before_rotation
+from inkgate_client.coordinates import Coordinates, before_rotation, rounded
 from inkgate_client.formats.text import one_line
 from inkgate_client.types import Block, BlockType, Box, Line, PageResult, Point, Quad
 
@@ -192,8 +192,7 @@ def page_box(page: PageResult) -> PixelBox:
     if page.width and page.height:
         return (0, 0, page.width, page.height)
     boxes = [line.box for line in page.lines] + [block.box for block in page.blocks or ()]
-    right = max((box[2] for box in boxes), default=0)
-    bottom = max((box[3] for box in boxes), default=0)
+    right, bottom = rounded(max((box[side] for box in boxes), default=0) for side in (2, 3))
     return (0, 0, max(math.ceil(right), 0), max(math.ceil(bottom), 0))
 
 
@@ -281,8 +280,10 @@ def _unplaced_rows(text: str, box: PixelBox) -> tuple[LineArea, ...]:
 
 
 def _pixel_box(points: Iterable[Point], within: PixelBox) -> PixelBox:
-    """The smallest box of whole pixels around the points, clipped to `within`; of no area if outside."""
-    xs, ys = zip(*points, strict=True)
+    """The smallest box of whole pixels around the points, clipped to `within`; of no area if outside. The points are
+    rounded as in JSON: the box is the same out of a service's result.
+    """
+    xs, ys = zip(*(rounded(point) for point in points), strict=True)
     left, top, right, bottom = within
     return (
         min(max(math.floor(min(xs)), left), right),
