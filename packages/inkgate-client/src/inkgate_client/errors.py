@@ -114,22 +114,24 @@ def fetch_errors(url: str) -> Iterator[None]:
         yield
     except httpx.HTTPStatusError as error:
         reason = f"status {error.response.status_code}"
-        raise FileUnreadable(f"{_without_secrets(url)} can't be fetched: {reason}.") from error
+        raise FileUnreadable(f"{without_secrets(url)} can't be fetched: {reason}.") from error
     except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as error:  # ImportError: a SOCKS proxy
         if "@" in url and isinstance(error, httpx.InvalidURL | ValueError):  # it may show a part of the password
             said = "A URL with a user is not valid. Percent-encode special characters of the password."
             raise FileUnreadable(said) from None
         reason = str(error).rstrip(".") or type(error).__name__
-        raise FileUnreadable(f"{_without_secrets(url)} can't be fetched: {reason}.") from error
+        raise FileUnreadable(f"{without_secrets(url)} can't be fetched: {reason}.") from error
 
 
-def _without_secrets(url: str) -> str:
+def without_secrets(url: str) -> str:
+    """The URL for messages: without user, password and query."""
     return re.sub(r"//[^/]*@", "//", re.split(r"[?#]", url)[0])
 
 
 @contextmanager
 def service_errors(url: str) -> Iterator[None]:
     """Turns errors of the connection to `url` into ServiceError."""
+    url = without_secrets(url)
     try:
         yield
     except (httpx.LocalProtocolError, UnicodeEncodeError) as error:
@@ -153,14 +155,14 @@ def service_errors(url: str) -> Iterator[None]:
 
 def refusal_error(url: str, path: str, answer: httpx.Response) -> ServiceError:
     """The error for an unsuccessful response. Its body must have been read."""
-    problem = problem_of(answer.content)
+    problem, url = problem_of(answer.content), without_secrets(url)
     status = answer.status_code
     retry = answer.headers.get("retry-after", "")
     retry_after_s = min(float(retry), _LONGEST_RETRY_S) if retry.isascii() and retry.isdigit() else None
     if status == httpx.codes.UNAUTHORIZED:
         message = f"{url} requires an API key. Pass a valid one."
     elif answer.has_redirect_location:
-        message = f"{url} redirects {path} to {answer.headers['location']}. Use that address instead."
+        message = f"{url} redirects {path} to {without_secrets(answer.headers['location'])}. Use that address instead."
     elif status == httpx.codes.NOT_FOUND and problem.get("code") in (None, "route_unknown"):
         message = f"{url} has no {path}: it is another service or an older inkgate."
     else:
@@ -173,8 +175,8 @@ def refusal_error(url: str, path: str, answer: httpx.Response) -> ServiceError:
 def unexpected_error(url: str, answer: httpx.Response) -> ServiceError:
     """The error for a successful response of an unexpected form."""
     return ServiceError(
-        f"The response of {url} to {answer.request.url.path} has an unexpected form ({_kind(answer)}). Is it another "
-        "service, a proxy, or another version of inkgate?",
+        f"The response of {without_secrets(url)} to {answer.request.url.path} has an unexpected form "
+        f"({_kind(answer)}). Is it another service, a proxy, or another version of inkgate?",
         answer.status_code,
     )
 

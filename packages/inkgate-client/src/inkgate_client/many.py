@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
@@ -130,6 +131,12 @@ class ManyDocuments(Generic[SourceT, T]):
                 item.outcome = Outcome(item.index, item.source, await self._read(item.source))
         except (ReadError, OSError, ValueError) as error:  # of this document
             item.outcome = Outcome(item.index, item.source, error=error)
+        except anyio.get_cancelled_exc_class() as error:
+            if anyio.current_effective_deadline() == -math.inf:
+                raise
+            # Not by this call: the task group would end without an error, and without the other documents.
+            item.failure = RuntimeError("Reading was cancelled from elsewhere.")
+            item.failure.__cause__ = error
         except Exception as error:  # noqa: BLE001 - raised by `take`
             item.failure = error
         finally:
@@ -142,17 +149,31 @@ def check_sources(sources: object) -> None:
         raise TypeError("Give a list of documents; `read` and `extract` take one.")
 
 
+def _until_failure(sources: Iterable[SourceT], failures: list[Exception]) -> Iterator[SourceT]:
+    """The sources. If iterating raises, they end, and `failures` has the error."""
+    try:
+        for source in sources:  # noqa: UP028 - `yield from` would close a generator that its owner may go on with
+            yield source
+    except Exception as error:  # noqa: BLE001 - the caller raises it
+        failures.append(error)
+
+
 async def outcomes(
     many: ManyDocuments[SourceT, T], sources: Iterable[SourceT]
 ) -> AsyncGenerator[Outcome[SourceT, T], None]:
-    """The outcomes of all `sources`, which are taken from their iterable as there is room."""
+    """The outcomes of all `sources`, which are taken from their iterable as there is room. An error of the iterable is
+    raised after the documents that were begun.
+    """
+    failures: list[Exception] = []
     try:
-        for source in sources:
+        for source in _until_failure(sources, failures):
             if many.full:
                 yield await many.take()
             await many.start(source)
         while not many.empty:
             yield await many.take()
+        for failure in failures:
+            raise failure
     finally:
         await many.cancel()
 
@@ -204,7 +225,8 @@ def blocking_outcomes(
     """Yields outcomes like `outcomes`, in a thread beside the event loop, which iterates over `sources`. `check` is
     called before the portal is used.
     """
-    for source in sources:
+    failures: list[Exception] = []
+    for source in _until_failure(sources, failures):
         check()
         if many.full:
             yield call(portal, many.take)
@@ -213,6 +235,8 @@ def blocking_outcomes(
     while not many.empty:
         check()
         yield call(portal, many.take)
+    for failure in failures:
+        raise failure
 
 
 @contextmanager

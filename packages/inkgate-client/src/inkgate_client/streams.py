@@ -10,7 +10,7 @@ import httpx
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate_client.errors import ServiceError, StreamBroken
+from inkgate_client.errors import ServiceError, StreamBroken, without_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PageStream:
     """Cuts the body of a stream into pages as JSON, and parses its last line."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self._url = without_secrets(url)
         self._rest: list[bytes] = []
         self._summary: Summary | None = None
 

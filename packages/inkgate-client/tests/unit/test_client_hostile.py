@@ -45,6 +45,34 @@ def test_the_name_of_an_image_leads_to_no_other_folder(name: str) -> None:
         client(document(PAGE | {"blocks": [block]})).read(b"x")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(302, headers={"location": "http://user:hunter2@elsewhere/ocr?token=hunter2"}),
+        httpx.Response(401),
+        httpx.Response(404),
+        httpx.Response(500, text="<html>"),
+        httpx.Response(200, text="<html>"),
+    ],
+)
+def test_a_password_in_the_address_of_a_service_is_in_no_message(answer: httpx.Response) -> None:
+    transport = httpx.MockTransport(lambda _: answer)
+    with InkgateClient("http://user:hunter2@service", transport=transport) as service:
+        with pytest.raises(ServiceError) as failed:
+            service.read(b"page")
+        with pytest.raises(ServiceError) as broken, service.stream(b"page") as pages:
+            list(pages)
+    for error in (failed, broken):
+        assert "hunter2" not in str(error.value)
+        assert "http://service" in str(error.value)
+
+
+def test_a_password_is_in_no_message_about_a_service_that_is_gone() -> None:
+    with InkgateClient("http://user:hunter2@127.0.0.1:1") as service, pytest.raises(ServiceError) as failed:
+        service.engine()
+    assert "http://127.0.0.1:1 can't be reached" in str(failed.value)
+
+
 def test_a_problem_of_any_form_is_a_service_error() -> None:
     codes: list[object] = [[], {}, 1, None]
     for code in codes:

@@ -50,7 +50,7 @@ def test_every_line_with_text_is_in_one_area(result: PageResult) -> None:
 @given(strategies.pages(), st.floats(0.0, 0.1))
 def test_boxes_are_the_same_out_of_json(result: PageResult, shift: float) -> None:
     def moved(line: Line) -> Line:
-        quad = tuple((x + shift, y - shift) for x, y in line.quad)
+        quad: Quad = tuple((x + shift, y - shift) for x, y in line.quad)  # type: ignore[assignment]
         return replace(line, quad=quad, words=tuple(replace(word, quad=quad) for word in line.words))
 
     def boxes(page: PageResult) -> list[tuple[int, ...]]:
