@@ -118,4 +118,7 @@ def test_what_is_wrong_is_told(url: str, tmp_path: Path) -> None:
     assert jobs("ls", "--server", url, "--jobs-url", "sqlite:////tmp/x").exit_code == 2
     (tmp_path / "key").write_text("wrong")
     assert jobs("ls", "--server", url, "--key-file", str(tmp_path / "key")).exit_code == 1
+    for command in (("ls",), ("show", "01aa"), ("cancel", "01aa"), ("retry", "01aa")):
+        without_service = jobs(*command, "--key-file", str(tmp_path / "key"))
+        assert (without_service.exit_code, "is for --server" in without_service.stderr) == (2, True)
     assert jobs("ls", "--server", "http://127.0.0.1:1").exit_code == 3

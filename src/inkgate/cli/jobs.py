@@ -68,12 +68,10 @@ def ls(  # noqa: PLR0913  # one parameter for each option of the command
     if unknown := sorted(set(state or ()) - names.keys()):
         raise misuse(f"There is no state {unknown[0]!r}: {', '.join(names)}.")
     states = [names[name] for name in state or ()]
-    if server is not None:
+    if (remote := _service(server, key_file, jobs_url)) is not None:
         if tenant is not None:
             raise misuse("--tenant needs the database: a service shows you your own jobs only.")
-        _list_remote(
-            _service(server, key_file, jobs_url).list([each.value for each in states], after, limit), json=json
-        )
+        _list_remote(remote.list([each.value for each in states], after, limit), json=json)
         return
 
     async def listed(service: JobService) -> None:
@@ -99,10 +97,10 @@ def show(
     """Show a job: its pages, why pages failed, when it may end, and the deliveries of its result."""
     from inkgate.cli.jobs_shown import JobDetails, details_as_dict, failed_pages, print_details, print_status
 
-    if server is not None:
+    if (remote := _service(server, key_file, jobs_url)) is not None:
         from inkgate.cli.jobs_remote import status_as_dict
 
-        status = _service(server, key_file, jobs_url).show(job_id)
+        status = remote.show(job_id)
         if json:
             _print_json(status_as_dict(status))
         else:
@@ -133,8 +131,8 @@ def cancel(
     config: ConfigOption = None,
 ) -> None:
     """Cancel jobs: those that wait at once, those that run after the pages being read. Read pages are kept."""
-    if server is not None:
-        _end_with(whole=_service(server, key_file, jobs_url).change(ids, lambda handle: handle.cancel()))
+    if (remote := _service(server, key_file, jobs_url)) is not None:
+        _end_with(whole=remote.change(ids, lambda handle: handle.cancel()))
     else:
         _each(ids, _settings(config, jobs_url), lambda store, job_id: store.cancel(job_id, None))
 
@@ -149,8 +147,8 @@ def retry(
     config: ConfigOption = None,
 ) -> None:
     """Queue ended jobs again for their pages that failed or were not read. The other pages are kept."""
-    if server is not None:
-        _end_with(whole=_service(server, key_file, jobs_url).change(ids, lambda handle: handle.retry()))
+    if (remote := _service(server, key_file, jobs_url)) is not None:
+        _end_with(whole=remote.change(ids, lambda handle: handle.retry()))
     else:
         _each(ids, _settings(config, jobs_url), lambda store, job_id: store.retry(job_id, None))
 
@@ -252,7 +250,12 @@ def _end_with(*, whole: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _service(url: str, key_file: Path | None, jobs_url: str | None) -> JobsService:
+def _service(url: str | None, key_file: Path | None, jobs_url: str | None) -> JobsService | None:
+    """The service that the options name; None: the database. Raises typer.Exit: they contradict each other."""
+    if url is None:
+        if key_file is not None:
+            raise misuse("--key-file is for --server.")
+        return None
     from inkgate.cli.jobs_remote import JobsService
 
     if jobs_url is not None:
