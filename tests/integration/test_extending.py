@@ -241,7 +241,8 @@ def test_a_package_adds_document_types(package: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"), [("json:dumps", "parking is no TypePackage"), ("no_such_module:TYPES", "there is no module")]
+    ("value", "says"),
+    [("json:dumps", "parking is no TypePackage"), ("no_such_module:TYPES", "parking`: there is no module")],
 )
 def test_document_types_that_can_not_be_used_are_said(value: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("parking", value, GROUP)

@@ -53,7 +53,7 @@ def type_packages() -> tuple[TypePackage, ...]:
     Raises:
         InputRejected: "extension_invalid": an entry point can't be imported, or names something else.
     """
-    found = [(name, load_extension(name, GROUP, GROUP)) for name in sorted(registered(GROUP))]
+    found = [(name, load_extension(name, f"{GROUP}: {name}", GROUP)) for name in sorted(registered(GROUP))]
     for name, package in found:
         if not isinstance(package, TypePackage):
             raise InputRejected("extension_invalid", f"`{GROUP}`: {name} is no TypePackage.")
