@@ -1,6 +1,7 @@
 """What holds for all formats, and for text and Markdown."""
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from inkgate import __version__
 from inkgate.documents.files import excel, word
 from inkgate.documents.files.glyphless import CharacterCodes
 from inkgate.documents.files.text_content import page_content
+from inkgate_client import formats
 from inkgate_client.formats import Format, render
 from inkgate_client.types import DocumentResult, PageError, PageResult, TaskKind
 from support import sample_results as sample
@@ -123,3 +125,13 @@ def test_the_documented_example_is_what_is_written(fence: str, kind: Format) -> 
 
 def test_the_documented_json_is_what_is_written() -> None:
     assert orjson.loads(documented()["json"]) == orjson.loads(render(sample.SHORT, Format.JSON))
+
+
+@pytest.mark.parametrize("name", ["hocr", "alto"])
+def test_a_format_says_which_package_it_lacks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("alto", "areas", "hocr"):
+        monkeypatch.delitem(sys.modules, f"inkgate_client.formats.{module}", raising=False)
+        monkeypatch.delattr(formats, module, raising=False)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ImportError, match=r"numpy is not installed, which `render` of hOCR and ALTO needs"):
+        render(DocumentResult("a.png", "image/png", 1, 1, "fake", ()), Format(name))

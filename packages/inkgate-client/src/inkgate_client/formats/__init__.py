@@ -34,7 +34,11 @@ def render(
         return _PLAIN[format](result)
     if format is Format.JSON:
         return json.render(result) if coordinates is None else json.render(result, coordinates)
-    from inkgate_client.formats import alto, hocr  # these need NumPy, without which clients do
+    try:
+        from inkgate_client.formats import alto, hocr
+    except ModuleNotFoundError as error:
+        message = f"{error.name} is not installed, which `render` of hOCR and ALTO needs. Install it, or call `file`."
+        raise ImportError(message, name=error.name) from error
 
     write = hocr.render if format is Format.HOCR else alto.render
     return write(result) if coordinates is None else write(result, coordinates)
