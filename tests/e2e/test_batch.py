@@ -22,6 +22,7 @@ from inkgate.cli.batch_command import BatchTally
 from inkgate.cli.batch_ray import cause_of, count_whole
 from inkgate.settings import Settings
 from inkgate.storage.objects import file_url
+from support.gateway_tier import free_port
 from support.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +141,14 @@ def test_wrong_arguments_are_told(tmp_path: Path) -> None:
         if ended.exit_code != 2 or said not in ended.output:
             wrong[arguments] = ended.output
     assert wrong == {}
+
+
+def test_a_service_that_is_gone_is_told_before_anything_is_read(tmp_path: Path) -> None:
+    put(tmp_path / "in", a="fine")
+    arguments = ["batch", str(tmp_path / "in"), str(tmp_path / "out"), "--server", f"http://127.0.0.1:{free_port()}"]
+    ended = CliRunner().invoke(app, arguments)
+    assert (ended.exit_code, "can't be reached" in ended.output) == (1, True), ended.output
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_a_library_prints_is_no_event_and_a_marker_counts_its_shard(tmp_path: Path) -> None:

@@ -122,8 +122,9 @@ def _run(command: BatchCommand) -> BatchTally:
     import anyio
 
     from inkgate.batch.plan import BatchInvalid
-    from inkgate.cli.batch_run import planned, read_planned
+    from inkgate.cli.batch_run import check_servers, planned, read_planned
     from inkgate.telemetry.logs import configure_logs
+    from inkgate_client import ServiceError
 
     configure_logs(command.settings.log)
     try:
@@ -131,10 +132,14 @@ def _run(command: BatchCommand) -> BatchTally:
             from inkgate.cli.batch_ray import check_ray
 
             check_ray(command.ray)
+        else:  # nodes of a cluster may reach services that this machine can't
+            anyio.run(check_servers, command)
         with start_errors():
             plan, wanted = anyio.run(planned, command)
         say(f"{plan.documents} documents in {plan.shards} shards; {len(wanted)} to read.")
         tally = read_planned(command, plan, wanted)
+    except ServiceError as error:
+        raise failure(str(error)) from error
     except BatchInvalid as error:
         raise misuse(str(error)) from error
     except OSError as error:

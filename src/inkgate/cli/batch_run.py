@@ -17,6 +17,8 @@ from inkgate.cli.batch_ray import read_on_ray
 from inkgate.cli.inputs import SUFFIXES
 from inkgate.cli.messages import failure, say
 from inkgate.storage.objects import Objects
+from inkgate_client.errors import ServiceError
+from inkgate_client.reading import RemoteReader
 
 
 async def planned(command: BatchCommand) -> tuple[BatchPlan, list[int]]:
@@ -44,6 +46,22 @@ async def planned(command: BatchCommand) -> tuple[BatchPlan, list[int]]:
     if command.again:
         wanted = [shard for shard in wanted if await _has_failed(folder, shard)]
     return plan, wanted
+
+
+async def check_servers(command: BatchCommand) -> None:
+    """Prints which services can't be used. Raises ServiceError: none can."""
+    gone: list[ServiceError] = []
+    for url in command.servers:
+        async with RemoteReader.of([url], command.key) as reader:
+            try:
+                await reader.check()
+            except ServiceError as error:
+                if error.unavailable:
+                    gone.append(error)
+    if gone and len(gone) == len(command.servers):
+        raise gone[0]
+    for each in gone:
+        say(f"{each} The other services read.")
 
 
 def _forget(scratch: Path, done: Collection[int]) -> None:

@@ -199,7 +199,7 @@ class AsyncInkgateClient:
         read_as = options_given(read_as, options)
         ask = requests.reading(await self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
         answer = await self._calls.answer(ask)
-        return answer.content if format == "hocr" else requests.content(answer, self.url)
+        return requests.content(answer, self.url, format)
 
     @asynccontextmanager
     async def stream(

@@ -53,7 +53,7 @@ class AsyncClientDocument(RenderedDocument):
             raise FileUnreadable(f"{self.name} was changed since it was read. Read it again.")
         ask = requests.reading(loaded, source.read_as, kind.value, source.wait_s)
         answer = await source.calls.answer(ask)
-        return answer.content if kind is Format.HOCR else requests.content(answer, source.calls.url)
+        return requests.content(answer, source.calls.url, kind)
 
     async def save(self, path: str | os.PathLike[str], format: str = "") -> None:  # noqa: A002 - the option's name
         """Writes the document to `path`, in the format that its suffix tells: `.txt`, `.md`, `.json`, `.hocr`,

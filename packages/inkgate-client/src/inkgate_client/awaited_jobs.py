@@ -121,7 +121,7 @@ class AsyncJobHandle:
         Raises ServiceError.
         """
         answer = await self._calls.answer(jobs.result_request(self.id, format))
-        return answer.content if format == "hocr" else requests.content(answer, self._calls.url)
+        return requests.content(answer, self._calls.url, format)
 
     @asynccontextmanager
     async def pages(self, after: int = -1) -> AsyncIterator[AsyncJobPages]:

@@ -194,7 +194,7 @@ class InkgateClient:
         read_as = options_given(read_as, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
         answer = self._calls.answer(ask)
-        return answer.content if format == "hocr" else requests.content(answer, self.url)
+        return requests.content(answer, self.url, format)
 
     @contextmanager
     def stream(

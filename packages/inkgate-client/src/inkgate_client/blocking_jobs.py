@@ -121,7 +121,7 @@ class JobHandle:
         Raises ServiceError.
         """
         answer = self._calls.answer(jobs.result_request(self.id, format))
-        return answer.content if format == "hocr" else requests.content(answer, self._calls.url)
+        return requests.content(answer, self._calls.url, format)
 
     @contextmanager
     def pages(self, after: int = -1) -> Iterator[JobPages]:

@@ -63,16 +63,26 @@ class ServiceError(ReadError):
             return True
         return not self.code and (self.status in _PROXY or self.status < 400)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors are sent between processes without their cause. What is told by its type is kept."""
+        return type(self), self.args, {**self.__dict__, "_cause_type": self._failure}
+
+    @property
+    def _failure(self) -> type[object]:
+        """The type of the cause; NoneType if there is none."""
+        found: type[object] = self.__dict__.get("_cause_type") or type(self.__cause__)
+        return found
+
     @property
     def late(self) -> bool:
         """Whether the service took the request and did not respond in time. It may be busy with it still."""
-        return isinstance(self.__cause__, httpx.ReadTimeout)
+        return issubclass(self._failure, httpx.ReadTimeout)
 
     @property
     def unreachable(self) -> bool:
         """Whether the connection failed, before or within a response that was not late."""
         wrong = (httpx.ReadTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol)
-        return isinstance(self.__cause__, httpx.TransportError) and not isinstance(self.__cause__, wrong)
+        return issubclass(self._failure, httpx.TransportError) and not issubclass(self._failure, wrong)
 
     @property
     def busy(self) -> bool:

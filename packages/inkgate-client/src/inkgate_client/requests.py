@@ -206,8 +206,16 @@ def parse(read: Callable[[bytes], ResultT], answer: httpx.Response, url: str, bo
         raise unexpected_error(url, answer) from error
 
 
-def content(answer: httpx.Response, url: str) -> bytes:
-    """The response's body, a file. Raises ServiceError if it is HTML, such as a proxy's page."""
-    if answer.headers.get("content-type", "").startswith("text/html"):
+_FIRST_BYTES = {"pdf": b"%PDF-", "docx": b"PK", "xlsx": b"PK"}
+
+
+def content(answer: httpx.Response, url: str, format: str = "") -> bytes:  # noqa: A002 - the option's name
+    """The response's body, a file in `format` if one was requested.
+
+    Raises:
+        ServiceError: it is HTML, such as a proxy's page, or does not begin as such a file does.
+    """
+    html = format != "hocr" and answer.headers.get("content-type", "").startswith("text/html")
+    if html or not answer.content.startswith(_FIRST_BYTES.get(format, b"")):
         raise unexpected_error(url, answer)
     return answer.content

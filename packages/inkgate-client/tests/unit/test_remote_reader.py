@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 
 from inkgate_client import AsyncInkgateClient, ReadOptions, ServiceError
 from inkgate_client.codec import document_to_dict
+from inkgate_client.format_names import FileFormat
 from inkgate_client.reading import RemoteReader
 from inkgate_client.retries import RetryPolicy
 from inkgate_client.types import Document, DocumentResult, PageResult
@@ -79,3 +81,24 @@ async def test_an_error_tells_whether_the_document_or_the_service_is_to_blame(
     with pytest.raises(ServiceError) as error:
         await reader(answer, limit_s=0.0).read(Document(b"png", "a"))
     assert (error.value.unavailable, error.value.rejected) == (unavailable, rejected)
+
+
+def late(request: httpx.Request) -> httpx.Response:
+    raise httpx.ReadTimeout("late", request=request)
+
+
+@pytest.mark.parametrize(("answer", "flags"), [(gone, (True, False, True)), (late, (False, True, False))])
+async def test_an_error_says_the_same_in_another_process(answer: Answer, flags: tuple[bool, bool, bool]) -> None:
+    with pytest.raises(ServiceError) as caught:
+        await reader(answer, limit_s=0).read(Document(b"png", "a"))
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):  # noqa: S301 - our own
+        assert (error.unreachable, error.late, error.unavailable) == flags
+        assert str(error) == str(caught.value)
+
+
+@pytest.mark.parametrize("kind", list(FileFormat))
+@pytest.mark.parametrize("body", [b"", b"null", b'{"pages": []}'])
+async def test_a_response_that_is_no_such_file_is_an_error(kind: FileFormat, body: bytes) -> None:
+    result = DocumentResult("a", "image/png", 3, 1, "ppocr", ())
+    with pytest.raises(ServiceError, match="unexpected form"):
+        await reader(lambda _: httpx.Response(200, content=body)).file(Document(b"png", "a"), result, kind)
