@@ -84,6 +84,7 @@ MISUSES: list[tuple[list[str], str]] = [
     (["serve", "--config", "rate.toml"], "cache.redis_url (from rate.toml): write it as redis://host:6379/0"),
     (["serve", "--config", "rate.toml"], "auth.key_hashes (from rate.toml): each is a SHA-256 in 64 hexadecimal"),
     (["serve", "--config", "typo.toml"], "Did you mean server.port?"),
+    (["serve", "--config", "names.toml"], "fields.witness (from names.toml) is not a setting. It is now fields.ground"),
     (["serve", "--config", "former.toml"], "serving.ladder (from former.toml) is not a setting. It is now serving.deg"),
     (
         ["serve", "--config", "former.toml"],
@@ -100,6 +101,7 @@ def test_misuse_is_told_with_status_2(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("page.png").write_bytes(b"")
     Path("bad.toml").write_text("server = [")
     Path("typo.toml").write_text("[server]\nprot = 1\n")
+    Path("names.toml").write_text("[fields]\nwitness = 'engine'\n")
     Path("former.toml").write_text("[serving.ladder]\nenabled = false\n[serving.scheduling]\novertake_s = 1\n")
     Path("plain.toml").write_text("server = 5\n[engine]\nppocr = 'x'\n")
     Path("rate.toml").write_text(

@@ -30,7 +30,15 @@ _HIDDEN = {
     ("sinks",),
 }
 """Settings and branches whose wrong values are not shown: it may be a key in place of its hash, or hold a password."""
-_RENAMED = {"serving.ladder": "serving.degradation"}
+_RENAMED = {
+    "serving.ladder": "serving.degradation",
+    "engine.ppocr.settle_characters": "engine.ppocr.disambiguate_characters",
+    "engine.layout.least_confidence": "engine.layout.min_confidence",
+    "engine.vllm.managed.restart_pause_most_s": "engine.vllm.managed.max_restart_pause_s",
+    "fields.least_confidence": "fields.min_confidence",
+    "fields.witness": "fields.grounding_engine",
+    "serving.scheduling.retry_after_most_s": "serving.scheduling.max_retry_after_s",
+}
 """Former names of settings and branches."""
 _REMOVED = ("serving.scheduling.overtake_s",)
 """Former settings that nothing replaces."""
