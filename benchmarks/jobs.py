@@ -166,7 +166,7 @@ async def claim_plan(store: JobStore, queued: int) -> dict[str, Any]:
     statements: list[tuple[str, Any]] = []
 
     def keep(_c: object, _u: object, statement: str, parameters: object, _x: object, _m: object) -> None:
-        if statement.startswith("WITH RECURSIVE"):
+        if statement.startswith("WITH RECURSIVE") and "inkgate_jobs" in statement:
             statements.append((statement, parameters))
 
     event.listen(Engine, "before_cursor_execute", keep)
