@@ -108,13 +108,15 @@ async def test_large_objects_are_written_in_parts_and_refused_by_size(s3: S3Serv
     assert (code, detail) == ("body_too_large", "The object has 12800000 bytes; at most 1000 are allowed.")
 
 
-async def test_denied_keys_are_named_without_being_shown(s3: S3Server, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_denied_keys_are_named_without_being_shown(
+    s3: S3Server, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     bucket = s3.bucket()
     store = Objects(s3.settings(options=WRONG))
     with s3.deny_keys():
         code, detail = await failure_of(store, f"{bucket}/a")
     assert (code, detail) == ("source_unreachable", "The object store denied access (InvalidAccessKeyId).")
-    printed = "".join(capsys.readouterr())
+    printed = "".join(capsys.readouterr()) + caplog.text  # where the log goes is the last test's choice
     assert "object_store_failed" in printed
     assert "AKIAWRONG" not in printed + detail
     assert "s3cret" not in printed + detail

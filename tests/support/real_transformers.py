@@ -11,7 +11,7 @@ from support.server import Server, running_server
 MODULES = ("structlog", "orjson", "onnxruntime", "limits", "fastapi_offline", "pypdfium2", "rapidocr", "pillow_heif")
 """Packages that inkgate needs and vLLM does not install."""
 ENVIRONMENT = {
-    "PYTHONPATH": str(ROOT / "src"),
+    "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'packages' / 'inkgate-client' / 'src'}",
     "HF_HUB_OFFLINE": "1",
     **SETTINGS,
     "INKGATE_ENGINE__NAME": "transformers",
