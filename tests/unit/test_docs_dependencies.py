@@ -6,6 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
+import inkgate
+import inkgate_client
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "contributing" / "dependencies.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -40,6 +43,14 @@ def test_every_dependency_and_no_other_has_a_row_that_says_why() -> None:
     reasons = [(name, reason) for name, reason in rows if name != "package"]
     assert sorted(name for name, _ in reasons) == sorted({*REQUIRED, *OPTIONAL})
     assert [name for name, reason in reasons if len(reason) <= 10] == []
+
+
+def test_packages_need_each_other_in_one_version() -> None:
+    assert inkgate_client.__version__ == inkgate.__version__
+    needed = {
+        line for project in (PROJECT, *PACKAGES) for line in project["dependencies"] if line.startswith("inkgate")
+    }
+    assert needed == {f"inkgate=={inkgate.__version__}", f"inkgate-client=={inkgate.__version__}"}
 
 
 def test_every_dependency_is_pinned() -> None:
