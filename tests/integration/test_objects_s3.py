@@ -111,6 +111,7 @@ async def test_large_objects_are_written_in_parts_and_refused_by_size(s3: S3Serv
 async def test_denied_keys_are_named_without_being_shown(
     s3: S3Server, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("WARNING")
     bucket = s3.bucket()
     store = Objects(s3.settings(options=WRONG))
     with s3.deny_keys():

@@ -69,7 +69,6 @@ MISUSES: list[tuple[list[str], str]] = [
     (["read", "page.png", "--pages", "0"], "'0'"),
     (["read", "page.png", "--pdf-text", "maybe"], "maybe"),
     (["read", "page.png", "--config", "nowhere.toml"], "nowhere.toml"),
-    (["read", "page.png", "--config", "bad.toml", "--server", "http://127.0.0.1:9"], "Leave out --config"),
     (["read", "page.png", "--config", "bad.toml"], "is not valid TOML"),
     (["read", "page.png", "--config", "typo.toml"], "server.prot (from typo.toml) is not a setting"),
     (["read", "page.png", "--config", "typo.toml"], "Did you mean server.port?"),

@@ -167,11 +167,9 @@ async def reader_of(options: ReaderOptions, wanted: WantedFields | None = None) 
 
     Raises:
         ReadError: the engine did not start, the service can't be reached, or what is wanted can't be used.
-        typer.Exit: the service does not have the document type, or settings are given for it.
+        typer.Exit: the service does not have the document type.
     """
     if options.servers:
-        if options.config is not None:
-            raise misuse("With --server, the service has its own settings. Leave out --config.")
         from inkgate_client.reading import RemoteReader
 
         async with RemoteReader.of(options.servers, options.key) as remote:

@@ -84,9 +84,10 @@ def _streamed(
     try:
         for page in iter(pages.get, None):
             yield from _pages([page], counts[0], metadata, options)
-    finally:
+    except BaseException:  # nobody wants the other pages
         reading.cancel()
-    reading.result()
+        raise
+    reading.result()  # after the last page, the stream still has to be closed
 
 
 def _pages(
