@@ -3,7 +3,7 @@
 import errno
 import os
 import socket
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from io import FileIO
@@ -17,6 +17,8 @@ from inkgate.engines.workers.model import ModelWorkers, model_worker_type
 from inkgate.errors import EngineFailed
 from inkgate.settings import PdfSettings, PdfText
 from inkgate.workers.process import LossCause, WorkerDied, WorkerProcess
+from inkgate.workers.slot import WorkerCall, WorkerSlot
+from inkgate_client.concurrency import Threads
 from support import engine_worker
 from support.engine_worker import running
 from support.faulty_pdf_worker import command
@@ -141,3 +143,56 @@ async def test_a_worker_that_hangs_is_killed_even_if_no_thread_can_wait_for_it(m
         monkeypatch.undo()
         assert all_ended([pid])
         await pdf.page(1)
+
+
+class Owner:
+    """A pool of one slot."""
+
+    def __init__(self) -> None:
+        self.running = True
+        self.threads = Threads("owner", 2)
+        self.idle: list[WorkerSlot] = []
+        self.rested = anyio.Event()
+
+    def rest(self, slot: WorkerSlot) -> None:
+        self.idle.append(slot)
+        self.rested.set()
+
+    def withdraw(self, slot: WorkerSlot) -> bool:
+        was_idle = slot in self.idle
+        if was_idle:
+            self.idle.remove(slot)
+        return was_idle
+
+    def put_back(self, call: WorkerCall) -> None:
+        raise AssertionError("there was no call")
+
+    def report_start(self, error: Exception | None) -> None:
+        assert error is None
+
+    def watch(self, process: WorkerProcess, on_end: Callable[[WorkerProcess], None]) -> None:
+        process.pid_file.close()
+
+
+async def test_a_worker_whose_process_is_being_ended_gets_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, ending, may_end = WorkerProcess.stop, anyio.Event(), anyio.Event()
+
+    async def slow_stop(process: WorkerProcess) -> None:
+        with anyio.CancelScope(shield=True):
+            ending.set()
+            await may_end.wait()
+            await stop(process)
+
+    monkeypatch.setattr(WorkerProcess, "stop", slow_stop)
+    owner = Owner()
+    slot = WorkerSlot(model_worker_type(engine_worker.command(), ("",), 20.0), "", owner)
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(slot.run, True)
+            await owner.rested.wait()
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await ending.wait()
+                given = tuple(owner.idle)
+                may_end.set()
+    assert given == ()

@@ -221,6 +221,7 @@ class WorkerSlot:
                     self._call = None
                 self.forget_closed()
         finally:
+            self._pool.withdraw(self)  # while its process ends, it must be given no call
             self._give_up()
             await self._discard()
 
