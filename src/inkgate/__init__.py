@@ -5,8 +5,9 @@ inkgate.read("scan.pdf").markdown        # reads a document in this process, wit
 Importing this loads nothing; a name below is imported at its first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from inkgate_client.lazy import lazy_names
 
 if TYPE_CHECKING:
     from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
@@ -68,17 +69,7 @@ _MODULES = {
     "inkgate.errors": ("EngineFailed", "InkgateError", "InputRejected", "Overloaded"),
     "inkgate_client.types": ("Document", "Task"),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # type checkers would believe that every name exists
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
-        return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -16,8 +16,8 @@ from inkgate.cli.batch_process import BatchStopped, ReadingProcess
 from inkgate.cli.batch_ray import read_on_ray
 from inkgate.cli.inputs import SUFFIXES
 from inkgate.cli.messages import failure, say
+from inkgate.cli.readers import say_gone
 from inkgate.storage.objects import Objects
-from inkgate_client.errors import ServiceError
 from inkgate_client.reading import RemoteReader
 
 
@@ -50,18 +50,10 @@ async def planned(command: BatchCommand) -> tuple[BatchPlan, list[int]]:
 
 async def check_servers(command: BatchCommand) -> None:
     """Prints which services can't be used. Raises ServiceError: none can."""
-    gone: list[ServiceError] = []
-    for url in command.servers:
-        async with RemoteReader.of([url], command.key) as reader:
-            try:
-                await reader.check()
-            except ServiceError as error:
-                if error.unavailable:
-                    gone.append(error)
-    if gone and len(gone) == len(command.servers):
-        raise gone[0]
-    for each in gone:
-        say(f"{each} The other services read.")
+    if command.servers:
+        async with RemoteReader.of(command.servers, command.key) as reader:
+            _types, gone = await reader.check()
+        say_gone(gone)
 
 
 def _forget(scratch: Path, done: Collection[int]) -> None:

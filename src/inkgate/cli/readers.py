@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -22,10 +22,11 @@ from inkgate.cli.configure import (
     engine_flags,
     logs_of_command,
 )
-from inkgate.cli.messages import failure, misuse, start_errors
+from inkgate.cli.messages import failure, misuse, say, start_errors
 from inkgate.settings import Settings
 
 if TYPE_CHECKING:
+    from inkgate_client.errors import ServiceError
     from inkgate_client.fields.asked import WantedFields
     from inkgate_client.reading import DocumentReader
     from inkgate_client.retries import RetryPolicy
@@ -161,6 +162,12 @@ async def open_reader(
         yield local
 
 
+def say_gone(gone: Iterable[ServiceError]) -> None:
+    """Prints which of several services can't be used."""
+    for each in gone:
+        say(f"{each} The other services read.")
+
+
 @asynccontextmanager
 async def reader_of(options: ReaderOptions, wanted: WantedFields | None = None) -> AsyncIterator[DocumentReader]:
     """The reader that the options name, once it can be used and `wanted` was checked.
@@ -173,7 +180,8 @@ async def reader_of(options: ReaderOptions, wanted: WantedFields | None = None) 
         from inkgate_client.reading import RemoteReader
 
         async with RemoteReader.of(options.servers, options.key) as remote:
-            types = await remote.check()
+            types, gone = await remote.check()
+            say_gone(gone)
             if wanted is not None and wanted.type and wanted.type not in types:
                 raise misuse(f"The service has no document type {wanted.type!r}: {', '.join(sorted(types))}.")
             yield remote

@@ -11,8 +11,9 @@ ServiceError; FileUnreadable, a subclass, means that the file can't be read.
 Importing this loads nothing; a name below is imported at its first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from inkgate_client.lazy import lazy_names
 
 if TYPE_CHECKING:
     from inkgate_client.awaited import AsyncInkgateClient, AsyncPages
@@ -129,17 +130,7 @@ _MODULES = {
     "inkgate_client.streams": ("Summary",),
     "inkgate_client.fields.asked": ("WantedFields",),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # type checkers would believe that every name exists
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
-        return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -35,6 +35,7 @@ class ServiceError(ReadError):
         title, detail, remedy: from the problem document; empty if there was none.
         retry_after_s: seconds after which to retry, if the service sent them.
         request_id: find more in the service's log with it; empty if there was no response.
+        cause: the type of the connection's error, which is sent between processes, unlike `__cause__`.
     """
 
     def __init__(
@@ -43,8 +44,11 @@ class ServiceError(ReadError):
         status: int | None = None,
         problem: Mapping[str, Any] | None = None,
         retry_after_s: float | None = None,
+        *,
+        cause: type[Exception] | None = None,
     ) -> None:
         super().__init__(message)
+        self.cause = cause
         problem = problem or {}
         self.status = status
         self.code = str(problem.get("code") or "")
@@ -63,26 +67,15 @@ class ServiceError(ReadError):
             return True
         return not self.code and (self.status in _PROXY or self.status < 400)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Errors are sent between processes without their cause. What is told by its type is kept."""
-        return type(self), self.args, {**self.__dict__, "_cause_type": self._failure}
-
-    @property
-    def _failure(self) -> type[object]:
-        """The type of the cause; NoneType if there is none."""
-        found: type[object] = self.__dict__.get("_cause_type") or type(self.__cause__)
-        return found
-
     @property
     def late(self) -> bool:
         """Whether the service took the request and did not respond in time. It may be busy with it still."""
-        return issubclass(self._failure, httpx.ReadTimeout)
+        return self.cause is httpx.ReadTimeout
 
     @property
     def unreachable(self) -> bool:
         """Whether the connection failed, before or within a response that was not late."""
-        wrong = (httpx.ReadTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol)
-        return issubclass(self._failure, httpx.TransportError) and not issubclass(self._failure, wrong)
+        return self.cause is not None and issubclass(self.cause, httpx.TransportError) and not self.late
 
     @property
     def busy(self) -> bool:
@@ -150,13 +143,13 @@ def service_errors(url: str) -> Iterator[None]:
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:  # UnicodeError: in the host name
         raise ServiceError(f"{url!r} is not a URL. Use one such as http://127.0.0.1:7860.") from error
     except httpx.TimeoutException as error:
-        raise ServiceError(f"{url} did not respond in time.") from error
+        raise ServiceError(f"{url} did not respond in time.", cause=type(error)) from error
     except httpx.ConnectError as error:
-        raise ServiceError(f"{url} can't be reached ({error}). Is `inkgate serve` running there?") from error
+        message = f"{url} can't be reached ({error}). Is `inkgate serve` running there?"
+        raise ServiceError(message, cause=type(error)) from error
     except httpx.HTTPError as error:
-        raise ServiceError(
-            f"{url} closed the connection ({error}). Try again; the service's log may say why."
-        ) from error
+        message = f"{url} closed the connection ({error}). Try again; the service's log may say why."
+        raise ServiceError(message, cause=type(error)) from error
     except httpx.StreamError as error:
         raise ServiceError(
             "This response was already read, or its `with` block has ended. Send the request again."

@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self, TypeVar
 import anyio
 
 from inkgate_client.awaited import AsyncInkgateClient, AsyncPages
+from inkgate_client.errors import ServiceError
 from inkgate_client.extracted import Fields, fitted
 from inkgate_client.fields.asked import WantedFields
 from inkgate_client.files import Source
@@ -108,12 +109,23 @@ class RemoteReader:
     ) -> None:
         await self.close()
 
-    async def check(self) -> Mapping[str, tuple[str, ...]]:
-        """Checks the service like `document_types`, but raises ServiceError at once if it is gone or wants
-        another key.
+    async def check(self) -> tuple[Mapping[str, tuple[str, ...]], list[ServiceError]]:
+        """The paths of the fields of each document type, and the errors of the services that can't be used: they are
+        gone, or want another key. Raises ServiceError if none can be used.
         """
-        types = [await client.document_types() for client in self._clients]
-        return types[0]
+        types: Mapping[str, tuple[str, ...]] | None = None
+        gone: list[ServiceError] = []
+        for client in self._clients:
+            try:
+                found = await client.document_types()
+            except ServiceError as error:
+                if error.unavailable:
+                    gone.append(error)
+            else:
+                types = found if types is None else types
+        if len(gone) == len(self._clients):
+            raise gone[0]
+        return await self.document_types() if types is None else types, gone
 
     async def read(
         self, source: Source, options: ReadOptions = PARSE, progress: Progress | None = None

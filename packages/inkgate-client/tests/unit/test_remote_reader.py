@@ -53,6 +53,19 @@ async def test_a_gateway_that_is_gone_is_replaced_by_another() -> None:
     assert result.pages[0].text == "read"
 
 
+async def test_check_says_which_services_are_gone_and_fails_if_all_are() -> None:
+    def types(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"types": [{"name": "invoice", "fields": ["total"]}]})
+
+    async with reader(gone, lambda _: problem(503, "queue_full"), types) as some:
+        found, missing = await some.check()
+    assert list(found) == ["invoice"]
+    assert [str(each).split(" can't")[0] for each in missing] == ["http://gateway0"]
+    async with reader(gone, lambda _: httpx.Response(401)) as none:
+        with pytest.raises(ServiceError, match="gateway0 can't be reached"):
+            await none.check()
+
+
 async def test_a_service_that_is_full_is_outlasted_for_longer_than_one_that_is_gone() -> None:
     answers = iter([problem(503, "service_full")] * 20)
     result = await reader(lambda _: next(answers, None) or httpx.Response(200, content=READ)).read(
