@@ -162,7 +162,7 @@ FORMULAS = (
     *("=1+1", "=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1+1)*cmd|' /C calc'!A0", '=HYPERLINK("http://x","y")'),
     *('=IMPORTXML(CONCAT("http://x?",A1),"//a")', "-2+3+cmd|' /C calc'!A0", "\t=1+1", "\r=1+1", "\n=1+1", "  =1+1"),
     *("\ufeff=1+1", "\u200b=1+1", "\u00a0=1+1", "\u202e=1+1", "\x00=1+1", "\uff1d1+1", "\uff0b1+1", "\uff0d1+1"),
-    *("\uff20SUM(1)", '=1+1";=1+1', "'\"=1+1", "=1,=1", "-", "+", "--1", "=-12.50", "\u22121+1", "+49 (0) 30/1234"),
+    *("\uff20SUM(1)", '=1+1";=1+1', "'\"=1+1", "=1,=1", "--1", "=-12.50", "\u22121+1", "+49 (0) 30/1234"),
 )
 NUMBERS = {
     "-12.50": -12.5,
@@ -203,6 +203,25 @@ def test_numbers_are_no_formulas() -> None:
     found = re.findall(r'<c r="A\d" s="\d"( t="s")?><v>([^<]*)</v>', book.read("xl/worksheets/sheet1.xml").decode())
     assert [None if kind else float(value) for kind, value in found] == list(NUMBERS.values())
     assert "quotePrefix" not in book.read("xl/styles.xml").decode()
+
+
+def test_csv_quotes_signs_only_where_a_formula_could_begin() -> None:
+    plain = ["-", "- -", "-12.50 EUR", "-$12.50", "- 5 %", "+49 (0)30 1234567", "-EUR 3"]
+    formulas = [
+        "-1+1",
+        "--1",
+        "-1+cmd|' /C calc'!A0",
+        "-AB1",
+        "-ABC",
+        "-SUM(1)",
+        "-SUM (1)",
+        "-EUR1",
+        "+49-30",
+        "+A1 2",
+        "-1\n=2",
+    ]
+    rows = list(csv.reader(io.StringIO(render(_table_of(plain + formulas), Format.CSV).decode(), newline="")))
+    assert [cell for (cell,) in rows] == [*plain, *(f"'{text}" for text in formulas)]
 
 
 def test_a_table_that_goes_on_is_one_table() -> None:

@@ -16,6 +16,13 @@ _MAX_DIGITS = 15
 """A spreadsheet keeps no more: longer numbers are identifiers."""
 _FORMULA = re.compile("[\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*[=+@\\-\u2212\uff1d\uff0b\uff0d\uff20]")
 """The signs may stand behind what can't be seen, and be fullwidth: spreadsheets skip the one and accept the other."""
+_SYMBOL = r"[$\u00a2-\u00a5\u20a0-\u20cf\u5143\u5186]"
+_NO_FORMULA = re.compile(
+    r"[-\u2212+\s]*|\s*\+\d[\d\s()]*"  # dashes; a telephone number
+    r"|(?!\s*(?:[-\u2212+]\D*){2})\s*[-\u2212+]?\s?"  # one sign
+    rf"(?:{_SYMBOL}\s?|[A-Z]{{3}}\s(?=\d))?{_NUMBER.pattern}(?:\s?(?:{_SYMBOL}|[A-Z]{{3}}))?\s*"
+)
+"""What people write behind a sign: `-12.50 EUR`, `-$5`, `+49 30 1234567`, or a bare dash for nothing."""
 _GROUPED = re.compile(r"\d{1,3}(?P<mark>[.,])\d{3}")
 
 
@@ -31,14 +38,9 @@ class CellNumber:
     grouped: bool = False
 
 
-def is_number(text: str) -> bool:
-    """Whether the text is a number in any notation."""
-    return _NUMBER.fullmatch(text) is not None
-
-
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet might take the text for a formula. Numbers are none."""
-    return _FORMULA.match(text) is not None and not is_number(text)
+    """Whether a spreadsheet might take the text for a formula. Numbers, amounts and bare dashes are none."""
+    return _FORMULA.match(text) is not None and _NO_FORMULA.fullmatch(text) is None
 
 
 def decimal_mark(texts: Iterable[str]) -> str:

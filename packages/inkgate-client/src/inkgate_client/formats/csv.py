@@ -1,6 +1,6 @@
 """CSV (RFC 4180): the tables of a document, for programs. An empty line separates tables; no tables, an empty file.
 
-A text that a spreadsheet would take for a formula begins with an apostrophe, as OWASP recommends. Numbers such as
+A text that a spreadsheet would take for a formula begins with an apostrophe, as OWASP recommends. Amounts such as
 -12.50 stay as they are: programs read them, and a spreadsheet computes nothing with them.
 """
 
