@@ -88,16 +88,18 @@ def test_most_frequent_kinds_of_errors_are_named_and_the_rest_counted() -> None:
     assert "33 others" in drawn(kept)
 
 
-def test_plain_lines_are_one_a_second_and_one_for_each_run() -> None:
+def test_plain_lines_are_one_a_minute_and_one_where_a_run_begins_and_ends() -> None:
     to = console()
     lines = PlainLines(Axis.RATE, to)
     lines.begins(PROGRESS)
-    lines.second(SECOND, ServerSide(kv_share=0.42, restarts=3))
+    for at in range(1, 130):
+        lines.second(replace(SECOND, at=float(at)), ServerSide(kv_share=0.42, restarts=3))
     lines.ended(LoadPoint(8, (replace(RUN, errors={"503 service_full": 7}),)))
-    first, second, last = written(to).splitlines()
+    first, second, third, last = written(to).splitlines()
     assert first == "run 3 of 6: 8 requests/s"
     assert "answered 18/s" in second
     assert second.endswith("KV 42%")
+    assert [line.split(" s ")[0].strip() for line in (second, third)] == ["60", "120"]
     assert last.startswith("8 requests/s: ")
     assert last.endswith("errors (7 x 503 service_full)")
     assert "\x1b" not in written(to)

@@ -1,4 +1,4 @@
-"""A load test while it runs: a table that is redrawn every second, or plain lines without a terminal."""
+"""A load test while it runs: a table that is redrawn every second, or without a terminal a line a minute."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _KINDS = 5
 """Kinds of errors that are named, the most frequent ones."""
 _BAR = 24
 _MANY_ERRORS = 0.001
+_LINE_EVERY_S = 60.0
+"""Without a terminal, as `inkgate batch` has it."""
 
 
 @dataclass
@@ -107,19 +109,24 @@ class LiveView(LiveFigures):
 
 
 class PlainLines(LiveFigures):
-    """A LoadObserver for a log: a line a second, and one where a run begins and ends."""
+    """A LoadObserver for a log: a line where a run begins and ends, and one a minute between."""
 
     def __init__(self, axis: Axis, console: Console) -> None:
         super().__init__()
         self._axis = axis
         self._console = console
+        self._next_line = 0.0
 
     def begins(self, progress: RunProgress) -> None:
         super().begins(progress)
+        self._next_line = _LINE_EVERY_S
         self._print(_run_title(progress, self._axis))
 
     def second(self, second: Second, reading: ServerSide | None) -> None:
         super().second(second, reading)
+        if second.at < self._next_line:
+            return
+        self._next_line = second.at + _LINE_EVERY_S
         parts = [
             f"{second.at:5.0f} s",
             f"answered {second.answered}/s",
