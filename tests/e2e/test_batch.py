@@ -100,6 +100,12 @@ def test_a_document_that_ends_the_process_is_quarantined_and_others_are_read(tmp
     (tmp_path / "in" / "b.png").write_text("better")  # as large, at the same time, in the same file: the same ETag
     os.utime(tmp_path / "in" / "b.png", ns=(before.st_atime_ns, before.st_mtime_ns))
     (tmp_path / "in" / "d.png").write_text("another file than the one in the plan")
+    told = run(tmp_path / "in", tmp_path / "out")
+    assert "0 to read" in told
+    assert "In all, 4 documents are read (4 pages) and 2 failed" in told
+    assert "b.png: It ended the process that read it. (quarantined)" in told
+    assert "d.png: It is broken. (engine_failed)" in told
+    assert "--retry-failed" in told
     assert "1 to read" in run(tmp_path / "in", tmp_path / "out", "--retry-failed", status=1)
     again = rows(tmp_path / "out")
     assert (again["b.png"]["status"], again["d.png"]["error_code"]) == ("complete", "source_replaced")

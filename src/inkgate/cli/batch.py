@@ -13,6 +13,7 @@ from inkgate.cli.readers import ReaderOptions, reads_documents
 
 if TYPE_CHECKING:
     from inkgate.cli.batch_command import BatchCommand, BatchTally
+    from inkgate.cli.batch_run import BatchStanding
 
 ROW_FORMATS = ("jsonl", "parquet", "markdown")
 
@@ -122,7 +123,7 @@ def _run(command: BatchCommand) -> BatchTally:
     import anyio
 
     from inkgate.batch.plan import BatchInvalid
-    from inkgate.cli.batch_run import check_servers, planned, read_planned
+    from inkgate.cli.batch_run import check_servers, planned, read_planned, standing
     from inkgate.telemetry.logs import configure_logs
     from inkgate_client import ServiceError
 
@@ -138,6 +139,8 @@ def _run(command: BatchCommand) -> BatchTally:
             plan, wanted = anyio.run(planned, command)
         say(f"{plan.documents} documents in {plan.shards} shards; {len(wanted)} to read.")
         tally = read_planned(command, plan, wanted)
+        with start_errors():
+            stands = anyio.run(standing, command, plan)
     except ServiceError as error:
         raise failure(str(error)) from error
     except BatchInvalid as error:
@@ -149,5 +152,21 @@ def _run(command: BatchCommand) -> BatchTally:
         raise typer.Exit(INTERRUPTED) from error
     if tally.taken:
         say(f"{tally.taken} shards are read by another process.")
-    say(f"{tally.read} read ({tally.pages} pages); {tally.failed} failed; rows in {command.results}/data.")
+    if wanted:
+        say(f"{tally.read} read ({tally.pages} pages); {tally.failed} failed; rows in {command.results}/data.")
+    if stands is not None:
+        _say_standing(command, tally, stands)
     return tally
+
+
+def _say_standing(command: BatchCommand, tally: BatchTally, stands: BatchStanding) -> None:
+    """Says what all runs have read, if there was more than this one, what failed, and why."""
+    if (stands.documents, stands.failed) != (tally.read, tally.failed):
+        part = "In all" if command.part == (0, 1) else f"Of part {command.part[0]}/{command.part[1]}"
+        say(
+            f"{part}, {stands.documents} documents are read ({stands.pages} pages) and {stands.failed} failed; "
+            f"rows in {command.results}/data."
+        )
+    if stands.failed:
+        say(*stands.reasons, *([f"and {more} more"] if (more := stands.failed - len(stands.reasons)) else []))
+        say("Repeat the command with --retry-failed to read the failed documents again.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import orjson
 
@@ -18,7 +20,15 @@ from inkgate.cli.inputs import SUFFIXES
 from inkgate.cli.messages import failure, say
 from inkgate.cli.readers import say_gone
 from inkgate.storage.objects import Objects
+from inkgate_client.concurrency import Threads
+from inkgate_client.errors import ServiceError
+from inkgate_client.many import read_many
 from inkgate_client.reading import RemoteReader
+
+MAX_REASONS: Final = 10
+"""Documents of which the end of a run says why they failed."""
+_MAX_MARKERS: Final = 5_000
+_MARKERS_AT_ONCE: Final = 16
 
 
 async def planned(command: BatchCommand) -> tuple[BatchPlan, list[int]]:
@@ -44,8 +54,62 @@ async def planned(command: BatchCommand) -> tuple[BatchPlan, list[int]]:
     index, count = command.part
     wanted = [shard for shard in range(plan.shards) if shard % count == index and (shard in done) is command.again]
     if command.again:
-        wanted = [shard for shard in wanted if await _has_failed(folder, shard)]
+        markers = await _markers(folder, wanted)
+        wanted = [shard for shard, marker in markers.items() if marker.get("failed")]
     return plan, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStanding:
+    """What the runs until now have read of a plan, or of a part of it.
+
+    Attributes:
+        documents, pages: that were read, of shards that are done.
+        failed: documents that could not be read. `reasons`: why, of the first of them, a line each.
+    """
+
+    documents: int
+    pages: int
+    failed: int
+    reasons: tuple[str, ...]
+
+
+async def standing(command: BatchCommand, plan: BatchPlan) -> BatchStanding | None:
+    """Returns how far this part of the plan is; None if it is so large that its markers take minutes to load.
+
+    Raises:
+        InkgateError: a store can't be reached.
+    """
+    folder = BatchFolder(Objects(command.settings.storage), command.results)
+    index, count = command.part
+    done = sorted(shard for shard in await folder.done() if shard % count == index and shard < plan.shards)
+    if len(done) > _MAX_MARKERS:
+        return None
+    markers = await _markers(folder, done)
+    failed = {shard: marker["failed"] for shard, marker in markers.items() if marker.get("failed")}
+    reasons: list[str] = []
+    for shard, rows in failed.items():
+        data = await folder.objects.get(folder.data(shard, command.rows.suffix), max_bytes=2**31)
+        found = await Threads("batch_rows", 1).run(command.rows.load, data)
+        reasons += [
+            f"{row.document}: {row.error or row.status} ({row.error_code})" for row in map(found.__getitem__, rows)
+        ]
+        if len(reasons) >= MAX_REASONS:
+            break
+    total, failures = sum(marker["documents"] for marker in markers.values()), sum(map(len, failed.values()))
+    pages = sum(marker["pages"] for marker in markers.values())
+    return BatchStanding(total - failures, pages, failures, tuple(reasons[:MAX_REASONS]))
+
+
+async def _markers(folder: BatchFolder, shards: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """What is known of shards that are done."""
+
+    async def marker(shard: int) -> dict[str, Any]:
+        found: dict[str, Any] = orjson.loads(await folder.objects.get(folder.done_marker(shard), max_bytes=1_000_000))
+        return found
+
+    async with read_many(marker, shards, _MARKERS_AT_ONCE) as outcomes:
+        return {outcome.source: outcome.result async for outcome in outcomes}
 
 
 async def check_servers(command: BatchCommand) -> None:
@@ -60,11 +124,6 @@ def _forget(scratch: Path, done: Collection[int]) -> None:
     """Deletes journals of shards that are done: a run was killed before it could. Blocking."""
     for shard in done:
         (scratch / f"{shard:05}.jsonl").unlink(missing_ok=True)
-
-
-async def _has_failed(folder: BatchFolder, shard: int) -> bool:
-    marker = orjson.loads(await folder.objects.get(folder.done_marker(shard), max_bytes=1_000_000))
-    return bool(marker.get("failed"))
 
 
 def read_planned(command: BatchCommand, plan: BatchPlan, wanted: Sequence[int]) -> BatchTally:
