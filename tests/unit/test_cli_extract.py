@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -13,13 +14,21 @@ import pytest
 import typer
 
 from inkgate.cli import extract
-from inkgate.cli.extract_outputs import FieldRows, WrittenFields
+from inkgate.cli.extract_outputs import FieldRows, WrittenFields, printed_fields
 from inkgate.cli.inputs import InputDocument
 from inkgate.errors import InputRejected
 from inkgate_client import Fields, ReadOptions, WantedFields
 from inkgate_client.fields.as_json import extraction_to_dict
-from inkgate_client.fields.values import Extraction, ExtractionStatus
-from inkgate_client.files import Source
+from inkgate_client.fields.values import (
+    Check,
+    Extraction,
+    ExtractionStatus,
+    FieldStatus,
+    FieldValue,
+    Match,
+    Source,
+)
+from inkgate_client.files import Source as FileSource
 from inkgate_client.reading import MemoryReader
 from inkgate_client.types import Document
 
@@ -43,6 +52,46 @@ def test_documents_with_different_fields_share_a_table_and_no_cell_is_run() -> N
     assert first["seller/town"] == 'O"slo'
     assert (second["total"], second["items"], second["name"]) == ("", '[{"amount": "1"}]', "")
     assert second["'=1+1"] == "x"
+
+
+def _value(path: str, status: FieldStatus, value: str, confidence: float, printed: str = "") -> FieldValue:
+    place = Source(0, (4,), (0, 0, 9, 9), printed or value, Match.VALUE, confidence)
+    return FieldValue(path, "text", status, value, place.text, confidence, sources=(place,))
+
+
+def test_a_terminal_gets_tables_and_a_pipe_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = [
+        _value("/total", FieldStatus.FOUND, "28.50", 0.987),
+        replace(_value("/date", FieldStatus.UNCERTAIN, "2018-04-03", 0.95, "03/04/2018"), alternatives=("2018-03-04",)),
+        _value("/merchant", FieldStatus.UNCERTAIN, "[b]Harbour\x1b[31m", 0.5),
+        _value("/items/1/amount", FieldStatus.INVALID, "120.00", 0.9),
+        FieldValue("/tax", "money", FieldStatus.NOT_FOUND),
+    ]
+    items = [{"name": "Rope", "amount": "8.50", "unit": None}, {"name": "Anchor", "amount": "120.00", "unit": None}]
+    data = {"total": "28.50", "date": "2018-04-03", "merchant": values[2].value, "tax": None, "items": items}
+    check = Check("sum_of_items", passed=False, paths=("/items/1/amount",), detail="128.5 and 28.5")
+    extraction = replace(found(**data).extraction, fields={each.path: each for each in values}, checks=(check,))
+    fields = Fields(extraction, data, answer=extraction_to_dict(extraction))
+
+    printed_fields().add(source("a.png"), fields)
+    assert json.loads(capsys.readouterr().out)["data"]["total"] == "28.50"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
+    printed_fields().add(source("a.png"), fields)
+    shown = capsys.readouterr().out
+    lines = {line.split()[0]: " ".join(line.split()) for line in shown.splitlines() if line.strip()}
+    assert lines["total"] == "total 28.50 99% page 1, line 5"
+    assert lines["date"] == "date 2018-04-03 uncertain: or 2018-03-04 page 1, line 5: 03/04/2018"
+    assert lines["merchant"].startswith("merchant [b]Harbour\ufffd[31m uncertain: 50% page 1")
+    assert lines["tax"] == "tax not found"
+    assert lines["2"] == "2 Anchor 120.00?"
+    assert lines["1"] == "1 Rope 8.50"
+    assert "UNIT" not in shown
+    assert "Check sum_of_items fails: 128.5 and 28.5" in shown
+    printed_fields("json").add(source("a.png"), fields)
+    assert json.loads(capsys.readouterr().out)["file"] == "a.png"
 
 
 def test_a_table_whose_run_was_killed_goes_on_with_the_rows_that_it_had(tmp_path: Path) -> None:
@@ -115,7 +164,7 @@ async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp
 
         first, second = anyio.Event(), anyio.Event()
 
-        async def extract(self, document: Source, *_: object) -> Fields[Any]:
+        async def extract(self, document: FileSource, *_: object) -> Fields[Any]:
             nonlocal reading, most
             assert isinstance(document, Document)
             reading += 1

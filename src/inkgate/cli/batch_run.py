@@ -21,7 +21,6 @@ from inkgate.cli.messages import failure, say
 from inkgate.cli.readers import say_gone
 from inkgate.storage.objects import Objects
 from inkgate_client.concurrency import Threads
-from inkgate_client.errors import ServiceError
 from inkgate_client.many import read_many
 from inkgate_client.reading import RemoteReader
 

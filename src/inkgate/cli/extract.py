@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inkgate_client.reading import DocumentReader
 
 NEEDS_REVIEW = 3
-FORMATS = ("json", "csv")
+FORMATS = ("table", "json", "csv")
 
 PathsArgument = Annotated[
     list[str],
@@ -52,8 +52,16 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     schema: SchemaOption = None,
     fields: FieldsOption = "",
     format: Annotated[  # noqa: A002 - the option's name
-        str, typer.Option("--format", "-f", metavar="json|csv", help="One JSON object, or one row, a document.")
-    ] = "json",
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="|".join(FORMATS),
+            help="A table to look at, a JSON object, or a row of CSV a document. Default: a table on a terminal, else "
+            "JSON.",
+            show_default=False,
+        ),
+    ] = "",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +75,8 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
 ) -> None:
     """Find fields in documents: those of a type, a JSON Schema, or names. Without any, the type is found.
 
-    `inkgate extract receipt.jpg --type receipt` prints the fields with their places, as POST /extract does.
+    `inkgate extract receipt.jpg --type receipt` prints the fields with their places: a table on a terminal, and in a
+    pipe what POST /extract answers.
     `inkgate extract scans/ --type receipt -f csv -o receipts.csv` writes a row a document; after an interruption, the
     same command goes on where it was. A JSON object a line is printed for several documents. With `--server URL`, a
     running service finds them, with the same output.
@@ -75,11 +84,13 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     Exit status: 0 if all documents were read; 1 if one could not be; 2 if the arguments are wrong; 3 with --strict if
     one needs review.
     """
-    if format not in FORMATS:
+    if format and format not in FORMATS:
         raise misuse(f"{format!r} is not a format. Choose from {', '.join(FORMATS)}.")
-    if output is not None and format == "json" and output.is_file():
+    if output is not None and format == "table":
+        raise misuse("A table is printed. For files, choose json or csv.")
+    if output is not None and format != "csv" and output.is_file():
         raise misuse(f"{output} is a file. For JSON, -o names a folder.")
-    from inkgate.cli.extract_outputs import FieldRows, PrintedFields, WrittenFields
+    from inkgate.cli.extract_outputs import FieldRows, WrittenFields, printed_fields
     from inkgate.cli.inputs import collect
     from inkgate.cli.read import say_skipped
 
@@ -93,7 +104,7 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     elif output is not None:
         to = WrittenFields.into(output, inputs.sources, overwrite=overwrite)
     else:
-        to = PrintedFields(2 if len(inputs.sources) == 1 else None)
+        to = printed_fields(format, len(inputs.sources))
     outcome = _run(reader, sources, FieldsOrder(wanted, options, reader.at_once), to)
     if rows is not None:
         outcome.to_review[:0] = rows.to_review
@@ -118,14 +129,14 @@ def verify(  # noqa: PLR0913 - one parameter for each option of the command
     Exit status: 0 if all is well; 1 if the document could not be read; 2 if the arguments are wrong; 3 if it needs
     review.
     """
-    from inkgate.cli.extract_outputs import PrintedFields
+    from inkgate.cli.extract_outputs import printed_fields
     from inkgate.cli.inputs import collect
 
     wanted, options = wanted_options(type, schema, fields, pages, _text(data))
     sources = collect([path]).sources
     if len(sources) != 1:
         raise misuse(f"{path} names {len(sources)} documents. Values belong to one.")
-    _run(reader, sources, FieldsOrder(wanted, options), PrintedFields(2)).end(strict=True)
+    _run(reader, sources, FieldsOrder(wanted, options), printed_fields()).end(strict=True)
 
 
 def types(

@@ -1,4 +1,7 @@
-"""Writes the fields of `inkgate extract`: printed or written document by document, or as rows of one table."""
+"""Writes the fields of `inkgate extract`: printed or written document by document, or as rows of one table.
+
+On a terminal, a document is a table of its fields, with a table of its items below.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,30 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeGuard
+
+from rich.table import Table
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
+from inkgate.cli.plain_tables import add_row, plain_table, terminal_text, wide_console
 from inkgate.cli.result_names import result_places
 from inkgate_client import Fields
-from inkgate_client.fields.values import ExtractionStatus
-from inkgate_client.numbers import is_formula
+from inkgate_client.fields.values import ExtractionStatus, FieldStatus, FieldValue
+from inkgate_client.numbers import is_formula, number_of
 from inkgate_client.whole_files import write_whole
 
 _TO_REVIEW = ExtractionStatus.NEEDS_REVIEW.value
-"""Spreadsheets run cells that begin with these."""
+_DOUBTS: Final = {
+    FieldStatus.UNCERTAIN: "uncertain",
+    FieldStatus.NOT_FOUND: "not found",
+    FieldStatus.UNGROUNDED: "not on the page",
+    FieldStatus.INVALID: "invalid",
+    FieldStatus.CONFLICT: "in conflict",
+    FieldStatus.NOT_SUPPORTED: "not supported",
+}
+_SURE: Final = 0.8
+"""Confidence from which a field with one reading is `found`."""
 
 
 class FieldsOutput(Protocol):
@@ -43,6 +58,40 @@ class PrintedFields:
 
     def add(self, source: InputDocument, found: Fields[Any]) -> None:
         print(json.dumps(_object(source, found), ensure_ascii=False, indent=self.indent), flush=True)
+
+    def end(self) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class ShownFields:
+    """Prints tables for people: field, value, how sure it is, and place; rows of items, and checks that fail, below."""
+
+    _shown: int = 0
+
+    def add(self, source: InputDocument, found: Fields[Any]) -> None:
+        console, extraction = wide_console(), found.extraction
+        review = "needs review" if found.needs_review else "complete"
+        head = f"{source.name}: {extraction.document_type or 'document'}, {review}"
+        console.print(*([""] if self._shown else []), terminal_text(head), "", sep="\n", soft_wrap=True)
+        self._shown += 1
+        flat = _flat(extraction.data)
+        items = {path: value for path, value in flat.items() if _is_items(value)}
+        table = plain_table("FIELD", "VALUE", "CONFIDENCE", "PLACE")
+        for path, value in flat.items():
+            if path not in items:
+                fields = [each for each in extraction.fields.values() if f"{each.path}/".startswith(f"{path}/")]
+                add_row(table, path.removeprefix("/"), _shown_value(value), _doubt(fields), _place(fields))
+        if table.row_count:
+            console.print(table)
+        for path, rows in items.items():
+            console.print("", terminal_text(f"{path.removeprefix('/')} (? = not sure)"), sep="\n", soft_wrap=True)
+            console.print(_items_table(path, rows, extraction.fields))
+        failed = [f"Check {check.code} fails: {check.detail}" for check in extraction.checks if not check.passed]
+        pages = [f"Page {index + 1} could not be read ({code})." for index, code in found.page_errors.items()]
+        notes = [f"Note: {code}" for code in extraction.notes]
+        if below := [*failed, *pages, *notes]:
+            console.print("", *map(terminal_text, below), sep="\n", soft_wrap=True)
 
     def end(self) -> None:
         pass
@@ -172,6 +221,13 @@ class FieldRows:
         return table.getvalue()
 
 
+def printed_fields(format: str = "", documents: int = 1) -> FieldsOutput:  # noqa: A002 - the option's name
+    """Prints `json` or a `table`; without a format, a table on a terminal and JSON elsewhere."""
+    if format == "table" or (not format and sys.stdout.isatty()):
+        return ShownFields()
+    return PrintedFields(2 if documents == 1 else None)
+
+
 def _whole_lines(path: Path) -> list[Any]:
     """The JSON values in a file, one a line; the last line may have been cut off."""
     values: list[Any] = []
@@ -211,6 +267,58 @@ def _flat(data: Mapping[str, object], above: str = "") -> dict[str, object]:
         path = f"{above}/{name}"
         flat |= _flat(value, path) if isinstance(value, dict) else {path: value}
     return flat
+
+
+def _is_items(value: object) -> TypeGuard[list[dict[str, object]]]:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _items_table(path: str, rows: Sequence[dict[str, object]], fields: Mapping[str, FieldValue]) -> Table:
+    """A row an item, without columns that are empty in all. A value that isn't sure has a `?`."""
+    flat = [_flat(row) for row in rows]
+    names = [name for name in dict.fromkeys(name for row in flat for name in row) if any(row.get(name) for row in flat)]
+    table = plain_table("", *(name.removeprefix("/").upper() for name in names))
+    for index, row in enumerate(flat):
+        cells = []
+        for name in names:
+            field = fields.get(f"{path}/{index}{name}")
+            doubtful = row.get(name) is not None and field is not None and field.status is not FieldStatus.FOUND
+            cells.append(_shown_value(row.get(name)) + ("?" if doubtful else ""))
+        add_row(table, str(index + 1), *cells)
+    for column, name in zip(table.columns[1:], names, strict=True):
+        if all(number_of(str(row.get(name) or 0), ".") for row in flat):
+            column.justify = "right"
+    return table
+
+
+def _shown_value(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown_value(each) for each in value)
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _doubt(fields: Sequence[FieldValue]) -> str:
+    """The confidence of a value, or why it is doubtful. `fields`: one, or those of a list."""
+    if not fields:
+        return _DOUBTS[FieldStatus.NOT_FOUND]
+    worst = min(fields, key=lambda field: (field.status is FieldStatus.FOUND, field.confidence or 0.0))
+    sure = None if worst.confidence is None else f"{worst.confidence:.0%}"
+    if worst.status is FieldStatus.FOUND:
+        return sure or ""
+    low = [sure] if sure and worst.status is FieldStatus.UNCERTAIN and (worst.confidence or 0.0) < _SURE else []
+    other = [f"or {' or '.join(worst.alternatives)}"] if worst.alternatives else []
+    checks = [f"see {', '.join(worst.checks)}"] if worst.status is FieldStatus.INVALID and worst.checks else []
+    return ": ".join([_DOUBTS[worst.status], *([", ".join([*low, *other, *checks])] if low or other or checks else [])])
+
+
+def _place(fields: Sequence[FieldValue]) -> str:
+    """Where a value stands, and as what it is printed if that differs."""
+    source = next((source for field in fields for source in field.sources), None)
+    if source is None:
+        return ""
+    line = f", line {source.lines[0] + 1}" if source.lines else ""
+    printed = f": {source.text}" if len(fields) == 1 and source.text != _shown_value(fields[0].value) else ""
+    return f"page {source.page + 1}{line}{printed}"
 
 
 def _cell(value: object) -> str:

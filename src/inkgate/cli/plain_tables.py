@@ -11,7 +11,7 @@ from rich.text import Text
 from inkgate_client.codec import encodable
 
 PIPED_WIDTH = 240
-_WHOLE = frozenset({"ID", "STATE", "PAGES", "AGE", "FILE", "DATE", "FROM", "TO", "AMOUNT", "TOTAL", "PAGE"})
+_WHOLE = frozenset({"ID", "STATE", "PAGES", "AGE", "FILE", "DATE", "FROM", "TO", "AMOUNT", "TOTAL", "PAGE", "FIELD"})
 """Columns whose cells are not broken into lines."""
 
 
@@ -23,9 +23,14 @@ def plain_table(*columns: str) -> Table:
     return table
 
 
+def terminal_text(text: str) -> Text:
+    """A text of a client or document as it can be printed: no markup of rich, and nothing that steers a terminal."""
+    return Text("".join(c if c.isprintable() else "\ufffd" for c in encodable(text)))
+
+
 def add_row(table: Table, *cells: str) -> None:
-    """Adds a row. Texts are of clients and documents: no markup of rich, and nothing that steers a terminal."""
-    table.add_row(*(Text("".join(c if c.isprintable() else "\ufffd" for c in encodable(cell))) for cell in cells))
+    """Adds a row of texts of clients and documents."""
+    table.add_row(*map(terminal_text, cells))
 
 
 def wide_console() -> Console:
