@@ -135,7 +135,7 @@ async def status_of(api: Api, row: RouteCost, places: dict[str, str]) -> int:
     headers = {**ALPHA, **given.get("headers", {})}
     known = {"page": "1", "model": "prebuilt-read", "kind": "output", "batch_id": "0" * 32, "name": "receipt"} | places
     path = re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1], "x"), row.path)
-    query = "?format=text" if path == "/ui/api/convert" else ""
+    query = {"/ui/api/convert": "?format=text", "/ui/api/fields": "?format=csv"}.get(path, "")
     answer = await api.client.request(row.method, path + query, **{**given, "headers": headers})
     return answer.status_code
 

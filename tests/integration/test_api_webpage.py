@@ -121,6 +121,28 @@ async def test_a_document_that_was_read_is_converted_with_its_corrections() -> N
         assert (await api.client.post("/ui/api/convert?format=doc", json=document)).status_code == 422
 
 
+async def test_fields_of_documents_are_written_as_one_table() -> None:
+    row = {"file": "a.png", "document_type": "receipt", "status": "complete", "data": {"total": "18.70"}}
+    async with running_api() as api:
+        table = await api.client.post("/ui/api/fields?format=csv", json=[row, row | {"data": {"tax": "=1+1"}}])
+        assert table.headers["content-type"] == "text/csv; charset=utf-8"
+        lines = table.content.decode("utf-8-sig").splitlines()
+        assert lines == [
+            "file,document_type,status,total,tax",
+            "a.png,receipt,complete,18.70,",
+            "a.png,receipt,complete,,'=1+1",
+        ]
+        book = await api.client.post("/ui/api/fields?format=xlsx", json=[row])
+        assert (book.status_code, book.headers["content-type"]) == (200, FileFormat.XLSX.media_type)
+        many = [{**row, "data": {f"field {n}": n}} for n in range(500)]
+        wide = await api.client.post("/ui/api/fields?format=csv", json=many)
+        assert (wide.status_code, wide.json()["code"]) == (422, "options_invalid")
+        bodies: list[object] = [[{"file": "a.png"}], {}, [{**row, "data": []}]]
+        for wrong in bodies:
+            answer = await api.client.post("/ui/api/fields?format=csv", json=wrong)
+            assert (answer.status_code, answer.json()["code"]) == (422, "options_invalid")
+
+
 async def test_the_icon_is_there_for_everybody() -> None:
     async with running_api(auth={"key_hashes": [hashlib.sha256(b"alpha").hexdigest()]}) as api:
         icon = await api.client.get("/favicon.ico", headers={"authorization": ""})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import zipfile
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -12,8 +14,10 @@ from typing import Any
 import anyio
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from inkgate.cli import extract
+from inkgate.cli.app import app
 from inkgate.cli.extract_outputs import FieldRows, WrittenFields, printed_fields
 from inkgate.cli.inputs import InputDocument
 from inkgate.errors import InputRejected
@@ -139,6 +143,32 @@ def test_an_interrupted_table_is_written_and_goes_on_but_not_with_other_options(
     assert FieldRows.into(table, "receipts", overwrite=True).rows == []
 
 
+def test_a_workbook_goes_on_after_an_interruption_with_its_numbers(tmp_path: Path) -> None:
+    sources = [InputDocument(tmp_path / name, PurePath(name)) for name in ("a.png", "b.png")]
+    for each in sources:
+        (tmp_path / each.name).write_bytes(b"one")
+    book = tmp_path / "out.xlsx"
+    FieldRows.into(book, "receipts", overwrite=False, excel=True).add(sources[0], money("18.70"))
+    again = FieldRows.into(book, "receipts", overwrite=False, excel=True)
+    assert again.without_earlier(sources) == (sources[1],)
+    again.add(sources[1], money("2.50"))
+    again.end()
+    sheet = zipfile.ZipFile(book).read("xl/worksheets/sheet1.xml").decode()
+    assert re.findall(r"<v>([\d.]+\.\d+|\d+\.\d*)</v>", sheet) == ["18.7", "2.5"]
+
+
+def money(total: str) -> Fields[Any]:
+    field = FieldValue("/total", "money", FieldStatus.FOUND, value=total, text=total)
+    extraction = Extraction("receipt", {"total": total}, {"/total": field}, (), ExtractionStatus.COMPLETE)
+    return Fields(extraction, extraction.data)
+
+
+def test_excel_is_not_printed() -> None:
+    result = CliRunner().invoke(app, ["extract", "a.png", "-f", "xlsx"])
+    assert result.exit_code == 2
+    assert "Give -o FILE.xlsx" in result.output
+
+
 def test_documents_of_one_name_get_files_of_their_own_and_results_are_kept(tmp_path: Path) -> None:
     sources = [source("one/a.png"), source("one/a.pdf"), source("two/a.png")]
     to = WrittenFields.into(tmp_path, sources, overwrite=False)
@@ -184,6 +214,6 @@ async def test_several_documents_are_read_at_once_and_written_in_their_order(tmp
     sources = [InputDocument(tmp_path / name, PurePath(name)) for name in names]
     tally, order = extract.ExtractTally(), extract.FieldsOrder(WantedFields(), ReadOptions(), 2)
     await extract.extract_documents(SlowFirst({}), sources, order, rows, tally)
-    assert [row["/name"] for row in rows.rows] == [sources[n].name for n in (0, 1, 2, 5)]
+    assert [row.data["name"] for row in rows.rows] == [sources[n].name for n in (0, 1, 2, 5)]
     assert len(tally.problems) == 2
     assert most == 2

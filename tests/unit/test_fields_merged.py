@@ -88,6 +88,18 @@ def test_corrections_reach_every_place_and_no_other() -> None:
             with_corrections(data, {path: 1})
 
 
+def test_a_row_at_the_end_without_values_is_removed_and_can_come_back() -> None:
+    data = {"items": [{"x": 1, "y": 2}, {"x": 3, "y": None}], "phones": ["1", "2"]}
+    gone: dict[str, JsonValue] = {"/items/1/x": None, "/phones/1": None}
+    assert with_corrections(data, gone) == {"items": [{"x": 1, "y": 2}], "phones": ["1"]}
+    again = gone | {"/items/1/x": 4}
+    assert with_kept_corrections(data, again)["items"] == [{"x": 1, "y": 2}, {"x": 4, "y": None}]
+    assert with_corrections(data, {"/items/0/x": None, "/items/0/y": None})["items"] == [
+        {"x": None, "y": None},
+        {"x": 3, "y": None},
+    ]
+
+
 def test_corrections_that_a_later_extraction_has_no_place_for_are_left_out() -> None:
     data = {"total": "1", "items": [{"x": 1}]}
     kept: dict[str, JsonValue] = {"/vendor": "A", "/items/5/x": 2, "/rows/0/x": 3, "/items/0/x": 4, "/total": "2"}

@@ -1,4 +1,4 @@
-"""What people see in a browser: `/`, the web page at `/ui` with its own `POST /ui/api/convert`, and the documentation
+"""What people see in a browser: `/`, the web page at `/ui` with its own `POST /ui/api/...`, and the documentation
 at `/docs/guide/`.
 
 The web page is a separate application that serves files. Requests for it pass only the origin check, not the API's
@@ -8,6 +8,7 @@ key. The documentation is the site that `make site` builds and the wheel contain
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -28,8 +29,9 @@ from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import CountedContent, cancelled_when_left
 from inkgate.api.http.origins import Origins
 from inkgate.api.http.uploads import receive_bytes
-from inkgate.documents.files import format_named
+from inkgate.documents.files import AnyFormat, format_named
 from inkgate.errors import InputRejected
+from inkgate.service.gateway import Admitted
 from inkgate.settings import Settings
 
 UI_PATH = "/ui"
@@ -159,16 +161,36 @@ async def convert(
     of a document, of any Content-Type. The page sends it because people correct results in the browser, and because the
     service keeps no results of documents that are not jobs.
     """
+    shape = format_named(format)
+    return await _written(request, shape, lambda admitted, body: admitted.converted(body, shape, marks=marks))
+
+
+@router.post(f"{API_PATH}/fields", response_class=Response)
+@costs(CONVERSION)
+async def write_fields(
+    request: Request,
+    format: Annotated[Literal["csv", "xlsx"], Query()],  # noqa: A002 - the option's name
+) -> Response:
+    """Fields of documents, with corrections, as the table that `inkgate extract -f` writes. The body is a JSON array,
+    of any Content-Type, with an object a document: see FieldsRow in documents/files/field_tables.py.
+    """
+    shape = format_named(format)
+    return await _written(request, shape, lambda admitted, body: admitted.fields_table(body, shape))
+
+
+async def _written(
+    request: Request, shape: AnyFormat, write: Callable[[Admitted, bytes], Awaitable[bytes]]
+) -> Response:
+    """The response with the file that `write` makes of the request's body."""
     context = context_of(request)
     head = parse_head(request, context.settings)
     limits = context.settings.limits
-    shape = format_named(format)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
             body = await receive_bytes(request, limits, int(limits.max_body_mb * 1_000_000), count_bytes)
         admitted.set_held_bytes(2 * len(body))  # here, and in the memory that a worker reads
         async with cancelled_when_left(request.receive):
-            content = await admitted.converted(body, shape, marks=marks)
+            content = await write(admitted, body)
         admitted.set_held_bytes(len(content))
     headers = {"X-Content-Type-Options": "nosniff"}
     return CountedContent(context.room, head.caller.tenant, content, shape.media_type, headers, stored=False)

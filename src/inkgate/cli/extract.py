@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from inkgate_client.reading import DocumentReader
 
 NEEDS_REVIEW = 3
-FORMATS = ("table", "json", "csv")
+FORMATS = ("table", "json", "csv", "xlsx")
+ROWS = ("csv", "xlsx")
+"""Formats of one table: a row a document."""
 
 PathsArgument = Annotated[
     list[str],
@@ -57,15 +59,15 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
             "--format",
             "-f",
             metavar="|".join(FORMATS),
-            help="A table to look at, a JSON object, or a row of CSV a document. Default: a table on a terminal, else "
-            "JSON.",
+            help="A table to look at, a JSON object, or a row of CSV or Excel a document. Default: a table on a "
+            "terminal, else JSON.",
             show_default=False,
         ),
     ] = "",
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="PATH", help="JSON: a folder for NAME.json; CSV: the file. Default: print."
+            "--output", "-o", metavar="PATH", help="JSON: a folder for NAME.json; else the file. Default: print."
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="With -o: replace existing results.")] = False,
@@ -78,8 +80,8 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     `inkgate extract receipt.jpg --type receipt` prints the fields with their places: a table on a terminal, and in a
     pipe what POST /extract answers.
     `inkgate extract scans/ --type receipt -f csv -o receipts.csv` writes a row a document; after an interruption, the
-    same command goes on where it was. A JSON object a line is printed for several documents. With `--server URL`, a
-    running service finds them, with the same output.
+    same command goes on where it was. With `-f xlsx`, items have a sheet of their own. A JSON object a line is printed
+    for several documents. With `--server URL`, a running service finds them, with the same output.
 
     Exit status: 0 if all documents were read; 1 if one could not be; 2 if the arguments are wrong; 3 with --strict if
     one needs review.
@@ -87,9 +89,11 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     if format and format not in FORMATS:
         raise misuse(f"{format!r} is not a format. Choose from {', '.join(FORMATS)}.")
     if output is not None and format == "table":
-        raise misuse("A table is printed. For files, choose json or csv.")
-    if output is not None and format != "csv" and output.is_file():
+        raise misuse("A table is printed. For files, choose json, csv or xlsx.")
+    if output is not None and format not in ROWS and output.is_file():
         raise misuse(f"{output} is a file. For JSON, -o names a folder.")
+    if format == "xlsx" and output is None:
+        raise misuse("Excel is not printed. Give -o FILE.xlsx.")
     from inkgate.cli.extract_outputs import FieldRows, WrittenFields, printed_fields
     from inkgate.cli.inputs import collect
     from inkgate.cli.read import say_skipped
@@ -98,8 +102,9 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     inputs = collect(paths)
     to: FieldsOutput
     sources, rows = inputs.sources, None
-    if format == "csv":
-        to = rows = FieldRows.into(output, repr((wanted, options)), overwrite=overwrite)
+    if format in ROWS:
+        _require(format)
+        to = rows = FieldRows.into(output, repr((wanted, options)), overwrite=overwrite, excel=format == "xlsx")
         sources = rows.without_earlier(sources)
     elif output is not None:
         to = WrittenFields.into(output, inputs.sources, overwrite=overwrite)
@@ -171,6 +176,14 @@ def wanted_options(
         raise misuse("Give only one of --type, --schema and --fields.")
     wanted = WantedFields(type_name, None if schema is None else _text(schema), names, data)
     return wanted, ReadOptions(pages=pages or "")
+
+
+def _require(format_name: str) -> None:
+    """Raises typer.Exit: the library that writes the format is not installed."""
+    from inkgate.documents.files import format_named, require_writer
+
+    with start_errors():
+        require_writer(format_named(format_name))
 
 
 def _text(path: Path) -> str:

@@ -5,14 +5,12 @@ On a terminal, a document is a table of its fields, with a table of its items be
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeGuard
+from typing import Any, Final, Literal, Protocol
 
 from rich.table import Table
 
@@ -20,9 +18,10 @@ from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse, say
 from inkgate.cli.plain_tables import add_row, plain_table, terminal_text, wide_console
 from inkgate.cli.result_names import result_places
+from inkgate.documents.files.field_tables import FieldsRow, as_csv, as_file, flat_values, is_items, table_of_documents
 from inkgate_client import Fields
 from inkgate_client.fields.values import ExtractionStatus, FieldStatus, FieldValue
-from inkgate_client.numbers import is_formula, number_of
+from inkgate_client.numbers import number_of
 from inkgate_client.whole_files import write_whole
 
 _TO_REVIEW = ExtractionStatus.NEEDS_REVIEW.value
@@ -75,8 +74,8 @@ class ShownFields:
         head = f"{source.name}: {extraction.document_type or 'document'}, {review}"
         console.print(*([""] if self._shown else []), terminal_text(head), "", sep="\n", soft_wrap=True)
         self._shown += 1
-        flat = _flat(extraction.data)
-        items = {path: value for path, value in flat.items() if _is_items(value)}
+        flat = flat_values(extraction.data)
+        items = {path: value for path, value in flat.items() if is_items(value)}
         table = plain_table("FIELD", "VALUE", "CONFIDENCE", "PLACE")
         for path, value in flat.items():
             if path not in items:
@@ -122,7 +121,7 @@ class WrittenFields:
 
 @dataclass(frozen=True, slots=True)
 class FieldRows:
-    """A CSV table: a row a document, a column a field; arrays as JSON. What a spreadsheet would run is quoted.
+    """A table as CSV or Excel: a row a document, a column a field. See documents/files/field_tables.py.
 
     The columns are known when the last document was read. Until then `kept` has the rows, a JSON object a line. If the
     run is interrupted or killed, the next one takes them from there.
@@ -131,16 +130,18 @@ class FieldRows:
         path: None: it is printed.
         kept: the file of the rows; None: there is none.
         of_run: what was asked for, which must be the same for the next run.
+        excel: whether it is a workbook; it then has a path.
     """
 
     path: Path | None
     kept: Path | None = None
     of_run: str = ""
-    rows: list[dict[str, object]] = field(default_factory=list)
+    rows: list[FieldsRow] = field(default_factory=list)
+    excel: bool = False
     _earlier: dict[str, object] = field(default_factory=dict)
 
     @classmethod
-    def into(cls, path: Path | None, of_run: str, *, overwrite: bool) -> FieldRows:
+    def into(cls, path: Path | None, of_run: str, *, overwrite: bool, excel: bool = False) -> FieldRows:
         """Writes into a table, with the rows of an earlier run that did not end, in `NAME.csv.rows`.
 
         Raises:
@@ -150,7 +151,7 @@ class FieldRows:
         # A pipe has no file beside it.
         keeps = path is not None and (path.is_file() or not path.exists())
         kept = path.with_name(f"{path.name}.rows") if path is not None and keeps else None
-        found = cls(path, kept, of_run)
+        found = cls(path, kept, of_run, excel=excel)
         if kept is None or overwrite or not kept.exists():
             _refuse([path] if path is not None and path.exists() else [], overwrite=overwrite)
             if kept is not None:
@@ -163,7 +164,7 @@ class FieldRows:
                 "give --overwrite to start again."
             )
         rows = {line["row"]["file"]: line for line in lines[1:]}  # the last one of each file
-        found.rows.extend(line["row"] for line in rows.values())
+        found.rows.extend(FieldsRow(**line["row"]) for line in rows.values())
         found._earlier.update({name: line["version"] for name, line in rows.items()})
         _write_lines(kept, lines)  # without a line that was cut off
         say(f"{len(found.rows)} documents were read before; {kept} has their rows.")
@@ -172,13 +173,13 @@ class FieldRows:
     @property
     def to_review(self) -> list[str]:
         """Names of documents of the earlier run that need review."""
-        return [str(row["file"]) for row in self.rows if row["file"] in self._earlier and row["status"] == _TO_REVIEW]
+        return [row.file for row in self.rows if row.file in self._earlier and row.status == _TO_REVIEW]
 
     def without_earlier(self, sources: Sequence[InputDocument]) -> tuple[InputDocument, ...]:
         """The sources that an earlier run has not read, or that were changed since; their old rows go."""
         left = tuple(source for source in sources if not self._is_read(source))
         again = {source.name for source in left}
-        self.rows[:] = [row for row in self.rows if row["file"] not in again]
+        self.rows[:] = [row for row in self.rows if row.file not in again]
         return left
 
     def _is_read(self, source: InputDocument) -> bool:
@@ -186,12 +187,11 @@ class FieldRows:
         return source.path is not None and self._earlier.get(source.name) == _version(source.path)
 
     def add(self, source: InputDocument, found: Fields[Any]) -> None:
-        about = {"file": source.name, "document_type": found.extraction.document_type}
-        row = {**about, "status": found.extraction.status.value, **_flat(found.extraction.data)}
+        row = FieldsRow.of(source.name, found.extraction)
         self.rows.append(row)
         if self.kept is None:
             return
-        lines: list[object] = [{"row": row, "version": source.path and _version(source.path)}]
+        lines: list[object] = [{"row": asdict(row), "version": source.path and _version(source.path)}]
         if not self.kept.exists():
             self.kept.parent.mkdir(parents=True, exist_ok=True)
             lines.insert(0, {"of_run": self.of_run})
@@ -201,8 +201,7 @@ class FieldRows:
         if self.path is None:
             sys.stdout.write(self.table())
             return
-        # With a byte order mark, without which spreadsheets take UTF-8 for another encoding.
-        write_whole(self.path, self.table().encode("utf-8-sig"), parents=True)
+        write_whole(self.path, as_file(self.rows, excel=self.excel), parents=True)
         say(f"{len(self.rows)} rows written into {self.path}.")
 
     def forget_run(self) -> None:
@@ -211,14 +210,8 @@ class FieldRows:
             self.kept.unlink(missing_ok=True)
 
     def table(self) -> str:
-        """The table. Paths of fields lose their first slash."""
-        columns = list(dict.fromkeys(["file", "document_type", "status", *(name for row in self.rows for name in row)]))
-        table = io.StringIO()
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerow([_cell(name.removeprefix("/")) for name in columns])
-        for row in self.rows:
-            writer.writerow([_cell(row.get(name)) for name in columns])
-        return table.getvalue()
+        """The table as CSV."""
+        return as_csv(table_of_documents(self.rows))
 
 
 def printed_fields(format: str = "", documents: int = 1) -> FieldsOutput:  # noqa: A002 - the option's name
@@ -260,22 +253,9 @@ def _object(source: InputDocument, found: Fields[Any]) -> dict[str, object]:
     return {"file": source.name, **found.answer}
 
 
-def _flat(data: Mapping[str, object], above: str = "") -> dict[str, object]:
-    """Values by path; arrays are values."""
-    flat: dict[str, object] = {}
-    for name, value in data.items():
-        path = f"{above}/{name}"
-        flat |= _flat(value, path) if isinstance(value, dict) else {path: value}
-    return flat
-
-
-def _is_items(value: object) -> TypeGuard[list[dict[str, object]]]:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
-
-
 def _items_table(path: str, rows: Sequence[dict[str, object]], fields: Mapping[str, FieldValue]) -> Table:
     """A row an item, without columns that are empty in all. A value that isn't sure has a `?`."""
-    flat = [_flat(row) for row in rows]
+    flat = [flat_values(row) for row in rows]
     names = [name for name in dict.fromkeys(name for row in flat for name in row) if any(row.get(name) for row in flat)]
     table = plain_table("", *(name.removeprefix("/").upper() for name in names))
     for index, row in enumerate(flat):
@@ -319,11 +299,3 @@ def _place(fields: Sequence[FieldValue]) -> str:
     line = f", line {source.lines[0] + 1}" if source.lines else ""
     printed = f": {source.text}" if len(fields) == 1 and source.text != _shown_value(fields[0].value) else ""
     return f"page {source.page + 1}{line}{printed}"
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return f"'{value}" if is_formula(value) else value
-    return json.dumps(value, ensure_ascii=False)

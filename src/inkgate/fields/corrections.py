@@ -86,7 +86,8 @@ def _is_date(value: str) -> bool:
 
 
 def with_corrections(data: Mapping[str, object], values: Mapping[str, JsonValue]) -> dict[str, object]:
-    """A copy of `data` with the values. A value of the first row behind an array's last one adds a row.
+    """A copy of `data` with the values. A value of the first row behind an array's last one adds a row. Rows at an
+    array's end are removed if the values leave nothing but null in them.
 
     Raises:
         InputRejected: "options_invalid": an array has no such row.
@@ -94,6 +95,7 @@ def with_corrections(data: Mapping[str, object], values: Mapping[str, JsonValue]
     changed = copy.deepcopy(dict(data))
     for number, (path, value) in enumerate(values.items(), start=1):
         _put(changed, path, value, number)
+    _remove_emptied(changed, values)
     return changed
 
 
@@ -106,7 +108,25 @@ def with_kept_corrections(data: Mapping[str, object], values: Mapping[str, JsonV
         if _parts(path)[0] in changed:
             with suppress(InputRejected):
                 _put(changed, path, value, number)
+    _remove_emptied(changed, values)
     return changed
+
+
+def _remove_emptied(changed: Mapping[str, object], values: Mapping[str, JsonValue]) -> None:
+    """Removes rows at the ends of arrays in which nothing but null is left, where values made them null."""
+    for path in (path for path, value in values.items() if value is None):
+        target: object = changed
+        for part in _parts(path):
+            if isinstance(target, list):
+                while target and _is_null(target[-1]):
+                    target.pop()
+                break
+            target = target.get(part) if isinstance(target, dict) else None
+
+
+def _is_null(value: object) -> bool:
+    """Whether a value is null, or an object of such values."""
+    return value is None or (isinstance(value, dict) and all(map(_is_null, value.values())))
 
 
 def _parts(path: str) -> list[str]:

@@ -127,6 +127,10 @@ class Admitted:
         """The document whose published JSON is `body`, in another format; see Writers.converted."""
         return await self._gateway.reader.converted(body, shape, self.caller, marks=marks)
 
+    async def fields_table(self, body: bytes, shape: AnyFormat) -> bytes:
+        """The fields of documents, which `body` has as JSON, as a table; see Writers.fields_table."""
+        return await self._gateway.reader.fields_table(body, shape, self.caller)
+
     def send(self, upstream: Upstream, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
         """The answer of `upstream` to a request that is relayed to it; see Upstream.send."""
         return upstream.send(replace(call, caller=self.caller))

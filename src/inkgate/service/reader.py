@@ -421,6 +421,11 @@ class Reader:
         caller = with_default_priority(caller, 1, len(body))
         return await self._opener.writers.converted(body, shape, caller, marks=marks)
 
+    async def fields_table(self, body: bytes, shape: AnyFormat, caller: Caller) -> bytes:
+        """The fields of documents, which a client sent as JSON, as a table; see Writers.fields_table."""
+        caller = with_default_priority(caller, 1, len(body))
+        return await self._opener.writers.fields_table(body, shape, caller)
+
     def _select(self, page_count: int, options: CheckedOptions) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if options.pages is None else options.pages.indexes(page_count)
         most = options.page_limit or self._limits.max_pages

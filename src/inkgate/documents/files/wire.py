@@ -2,7 +2,7 @@
 
 A call is small. Its memories are what is written, and the output last. For a PDF these are the document (`add_text`
 alone) and the plan: a table in JSON behind its length in four bytes, then the bytes that the table refers to. An office
-file is written of a result (`encode_result`), and a conversion of a document as a client sent it.
+file is written of a result (`encode_result`); a conversion of a document and a table of fields of what a client sent.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class WriteOp(StrEnum):
     NEW_PDF = "new_pdf"
     OFFICE = "office"
     CONVERT = "convert"
+    FIELDS = "fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class WriteCall:
 
     Attributes:
         password: of the document, for `add_text`; empty for none.
-        format: name of the format of an office file or a conversion.
+        format: name of the format of all but PDFs.
         marks: whether a conversion marks what is doubtful.
     """
 

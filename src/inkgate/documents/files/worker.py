@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from inkgate.documents.files import FileFormat, format_named
 from inkgate.documents.files.wire import WriteCall, WriteOp, WriteReply, decode_result, encode_reply
-from inkgate.documents.files.write import OFFICE, converted
+from inkgate.documents.files.write import OFFICE, converted, fields_table
 from inkgate.errors import InputRejected
 from inkgate.workers.wire import run_worker
 
@@ -54,6 +54,8 @@ def _written(call: WriteCall, memories: Sequence[mmap.mmap]) -> int:
     shape = format_named(call.format)
     if call.op is WriteOp.CONVERT:
         data = converted(source[:], shape, marks=call.marks)
+    elif call.op is WriteOp.FIELDS:
+        data = fields_table(source[:], shape)
     else:
         data = OFFICE[FileFormat(shape)](decode_result(source[:]))
     if len(data) > len(output):
@@ -67,6 +69,6 @@ def _failure(call: WriteCall) -> WriteReply:
     """The reply to a call that failed for a reason that nobody foresaw."""
     if call.op is WriteOp.ADD_TEXT or call.op is WriteOp.NEW_PDF:
         return WriteReply(error="pdf_corrupt", detail="The PDF is too damaged to be written again.")
-    if call.op is WriteOp.CONVERT:
+    if call.op is WriteOp.CONVERT or call.op is WriteOp.FIELDS:
         return WriteReply(error="options_invalid", detail=f"The document has values that {call.format} can't show.")
     return WriteReply(error="engine_failed", detail="The file could not be written.")

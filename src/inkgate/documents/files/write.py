@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.documents.files import AnyFormat, FileFormat, excel, require_writer, word
+from inkgate.documents.files import AnyFormat, FileFormat, excel, field_tables, require_writer, word
 from inkgate.errors import InputRejected
 from inkgate.layout.whole_document import finished
 from inkgate_client.codec import MAX_PLACES, parse_document, places_of
@@ -78,6 +78,25 @@ def converted(body: bytes, shape: AnyFormat, *, marks: bool = False) -> bytes:
     if shape is Format.MARKDOWN:  # one file, as over HTTP
         result = with_all_images_embedded(result)
     return render(marked_document(result) if marks else result, shape)
+
+
+def fields_table(body: bytes, shape: AnyFormat) -> bytes:
+    """The fields of documents, which a client sent as the JSON of FieldsRow objects, as a table.
+
+    Blocking, and of a stranger: runs in a worker process.
+
+    Raises:
+        InputRejected: "options_invalid": it is no such JSON, or the tables have more than MAX_PLACES in all.
+    """
+    try:
+        rows = field_tables.parse_rows(body)
+    except ValueError as error:
+        raise InputRejected("options_invalid", "The body is not the JSON of fields of documents.") from error
+    whole, *items = field_tables.table_of_documents(rows), *field_tables.tables_with_items(rows)
+    if (places := max(whole.places, sum(table.places for table in items))) > MAX_PLACES:
+        detail = f"The table would have {places:,} places (rows x columns); at most {MAX_PLACES:,} can be written."
+        raise InputRejected("options_invalid", detail)
+    return field_tables.as_file(rows, excel=shape is FileFormat.XLSX)
 
 
 def _named_lines(page: PageResult) -> Iterator[int]:

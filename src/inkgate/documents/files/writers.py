@@ -110,10 +110,19 @@ class Writers:
         Raises as `office_file`, and:
             InputRejected: options_invalid.
         """
+        return await self._of_json(WriteCall(WriteOp.CONVERT, format=format, marks=marks), body, format, caller)
+
+    async def fields_table(self, body: bytes, format: AnyFormat, caller: Caller) -> bytes:  # noqa: A002
+        """The table of the fields that `body` has as JSON, as CSV or Excel; see `write.fields_table`.
+
+        Raises as `converted`.
+        """
+        return await self._of_json(WriteCall(WriteOp.FIELDS, format=format), body, format, caller)
+
+    async def _of_json(self, call: WriteCall, body: bytes, format: AnyFormat, caller: Caller) -> bytes:  # noqa: A002
         require_writer(format)
         if not body:
-            raise InputRejected("options_invalid", "The body is empty; it must be the JSON of a document.")
-        call = WriteCall(WriteOp.CONVERT, format=format, marks=marks)
+            raise InputRejected("options_invalid", "The body is empty; it must be JSON.")
         return await self._write(call, (body,), self._max_bytes, caller)
 
     async def _write(self, call: WriteCall, contents: tuple[bytes, ...], room: int, caller: Caller) -> bytes:
