@@ -121,8 +121,6 @@ _INPUT: dict[str, Code] = {
         "Send application/json or multipart/form-data."),
     "not_acceptable": Code(406, _CALLER, "The format asked for does not exist",
         "Ask for text, markdown, json, hocr, alto, csv, mermaid, pdf, docx or xlsx."),
-    "format_unavailable": Code(406, _CALLER, "The format asked for can't be written here",
-        "Install inkgate[files] there, or ask for another format."),
     "url_forbidden": Code(403, _CALLER, "The URL may not be fetched",
         "Send the file itself, or allow its host in `fetch`."),
     "url_unreachable": Code(422, _CALLER, "The URL could not be fetched",

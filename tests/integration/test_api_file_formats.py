@@ -14,7 +14,6 @@ import pytest
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.outputs import ExistingResults, to_folder, to_stdout
-from inkgate.documents import files
 from inkgate.documents.files import FileFormat
 from support.api_client import running_api, tiff
 from support.pdf_writer import locked_pdf, text_at
@@ -52,14 +51,6 @@ async def test_a_pdf_is_written_with_the_password_of_its_request() -> None:
     assert answer.status_code == 200, answer.text
     assert pypdfium2.PdfDocument(answer.content, password="geheim")[0].get_textpage().count_chars() > 0  # noqa: S106
     assert (refused.status_code, refused.json()["code"]) == (422, "pdf_encrypted")
-
-
-async def test_without_its_package_a_format_is_refused_before_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "find_spec", lambda _: None)
-    async with running_api() as api:
-        answer = await api.client.post("/ocr?format=pdf", files={"file": tiff(1)})
-        assert (answer.status_code, answer.json()["code"]) == (406, "format_unavailable")
-        assert api.engine.tasks == []
 
 
 async def test_outputs_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

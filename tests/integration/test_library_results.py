@@ -8,7 +8,6 @@ import dataclasses
 import io
 import pickle
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pypdfium2
@@ -17,7 +16,6 @@ import structlog
 from pydantic import BaseModel
 
 import inkgate
-from inkgate.documents.files import FileFormat
 from inkgate.layout.figure_links import with_images
 from inkgate.settings import Settings
 from inkgate_client.block_image import BlockImage
@@ -30,7 +28,6 @@ PDF = text_pdf(paragraph(), paragraph())
 REPORT = ROOT / "examples" / "report.png"
 NO_MODELS: dict[str, dict[str, object]] = {"engine": {"name": f"{__name__}:fake_engine"}, "pdf": {"warm_workers": 0}}
 PNG = (ROOT / "tests" / "data" / "images" / "l_trns.png").read_bytes()
-needs_files = pytest.mark.skipif(find_spec("pikepdf") is None, reason="inkgate[files] is not installed")
 
 
 def fake_engine(_: Settings) -> FakeEngine:
@@ -49,7 +46,6 @@ def report(ocr: inkgate.Ocr) -> inkgate.OcrResult:
     return ocr.read(REPORT)
 
 
-@needs_files
 def test_a_result_is_saved_in_every_format(report: inkgate.OcrResult, tmp_path: Path) -> None:
     begins = {"a.md": b"Technical", "a.txt": b"Technical", "a.json": b"{", "a.hocr": b"<", "a.alto.xml": b"<?xml"}
     begins |= {"a.docx": b"PK", "a.xlsx": b"PK", "a.pdf": b"%PDF"}
@@ -81,14 +77,6 @@ def test_what_can_not_be_saved_says_why(report: inkgate.OcrResult, ocr: inkgate.
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_extra_is_named(report: inkgate.OcrResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inkgate.documents.files._LIBRARIES", dict.fromkeys(FileFormat, "no_such_package"))
-    with pytest.raises(inkgate.InputRejected) as refused:
-        report.save(tmp_path / "a.docx")
-    assert "inkgate[files]" in refused.value.remedy
-
-
-@needs_files
 def test_a_searchable_pdf_is_made_from_the_document_that_was_read(ocr: inkgate.Ocr, tmp_path: Path) -> None:
     scan = tmp_path / "scan.pdf"
     scan.write_bytes(PDF)
@@ -108,7 +96,6 @@ def test_a_searchable_pdf_is_made_from_the_document_that_was_read(ocr: inkgate.O
     assert by_bytes.save(tmp_path / "c.pdf").read_bytes() == PDF
 
 
-@needs_files
 def test_copies_keep_the_document_and_no_dict_or_pickle_has_its_password(ocr: inkgate.Ocr, tmp_path: Path) -> None:
     result = ocr.read(PDF, password="secret-7")  # noqa: S106 - of no use
     shown = dataclasses.asdict(result)
@@ -123,9 +110,8 @@ def test_copies_keep_the_document_and_no_dict_or_pickle_has_its_password(ocr: in
 @pytest.mark.anyio
 async def test_async_code_and_notebooks_save_too(report: inkgate.OcrResult, tmp_path: Path) -> None:
     assert (await report.asave(tmp_path / "a.md")).read_text() == report.markdown
-    if find_spec("pikepdf") is not None:
-        assert (await report.asave(tmp_path / "a.pdf")).read_bytes().startswith(b"%PDF")
-        assert report.save(tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
+    assert (await report.asave(tmp_path / "a.pdf")).read_bytes().startswith(b"%PDF")
+    assert report.save(tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_tables_are_rows_and_csv(report: inkgate.OcrResult) -> None:

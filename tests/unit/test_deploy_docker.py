@@ -83,7 +83,7 @@ def test_images_have_what_the_service_may_need_and_no_unknown_extra() -> None:
         [extras] = re.findall(r"^ARG EXTRAS=(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
         chosen = set(extras.split(","))
         assert chosen <= set(known), path.name
-        assert chosen >= {"files", "redis", "postgres", "kafka", "nats", "rabbit", "otel"}, path.name
+        assert chosen >= {"redis", "postgres", "kafka", "nats", "rabbit", "otel"}, path.name
 
 
 def test_secrets_and_volumes_that_services_use_exist() -> None:

@@ -111,7 +111,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     Exit status: 0 if all documents were read or skipped; 1 if a document or page failed; 2 if the arguments are wrong
     or a result exists and neither --overwrite nor --skip-existing is given.
     """
-    formats = chosen_formats(format or ["text"], here=not reader.servers)
+    formats = chosen_formats(format or ["text"])
     _check_pages(pages)
     if not reader.servers:
         reader.settings()  # says what is wrong with them before anything else
@@ -216,27 +216,20 @@ def _run(reader: ReaderOptions, order: ReadCommand, tally: ReadTally) -> None:
         raise typer.Exit(INTERRUPTED) from error
 
 
-def chosen_formats(given: list[str], *, here: bool = True) -> tuple[AnyFormat, ...]:
-    """The requested formats, each once. `here`: this process writes them, so their packages are needed.
+def chosen_formats(given: list[str]) -> tuple[AnyFormat, ...]:
+    """The requested formats, each once.
 
     Raises:
         typer.Exit: with status 2, if one is unknown.
     """
-    from inkgate.documents.files import format_named, names_of_formats, require_writer
-    from inkgate.errors import InputRejected, install_extra
+    from inkgate.documents.files import format_named, names_of_formats
 
     names = dict.fromkeys(name.strip().lower() for part in given for name in part.split(","))
     known = names_of_formats()
     for name in names:
         if name not in known:
             raise misuse(f"{name!r} is not a format. Choose from {', '.join(known)}.")
-    formats = tuple(format_named(name) for name in names)
-    try:
-        for wanted in formats if here else ():
-            require_writer(wanted)
-    except InputRejected as error:
-        raise misuse(f"{error.detail} {install_extra('files')}.") from error
-    return formats
+    return tuple(format_named(name) for name in names)
 
 
 def _check_pages(pages: str | None) -> None:

@@ -123,11 +123,11 @@ class AsyncOcr:
         password: str = "",
     ) -> bytes:
         """The file of a `document` whose `result` was read: `pdf` (searchable), `docx` or `xlsx`. The last two show
-        tables and headings of results of the task `parse`. Needs `inkgate[files]`.
+        tables and headings of results of the task `parse`.
 
         Raises:
             OSError: the file can't be read.
-            InputRejected: the document can't be written, or "format_unavailable": `inkgate[files]` is not installed.
+            InputRejected: the document can't be written.
             ValueError: there is no such format.
         """
         return await self.reader.file(document, result, FileFormat(format), CheckedOptions(password=password))

@@ -137,11 +137,10 @@ class LocalReader:
         options: ReadOptions | CheckedOptions = PARSE,
     ) -> bytes:
         """Returns a document as a file. The last two formats show tables and headings of results of the task `parse`.
-        Needs `inkgate[files]`.
 
         Raises:
             OSError: the file can't be read.
-            InputRejected: the document can't be written, or "format_unavailable": `inkgate[files]` is not installed.
+            InputRejected: the document can't be written.
         """
         self.check_open()
         with self._cancelled_at_close():

@@ -79,7 +79,7 @@ class OcrResult(RenderedDocument):
             ValueError: the suffix or format is unknown; it shows tables, but the task looked for none; or the document
                 is needed and has changed since it was read.
             OSError: the file can't be written, or the document is needed and gone.
-            InputRejected: "format_unavailable": `inkgate[files]` is not installed; or the document can't be written.
+            InputRejected: the document can't be written.
         """
         order = self._order(path, format, original, password)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from inkgate.documents.files import AnyFormat, FileFormat, require_writer
+from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.files.write import FileRequest, office_file
 from inkgate.documents.open import Opener
 from inkgate.settings import LimitSettings, PdfSettings
@@ -39,8 +39,7 @@ class SaveOrder:
     pdf: PdfSettings
 
     def check(self) -> None:
-        """Raises InputRejected "format_unavailable", or ValueError if the result has nothing that the format shows."""
-        require_writer(self.format)
+        """Raises ValueError if the result has nothing that the format shows."""
         read = [page for page in self.result.pages if page.error is None]
         if self.format in _SHOW_TABLES and read and all(page.blocks is None for page in read):
             raise ValueError(f"{self.format.value} shows tables, and this result has none. Read with task='parse'.")

@@ -401,7 +401,7 @@ class Reader:
         """The file that `request` describes, written in a worker process.
 
         Raises:
-            InputRejected: "format_unavailable"; or the document can't be written: see SearchablePdfs.make and Writers.
+            InputRejected: the document can't be written: see SearchablePdfs.make and Writers.
             EngineFailed: writing takes too long.
         """
         begun = perf_counter()

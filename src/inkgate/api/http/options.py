@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from inkgate.api.http.errors import describe
-from inkgate.documents.files import AnyFormat, FileFormat, format_named, names_of_formats, require_writer
+from inkgate.documents.files import AnyFormat, FileFormat, format_named, names_of_formats
 from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
 from inkgate.service.reader import CheckedOptions
@@ -73,12 +73,9 @@ def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the
     """The response's format: `format` if given, else the best match for `accept`.
 
     Raises:
-        InputRejected: "not_acceptable", or "format_unavailable".
+        InputRejected: "not_acceptable".
     """
-    chosen = _by_accept(accept) if format is None else _named(format)
-    if isinstance(chosen, FileFormat):
-        require_writer(chosen)
-    return chosen
+    return _by_accept(accept) if format is None else _named(format)
 
 
 def _by_accept(accept: str | None) -> Shape:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from typing import Final
 
 import anyio
 
@@ -14,11 +15,9 @@ from inkgate.cli.demo.index import PageHit, PageIndex
 from inkgate.cli.demo.service import (
     DemoRun,
     RunningDemo,
-    can_write_pdf,
     jobs_settings,
     print_commands,
     print_heading,
-    print_pdf_hint,
     print_removal,
     run_demo,
     write_settings,
@@ -85,14 +84,12 @@ def run_archive(run: DemoRun) -> None:
         run_demo(run, settings, show)
 
 
-def chosen_formats() -> tuple[AnyFormat, ...]:
-    """What is written for each scan: searchable PDFs, if the extra that makes them is installed."""
-    here = (Format.TEXT, Format.JSON)
-    return (FileFormat.PDF, *here) if can_write_pdf() else here
+_FORMATS: Final = (FileFormat.PDF, Format.TEXT, Format.JSON)
+"""What is written for each scan."""
 
 
 async def _show(demo: RunningDemo, archive: Archive) -> None:
-    threads, journal, formats = Threads("demo_archive", 2), WatchJournal(archive.results), chosen_formats()
+    threads, journal, formats = Threads("demo_archive", 2), WatchJournal(archive.results), _FORMATS
     order = WatchCommand(WatchedFolder(archive.scans, archive.results), formats, None, 2, _POLL_S)
     watch = FolderWatch(RemoteReader(demo.client), order, journal)
     lines = wide_console()
@@ -109,7 +106,6 @@ async def _show(demo: RunningDemo, archive: Archive) -> None:
         await anyio.sleep(0.1)
     await threads.run(archive.index.update, archive.results)
     await _print_archive(archive, threads)
-    print_pdf_hint()
     _print_next_steps(demo, formats)
 
 

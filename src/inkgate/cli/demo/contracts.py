@@ -14,11 +14,9 @@ from inkgate.cli.demo.reasons import reasons
 from inkgate.cli.demo.service import (
     DemoRun,
     RunningDemo,
-    can_write_pdf,
     jobs_settings,
     print_commands,
     print_heading,
-    print_pdf_hint,
     print_removal,
     run_demo,
     submitted,
@@ -69,7 +67,6 @@ async def _show(demo: RunningDemo, sources: Sequence[InputDocument]) -> None:
             continue
         read[name] = contract = await writer.written(name, job)
         lines.print(f"  {name}: {contract.pages} pages; wrote {', '.join(writer.suffixes)}", markup=False)
-    print_pdf_hint()
     _print_fields(list(read.values()))
     if DRAFT in read and SIGNED in read:
         await _print_comparison(demo, read[DRAFT], read[SIGNED], schema)
@@ -82,7 +79,7 @@ class _Writer:
     def __init__(self, demo: RunningDemo) -> None:
         self._folder = demo.folder
         self._threads = Threads("demo_results", 1)
-        self.suffixes = (".md", ".fields.json", ".values.json") + ((".pdf",) if can_write_pdf() else ())
+        self.suffixes = (".md", ".fields.json", ".values.json", ".pdf")
 
     async def written(self, name: str, job: AsyncJobHandle) -> ContractRead:
         """Waits for the job and writes its results. Raises ServiceError, OSError."""

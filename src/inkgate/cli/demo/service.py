@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from types import FrameType
 
 import anyio
@@ -24,7 +23,6 @@ from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import INTERRUPTED, failure, say
 from inkgate.cli.plain_tables import wide_console
 from inkgate.cli.serve import check_address, run_until_stopped
-from inkgate.errors import install_extra
 from inkgate.settings import AuthSettings, MetricsSettings, ServerSettings, Settings
 from inkgate_client import AsyncInkgateClient, AsyncJobHandle, JobAs, ServiceError
 from inkgate_client.concurrency import Threads, single_error
@@ -202,18 +200,6 @@ def _problems() -> Iterator[None]:
         raise failure(f"A database of the demo can't be used: {error}.") from error
     except OSError as error:
         raise failure(f"{error.filename or 'A file'}: {error.strerror or error}.") from error
-
-
-def can_write_pdf() -> bool:
-    """Whether the extra is installed that writes searchable PDFs."""
-    return find_spec("pikepdf") is not None
-
-
-def print_pdf_hint() -> None:
-    """How to get searchable PDFs, if there are none."""
-    if not can_write_pdf():
-        hint = f"\nWithout searchable PDFs, which need an extra: {install_extra('files')}."
-        wide_console().print(hint, markup=False, soft_wrap=True)
 
 
 def print_heading(text: str) -> None:

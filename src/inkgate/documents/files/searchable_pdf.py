@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.documents.files import FileFormat, require_writer
 from inkgate.documents.files.embedded_image import EmbeddedImage
 from inkgate.documents.files.glyphless import CharacterCodes
 from inkgate.documents.files.text_content import PageContent, page_content
@@ -35,11 +34,10 @@ class SearchablePdfs:
         """`document` as a PDF with the text of `pages`. Pages that have a text layer of their own stay as they are.
 
         Raises:
-            InputRejected: "format_unavailable"; "page_memory": its images are too large; or the document can't be
-                opened or written: see Writers.add_text.
+            InputRejected: "page_memory": its images are too large; or the document can't be opened or
+                written: see Writers.add_text.
             EngineFailed: "page_timeout".
         """
-        require_writer(FileFormat.PDF)
         file_type = sniff(document.data)
         codes = CharacterCodes()
         threads, cost_ms = self._decoding.usual, len(pages)

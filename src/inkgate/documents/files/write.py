@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inkgate.documents.files import AnyFormat, FileFormat, excel, field_tables, require_writer, word
+from inkgate.documents.files import AnyFormat, FileFormat, excel, field_tables, word
 from inkgate.errors import InputRejected
 from inkgate.layout.whole_document import finished
 from inkgate_client.codec import MAX_PLACES, parse_document, places_of
@@ -39,12 +39,7 @@ class FileRequest:
 
 
 def office_file(request: FileRequest) -> bytes:
-    """The file of one of the formats of `OFFICE`. Blocking.
-
-    Raises:
-        InputRejected: "format_unavailable".
-    """
-    require_writer(request.format)
+    """The file of one of the formats of `OFFICE`. Blocking."""
     return OFFICE[request.format](request.result)
 
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from inkgate.caller import Caller
-from inkgate.documents.files import AnyFormat, FileFormat, require_writer
+from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate.documents.files.wire import WriteCall, WriteOp, WriteReply, decode_reply, encode_result
 from inkgate.documents.pdf.pool import machine_has_room
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
@@ -96,11 +96,10 @@ class Writers:
         """The file of one of the formats of `write.OFFICE`.
 
         Raises:
-            InputRejected: format_unavailable or page_memory.
+            InputRejected: page_memory.
             EngineFailed: page_timeout.
             Overloaded: the machine is out of memory or file descriptors.
         """
-        require_writer(format)
         encoded = await self._encoding.run(caller, len(result.pages), encode_result, result)
         return await self._write(WriteCall(WriteOp.OFFICE, format=format), (encoded,), self._max_bytes, caller)
 
@@ -110,17 +109,16 @@ class Writers:
         Raises as `office_file`, and:
             InputRejected: options_invalid.
         """
-        return await self._of_json(WriteCall(WriteOp.CONVERT, format=format, marks=marks), body, format, caller)
+        return await self._of_json(WriteCall(WriteOp.CONVERT, format=format, marks=marks), body, caller)
 
     async def fields_table(self, body: bytes, format: AnyFormat, caller: Caller) -> bytes:  # noqa: A002
         """The table of the fields that `body` has as JSON, as CSV or Excel; see `write.fields_table`.
 
         Raises as `converted`.
         """
-        return await self._of_json(WriteCall(WriteOp.FIELDS, format=format), body, format, caller)
+        return await self._of_json(WriteCall(WriteOp.FIELDS, format=format), body, caller)
 
-    async def _of_json(self, call: WriteCall, body: bytes, format: AnyFormat, caller: Caller) -> bytes:  # noqa: A002
-        require_writer(format)
+    async def _of_json(self, call: WriteCall, body: bytes, caller: Caller) -> bytes:
         if not body:
             raise InputRejected("options_invalid", "The body is empty; it must be JSON.")
         return await self._write(call, (body,), self._max_bytes, caller)

@@ -30,7 +30,7 @@ _TIMEOUT_S = 120.0
 
 
 class ToolMissing(Exception):
-    """pdftotext, or a package of inkgate[files], is not installed."""
+    """pdftotext is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
