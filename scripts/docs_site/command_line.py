@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from inkgate.cli.app import app
+from inkgate.cli.commands import name_values
 
 
 def commands_markdown() -> str:
@@ -16,6 +17,7 @@ def commands_markdown() -> str:
     group = typer.main.get_command(app)
     if not isinstance(group, TyperGroup):
         raise TypeError("inkgate has one command; this page is written for several")
+    name_values(group)
     with typer.Context(group, info_name="inkgate") as context:
         return "\n".join(_sections("inkgate", group, context))
 

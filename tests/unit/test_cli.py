@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from inkgate import __version__
@@ -168,6 +171,30 @@ def test_only_loopback_addresses_are_out_of_reach() -> None:
         ("example.org", False),
     ]
     assert [(host, found) for host, loopback in cases if (found := is_loopback(host)) is not loopback] == []
+
+
+def test_help_names_values_as_people_do_and_not_by_their_types(capsys: pytest.CaptureFixture[str]) -> None:
+    command = get_command(commands.build())
+    commands.name_values(command)
+    wrong: list[str] = []
+
+    def check(command: object, name: str) -> None:
+        assert isinstance(command, TyperCommand | TyperGroup)
+        with typer.Context(command, info_name=name, **command.context_settings) as context:
+            for each in command.get_params(context):
+                shown = each.get_help_record(context)
+                if shown and (re.search("<[a-z]|TEXT|INTEGER|FLOAT|PATH_|[.]{3}", shown[0]) or each.metavar is None):
+                    wrong.append(f"{name}: {shown[0]}")
+        for inner in command.commands.items() if isinstance(command, TyperGroup) else ():
+            check(inner[1], f"{name} {inner[0]}")
+
+    check(command, "inkgate")
+    assert wrong == []
+    command(["read", "--help"], prog_name="inkgate", standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert "<bool>" not in shown
+    assert [panel for panel in ("Options", "Who reads", "Engine and settings") if f"─ {panel} ─" not in shown] == []
+    assert re.search(r"--help +-h +Show", shown)
 
 
 def test_help_comes_without_loading_what_reading_needs() -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from inkgate import __version__
@@ -85,6 +86,30 @@ _EPILOG: Final = (
 def is_command(name: str) -> bool:
     """Whether there is a command of this name, in inkgate or in a package that may be installed beside it."""
     return name in COMMANDS or name in PACKAGES or name in _registered()
+
+
+def run(names: Iterable[str] = ()) -> None:
+    """Runs the command line with these commands, or with all."""
+    command = get_command(build(names))
+    name_values(command)
+    command(prog_name="inkgate")
+
+
+def name_values(command: object, parent: typer.Context | None = None) -> None:
+    """Has `--help` of a command of typer show values by their metavars alone, such as FILE, without the types that
+    typer adds to them.
+    """
+    if not isinstance(command, TyperCommand | TyperGroup):
+        return
+    context = typer.Context(command, parent=parent, **command.context_settings)
+    with context:
+        for each in command.get_params(context):
+            if isinstance(each, TyperOption) and each.is_flag:
+                each.metavar = ""
+            elif isinstance(each, TyperArgument):
+                each.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # noqa: ARG005
+        for inner in command.commands.values() if isinstance(command, TyperGroup) else ():
+            name_values(inner, context)
 
 
 def build(names: Iterable[str] = ()) -> typer.Typer:

@@ -56,6 +56,7 @@ OTHER_VARIABLES = frozenset(
 )
 """Variables of ours that are no settings: the settings' file, keys of clients, and the tests' switch."""
 
+_ENGINE = "Engine and settings"
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
@@ -63,6 +64,7 @@ ConfigOption = Annotated[
         "-c",
         envvar="INKGATE_CONFIG",
         metavar="FILE",
+        rich_help_panel=_ENGINE,
         help="Settings as a TOML file (docs/reference/settings.md).",
     ),
 ]
@@ -71,6 +73,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
+        rich_help_panel=_ENGINE,
         help="OCR engine: ppocr (built in, CPU), or a model on vLLM, such as paddleocr-vl or hunyuanocr. "
         "Default: from the settings.",
     ),
@@ -80,13 +83,19 @@ VllmUrlOption = Annotated[
     typer.Option(
         "--vllm-url",
         metavar="URL",
+        rich_help_panel=_ENGINE,
         help="Address of a vLLM server, e.g. http://127.0.0.1:8000/v1. Default: inkgate starts one.",
         show_default=False,
     ),
 ]
 VllmModelOption = Annotated[
     str | None,
-    typer.Option("--vllm-model", metavar="NAME", help="The model's name on vLLM. Default: the name that vLLM reports."),
+    typer.Option(
+        "--vllm-model",
+        metavar="NAME",
+        rich_help_panel=_ENGINE,
+        help="The model's name on vLLM. Default: the name that vLLM reports.",
+    ),
 ]
 
 

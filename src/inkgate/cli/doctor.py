@@ -23,10 +23,12 @@ UNREACHABLE = 3
 
 def doctor(
     url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="Address of a running service, e.g. http://127.0.0.1:7860.")
+        str | None, typer.Argument(metavar="URL", help="Address of a running service, e.g. http://127.0.0.1:7860.")
     ] = None,
     *,
-    key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key, if the service requires one.")] = "",
+    key: Annotated[
+        str, typer.Option(envvar="INKGATE_API_KEY", metavar="KEY", help="API key, if the service requires one.")
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     config: ConfigOption = None,
 ) -> None:

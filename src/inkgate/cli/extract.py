@@ -28,7 +28,7 @@ ROWS = ("csv", "xlsx")
 
 PathsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="PATH...", help="Images, PDFs, folders, globs, or `-`.", show_default=False),
+    typer.Argument(metavar="PATH", help="Images, PDFs, folders, globs, or `-`.", show_default=False),
 ]
 TypeOption = Annotated[
     str,
@@ -146,7 +146,7 @@ def verify(  # noqa: PLR0913 - one parameter for each option of the command
 
 def types(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Print the JSON Schema of this type.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="Print the JSON Schema of this type.", show_default=False)
     ] = "",
     *,
     config: ConfigOption = None,

@@ -12,7 +12,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, configured
 from inkgate.cli.messages import FAILED, failure, misuse, say
-from inkgate.cli.readers import KeyFileOption, key_in
+from inkgate.cli.readers import READER, KeyFileOption, key_in
 
 if TYPE_CHECKING:
     from inkgate.cli.jobs_remote import JobsService
@@ -38,7 +38,12 @@ JobsUrlOption = Annotated[
 ]
 ServiceOption = Annotated[
     str | None,
-    typer.Option("--server", metavar="URL", help="A running service: only your own jobs, by its API."),
+    typer.Option(
+        "--server",
+        metavar="URL",
+        rich_help_panel=READER,
+        help="A running service: only your own jobs, by its API.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="IDs of jobs.", show_default=False)]
@@ -52,7 +57,7 @@ def ls(  # noqa: PLR0913  # one parameter for each option of the command
         typer.Option(metavar="STATE", help="Only jobs in this state, such as queued or failed; repeatable."),
     ] = None,
     tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Only jobs of this tenant.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="Maximum number of jobs.")] = 20,
     after: Annotated[str, typer.Option(metavar="ID", help="Go on after this job, the last one seen.")] = "",
     json: JsonOption = False,
     server: ServiceOption = None,
@@ -203,7 +208,7 @@ def truth(
 
 @jobs.command("redeliver")
 def redeliver(
-    job_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="ID of a job.", show_default=False)] = None,
+    job_id: Annotated[str | None, typer.Argument(metavar="ID", help="ID of a job.", show_default=False)] = None,
     *,
     all_jobs: Annotated[bool, typer.Option("--all", help="Of all jobs.")] = False,
     jobs_url: JobsUrlOption = None,

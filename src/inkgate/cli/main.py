@@ -14,7 +14,7 @@ def main() -> NoReturn:
 
         print(f"inkgate {__version__}")
         sys.exit(0)
-    from inkgate.cli.commands import build, is_command
+    from inkgate.cli.commands import is_command, run
 
-    build([called] if is_command(called) else ())(prog_name="inkgate")
+    run([called] if is_command(called) else ())
     sys.exit(0)

@@ -32,7 +32,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             help="Images, PDFs, folders (with sub-folders), globs, or `-` for standard input.",
             show_default=False,
         ),
@@ -70,8 +70,9 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     coordinates: Annotated[
         Coordinates | None,
         typer.Option(
+            metavar="upright|sent",
             help="Coordinates of the image as sent, or of the upright page. Default: sent for hOCR and ALTO, "
-            "upright for JSON."
+            "upright for JSON.",
         ),
     ] = None,
     marks: Annotated[
@@ -86,12 +87,14 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     ] = False,
     pdf_text: Annotated[
         PdfText | None,
-        typer.Option(help="Use the text layer of PDF pages; auto: only if it can be trusted."),
+        typer.Option(
+            metavar="auto|never|always", help="Use the text layer of PDF pages; auto: only if it can be trusted."
+        ),
     ] = None,
     password: Annotated[
         str,
         typer.Option(
-            metavar="TEXT",
+            metavar="PASSWORD",
             help="Password of encrypted PDFs. Other users of this machine can see it while the command runs.",
             show_default=False,
         ),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AT_ONCE = 4
-_READER = "Who reads"
+READER = "Who reads"
 
 ServerOption = Annotated[
     list[str] | None,
@@ -43,12 +43,12 @@ ServerOption = Annotated[
         help="Read by this running service, e.g. http://127.0.0.1:7860; may be repeated. Key: INKGATE_API_KEY or "
         "--key-file.",
         show_default=False,
-        rich_help_panel=_READER,
+        rich_help_panel=READER,
     ),
 ]
 KeyFileOption = Annotated[
     Path | None,
-    typer.Option("--key-file", metavar="FILE", help="A file with the service's API key.", rich_help_panel=_READER),
+    typer.Option("--key-file", metavar="FILE", help="A file with the service's API key.", rich_help_panel=READER),
 ]
 JobsOption = Annotated[
     int, typer.Option("-j", min=1, max=1024, metavar="N", help="How many documents to read at once.")

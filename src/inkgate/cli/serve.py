@@ -29,7 +29,10 @@ def serve(
         str | None, typer.Option(metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1, this machine only.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on, or 0 for any free port. Default: 7860.")
+        int | None,
+        typer.Option(
+            min=0, max=65535, metavar="PORT", help="Port to listen on, or 0 for any free port. Default: 7860."
+        ),
     ] = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,

@@ -49,7 +49,9 @@ def feishu(  # noqa: PLR0913 - one parameter for each option of the command
             help="Where messages are kept until they are answered, and what each chat asked for.",
         ),
     ] = Path("inkgate-feishu"),
-    at_once: Annotated[int, typer.Option("-j", min=1, max=64, help="How many documents to read at once.")] = 8,
+    at_once: Annotated[
+        int, typer.Option("-j", min=1, max=64, metavar="N", help="How many documents to read at once.")
+    ] = 8,
     most_mb: Annotated[
         float, typer.Option("--max-mb", min=0.001, max=100.0, metavar="MB", help="Largest file. Feishu allows 100.")
     ] = 50.0,

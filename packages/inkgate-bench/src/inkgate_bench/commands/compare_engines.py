@@ -31,7 +31,7 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
     engines: Annotated[
         list[str],
         typer.Argument(
-            metavar="[NAME=]ENGINE...",
+            metavar="[NAME=]ENGINE",
             help="Engines to compare: an engine name (ppocr, transformers, paddleocr-vl), ENGINE@URL for an engine "
             "with a running model server, a settings file (FILE.toml), or the address of any OCR or "
             "OpenAI-compatible service.",
@@ -47,7 +47,9 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
             "(docs/guides/accuracy.md).",
         ),
     ],
-    clients: Annotated[int, typer.Option("-c", "--clients", min=1, help="Number of clients, one request each.")] = 8,
+    clients: Annotated[
+        int, typer.Option("-c", "--clients", min=1, metavar="N", help="Number of clients, one request each.")
+    ] = 8,
     seconds: Annotated[
         float, typer.Option("-z", "--duration", parser=duration, metavar="TIME", help="Length of each run, e.g. 2m.")
     ] = 30.0,
@@ -55,7 +57,7 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
         float, typer.Option(parser=duration, metavar="TIME", help="Warm-up before each run; not counted.")
     ] = 5.0,
     rounds: Annotated[
-        int, typer.Option(min=1, help="Runs of each engine; at least 3 to tell which is faster.")
+        int, typer.Option(min=1, metavar="N", help="Runs of each engine; at least 3 to tell which is faster.")
     ] = MIN_REPEATS,
     deadline: Annotated[
         float, typer.Option(parser=duration, metavar="TIME", help="Latency target: slower responses don't count.")
@@ -67,12 +69,14 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
         list[Path] | None,
         typer.Option("-o", "--output", metavar="FILE", help="Also write to a .json, .csv or .md file; repeatable."),
     ] = None,
-    key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key for engines given as addresses.")] = "",
+    key: Annotated[
+        str, typer.Option(envvar="INKGATE_API_KEY", metavar="KEY", help="API key for engines given as addresses.")
+    ] = "",
     model: Annotated[
         str, typer.Option(metavar="NAME", help="Model for chat services. Default: the first listed.")
     ] = "",
-    prompt: Annotated[str, typer.Option(metavar="TEXT", help="Prompt for chat services.")] = "OCR:",
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit for chat services.")] = None,
+    prompt: Annotated[str, typer.Option(metavar="PROMPT", help="Prompt for chat services.")] = "OCR:",
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Token limit for chat services.")] = None,
     config: Annotated[
         Path | None,
         typer.Option(envvar="INKGATE_CONFIG", metavar="FILE", help="Settings (TOML) for engines given by name."),

@@ -44,7 +44,9 @@ class _EvaluationPlan:
 
 
 def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
-    manifest: Annotated[Path, typer.Argument(help="JSON list of documents and their ground truth.")],
+    manifest: Annotated[
+        Path, typer.Argument(metavar="MANIFEST", help="JSON list of documents and their ground truth.")
+    ],
     *,
     engine: EngineOption = None,
     against: Annotated[
@@ -53,8 +55,11 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     folder: Annotated[
         str | None, typer.Option("--filter", metavar="FOLDER", help="Only documents in this folder.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N documents.")] = None,
-    pdf_text: Annotated[PdfText | None, typer.Option(help="Whether to use the text that PDF pages contain.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N documents.")] = None,
+    pdf_text: Annotated[
+        PdfText | None,
+        typer.Option(metavar="auto|never|always", help="Whether to use the text that PDF pages contain."),
+    ] = None,
     jobs: JobsOption = 1,
     overlay: Annotated[
         Path | None, typer.Option(metavar="FILE", help="JSON object that changes entries of MANIFEST, by path.")

@@ -137,6 +137,8 @@ def steps_of(levels: str | None, rates: str | None, repeats: int | None, plan: P
     return steps, replace(plan, axis=axis, level=parsed[0] if parsed else first)
 
 
+_LOAD: Final = "How much load"
+_REQUESTS: Final = "What is sent, and how"
 UNREACHABLE = 3
 """Exit status: the service could not be reached, as with `inkgate doctor`."""
 
@@ -156,66 +158,141 @@ class _LoadTest:
 
 def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="Service to test, e.g. http://127.0.0.1:7860 or http://host:8000/v1.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Service to test, e.g. http://127.0.0.1:7860 or http://host:8000/v1.")
+    ],
     *,
     pages: Annotated[Path, typer.Option(metavar="PATH", help="Images and PDFs to send: a folder or a file.")],
     clients: Annotated[
-        int | None, typer.Option("--clients", "-c", min=1, help="Closed loop: this many clients, one request each.")
+        int | None,
+        typer.Option(
+            "--clients",
+            "-c",
+            min=1,
+            metavar="N",
+            rich_help_panel=_LOAD,
+            help="Closed loop: this many clients, one request each.",
+        ),
     ] = None,
-    rate: Annotated[float | None, typer.Option(help="Open loop: this many requests per second.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="N", rich_help_panel=_LOAD, help="Open loop: this many requests per second.")
+    ] = None,
     steps: Annotated[
-        str | None, typer.Option(metavar="LEVELS", help="Numbers of clients to test, e.g. 1,2,4,8, or auto.")
+        str | None,
+        typer.Option(
+            metavar="LEVELS", rich_help_panel=_LOAD, help="Numbers of clients to test, e.g. 1,2,4,8, or auto."
+        ),
     ] = None,
     rate_steps: Annotated[
-        str | None, typer.Option(metavar="LEVELS", help="Request rates to test, e.g. 5,10,20, or auto.")
+        str | None,
+        typer.Option(metavar="LEVELS", rich_help_panel=_LOAD, help="Request rates to test, e.g. 5,10,20, or auto."),
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each step. Default: 3, which the knee needs.")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", rich_help_panel=_LOAD, help="Runs of each step. Default: 3, which the knee needs."
+        ),
     ] = None,
     ramp: Annotated[
-        str | None, typer.Option(metavar="FROM:TO", help="Open loop at a changing rate, e.g. 1:100.")
+        str | None,
+        typer.Option(metavar="FROM:TO", rich_help_panel=_LOAD, help="Open loop at a changing rate, e.g. 1:100."),
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Replay recorded requests, e.g. inkgate's JSON log.")
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=_LOAD, help="Replay recorded requests, e.g. inkgate's JSON log."),
     ] = None,
-    speed: Annotated[float, typer.Option(help="Speed of the replay; 2 is twice as fast as recorded.")] = 1.0,
+    speed: Annotated[
+        float,
+        typer.Option(metavar="N", rich_help_panel=_LOAD, help="Speed of the replay; 2 is twice as fast as recorded."),
+    ] = 1.0,
     seconds: Annotated[
-        float, typer.Option("--duration", "-z", parser=duration, metavar="TIME", help="Length of each run, e.g. 2m.")
+        float,
+        typer.Option(
+            "--duration",
+            "-z",
+            parser=duration,
+            metavar="TIME",
+            rich_help_panel=_LOAD,
+            help="Length of each run, e.g. 2m.",
+        ),
     ] = 60.0,
     warm: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="Warm-up before each run; not counted.")
+        float,
+        typer.Option(
+            parser=duration, metavar="TIME", rich_help_panel=_LOAD, help="Warm-up before each run; not counted."
+        ),
     ] = 5.0,
     deadline: Annotated[
         float, typer.Option(parser=duration, metavar="TIME", help="Latency target: slower responses don't count.")
     ] = 5.0,
     timeout: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="How long a client waits for a response.")
+        float,
+        typer.Option(
+            parser=duration, metavar="TIME", rich_help_panel=_REQUESTS, help="How long a client waits for a response."
+        ),
     ] = 60.0,
     max_error: Annotated[
         float, typer.Option(parser=share, metavar="SHARE", help="Maximum error rate at the knee, e.g. 0.1%.")
     ] = 0.001,
-    arrivals: Annotated[Literal["poisson", "constant"], typer.Option(help="Arrivals of an open loop.")] = "poisson",
+    arrivals: Annotated[
+        Literal["poisson", "constant"],
+        typer.Option(metavar="poisson|constant", rich_help_panel=_LOAD, help="Arrivals of an open loop."),
+    ] = "poisson",
     key: Annotated[
-        list[str] | None, typer.Option(envvar="INKGATE_API_KEY", help="API key. Repeat it to send as several tenants.")
+        list[str] | None,
+        typer.Option(
+            envvar="INKGATE_API_KEY",
+            metavar="KEY",
+            rich_help_panel=_REQUESTS,
+            help="API key. Repeat it to send as several tenants.",
+        ),
     ] = None,
     priorities: Annotated[
-        str, typer.Option(metavar="MIX", help="Priorities and their weights, e.g. interactive=3,batch=1.")
+        str,
+        typer.Option(
+            metavar="MIX", rich_help_panel=_REQUESTS, help="Priorities and their weights, e.g. interactive=3,batch=1."
+        ),
     ] = "",
     protocol: Annotated[
-        Literal["ocr", "simple", "chat"] | None, typer.Option(help="Protocol of the service. Default: detected.")
+        Literal["ocr", "simple", "chat"] | None,
+        typer.Option(
+            metavar="ocr|simple|chat", rich_help_panel=_REQUESTS, help="Protocol of the service. Default: detected."
+        ),
     ] = None,
-    model: Annotated[str, typer.Option(help="Model for the chat protocol. Default: the first listed.")] = "",
-    prompt: Annotated[str, typer.Option(help="Prompt for the chat protocol.")] = "OCR:",
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit for the chat protocol.")] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", rich_help_panel=_REQUESTS, help="Model for the chat protocol. Default: the first listed."
+        ),
+    ] = "",
+    prompt: Annotated[
+        str, typer.Option(metavar="PROMPT", rich_help_panel=_REQUESTS, help="Prompt for the chat protocol.")
+    ] = "OCR:",
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", rich_help_panel=_REQUESTS, help="Token limit for the chat protocol."),
+    ] = None,
     tell_deadline: Annotated[
-        bool, typer.Option("--tell-deadline", help="Send the latency target as X-Inkgate-Timeout.")
+        bool,
+        typer.Option(
+            "--tell-deadline", rich_help_panel=_REQUESTS, help="Send the latency target as X-Inkgate-Timeout."
+        ),
     ] = False,
     insist: Annotated[
-        bool, typer.Option("--insist", help="Refused clients retry at once, ignoring Retry-After.")
+        bool,
+        typer.Option(
+            "--insist", rich_help_panel=_REQUESTS, help="Refused clients retry at once, ignoring Retry-After."
+        ),
     ] = False,
-    cached: Annotated[bool, typer.Option("--cached", help="Allow responses from inkgate's page cache.")] = False,
-    max_in_flight: Annotated[int, typer.Option(min=1, help="Maximum requests in flight in an open loop.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="Random seed for arrivals and page order.")] = 1,
+    cached: Annotated[
+        bool, typer.Option("--cached", rich_help_panel=_REQUESTS, help="Allow responses from inkgate's page cache.")
+    ] = False,
+    max_in_flight: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=_LOAD, help="Maximum requests in flight in an open loop.")
+    ] = 20_000,
+    seed: Annotated[
+        int, typer.Option(metavar="N", rich_help_panel=_LOAD, help="Random seed for arrivals and page order.")
+    ] = 1,
     metrics_url: Annotated[
         str, typer.Option(metavar="URL", help="vLLM server behind the service, to read its /metrics.")
     ] = "",

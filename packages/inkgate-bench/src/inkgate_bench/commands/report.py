@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def report(  # noqa: PLR0913  # one parameter for each option of the command
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="JSON written by `inkgate loadtest`, `tune` or `eval`.")
+        list[Path], typer.Argument(metavar="FILE", help="JSON written by `inkgate loadtest`, `tune` or `eval`.")
     ],
     *,
     compare: Annotated[

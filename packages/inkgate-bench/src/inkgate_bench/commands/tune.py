@@ -32,13 +32,13 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         typer.Option(parser=share, metavar="SHARE", help="Maximum error rate, e.g. 0.1%. Refusals are no errors."),
     ] = 0.001,
     minutes: Annotated[
-        float, typer.Option(help="Time limit of the whole search, including earlier runs with --resume.")
+        float, typer.Option(metavar="N", help="Time limit of the whole search, including earlier runs with --resume.")
     ] = 15.0,
     objective: Annotated[
-        str, typer.Option(help="pages: most pages a second; cost: most pages for the money.")
+        str, typer.Option(metavar="pages|cost", help="pages: most pages a second; cost: most pages for the money.")
     ] = "pages",
     price: Annotated[
-        float | None, typer.Option(help="Price of this machine for an hour, for --objective cost.")
+        float | None, typer.Option(metavar="AMOUNT", help="Price of this machine for an hour, for --objective cost.")
     ] = None,
     parameters: Annotated[
         str,
@@ -50,7 +50,9 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
     ] = "",
     rate: Annotated[
         float | None,
-        typer.Option(help="Requests a second in each trial. Default: measured, and raised if it is too low."),
+        typer.Option(
+            metavar="N", help="Requests a second in each trial. Default: measured, and raised if it is too low."
+        ),
     ] = None,
     manifest: Annotated[
         Path | None,
@@ -74,7 +76,7 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
     resume: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Continue an interrupted search: its trials.jsonl.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the load.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the load.")] = 1,
     config: ConfigOption = None,
 ) -> None:
     """Find the settings with which this machine reads most pages in time.
