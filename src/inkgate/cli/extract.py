@@ -103,7 +103,6 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
     to: FieldsOutput
     sources, rows = inputs.sources, None
     if format in ROWS:
-        _require(format)
         to = rows = FieldRows.into(output, repr((wanted, options)), overwrite=overwrite, excel=format == "xlsx")
         sources = rows.without_earlier(sources)
     elif output is not None:
@@ -176,14 +175,6 @@ def wanted_options(
         raise misuse("Give only one of --type, --schema and --fields.")
     wanted = WantedFields(type_name, None if schema is None else _text(schema), names, data)
     return wanted, ReadOptions(pages=pages or "")
-
-
-def _require(format_name: str) -> None:
-    """Raises typer.Exit: the library that writes the format is not installed."""
-    from inkgate.documents.files import format_named, require_writer
-
-    with start_errors():
-        require_writer(format_named(format_name))
 
 
 def _text(path: Path) -> str:
