@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from mistralai.client import Mistral
 from mistralai.client.errors import SDKError
-from mistralai.client.models import DocumentURLChunkTypedDict
+from mistralai.client.models import BaseModelCard, DocumentURLChunkTypedDict
 from PIL import Image
 
 from support.images import encoded
@@ -43,6 +43,15 @@ def test_an_image_in_a_data_url(client: Mistral) -> None:
     assert (page.dimensions.width, page.dimensions.height) == PAGE.size
     assert answer.usage_info.pages_processed == 1
     assert answer.model == "paddleocr-vl-1.6"
+
+
+def test_the_models_are_listed_and_described(client: Mistral) -> None:
+    listed = client.models.list().data or []
+    assert [model.type for model in listed] == ["base"]
+    described = client.models.retrieve(model_id="mistral-ocr-latest")
+    assert isinstance(described, BaseModelCard)
+    assert described.id == "mistral-ocr-latest"
+    assert described.capabilities.ocr
 
 
 def test_a_pdf_in_a_data_url(client: Mistral) -> None:

@@ -187,7 +187,14 @@ async def test_a_model_is_described_with_the_length_of_its_context() -> None:
         engine = (await api.client.get("/v1/models/fake")).json()
     assert [model["max_model_len"] for model in listed] == [4096, 4096]
     assert described == listed[0] == {**listed[0], "id": "org/a", "owned_by": "model-server"}
-    assert engine == {"id": "fake", "object": "model", "created": 0, "owned_by": "inkgate"}
+    assert engine == {
+        "id": "fake",
+        "object": "model",
+        "type": "base",
+        "capabilities": {"completion_chat": False, "vision": True, "ocr": True},
+        "created": 0,
+        "owned_by": "inkgate",
+    }
     assert "root" not in described
 
 
@@ -197,7 +204,14 @@ async def test_one_model_is_listed_where_there_is_one_and_may_be_sent_everywhere
         chatted = await api.client.post(PATH, json=chat(model="one"))
         document = {"type": "image_url", "image_url": "data:image/png;base64," + base64.b64encode(png()).decode()}
         read = await api.client.post("/v1/ocr", json={"model": "one", "document": document})
-    expected = {"id": "one", "object": "model", "created": 0, "owned_by": "model-server"}
+    expected = {
+        "id": "one",
+        "object": "model",
+        "type": "base",
+        "capabilities": {"completion_chat": True, "vision": True, "ocr": True},
+        "created": 0,
+        "owned_by": "model-server",
+    }
     assert listed == {"object": "list", "data": [expected]}
     assert (chatted.status_code, read.status_code) == (200, 200)
 

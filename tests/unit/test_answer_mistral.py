@@ -43,6 +43,37 @@ def test_figures_are_linked_where_they_are_on_the_page(kinds: str, markdown: str
     assert shown(page(*blocks, markdown=markdown))["markdown"] == expected
 
 
+def test_figures_and_tables_count_through_the_document() -> None:
+    table = block(BlockType.TABLE, "| a |\n| --- |")
+    pages = [
+        replace(page(FIGURE, replace(FIGURE), markdown=""), index=0),
+        replace(page(markdown="none"), index=1),
+        replace(page(table, replace(table), FIGURE, markdown=f"{table.markdown}\n\n{table.markdown}"), index=2),
+        replace(page(table, markdown=table.markdown), index=4),
+    ]
+    answer = MistralAnswer(MistralOptions(table_format="markdown", include_blocks=True))
+    for _ in range(2):  # a page that is converted again keeps its IDs
+        shown = [answer.page(each) for each in pages]
+        assert [[image["id"] for image in each["images"]] for each in shown] == [
+            ["img-0.jpeg", "img-1.jpeg"],
+            [],
+            ["img-2.jpeg"],
+            [],
+        ]
+        assert [[each["id"] for each in one["tables"]] for one in shown] == [
+            [],
+            [],
+            ["tbl-0.md", "tbl-1.md"],
+            ["tbl-2.md"],
+        ]
+        assert shown[2]["markdown"].startswith("[tbl-0.md](tbl-0.md)\n\n[tbl-1.md](tbl-1.md)")
+        assert [each.get("table_id") or each.get("image_id") for each in shown[2]["blocks"]] == [
+            "tbl-0.md",
+            "tbl-1.md",
+            "img-2.jpeg",
+        ]
+
+
 def test_a_header_comes_once_whether_it_is_extracted_or_not() -> None:
     blocks = (block(BlockType.HEADER, "Journal"), block(BlockType.TEXT, "a"), block(BlockType.FOOTER, "17"))
     result = replace(page(*blocks, markdown="Journal\n\na"), header="Journal", footer="17")

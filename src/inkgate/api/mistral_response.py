@@ -26,7 +26,7 @@ from inkgate_client.formats.markdown import content_of
 from inkgate_client.image_links import beside_image
 from inkgate_client.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 
-_MODELS = ("mistral-ocr", "inkgate")
+MISTRAL_MODELS = ("mistral-ocr", "inkgate")
 """Model names (and prefixes) that clients of Mistral's service send."""
 _TEXT: JsonDict = {"type": "string", "minLength": 1}
 _ANY_SOURCE: list[JsonValue] = [
@@ -89,7 +89,7 @@ class MistralOptions(BaseModel):
             raise InputRejected("feature_unavailable", why)
         if self.figure_schema() and names[0] == "ppocr":
             raise InputRejected("feature_unavailable", f"`bbox_annotation_format`: {NO_MODEL_FOR_FIGURES}")
-        if self.model is None or self.model in names or self.model.startswith(_MODELS):
+        if self.model is None or self.model in names or self.model.startswith(MISTRAL_MODELS):
             return
         raise InputRejected("engine_unknown", f"No model has this name. This service has `{names[0]}`.")
 
@@ -149,12 +149,28 @@ _BLOCK_TYPES: Mapping[BlockType, str] = {
 }
 
 
+class _Numbers:
+    """Numbers of the figures and tables of a document, whose pages are converted in their order."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, tuple[int, int]] = {}
+        self._next = (0, 0)
+
+    def of_page(self, page: PageResult, figures: int, tables: int) -> tuple[int, int]:
+        """The numbers of its first figure and its first table; the same each time that the page is converted."""
+        if page.index not in self._first:
+            self._first[page.index] = self._next
+            self._next = (self._next[0] + figures, self._next[1] + tables)
+        return self._first[page.index]
+
+
 @dataclass(frozen=True, slots=True)
 class MistralAnswer:
-    """Converts documents as `options` say. `annotations`: JSON about figures, by the names of their images."""
+    """Converts one document as `options` say. `annotations`: JSON about figures, by the names of their images."""
 
     options: MistralOptions
     annotations: Mapping[str, str] = field(default_factory=dict)
+    numbers: _Numbers = field(default_factory=_Numbers)
 
     def annotated(self, data: Mapping[str, object], result: DocumentResult) -> dict[str, Any]:
         """The whole response with the fields that were found."""
@@ -211,7 +227,10 @@ class _Page:
         self._annotations = answer.annotations
         self._tables = [block for block in page.blocks or () if block.type is BlockType.TABLE]
         self._figures = figures_of(page, answer.options)
-        self._numbers = {id(figure): number for number, figure in enumerate(self._figures)}  # equal ones are several
+        figure, table = answer.numbers.of_page(page, len(self._figures), len(self._tables))
+        # By identity: equal ones are several.
+        self._numbers = {id(each): number for number, each in enumerate(self._figures, figure)}
+        self._numbers |= {id(each): number for number, each in enumerate(self._tables, table)}
 
     def markdown(self) -> str:
         """The page's Markdown. It includes header and footer unless they are extracted; extracted tables are replaced
@@ -220,8 +239,8 @@ class _Page:
         page = self._page
         text = content_of(page) if page.markdown is None else self._with_images(page.markdown)
         if self._options.table_format is not None:
-            for number, table in enumerate(self._tables):
-                name = self._table_id(number)
+            for table in self._tables:
+                name = self._table_id(table)
                 text = text.replace(table.markdown, f"[{name}]({name})", 1) if table.markdown else text
         header, text = self._running(BlockType.HEADER, page.header, text, extracted=bool(self._options.extract_header))
         footer, text = self._running(BlockType.FOOTER, page.footer, text, extracted=bool(self._options.extract_footer))
@@ -277,7 +296,7 @@ class _Page:
 
     def _image_id(self, block: Block) -> str:
         """The figure's ID; empty for a block that is none, or not requested."""
-        number = self._numbers.get(id(block), -1)
+        number = self._numbers.get(id(block), -1) if block.type is BlockType.FIGURE else -1
         drawing = block.image is not None and block.image.mime_type == "image/png"
         return f"img-{number}.{'png' if drawing else 'jpeg'}" if number >= 0 else ""
 
@@ -286,16 +305,16 @@ class _Page:
             return []
         return [
             {
-                "id": self._table_id(number),
+                "id": self._table_id(table),
                 "content": self._table_content(table),
                 "format": self._options.table_format,
                 "word_confidence_scores": self._table_words(table),
             }
-            for number, table in enumerate(self._tables)
+            for table in self._tables
         ]
 
-    def _table_id(self, number: int) -> str:
-        return f"tbl-{number}.{'html' if self._options.table_format == 'html' else 'md'}"
+    def _table_id(self, table: Block) -> str:
+        return f"tbl-{self._numbers[id(table)]}.{'html' if self._options.table_format == 'html' else 'md'}"
 
     def _table_content(self, table: Block) -> str:
         content = encodable(table.markdown)
@@ -331,7 +350,7 @@ class _Page:
             shown["image_id"] = self._image_id(block)
         if block.type is BlockType.TABLE:
             extracted = self._options.table_format is not None
-            shown["table_id"] = self._table_id(self._tables.index(block)) if extracted else None
+            shown["table_id"] = self._table_id(block) if extracted else None
         return shown
 
 

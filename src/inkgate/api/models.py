@@ -11,8 +11,17 @@ from starlette.requests import Request
 from inkgate.api.http.context import Context, context_of
 from inkgate.api.http.costs import STATE, costs
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, openai_problems
+from inkgate.api.mistral_response import MISTRAL_MODELS
 from inkgate.errors import InputRejected
 from inkgate.model_servers.upstream import ServedModelName
+
+
+class ModelCapabilities(BaseModel):
+    """What a model can do, as Mistral's clients want it."""
+
+    completion_chat: bool = False
+    vision: bool = True
+    ocr: bool = True
 
 
 class ModelEntry(BaseModel):
@@ -20,6 +29,8 @@ class ModelEntry(BaseModel):
 
     id: str
     object: str = "model"
+    type: str = Field("base", description="Mistral's clients require it.")
+    capabilities: ModelCapabilities = ModelCapabilities()
     created: int = 0
     owned_by: str = "inkgate"
     max_model_len: int | None = Field(None, description="Maximum tokens of a prompt and its response, if known.")
@@ -63,8 +74,10 @@ async def models(request: Request) -> ModelList:
 async def model(
     request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a listed model.")]
 ) -> ModelEntry:
-    """A model of `/v1/models`, or the engine by its own name."""
+    """A model of `/v1/models`, the engine by its own name, or a name of Mistral's, which stands for the engine."""
     context = context_of(request)
+    if model_id.startswith(MISTRAL_MODELS):
+        return ModelEntry(id=model_id)
     known = [*await _listed(context), ModelEntry(id=context.service.engine.name)]
     found = next((one for one in known if one.id == model_id), None)
     if found is None:
@@ -79,4 +92,5 @@ async def _listed(context: Context) -> list[ModelEntry]:
 
 def _described(name: str) -> ModelEntry:
     longest = name.max_model_len if isinstance(name, ServedModelName) else None
-    return ModelEntry(id=name, owned_by="model-server", max_model_len=longest)
+    chats = ModelCapabilities(completion_chat=True)
+    return ModelEntry(id=name, owned_by="model-server", max_model_len=longest, capabilities=chats)
