@@ -64,6 +64,26 @@ async def test_each_key_sees_its_own_files_alone() -> None:
         assert (await api.client.post("/v1/ocr", json=document, headers=of("alpha"))).status_code == 200
 
 
+async def test_a_signed_url_downloads_its_file_without_a_key_and_nothing_else() -> None:
+    async with running_api(auth=AUTH) as api:
+        upload = await api.client.post("/v1/files", files={"file": png()}, headers=of("alpha"))
+        file_id = upload.json()["id"]
+        signed = (await api.client.get(f"/v1/files/{file_id}/url", headers=of("alpha"))).json()["url"]
+        assert (await api.client.get(signed)).content == png()
+        query = signed.partition("?")[2]
+        others = [
+            await api.client.get(f"/v1/files/{file_id}/content"),
+            await api.client.get(f"/v1/files/{file_id}?{query}"),
+            await api.client.get(f"/v1/files/{file_id}/url?{query}"),
+            await api.client.get(f"/v1/models/v1/files/{file_id}/content?{query}"),
+            await api.client.delete(f"/v1/files/{file_id}?{query}"),
+            await api.client.get(signed[:-1] + ("0" if signed[-1] != "0" else "1")),
+        ]
+        assert [answer.status_code for answer in others] == [401] * len(others)
+        await api.client.delete(f"/v1/files/{file_id}", headers=of("alpha"))
+        assert (await api.client.get(signed)).json()["code"] == "file_unknown"
+
+
 async def test_a_signature_that_was_changed_makes_it_any_other_url() -> None:
     async with running_api() as api:
         file_id = (await api.client.post("/v1/files", files={"file": png()})).json()["id"]

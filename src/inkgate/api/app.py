@@ -120,6 +120,7 @@ def error_form(path: str) -> ErrorForm | None:
 
 
 _ERRORS = ErrorResponses(error_form)
+_DOWNLOADS = frozenset({"GET", "HEAD"})
 
 
 def create_app(
@@ -151,7 +152,7 @@ def create_app(
         title="inkgate",
         version=__version__,
         description=DESCRIPTION,
-        middleware=_middleware(settings, drain, rate_limiter, Middleware(Observe, tracer=tracer, ended=measure)),
+        middleware=_middleware(settings, drain, store, rate_limiter, Middleware(Observe, tracer=tracer, ended=measure)),
         exception_handlers={HTTPException: _ERRORS.http_error, RequestValidationError: _ERRORS.validation_error},
         lifespan=_lifespan(rate_limiter),
     )
@@ -222,33 +223,40 @@ def _router(name: str) -> APIRouter:
 
 
 def _middleware(
-    settings: Settings, drain: Drain, rate_limiter: RateLimiter | None, observe: Middleware
+    settings: Settings, drain: Drain, files: FileStore, rate_limiter: RateLimiter | None, observe: Middleware
 ) -> list[Middleware]:
     """What a request passes inside BehindProxies and ServeWebPage, outermost first."""
     stack = [observe]  # outside all that refuses requests, so that each has an ID and a line in the log
     if settings.server.cors_origins:
         stack.append(Middleware(Cors, origins=settings.server.cors_origins))  # errors, too, are for pages to read
-    keys = ApiKeys(settings.auth.key_hashes)
+    access = {"origins": Origins(settings), "drain": drain, "keys": ApiKeys(settings.auth.key_hashes), "files": files}
     return [
         *stack,
         Middleware(Problems, responses=_ERRORS, guide_url=guide_url(settings)),  # answers the errors of those inside
-        Middleware(CheckAccess, origins=Origins(settings), drain=drain, keys=keys, rate_limiter=rate_limiter),
+        Middleware(CheckAccess, **access, rate_limiter=rate_limiter),
         Middleware(CallRoutes, root_path=settings.server.root_path),
     ]
 
 
 class CheckAccess:
-    """Refuses requests before a byte of their body is read: of foreign web pages, while draining, without a valid key,
-    or over the caller's rate. Notes the caller.
+    """Refuses requests before a byte of their body is read: of foreign web pages, while draining, without a valid key
+    or a signed URL, or over the caller's rate. Notes the caller.
     """
 
     def __init__(
-        self, app: ASGIApp, origins: Origins, drain: Drain, keys: ApiKeys, rate_limiter: RateLimiter | None
+        self,
+        app: ASGIApp,
+        origins: Origins,
+        drain: Drain,
+        keys: ApiKeys,
+        files: FileStore,
+        rate_limiter: RateLimiter | None,
     ) -> None:
         self._app = app
         self._origins = origins
         self._drain = drain
         self._keys = keys
+        self._files = files
         self._rate_limiter = rate_limiter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -258,12 +266,20 @@ class CheckAccess:
         self._origins.check(scope)
         async with nullcontext() if scope["path"] in ALWAYS_ANSWERED else self._drain.count():
             if not is_public(scope["path"]):
-                address = scope["client"][0] if scope.get("client") else "unknown"
-                caller = self._keys.caller(key_of(Headers(scope=scope)), address)
+                caller = self._caller(scope)
                 scope["state"]["caller"] = caller
                 if self._rate_limiter is not None:
                     await self._rate_limiter.count(caller)
             await self._app(scope, receive, send)
+
+    def _caller(self, scope: Scope) -> str:
+        """Raises InputRejected: the request has no valid key, or its signed URL has expired."""
+        if scope["method"] in _DOWNLOADS:
+            owner = self._files.signed_owner(scope["path"], scope["query_string"].decode("latin-1"))
+            if owner is not None:
+                return owner
+        address = scope["client"][0] if scope.get("client") else "unknown"
+        return self._keys.caller(key_of(Headers(scope=scope)), address)
 
 
 class CallRoutes:
