@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from inkgate_client import InkgateClient
 from support.browser import drop, give, shoot, visit
@@ -193,6 +194,79 @@ def test_doubtful_words_are_walked_through_and_corrected_in_every_form(browser: 
             page.click("[data-format=markdown]")
         assert download.value.path().read_text(encoding="utf-8") == "## Little Harbour Books\n\nOpen daily\n"
         expect(page.locator("#document-state")).to_contain_text("corrected")
+
+
+_LINES = """(cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map((box) => box.top)).size;
+}"""
+_COVERED = """() => {
+  const box = document.querySelector("#result-preview .csv").getBoundingClientRect();
+  const table = document.querySelector("#result-preview table").getBoundingClientRect();
+  return box.bottom > table.top;
+}"""
+
+
+def test_numbers_in_a_wide_table_stay_whole_and_the_table_scrolls(browser: Browser, page_server: Server) -> None:
+    heads = ["Item", *(f"Q{number} 2024" for number in range(1, 9))]
+    row = ["Provisions for pensions and similar obligations", "257,055,899", "(1 234 567)", *["98.5 %"] * 5, "–"]
+    body = _page([], [_table([heads, row, row])], "")
+    for width in (1440, 390):
+        with visit(browser, page_server, width=width) as page:
+            page.route("**/ocr", partial(_fulfill, body))
+            give(page, SAMPLE)
+            done(page)
+            cells = page.locator("#result-preview tr:last-child td")
+            expect(cells).to_have_count(9)
+            assert [cells.nth(at).evaluate(_LINES) for at in (1, 2)] == [1, 1]
+            ends = [cell.evaluate("(cell) => getComputedStyle(cell).textAlign") for cell in cells.all()]
+            assert ends == ["left", *["right"] * 7, "left"]
+            head = page.locator("#result-preview tr:first-child td").nth(1)
+            assert head.evaluate("(cell) => getComputedStyle(cell).textAlign") == "right"
+            assert not page.evaluate(_COVERED)
+            scroll = page.locator("#result-preview .scroll")
+            assert scroll.evaluate("(node) => node.scrollWidth > node.clientWidth")
+            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+            scroll.evaluate("(node) => node.scrollTo(9999, 0)")
+            expect(cells.nth(0)).to_be_in_viewport()
+
+
+def _fulfill(body: bytes, route: Route) -> None:
+    route.fulfill(body=body, content_type="application/x-ndjson")
+
+
+def test_numbers_are_told_from_text(browser: Browser, page_server: Server) -> None:
+    numbers = ["7", "-12.5%", "(202,724,977)", "1 234 567", "1'234.50", "€ 3.20", "$5", "0.76±0.02", "12 kg", "USD 7"]
+    numbers += ["2024-01-31", "10:30", "−3", "<0.05", "1.234,50 €", "12*"]
+    texts = ["", "-", "n/a", "A4 paper", "Q4 2024", "3 items left", "B-12", "No. 7", "7 of 9", "12 Main Street"]
+    with visit(browser, page_server) as page:
+        told = page.evaluate(
+            """async (all) => {
+          const { isNumber } = await import("/ui/tables.js");
+          return all.filter(isNumber);
+        }""",
+            numbers + texts,
+        )
+    assert told == numbers
+
+
+def _table(rows: list[list[str]]) -> dict[str, object]:
+    cells: list[dict[str, object]] = [
+        {
+            "row": y,
+            "column": x,
+            "row_span": 1,
+            "column_span": 1,
+            "text": text,
+            "lines": [],
+            "box": None,
+            "header": False,
+        }
+        for y, row in enumerate(rows)
+        for x, text in enumerate(row)
+    ]
+    return _block("table", "", "", 0) | {"lines": [], "table": {"rows": len(rows), "columns": 9, "cells": cells}}
 
 
 def _line(text: str, top: float, doubtful: int) -> dict[str, object]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import docx
 import orjson
 import pytest
+from docx.enum.text import WD_ALIGN_PARAGRAPH
 
 from inkgate.documents.files import excel, word
 from inkgate.documents.files.write import converted
@@ -89,6 +90,37 @@ def test_word_has_headings_runs_lists_tables_with_spans_and_notes_of_failed_page
     assert table.cell(0, 1).text == table.cell(0, 2).text == "Price"
     assert table.cell(1, 0).text == table.cell(2, 0).text == HOSTILE
     assert table.cell(2, 2).text == "ab"
+
+
+def _word_table(rows: Sequence[Sequence[str]]) -> docx.table.Table:
+    cells = [TableCell(y, x, text) for y, row in enumerate(rows) for x, text in enumerate(row)]
+    block = _block(BlockType.TABLE, "...", table=Table(len(rows), len(rows[0]), tuple(cells)))
+    page = PageResult(0, 100, 100, blocks=(block,))
+    return docx.Document(io.BytesIO(word.render(DocumentResult("a", "a/a", 1, 1, "f", (page,))))).tables[0]
+
+
+def test_columns_of_a_word_table_are_as_wide_as_their_content_and_numbers_stand_at_the_right() -> None:
+    label = "Provisions for pensions and similar obligations"
+    row = [label, "12", "614,326,042", "(202,724,977)"]
+    table = _word_table([["Item", "Note", "2024", "Change"], row, row])
+    widths = [column.width or 0 for column in table.columns]
+    assert [cell.width for cell in table.rows[1].cells] == widths
+    assert sum(widths) <= docx.shared.Inches(6.01)
+    assert widths[1] < widths[2] < widths[3] < widths[0]
+    digit = docx.shared.Pt(6)
+    assert widths[3] >= len("(202,724,977)") * digit
+    right = WD_ALIGN_PARAGRAPH.RIGHT
+    assert [cell.paragraphs[0].alignment for cell in table.rows[1].cells] == [None, right, right, right]
+
+
+def test_a_word_table_that_is_too_wide_has_a_smaller_font_and_unbroken_numbers() -> None:
+    table = _word_table([["Item", *["614,326,042"] * 8]] * 3)
+    run = table.cell(1, 1).paragraphs[0].runs[0]
+    assert run.font.size is not None
+    assert 6 <= run.font.size.pt < 11
+    width = table.columns[1].width or 0
+    assert width >= len("614,326,042") * run.font.size * 6 / 11
+    assert sum(column.width or 0 for column in table.columns) <= docx.shared.Inches(6.05)
 
 
 def test_word_shows_markdown_of_pages_without_blocks_and_pictures_of_figures() -> None:

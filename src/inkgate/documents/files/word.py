@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 import structlog
 
@@ -15,6 +17,7 @@ from inkgate_client.block_image import BlockImage
 from inkgate_client.formats.markdown import content_of, failure_note
 from inkgate_client.formats.text import printable
 from inkgate_client.image_links import beside_image
+from inkgate_client.numbers import is_number
 from inkgate_client.text_direction import runs_from_right
 from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Table, TableCell
 
@@ -38,7 +41,15 @@ _DPI_UNKNOWN = 150.0
 """The resolution of a page whose resolution is unknown. A4 at it has 1,240 pixels across."""
 _MAX_COLUMNS = 63
 """Limit of Word. Wider tables become lines of text."""
-
+_TEXT_TWIPS = 8640
+"""The width of text on python-docx's page: six inches, in twentieths of a point."""
+_DIGIT_TWIPS = 125
+"""The width of a digit of the template's font in its size of 11 points."""
+_MARGINS_TWIPS, _NARROW_MARGINS_TWIPS = 216, 100
+"""The width of a cell's margins, and of those in a table that is too wide."""
+_HALF_POINTS, _MIN_HALF_POINTS = 22, 12
+_LONGEST_LINE = 60
+"""Characters of a line of a cell beyond which its column gets no wider."""
 
 _AFTER_BIDI = (
     "w:adjustRightInd", "w:snapToGrid", "w:spacing", "w:ind", "w:contextualSpacing", "w:mirrorIndents",
@@ -178,6 +189,18 @@ def _add_picture(document: WordDocument, image: BlockImage, width: float) -> Non
         log.info("image_not_written", error=type(error).__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _TableForm:
+    """How a table is set. `widths`: of its columns, in twips. `margins`: of a cell, in twips. `half_points`: the size
+    of its font. `numeric`: columns that hold little else than numbers, which stand at the right.
+    """
+
+    widths: list[int]
+    margins: int
+    half_points: int
+    numeric: frozenset[int]
+
+
 def _add_table(document: WordDocument, table: Table) -> None:
     """A table with its spans. Written as the text of XML, because python-docx looks for a cell among all others, and
     even without that takes 40 microseconds for each element.
@@ -187,56 +210,104 @@ def _add_table(document: WordDocument, table: Table) -> None:
 
     from_right = runs_from_right("".join(cell.text for cell in table.cells))
     places = {(cell.row + down, cell.column): (cell, down) for cell in table.cells for down in range(cell.row_span)}
+    form = _table_form(table)
     parts = [
         f"<w:tbl {nsdecls('w')}><w:tblPr>",
         '<w:tblStyle w:val="TableGrid"/>',
         "<w:bidiVisual/>" if from_right else "",
-        '<w:tblW w:type="auto" w:w="0"/></w:tblPr>',
-        f"<w:tblGrid>{'<w:gridCol/>' * table.columns}</w:tblGrid>",
-        *(_row(row, table.columns, places) for row in range(table.rows)),
+        '<w:tblW w:type="auto" w:w="0"/><w:tblCellMar>',
+        *(f'<w:{side} w:w="{form.margins // 2}" w:type="dxa"/>' for side in ("left", "right")),
+        "</w:tblCellMar></w:tblPr><w:tblGrid>",
+        *(f'<w:gridCol w:w="{width}"/>' for width in form.widths),
+        "</w:tblGrid>",
+        *(_row(row, form, places) for row in range(table.rows)),
         "</w:tbl>",
     ]
     document.element.body.insert_element_before(parse_xml("".join(parts)), "w:sectPr")
     document.add_paragraph()  # or Word would join it with a table that follows
 
 
-def _row(row: int, columns: int, places: Mapping[tuple[int, int], tuple[TableCell, int]]) -> str:
+def _table_form(table: Table) -> _TableForm:
+    """Columns as wide as their longest line. Where that is wider than the page, lines of text are broken between words,
+    and the font is smaller if numbers or words would be broken.
+    """
+    words, lines, numbers, others = ([0] * table.columns for _ in range(4))
+    for cell in table.cells:
+        if cell.column_span > 1 or cell.column >= table.columns or not cell.text:
+            continue
+        at, texts = cell.column, cell.text.split("\n")
+        unbroken = texts if is_number(cell.text) else cell.text.split()
+        words[at] = max(words[at], *map(_breadth, unbroken), 1)
+        lines[at] = max(lines[at], *map(_breadth, texts), 1)
+        if cell.row and not cell.header:
+            numbers[at] += is_number(cell.text)
+            others[at] += not is_number(cell.text)
+    numeric = frozenset(at for at in range(table.columns) if numbers[at] > 2 * others[at])
+    words = [max(1, one) for one in words]
+    more = [max(0, longest - word) for longest, word in zip(lines, words, strict=True)]
+    margins = _MARGINS_TWIPS
+    if sum(words) * _DIGIT_TWIPS + table.columns * margins > _TEXT_TWIPS:
+        margins = _NARROW_MARGINS_TWIPS
+    # In digits of the usual size; then of the size in which the words fit.
+    room = max(1.0, (_TEXT_TWIPS - table.columns * margins) / _DIGIT_TWIPS)
+    size = max(_MIN_HALF_POINTS, min(_HALF_POINTS, int(_HALF_POINTS * room / sum(words))))
+    room *= _HALF_POINTS / size
+    shrink = min(1.0, room / sum(words))
+    share = min(1.0, max(0.0, room - sum(words)) / max(1, sum(more)))
+    digit = _DIGIT_TWIPS * size / _HALF_POINTS
+    breadths = [word * shrink + extra * share for word, extra in zip(words, more, strict=True)]
+    return _TableForm([round(one * digit) + margins for one in breadths], margins, size, numeric)
+
+
+def _breadth(text: str) -> int:
+    """The width of a line in digits: CJK characters have two."""
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text[:_LONGEST_LINE])
+
+
+def _row(row: int, form: _TableForm, places: Mapping[tuple[int, int], tuple[TableCell, int]]) -> str:
     """A row of a table as XML. `places`: of cells, by row and column, with the number of the row within the cell."""
     parts: list[str] = []
     are_headers: list[bool] = []
     column = 0
-    while column < columns:
+    while column < len(form.widths):
         found = places.get((row, column))
         if found is None:
-            parts.append(_EMPTY_CELL)
+            parts.append(f"<w:tc>{_cell_properties(form, column, 1)}<w:p><w:r><w:t/></w:r></w:p></w:tc>")
             column += 1
             continue
         cell, down = found
-        parts.append(_cell(cell, first=down == 0))
+        parts.append(_cell(cell, form, first=down == 0))
         are_headers.append(cell.header)
         column += cell.column_span
     head = "<w:trPr><w:tblHeader/></w:trPr>" if are_headers and all(are_headers) else ""
     return f"<w:tr>{head}{''.join(parts)}</w:tr>"
 
 
-_EMPTY_CELL = "<w:tc><w:tcPr/><w:p><w:r><w:t/></w:r></w:p></w:tc>"
+def _cell_properties(form: _TableForm, column: int, span: int, merge: str = "") -> str:
+    width = f'<w:tcW w:type="dxa" w:w="{sum(form.widths[column : column + span])}"/>'
+    spans = f'<w:gridSpan w:val="{span}"/>' if span > 1 else ""
+    return f"<w:tcPr>{width}{spans}{merge}</w:tcPr>"
 
 
-def _cell(cell: TableCell, *, first: bool) -> str:
+def _cell(cell: TableCell, form: _TableForm, *, first: bool) -> str:
     """A cell as XML. `first`: in its first row."""
-    spans = f'<w:gridSpan w:val="{cell.column_span}"/>' if cell.column_span > 1 else ""
-    if cell.row_span > 1:
-        spans += f'<w:vMerge w:val="{"restart" if first else "continue"}"/>'
+    merge = f'<w:vMerge w:val="{"restart" if first else "continue"}"/>' if cell.row_span > 1 else ""
     texts: Sequence[str] = printable(cell.text).split("\n") if first else [""]
-    return f"<w:tc><w:tcPr>{spans}</w:tcPr>{''.join(_line(text, bold=cell.header) for text in texts)}</w:tc>"
+    is_head = cell.header or cell.row == 0
+    at_end = cell.column_span == 1 and cell.column in form.numeric and (is_head or is_number(cell.text))
+    lines = "".join(_line(text, form.half_points, bold=cell.header, at_end=at_end) for text in texts)
+    return f"<w:tc>{_cell_properties(form, cell.column, cell.column_span, merge)}{lines}</w:tc>"
 
 
-def _line(text: str, *, bold: bool) -> str:
-    """A line of a cell as XML."""
+def _line(text: str, half_points: int, *, bold: bool, at_end: bool) -> str:
+    """A line of a cell as XML. `at_end`: at the right."""
     from_right = runs_from_right(text)
-    style = ("<w:b/>" if bold else "") + ("<w:rtl/>" if from_right else "")
+    style = "<w:b/>" if bold else ""
+    style += f'<w:sz w:val="{half_points}"/>' if half_points != _HALF_POINTS else ""
+    style += "<w:rtl/>" if from_right else ""
     style = f"<w:rPr>{style}</w:rPr>" if style else ""
-    direction = "<w:pPr><w:bidi/></w:pPr>" if from_right else ""
+    direction = ("<w:bidi/>" if from_right else "") + ('<w:jc w:val="right"/>' if at_end and not from_right else "")
+    direction = f"<w:pPr>{direction}</w:pPr>" if direction else ""
     return f"<w:p>{direction}<w:r>{style}<w:t>{escape(text.strip(), quote=False)}</w:t></w:r></w:p>"
 
 

@@ -1,7 +1,7 @@
 // Markdown as elements. Text stays text: raw HTML is shown as it is written, except for tables, which models write as
 // HTML, and a few marks. Images become their descriptions. Every step takes time linear in the text.
 import { make } from "./dom.js";
-import { tableOf } from "./tables.js";
+import { alignNumbers, tableOf } from "./tables.js";
 
 const DEEPEST = 6;
 const LONGEST_INLINE = 50_000;
@@ -114,7 +114,7 @@ function pipeTable(lines, at, into) {
   const body = make("tbody");
   const head = make("thead", {}, row(lines[at], "th"));
   for (at += 2; at < lines.length && lines[at].includes("|") && !isBlank(lines[at]); at += 1) body.append(row(lines[at], "td"));
-  into.append(make("div", { class: "scroll" }, make("table", {}, head, body)));
+  into.append(make("div", { class: "scroll" }, alignNumbers(make("table", {}, head, body))));
   return at;
 }
 

@@ -19,6 +19,33 @@ const span = (attributes, name) => {
   return match ? Math.min(Math.max(1, Number(match[1])), MAX_SPAN) : 1;
 };
 
+// Numbers, amounts, percentages, dates and times: digits with their signs, and a short unit or currency.
+const NUMBER = /^[(\[]?\s?[-+\u2212\u2013\u00b1~<>\u2264\u2265]?\s?(?:[A-Z]{3}\s)?[\p{Sc}]?\s?[-\u2212]?[.,]?\d[\d\s.,:/'\u2019\u00d7\u00b1()\u2013\u2212-]{0,40}\s?(?:[%\u2030\u00b0\p{Sc}*\u2020]|[\p{L}\u00b5]{1,3})?\s?[)\]]?[*\u2020]?$/u;
+const EMPTY = /^(?:[-\u2010-\u2015\u2212.\u2026\s]*|n\/?a)$/i;
+const LONG_TEXT = 24; // characters of a cell that gets room for several words in a line
+
+export const isNumber = (text) => text.length <= 60 && NUMBER.test(text);
+
+// Numbers stay in one line, and stand at the right in columns that hold little else. The first row counts as a head.
+export function alignNumbers(table) {
+  const counts = [], reach = [], cells = []; // by column: numbers less texts; the first row that no cell above reaches
+  for (const [y, row] of [...table.rows].entries()) {
+    let x = 0;
+    for (const cell of row.cells) {
+      while (reach[x] > y) x += 1;
+      const text = cell.textContent.trim(), number = isNumber(text), head = y === 0 || cell.tagName === "TH";
+      if (number) cell.classList.add("number");
+      else if (text.length > LONG_TEXT) cell.classList.add("long");
+      if (x === 0 && cell.colSpan === 1) cell.classList.add("first"); // stays in sight while the table scrolls
+      if (cell.colSpan === 1) cells.push({ cell, x, goes: head || number || EMPTY.test(text) });
+      if (cell.colSpan === 1 && !head && !EMPTY.test(text)) counts[x] = (counts[x] || 0) + (number ? 1 : -2);
+      for (const end = x + cell.colSpan; x < end; x += 1) reach[x] = y + cell.rowSpan;
+    }
+  }
+  for (const { cell, x, goes } of cells) if (goes && counts[x] > 0) cell.classList.add("at-end");
+  return table;
+}
+
 // The first table in `html`; null if there is none. Only rows, cells and their spans are taken; all else is text.
 export function tableOf(html) {
   const body = make("tbody");
@@ -48,7 +75,7 @@ export function tableOf(html) {
     else if (!["table", "thead", "tbody", "tfoot", "p", "div", "span", "b", "i", "strong", "em", "html", "body", "caption", "sup", "sub"].includes(tag)) write(html.slice(begin, end + 1));
     at = end + 1;
   }
-  return rows ? make("table", {}, body) : null;
+  return rows ? alignNumbers(make("table", {}, body)) : null;
 }
 
 // A table of a result. `one(cell, node, place)` is called for each cell.
@@ -68,7 +95,7 @@ export function tableFromCells(table, one) {
       return node;
     })));
   }
-  return make("table", {}, head.childElementCount ? head : null, body);
+  return alignNumbers(make("table", {}, head.childElementCount ? head : null, body));
 }
 
 const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
