@@ -229,11 +229,11 @@ def _middleware(
     stack = [observe]  # outside all that refuses requests, so that each has an ID and a line in the log
     if settings.server.cors_origins:
         stack.append(Middleware(Cors, origins=settings.server.cors_origins))  # errors, too, are for pages to read
-    access = {"origins": Origins(settings), "drain": drain, "keys": ApiKeys(settings.auth.key_hashes), "files": files}
+    origins, keys = Origins(settings), ApiKeys(settings.auth.key_hashes)
     return [
         *stack,
         Middleware(Problems, responses=_ERRORS, guide_url=guide_url(settings)),  # answers the errors of those inside
-        Middleware(CheckAccess, **access, rate_limiter=rate_limiter),
+        Middleware(CheckAccess, origins=origins, drain=drain, keys=keys, files=files, rate_limiter=rate_limiter),
         Middleware(CallRoutes, root_path=settings.server.root_path),
     ]
 
