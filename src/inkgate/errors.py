@@ -73,7 +73,7 @@ _INPUT: dict[str, Code] = {
         "Encode the file's bytes as standard base64, without line breaks."),
     "file_missing": Code(400, _CALLER, "No file was sent",
         "Send the file as the multipart part `file`, or as base64 in JSON."),
-    "options_invalid": Code(422, _CALLER, "An option has a value that is not allowed",
+    "options_invalid": Code(422, _CALLER, "An option or its value is not allowed",
         "See /docs for the values an option takes."),
     "pages_invalid": Code(422, _CALLER, "The page selection does not fit the document",
         "Give pages as 1-3,7 within the document."),

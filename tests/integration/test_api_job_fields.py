@@ -117,9 +117,11 @@ async def test_bad_requests_are_refused_before_the_job_is_added(tmp_path: Path) 
             assert code(answer)[1] == wanted, fields
         # Not from the query, which proxies log.
         query = {"extract": json.dumps({"type": "receipt"})}
-        ignored = await api.client.post("/v1/jobs", files={"file": ("a.png", png())}, params=query)
-        assert ignored.json()["review"] is None
-        job = await ended(api, ignored.json())
+        refused = await api.client.post("/v1/jobs", files={"file": ("a.png", png())}, params=query)
+        assert code(refused)[1] == "options_invalid"
+        plain = await api.client.post("/v1/jobs", files={"file": ("a.png", png())})
+        assert plain.json()["review"] is None
+        job = await ended(api, plain.json())
         assert code(await api.client.get(job["links"]["fields"])) == (404, "fields_missing")
         assert "extraction" not in (await api.client.get(job["links"]["result"])).json()
 

@@ -42,7 +42,7 @@ WRONG_BODIES: list[tuple[bytes, dict[str, str], str]] = [
     ('{"image": "ÄÖÜ="}'.encode(), JSON, "base64_invalid"),
     (b'{"image": "aGVsbG8gd29ybGQ="}', JSON, "type_unsupported"),
     (b'{"image": "https://example.com/a.png"}', JSON, "url_forbidden"),
-    (b"x", {}, "media_type_unsupported"),
+    (b"x", {}, "type_unsupported"),
     (b"x", {"content-type": "text/plain"}, "media_type_unsupported"),
     (b"{}", {**JSON, "content-encoding": "gzip"}, "media_type_unsupported"),
     (b"x=1", {"content-type": "application/x-www-form-urlencoded"}, "file_missing"),

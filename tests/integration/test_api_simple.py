@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate_client.types import TaskKind
 from support.api_client import b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
+from support.jobs_api import jobs_api
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +45,9 @@ async def test_base64_in_json_is_answered_with_the_text_and_the_document() -> No
         lambda text: text.replace("+", "-").replace("/", "_"),
         lambda text: "data:image/png;base64," + text,
         lambda text: "DATA:;BASE64," + text,
+        lambda text: text.replace("+", " "),
     ],
-    ids=["wrapped", "unpadded", "urlsafe", "data-url", "data-url-capitals"],
+    ids=["wrapped", "unpadded", "urlsafe", "data-url", "data-url-capitals", "plus-as-space"],
 )
 async def test_base64_is_taken_as_clients_write_it(spelled: Callable[[str], str]) -> None:
     async with running_api() as api:
@@ -53,12 +56,13 @@ async def test_base64_is_taken_as_clients_write_it(spelled: Callable[[str], str]
 
 
 @pytest.mark.smoke
-async def test_multipart_file_is_answered_with_result_and_text() -> None:
+async def test_multipart_file_is_answered_with_the_text_once_and_the_document() -> None:
+    file = {"file": ("Übung 1.png", png(), "image/png")}
     async with running_api() as api:
-        answer = await api.client.post("/ocr", files={"file": ("Übung 1.png", png(), "image/png")})
+        answer, by_infer = [await api.client.post(path, files=file) for path in ("/ocr", "/infer")]
     body = answer.json()
-    assert body["result"] == body["text"]
-    assert body["text"].strip() == FIRST_PAGE
+    assert [name for name, value in body.items() if str(value).strip() == FIRST_PAGE] == ["text"]
+    assert by_infer.json()["result"] == body["text"]
     assert body["name"] == "Übung 1.png"
 
 
@@ -114,7 +118,7 @@ async def test_blocks_and_markdown_are_made_when_asked_for(option: dict[str, obj
         ("text/vnd.hocr+html", "text/html", "ocr_line"),
         ("application/alto+xml", "application/xml", "<alto"),
         ("application/json;q=0.5, text/plain", "text/plain", "Hello page 0"),
-        ("text/html, application/xml;q=0.9, */*;q=0.8", "application/json", '"result"'),
+        ("text/html, application/xml;q=0.9, */*;q=0.8", "application/json", '"schema_version"'),
     ],
 )
 async def test_the_accept_header_chooses_the_format(accept: str, media_type: str, part: str) -> None:
@@ -135,7 +139,58 @@ async def test_the_format_option_wins_over_the_accept_header(name: str) -> None:
     assert answer.status_code == 200
     if name == "json":
         assert "schema_version" in answer.json()
-        assert "result" not in answer.json()
+        assert "text" not in answer.json()
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"), [("md", "text/markdown"), ("HTML", "text/html"), (".txt", "text/plain")]
+)
+async def test_formats_have_the_names_that_people_try(name: str, media_type: str) -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", params={"format": name}, files={"file": png()})
+    assert answer.headers["content-type"].startswith(media_type), answer.text
+
+
+@pytest.mark.smoke
+async def test_unknown_options_are_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+
+        async def detail(path: str, **options: str) -> str:
+            in_form = await api.client.post(path, files={"file": png()}, data=options)
+            in_query = await api.client.post(path, files={"file": png()}, params=options)
+            assert [each.json()["code"] for each in (in_form, in_query)] == ["options_invalid"] * 2
+            assert in_form.json()["detail"] == in_query.json()["detail"]
+            return str(in_form.json()["detail"])
+
+        for path in ("/ocr", "/extract", "/v1/jobs"):
+            assert "no option `pagse`. Did you mean `pages`?" in await detail(path, pagse="9")
+            assert "Did you mean `language`? For `translate`" in await detail(path, lang="en")
+        assert "Options: pages, pdf_text" in await detail("/ocr", colour="red")
+        assert "Did you mean `schema`?" in await detail("/extract", json_schema="{}")
+        assert "no option of this name" in await detail("/ocr", **{"x" * 50: "1"})
+        refused = await api.client.post("/ocr", json={"image": b64(png()), "formats": "text"})
+        assert "Did you mean `format`?" in refused.json()["detail"]
+        refused = await api.client.post("/extract?fields=total", files={"file": png()})
+        assert refused.json()["detail"] == "`fields` must be in the body, because URLs are logged."
+        assert api.engine.tasks == []
+
+
+async def test_clients_of_other_protocols_may_send_options_that_inkgate_does_not_have() -> None:
+    async with running_api() as api:
+        answers = [
+            await api.client.post("/ocr?lang=en", files={"image_file": png()}, data={"text_score": "0.5"}),
+            await api.client.post("/ocr", json={"file": b64(png()), "fileType": 1, "lang": "en"}),
+            await api.client.post("/layout-parsing", json={"file": b64(png()), "fileType": 1, "lang": "en"}),
+        ]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+
+
+async def test_a_missing_file_names_what_was_sent_in_its_place() -> None:
+    async with running_api() as api:
+        form = await api.client.post("/ocr", files={"files": png()}, data={"pages": "1"})
+        body = await api.client.post("/ocr", json={"url": "https://example.org/a.png"})
+    assert form.json()["detail"] == "The form has no part `file`, but `files`."
+    assert body.json()["detail"] == "The JSON has no key `image`, but `url`."
 
 
 async def test_coordinates_are_those_that_were_asked_for_in_every_format() -> None:

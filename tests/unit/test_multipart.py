@@ -3,6 +3,7 @@
 from contextlib import suppress
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,3 +48,19 @@ def test_names_lose_folders_and_control_characters() -> None:
         ("", ""),
     ]
     assert [(name, found) for name, clean in cases if (found := clean_name(name)) != clean] == []
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("filename*=UTF-8''r%C3%A9sum%C3%A9.png", "résumé.png"),
+        ("filename=\"r?sum?.png\"; filename*=utf-8'fr'r%C3%A9sum%C3%A9.png", "résumé.png"),
+        ("filename*=iso-8859-1''%A3.png; filename=x.png", "£.png"),
+        ("filename=x.png; filename*=koi8-r''%C1.png", "x.png"),
+        ("filename*=UTF-8''..%2Fa%0A.png", "a.png"),
+    ],
+)
+def test_an_encoded_file_name_wins(names: str, expected: str) -> None:
+    reader = MultipartReader("multipart/form-data; boundary=B")
+    reader.feed(f'--B\r\nContent-Disposition: form-data; name="file"; {names}\r\n\r\nx\r\n--B--\r\n'.encode())
+    assert [part.filename for part in reader.finish()] == [expected]

@@ -17,9 +17,9 @@ from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import DOCUMENT, STATE, costs
 from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
-from inkgate.api.http.options import Native, OcrOptions, parse
+from inkgate.api.http.options import BODY_ONLY, Native, OcrOptions, check_names, parse
 from inkgate.api.http.sources import document
-from inkgate.api.http.uploads import UploadedBody
+from inkgate.api.http.uploads import UploadedBody, receive_document
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected
 from inkgate.fields.schema import invalid
@@ -60,14 +60,14 @@ class ExtractOptions(OcrOptions):
 
 @dataclass(frozen=True, slots=True)
 class ExtractForm:
-    """A file as the part `file` or as base64 in `image`. `verify`: with values to look up instead of found ones."""
+    """A file as the part `file`, as base64 in `image`, or as the body. `verify`: with values to look up."""
 
     verify: bool = False
 
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
         """Raises InputRejected."""
-        query = {name: value for name, value in received.query.items() if name not in IN_BODY}
-        options = parse(ExtractOptions, _fields(received.body), query)
+        check_names(ExtractOptions, received.body.names, received.query, ("file", "image"), BODY_ONLY | IN_BODY)
+        options = parse(ExtractOptions, _fields(received.body), received.query)
         if options.shape(received.accept) not in {Native.FORM, Format.JSON}:
             raise InputRejected("not_acceptable", "Fields are answered as JSON only.")
         if options.coordinates is Coordinates.SENT:
@@ -98,7 +98,7 @@ def _fields(body: UploadedBody) -> Json:
 
 
 async def _document(received: ReceivedRequest) -> Document:
-    file = received.body.files.get("file")
+    file = received.body.raw or received.body.files.get("file")
     if file is not None:
         return document(file.data, file.filename)
     image = received.body.fields.get("image") or received.body.fields.get("file")
@@ -124,7 +124,7 @@ router = APIRouter(tags=["fields"])
 @costs(DOCUMENT)
 async def extract(request: Request) -> Response:
     """The file with one of `type`, `schema` and `fields`."""
-    return DocumentResponse(context_of(request), lambda _body: ExtractForm())
+    return DocumentResponse(context_of(request), lambda _body: ExtractForm(), receive_document)
 
 
 @router.post(

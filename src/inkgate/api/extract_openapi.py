@@ -50,6 +50,7 @@ def request_body(*, verify: bool) -> Json:
         "content": {
             "application/json": {"schema": in_json, "examples": {"type": {"value": example}}},
             "multipart/form-data": {"schema": in_form},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
         },
     }
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -14,6 +15,7 @@ from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import DOCUMENT, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest, ordered
 from inkgate.api.http.errors import Problem
+from inkgate.api.http.options import OcrOptions, check_names
 from inkgate.api.http.page_list import PublishedForm, ShowPages
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import FormPart, UploadedBody, receive_document
@@ -29,27 +31,32 @@ class SimpleJson:
     """`{"image": "<base64>", ...options}`; the response is `{"text": "...", ...the document}`."""
 
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        _check_names(received, "image")
         image = received.body.fields["image"]
         if not isinstance(image, str):
             raise InputRejected("options_invalid", "`image` must be a string: base64, or a URL.")
         found = await received.context.sources.from_text(image, received.caller)
-        return _simple(received, found, ("text",))
+        return _simple(received, found)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
 
 
 class SimpleMultipart:
-    """A part `file`; the response is `{"result": "...", "text": "...", ...the document}`."""
+    """A part `file`; the response is that of `SimpleJson`, with the text by each of `names`."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
 
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        _check_names(received, "file")
         file = received.body.files.get("file")
         if file is not None:
-            return _simple(received, document(file.data, file.filename), _TEXT_TWICE)
+            return _simple(received, document(file.data, file.filename), self._names)
         text = received.body.fields["file"]
         if not text:
             raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
-        return _simple(received, await received.context.sources.from_text(text, received.caller), _TEXT_TWICE)
+        return _simple(received, await received.context.sources.from_text(text, received.caller), self._names)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -62,13 +69,18 @@ class RawBody:
         self._file = file
 
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
-        return _simple(received, document(self._file.data, self._file.filename), ("text",))
+        _check_names(received)
+        return _simple(received, document(self._file.data, self._file.filename))
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
 
 
-def _simple(received: ReceivedRequest, found: Document, names: tuple[str, ...]) -> ReadRequest:
+def _check_names(received: ReceivedRequest, *document: str) -> None:
+    check_names(OcrOptions, received.body.names, received.query, document)
+
+
+def _simple(received: ReceivedRequest, found: Document, names: tuple[str, ...] = ("text",)) -> ReadRequest:
     order = ordered(received, found, ShowPages(SimpleForm(names=names)))
     return order if order.coordinates is None else replace(order, show=ShowPages(SimpleForm(order.coordinates, names)))
 
@@ -84,25 +96,25 @@ class SimpleForm(PublishedForm):
         return {**dict.fromkeys(self.names, text), **PublishedForm.document(self, result, pages)}
 
 
-_TEXT_TWICE = ("result", "text")
-"""The names under which the text stands in the response, twice for older clients."""
-
 router = APIRouter(tags=["read"])
 
 
-@router.post("/infer", response_class=Response, **OCR_OPERATION | {"operation_id": "infer", "summary": "As /ocr"})
 @router.post("/ocr", response_class=Response, **OCR_OPERATION)
 @costs(DOCUMENT)
 async def read(request: Request) -> Response:
-    """`/infer` is the name that older clients and their dashboards use.
-
-    Takes the raw request, so that admission comes before reading the body.
-    """
+    """Takes the raw request, so that admission comes before reading the body."""
     return DocumentResponse(context_of(request), find_form, receive_document)
 
 
-def find_form(body: UploadedBody) -> Form:
-    """The form of a body.
+@router.post("/infer", response_class=Response, **OCR_OPERATION | {"operation_id": "infer", "summary": "As /ocr"})
+@costs(DOCUMENT)
+async def infer(request: Request) -> Response:
+    """The name that older clients and their dashboards use. They expect the text of a form's file as `result`."""
+    return DocumentResponse(context_of(request), partial(find_form, names=("result", "text")), receive_document)
+
+
+def find_form(body: UploadedBody, names: tuple[str, ...] = ("text",)) -> Form:
+    """The form of a body. `names`: of the text in the response to a form with a `file`.
 
     Raises:
         InputRejected: "file_missing", no key holds a file in any form.
@@ -112,12 +124,18 @@ def find_form(body: UploadedBody) -> Form:
     keys = body.fields.keys() | body.files.keys()
     if body.is_form:
         if "file" in keys:
-            return SimpleMultipart()
+            return SimpleMultipart(names)
         if keys & {"image_file", "image_data"}:
             return RapidOcrForm()
-        raise InputRejected("file_missing", "The form has no part `file`, `image_file` or `image_data`.")
+        raise InputRejected("file_missing", f"The form has no part `file`{_instead(keys)}.")
     if "file" in keys:
         return Paddlex()
     if "image" in keys:
         return SimpleJson()
-    raise InputRejected("file_missing", "The JSON has no key `image` (or `file`, as PaddleX clients send).")
+    raise InputRejected("file_missing", f"The JSON has no key `image`{_instead(keys)}.")
+
+
+def _instead(keys: Collection[str]) -> str:
+    """What the body has in the document's place, such as a part with another name."""
+    names = [name for name in keys - OcrOptions.model_fields.keys() if len(name) <= 40 and name.isidentifier()]
+    return f", but `{min(names)}`" if names else ""

@@ -54,6 +54,7 @@ _SIMPLE: Json = {
     "title": "OcrRequest",
     "type": "object",
     "required": ["image"],
+    "additionalProperties": False,
     "properties": {
         "image": {
             "type": "string",
@@ -67,6 +68,7 @@ _SIMPLE: Json = {
 _FORM: Json = {
     "title": "OcrForm",
     "type": "object",
+    "additionalProperties": False,
     "properties": {"file": {**_BINARY, "description": "The file."}, **_FIELDS},
     "required": ["file"],
 }
@@ -114,8 +116,8 @@ _REQUEST: Json = {
 _TEXT: Json = {"type": "string", "description": "The text of all pages."}
 _ANSWER: Json = {
     "title": "OcrResponse",
-    "description": "The document and its text as `text`; for multipart also as `result`. With `format=json`, the "
-    "document alone.",
+    "description": "The document, and the text of all its pages as `text`; /infer also as `result` if a form was sent. "
+    "With `format=json`, the document alone.",
     "allOf": [
         {"$ref": "#/components/schemas/Document"},
         {"type": "object", "properties": {"text": _TEXT, "result": _TEXT}},
@@ -138,7 +140,7 @@ _EXAMPLES: Json = {
     "simple": {"summary": "Simple JSON", "value": {"text": "Hello ink 42", "status": "complete", "pages": []}},
     "form": {
         "summary": "Form",
-        "value": {"result": "Hello ink 42", "text": "Hello ink 42", "status": "complete", "pages": []},
+        "value": {"text": "Hello ink 42", "status": "complete", "pages": []},
     },
     "rapidocr": {
         "summary": "rapidocr_api",
@@ -182,7 +184,8 @@ OCR_OPERATION: Json = {
     "operation_id": "read_ocr",
     "description": "Reads an image or a PDF. The content type and the keys select one of five "
     "protocols; see the examples. A body of type `application/octet-stream`, `application/pdf`, `image/*` or another "
-    "`application/*` is the document itself, with the options in the query. PaddleX requests get errors in PaddleX's "
+    "`application/*` is the document itself, with the options in the query; so are the bytes of a file without a type. "
+    "PaddleX requests get errors in PaddleX's "
     "envelope, all others problem documents.",
     "responses": _responses(),
     "openapi_extra": {"parameters": _PARAMETERS, "requestBody": _REQUEST},

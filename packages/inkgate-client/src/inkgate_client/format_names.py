@@ -83,6 +83,7 @@ class FileFormat(StrEnum):
 
 AnyFormat = Format | FileFormat
 """A format of whole documents."""
+_KINDS: tuple[AnyFormat, ...] = (*Format, *FileFormat)
 
 _FILE_MEDIA_TYPES = {
     FileFormat.PDF: "application/pdf",
@@ -92,31 +93,34 @@ _FILE_MEDIA_TYPES = {
 
 
 def format_named(name: str) -> AnyFormat:
-    """The format of this name. Raises ValueError if there is none."""
-    files = {kind.value: kind for kind in FileFormat}
-    return files.get(name) or Format(name)
+    """The format of this name, or of this suffix: `markdown` or `md`. `html` is hOCR. Raises ValueError if there is
+    none; it says which there are.
+    """
+    plain = name.lower().removeprefix(".")
+    for kind in _KINDS:
+        if plain in {kind.value, kind.suffix.removeprefix(".")}:
+            return kind
+    if plain == "html":
+        return Format.HOCR
+    raise ValueError(f"There is no format {name!r}. Formats: {', '.join(names_of_formats())}.")
 
 
 def format_for(file_name: str, name: str = "") -> AnyFormat:
-    """The format called `name` (`markdown` or `md`), or without one, that of the file's suffix.
+    """The format called `name`, or without one, that of the file's suffix.
 
     Raises:
         ValueError: there is no such format, or none with this suffix; it says which there are.
     """
-    kinds: tuple[AnyFormat, ...] = (*Format, *FileFormat)
     if name:
-        for kind in kinds:
-            if name.lower().removeprefix(".") in {kind.value, kind.suffix.removeprefix(".")}:
-                return kind
-        raise ValueError(f"There is no format {name!r}. Formats: {', '.join(names_of_formats())}.")
-    for kind in kinds:
+        return format_named(name)
+    for kind in _KINDS:
         if file_name.lower().endswith(kind.suffix):
             return kind
-    known = ", ".join(kind.suffix for kind in kinds)
+    known = ", ".join(kind.suffix for kind in _KINDS)
     other = f"Or name the format, such as format={Format.MARKDOWN.value!r}"
     raise ValueError(f"The suffix of {file_name!r} stands for no format. Suffixes: {known}. {other}.")
 
 
 def names_of_formats() -> tuple[str, ...]:
     """The names of all formats, text formats first."""
-    return (*(kind.value for kind in Format), *(kind.value for kind in FileFormat))
+    return tuple(kind.value for kind in _KINDS)

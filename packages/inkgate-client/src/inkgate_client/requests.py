@@ -215,7 +215,7 @@ def content(answer: httpx.Response, url: str, format: str = "") -> bytes:  # noq
     Raises:
         ServiceError: it is HTML, such as a proxy's page, or does not begin as such a file does.
     """
-    html = format != "hocr" and answer.headers.get("content-type", "").startswith("text/html")
+    html = format not in {"hocr", "html"} and answer.headers.get("content-type", "").startswith("text/html")
     if html or not answer.content.startswith(_FIRST_BYTES.get(format, b"")):
         raise unexpected_error(url, answer)
     return answer.content

@@ -122,7 +122,8 @@ def decode_percent(data: bytes) -> bytes:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decodes standard or URL-safe base64. Line breaks, spaces and missing padding are accepted. Blocking.
+    """Decodes standard or URL-safe base64. Line breaks, spaces and missing padding are accepted, also spaces that a
+    form's decoding made of each `+`. Blocking.
 
     Raises:
         InputRejected: "base64_invalid".
@@ -134,11 +135,25 @@ def decode_base64(text: str) -> bytes:
 
 
 def _decode_any_base64(text: str) -> bytes:
+    if _has_lost_pluses(text):
+        text = text.strip("\r\n").replace(" ", "+")
     try:
         standard = text.encode("ascii").translate(_URLSAFE).rstrip(_END)
         return pybase64.b64decode(standard, validate=True, padded=False, ignorechars=_WHITESPACE)
     except ValueError as error:
         raise InputRejected("base64_invalid", "The text can't be decoded as base64.") from error
+
+
+def _has_lost_pluses(text: str) -> bool:
+    """Whether the spaces of base64 stand for `+`, which forms decode to a space. Spaces that are indents, or cut the
+    text into lines of one length, don't.
+    """
+    first = text.find(" ")
+    if first < 0 or any(sign in text for sign in "+-_"):
+        return False
+    ends, indents = text[first :: first + 1], text.count("\n ")
+    in_lines = first % 4 == 0 and ends.count(" ") == len(ends) == text.count(" ")
+    return not (in_lines or (indents and indents == text.count("\n")))
 
 
 def decode_data_url(url: str) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -93,8 +94,8 @@ def _by_accept(accept: str | None) -> Shape:
 
 
 def _named(format: str) -> Shape:  # noqa: A002 - the option's name
-    name = format.strip().lower()
-    if name == Native.NDJSON:
+    name = format.strip()
+    if name.lower() == Native.NDJSON:
         return Native.NDJSON
     try:
         return format_named(name)
@@ -260,6 +261,41 @@ class OcrOptions(BaseModel):
     def selection(self) -> PageSelection | None:
         """The requested pages; None for all. Raises InputRejected("pages_invalid")."""
         return select(self.pages, first=1)
+
+
+_SHOWN_NAME = 40
+"""Maximum characters of a name that an error repeats; a longer one may be a document that was sent in its place."""
+
+
+def check_names(
+    model: type[BaseModel],
+    body: Collection[str],
+    query: Collection[str],
+    document: Collection[str] = (),
+    body_only: Collection[str] = BODY_ONLY,
+) -> None:
+    """Refuses names that are no options of `model`, so that a misspelled option is not ignored. For inkgate's own
+    request forms only: clients of other protocols send options that inkgate does not have.
+
+    `body`, `query`: the names that were sent; `document`: those that hold the document in the body.
+
+    Raises:
+        InputRejected: "options_invalid": it names the option that was meant, if one is like it.
+    """
+    options = {field.alias or name: field.description or "" for name, field in model.model_fields.items()}
+    for name in query:
+        if name in body_only and name in options:
+            raise InputRejected("options_invalid", f"`{name}` must be in the body, because URLs are logged.")
+    unknown = [name for name in body if name not in options and name not in document]
+    for name in unknown or [name for name in query if name not in options]:
+        raise InputRejected("options_invalid", _unknown(name, options))
+
+
+def _unknown(name: str, options: Mapping[str, str]) -> str:
+    shown = f" `{name}`" if len(name) <= _SHOWN_NAME and name.isprintable() else " of this name"
+    if meant := get_close_matches(name[:_SHOWN_NAME].lower(), options, n=1):
+        return f"There is no option{shown}. Did you mean `{meant[0]}`? {options[meant[0]]}".rstrip()
+    return f"There is no option{shown}. Options: {', '.join(options)}."
 
 
 def parse(model: type[ModelT], fields: Mapping[str, Any], query: Mapping[str, str] | None = None) -> ModelT:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
+from urllib.parse import unquote
 
 import anyio
 from python_multipart.exceptions import FormParserError
@@ -15,6 +17,7 @@ from starlette.requests import Request
 
 from inkgate.api.http.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
 from inkgate.caller import Caller
+from inkgate.documents.sniff import sniff
 from inkgate.errors import InputRejected
 from inkgate.serving.outcomes import CallerLeft
 from inkgate.settings import LimitSettings
@@ -32,6 +35,7 @@ def announced_bytes(text: str) -> int | None:
 MAX_PARTS = 100
 MAX_NAME_LENGTH = 200
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+_ENCODED_NAME = re.compile(r";\s*filename\*\s*=\s*\"?(utf-8|iso-8859-1)'[\w-]*'([^;\s\"]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +158,15 @@ class MultipartReader:
 
 
 def _disposition(header: str) -> dict[str, str]:
-    """The parameters of a Content-Disposition header, which browsers send in UTF-8."""
+    """The parameters of a Content-Disposition header, which browsers send in UTF-8. `filename*` (RFC 5987) wins over
+    `filename`.
+    """
     # The parser expects latin-1, which maps every byte; afterwards the bytes are decoded as UTF-8.
     options = parse_options_header(header.encode().decode("latin-1"))[1]
-    return {key.decode("latin-1"): value.decode("utf-8", "replace") for key, value in options.items()}
+    found = {key.decode("latin-1"): value.decode("utf-8", "replace") for key, value in options.items()}
+    if encoded := _ENCODED_NAME.search(header):  # the parser leaves it out, as RFC 7578 does; .NET and urllib3 send it
+        found["filename"] = unquote(encoded[2], encoded[1], errors="replace")
+    return found
 
 
 def _name_in(header: str) -> str | None:
@@ -190,6 +199,11 @@ class UploadedBody:
     raw: FormPart | None = None
     """The body itself, where it is the document."""
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all fields and files."""
+        return [*self.fields, *self.files]
+
 
 CountBytes = Callable[[int], None]
 """Takes the bytes received so far, and raises Overloaded if there is no room for them; see Admitted.receiving."""
@@ -199,16 +213,36 @@ async def receive_document(
     request: Request, limits: LimitSettings, threads: BodyThreads, caller: Caller, count_bytes: CountBytes
 ) -> UploadedBody:
     """Receives an upload like `receive`; a body of another type for files, such as application/pdf or image/png, is the
-    document itself. Its name is the one in the Content-Disposition header.
+    document itself. Its name is the one in the Content-Disposition header. Without a type, and with the one that curl
+    gives every body, the bytes decide.
     """
     kind = _kind(request, limits)
-    if not kind.startswith(("image/", "application/")) or kind in _FORMS or _is_json(kind):
+    by_bytes = kind in {"", _URLENCODED}
+    is_file = kind == "binary/octet-stream" or kind.startswith(("image/", "application/"))
+    if not (by_bytes or is_file) or kind == "multipart/form-data" or _is_json(kind):
         return await receive(request, limits, threads, caller, count_bytes)
+    raw = await _gather(request, limits, count_bytes)
+    if by_bytes and raw[:_HEAD_BYTES].lstrip().startswith(b"{"):
+        return await _json(raw, threads, caller)
+    if kind == _URLENCODED and not _is_file(raw):
+        return await _urlencoded(raw, threads, caller)
     name = _name_in(request.headers.get("content-disposition", ""))
-    return UploadedBody({}, raw=FormPart("file", name, kind, await _gather(request, limits, count_bytes)))
+    return UploadedBody({}, raw=FormPart("file", name, kind, raw))
 
 
-_FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
+_URLENCODED = "application/x-www-form-urlencoded"
+_HEAD_BYTES = 4096
+
+
+def _is_file(raw: bytes) -> bool:
+    """Whether a body that is called a form is a file. Raises InputRejected if the client took bytes out of it."""
+    known = raw.startswith(b"\x89PNG")
+    with suppress(InputRejected):
+        known = bool(sniff(raw))
+    if known and len(raw) > _HEAD_BYTES and not any(byte in raw for byte in b"\0\r\n"):
+        detail = "The file has neither line ends nor zero bytes: `curl -d` takes them out. Use `curl -F file=@...`."
+        raise InputRejected("request_malformed", detail)
+    return known or b"\0" in raw[:_HEAD_BYTES]
 
 
 async def receive(
@@ -228,7 +262,7 @@ async def receive(
         reader = MultipartReader(content_type)
         await _take(request, limits, count_bytes, reader.feed)
         return _form(reader.finish())
-    if kind == "application/x-www-form-urlencoded":
+    if kind == _URLENCODED:
         raw = await _gather(request, limits, count_bytes)
         # The default type of curl -d.
         looks_like_json = raw.lstrip()[:1] == b"{"

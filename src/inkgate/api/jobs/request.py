@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from inkgate.api.http.context import Context
 from inkgate.api.http.head import PRIORITY_HEADER, RequestHead
-from inkgate.api.http.options import Native, OcrOptions, StopAtFirst, choose, parse
+from inkgate.api.http.options import Native, OcrOptions, StopAtFirst, check_names, choose, parse
 from inkgate.api.http.sources import MAX_URL_LENGTH
 from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.caller import Caller, Priority
@@ -200,6 +200,7 @@ def names_priority(request: Request) -> bool:
 
 async def parse_job(received: ReceivedJob) -> JobDraft:
     """The job that a request for `/v1/jobs` describes. Raises InputRejected."""
+    check_names(JobRequest, received.body.names, received.query, ("file",))
     requested = parse(JobRequest, received.body.fields, received.query)
     if requested.webhook:
         check_webhook(requested.webhook, received.settings.webhooks)
@@ -232,8 +233,8 @@ async def _fields(requested: JobRequest, received: ReceivedJob) -> JobFields | N
 
 
 async def _source(requested: JobRequest, received: ReceivedJob, name: str) -> tuple[JobSource, bytes | None, str]:
-    if received.body.is_form:
-        part = received.body.files.get("file")
+    if received.body.is_form or received.body.raw:
+        part = received.body.raw or received.body.files.get("file")
         if part is None:
             raise InputRejected("file_missing", "The form has no part `file` with a filename.")
         sniff(part.data)

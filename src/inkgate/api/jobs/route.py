@@ -14,6 +14,7 @@ from inkgate.api.http.errors import Problem, request_id_of
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, document_contents, problems
 from inkgate.api.http.options import choose
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
+from inkgate.api.http.uploads import receive_document
 from inkgate.api.jobs.request import JobRequest, file_schema, parse_job
 from inkgate.api.jobs.results import JobResult, ResultForm
 from inkgate.api.jobs.streams import EVENTS_TYPE, JobEvents, PageLines, event_id_of
@@ -75,6 +76,7 @@ _REQUEST: Json = {
                 "properties": {"file": file_schema(), **{name: {"type": "string"} for name in _FORM_FIELDS}},
             }
         },
+        "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
         "application/json": {
             "schema": {"$ref": "#/components/schemas/JobRequest"},
             "examples": {
@@ -113,7 +115,7 @@ async def create(
     Takes the raw request, so that admission comes before reading the body.
     """
     call = job_call(request)
-    added = await submit(call, parse_job)
+    added = await submit(call, parse_job, receive_document)
     answer = job_response(request, added.job, await call.forecast(added.job), 202)
     if added.duplicate:
         answer.headers[REPLAYED_HEADER] = "true"
