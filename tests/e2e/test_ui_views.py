@@ -220,7 +220,7 @@ def test_live_says_first_how_the_service_does_then_draws_charts(browser: Browser
         expect(page.locator("#verdict")).to_contain_text("Healthy")
         expect(page.locator(".chart").first).to_be_visible()
         assert page.locator(".chart").count() >= 8
-        expect(page.locator(".chart svg[role=img]").first).to_have_attribute("aria-label", re.compile("Requests"))
+        expect(page.locator(".chart .plot").first).to_have_attribute("aria-label", re.compile("Requests"))
         expect(page.locator("#recent-rows tr", has_text="receipt.png").first).to_contain_text("done")
         cases: dict[str, dict[str, object]] = {
             "Overloaded: all requests": {"history": [{"refused": 2.0, "pages": 0.0}]},
@@ -231,10 +231,50 @@ def test_live_says_first_how_the_service_does_then_draws_charts(browser: Browser
         with page.expect_response(lambda answer: answer.url.endswith("/state") and answer.json()["history"]) as told:
             pass  # the page asks every few seconds; the first point is five seconds after the start
         now = told.value.json()
+        show_moments(page, now)
         for sentence, change in cases.items():
             page.route("**/state", partial(_answer, json.dumps(_changed(now, change))))
             expect(page.locator("#verdict")).to_contain_text(sentence)
             page.unroute_all()
+
+
+def show_moments(page: Page, now: dict[str, object]) -> None:
+    """The charts of 150 steps with an outlier and three failed documents: values at a time, scale and range."""
+    usual = {**now["history"][-1], "p50_s": 1.0, "p95_s": 2.0, "failed": 0.0}  # type: ignore[index]
+    points = [{**usual, "at": 10_000.0 + 5 * step} for step in range(150)]
+    points[-3] |= {"p95_s": 90.0, "failed": 0.4}
+    points[-100] |= {"failed": 0.2}
+    page.route("**/state", partial(_answer, json.dumps({**now, "at": 10_750.0, "history": points})))
+    latency, refusals = (page.locator(".chart", has_text=title) for title in ("Latency", "Refused and failed"))
+    expect(page.locator("#live-title")).to_have_text("The last 15 minutes")
+    expect(latency.locator(".top")).to_have_text("2 · 1 above, up to 90")
+    expect(refusals.locator(".keys")).to_contain_text("failed 3")
+    page.get_by_role("button", name="5 min", exact=True).click()
+    expect(page.locator("#live-title")).to_have_text("The last 5 minutes")
+    expect(refusals.locator(".keys")).to_contain_text("failed 2")
+    plot = latency.locator(".plot")
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * (1 - 10 / 300), box["y"] + 40)  # ten seconds before the end
+    expect(latency.locator(".readout")).to_contain_text("p50 1 · p95 90")
+    expect(refusals.locator(".keys")).to_contain_text("failed 2")
+    expect(refusals.locator("small")).to_have_text("in 5 s")
+    page.mouse.move(2, 2)
+    expect(latency.locator(".readout")).to_be_hidden()
+    plot.focus()
+    plot.press("ArrowLeft")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("p50 1 · p95 2$"))
+    plot.press("ArrowLeft")
+    plot.press("ArrowLeft")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("p50 1 · p95 90$"))
+    with page.expect_response("**/state"):
+        pass
+    expect(plot).to_be_focused()  # new values don't take the focus or the moment
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("p95 90$"))
+    plot.press("Escape")
+    expect(plot).to_have_attribute("aria-valuetext", "now: p50 1 · p95 2")
+    page.unroute_all()
 
 
 def _answer(body: str, route: Route) -> None:

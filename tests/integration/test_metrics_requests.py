@@ -48,6 +48,7 @@ async def test_a_request_its_stages_and_its_pages_are_counted() -> None:
         await api.client.post("/ocr", files={"file": tiff(pages=3)})
     work = counted.metrics.work()
     assert work.requests == {"POST /ocr 200": 1}
+    assert work.with_documents == {"200": 1}
     assert work.pages == {"ok": 3}
     assert work.stage_count == {"receive": 1, "open": 4, "assemble": 1}
     assert len(counted.metrics.take_durations()) == 1
@@ -78,7 +79,8 @@ async def test_endpoints_are_named_by_their_route() -> None:
 async def test_endpoints_that_read_have_series_before_the_first_request() -> None:
     counted = EngineMetrics()
     async with running_api(observer=counted.metrics):
-        assert {"/ocr", "/v1/ocr", "/layout-parsing", "/v1/chat/completions"} <= counted.endpoints
+        assert {"/ocr", "/v1/ocr", "/layout-parsing", "/v1/chat/completions", "/v1/jobs"} <= counted.endpoints
+        assert not {"/v1/files", "/v1/jobs/{job_id}/retry", "/ui/api/convert"} & counted.endpoints
 
 
 async def test_a_client_that_left_is_counted_as_499() -> None:

@@ -35,7 +35,10 @@ class MetricsBench:
 
 @pytest.fixture
 def seen() -> MetricsBench:
-    return MetricsBench()
+    bench = MetricsBench()
+    for endpoint in ("/ocr", "/v1/ocr"):
+        bench.metrics.serves(endpoint)
+    return bench
 
 
 def page_labels(**others: str) -> dict[str, str]:
@@ -58,7 +61,6 @@ def test_requests_are_counted_by_route_and_status(seen: MetricsBench) -> None:
 
 
 def test_an_endpoint_has_its_series_before_the_first_request(seen: MetricsBench) -> None:
-    seen.metrics.serves("/ocr")
     assert seen.value("http_requests_total", method="POST", endpoint="/ocr", status="200") == 0
     assert seen.value("qps", endpoint="/ocr") == 0
     assert seen.metrics.work().requests == {}
@@ -169,8 +171,26 @@ def test_what_reads_nothing_is_no_latency(seen: MetricsBench) -> None:
     seen.metrics.request("POST", "/v1/files", 200, 0.004)
     seen.metrics.request("GET", "/v1/files/{file_id}/content", 200, 0.004)
     seen.metrics.request("GET", "/v1/models", 200, 0.004)
+    seen.metrics.request("POST", "/v1/jobs/{job_id}/retry", 202, 0.004)
     seen.metrics.request("POST", "/v1/ocr", 200, 15.0)
     assert seen.metrics.take_durations() == (15.0,)
+
+
+def test_lookups_of_the_web_page_are_no_requests_with_documents() -> None:
+    now = [1000.0]
+    metrics = Metrics(lambda: now[0])
+    metrics.serves("/v1/jobs")
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(metrics)
+    metrics.request("POST", "/v1/jobs", 202, 0.1)
+    metrics.request("POST", "/v1/jobs", 422, 0.1)
+    metrics.request("GET", "/v1/jobs", 200, 0.1)
+    metrics.request("GET", "/v1/jobs/{job_id}", 200, 0.1)
+    now[0] += 5
+    assert metrics.work().with_documents == {"202": 1, "422": 1}
+    assert metrics.work().requests["GET /v1/jobs 200"] == 1
+    assert registry.get_sample_value("qps", {"endpoint": "/v1/jobs"}) == 0.2
+    assert registry.get_sample_value("qps", {"endpoint": "/v1/jobs/{job_id}"}) is None
 
 
 def test_durations_nobody_asks_for_take_bounded_memory(seen: MetricsBench) -> None:

@@ -28,7 +28,7 @@ from inkgate_client.telemetry.state import (
 
 STATE = {name: family for name, family in CATALOG.items() if family not in EVENTS}
 POINT = Point(
-    at=990.0, span_s=5.0, requests=0, pages=0, errors=0, refused=0, p50_s=None, p95_s=None, documents=0, in_flight=0,
+    at=990.0, span_s=5.0, requests=0, pages=0, refused=0, failed=0, p50_s=None, p95_s=None, documents=0, in_flight=0,
     limit=2, waiting=0, loop_lag_s=0.02,
 )  # fmt: skip
 BUSY = State(

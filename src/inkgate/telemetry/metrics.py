@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -45,7 +46,6 @@ _PAGE = ("engine", "model_version", "task_type", "inference_engine")
 _REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _STAGE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _BODY_BYTES = (10e3, 30e3, 100e3, 300e3, 1e6, 3e6, 10e6, 30e6, 100e6)
-_UPLOADS = "/v1/files"
 _STAGE_OF = {
     "render": "render",
     "encode": "prepare",
@@ -121,6 +121,7 @@ class Metrics(Observer, Collector):
         self._models: Mapping[str, ModelName] = {}
         self._trace_id = trace_id
         self._rates = Rates(clock)
+        self._served: set[str] = set()
         self._durations: deque[float] = deque(maxlen=_MAX_DURATIONS)
         self._events = _Events()
 
@@ -133,6 +134,7 @@ class Metrics(Observer, Collector):
 
     def serves(self, endpoint: str) -> None:
         """Creates the series before the first request, so that rates include the first request."""
+        self._served.add(endpoint)
         self._rates.add(endpoint, 0)
         self._events.requests("POST", endpoint, "200")
 
@@ -140,9 +142,10 @@ class Metrics(Observer, Collector):
         number = status if status in _STATUSES else status // 100 * 100
         self._events.requests(method, endpoint, str(number)).inc()
         self._events.request_s(method, endpoint).observe(seconds, self._exemplar())
-        self._rates.add(endpoint)
-        if status < HTTPStatus.BAD_REQUEST and method == "POST" and endpoint != _UPLOADS:
-            self._durations.append(seconds)
+        if self._has_document(method, endpoint):
+            self._rates.add(endpoint)
+            if status < HTTPStatus.BAD_REQUEST:
+                self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
         self._events.refusals(_code(code), tenant_class).inc()
@@ -178,10 +181,7 @@ class Metrics(Observer, Collector):
         self._events.tokens(self._engine, "out").inc(answer)
 
     def take_durations(self) -> tuple[float, ...]:
-        """Durations in seconds of the last 20,000 successful requests since the last call.
-
-        Failed and refused requests don't count, nor do requests without work: uploads, lookups and probes.
-        """
+        """Durations in seconds of the last 20,000 successful requests with documents since the last call."""
         durations = tuple(self._durations)
         self._durations.clear()
         return durations
@@ -193,8 +193,14 @@ class Metrics(Observer, Collector):
             self._counts("inkgate_tokens_total", "direction"),
         )
         requests = self._counts("http_requests_total", "method", "endpoint", "status")
+        with_documents: Counts[str] = Counts()
+        for key, count in requests.items():
+            method, endpoint, status = key.split(" ")
+            if count and self._has_document(method, endpoint):
+                with_documents[status] += count
         return WorkTotals(
             requests={key: count for key, count in requests.items() if count},
+            with_documents=dict(with_documents),
             pages={name: pages[name] for name in ("ok", "degraded") if name in pages}
             | self._counts("inkgate_page_errors_total", "code"),
             stage_s=self._sums("inkgate_stage_duration_seconds_sum", "stage"),
@@ -212,6 +218,10 @@ class Metrics(Observer, Collector):
         for family in self._events.registry.collect():
             family.samples = [sample for sample in family.samples if not sample.name.endswith(_CREATED)]
             yield family
+
+    def _has_document(self, method: str, endpoint: str) -> bool:
+        """Whether such requests have documents to read. Uploads, probes and the web page's lookups have none."""
+        return method == "POST" and endpoint in self._served
 
     def _exemplar(self) -> dict[str, str] | None:
         trace_id = self._trace_id()
@@ -257,7 +267,9 @@ class _Events:
             "endpoint",
             "status",
         )
-        self.qps = self._gauge("qps", f"Requests per second over the last {QPS_SPAN_S} seconds.", "endpoint")
+        self.qps = self._gauge(
+            "qps", f"Requests with documents per second over the last {QPS_SPAN_S} seconds.", "endpoint"
+        )
         self.request_s = self._histogram(
             "inkgate_http_request_duration_seconds",
             "Time from the request headers to the end of the response.",

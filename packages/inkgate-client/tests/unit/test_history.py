@@ -20,7 +20,7 @@ def recognizer(calls: int, items: int) -> Batches:
 
 
 def requests(**by_status: int) -> WorkTotals:
-    return WorkTotals(requests={f"POST /ocr {status[1:]}": count for status, count in by_status.items()})
+    return WorkTotals(with_documents={status[1:]: count for status, count in by_status.items()})
 
 
 def test_rates_are_differences_over_the_span() -> None:
@@ -30,22 +30,23 @@ def test_rates_are_differences_over_the_span() -> None:
     assert (found.requests, found.pages, found.tokens_out, found.span_s) == (1.0, 3.0, 100.0, 5.0)
 
 
-def test_errors_and_refusals_are_told_apart() -> None:
-    after = replace(IDLE, work=requests(_200=5, _422=10, _429=20, _500=30, _502=5, _503=40, _499=10))
-    found = point(IDLE, after, 10.0, (), None)
-    assert (found.requests, found.errors, found.refused) == (12.0, 3.5, 6.0)
+def test_failed_documents_and_refused_requests_are_told_apart() -> None:
+    before = replace(IDLE, admission=replace(IDLE.admission, ended={"ok": 500, "rejected": 5}))
+    ended = {"ok": 507, "failed": 20, "rejected": 15, "left": 10}
+    after = replace(
+        before,
+        work=requests(_200=5, _422=10, _429=20, _500=30, _502=5, _503=40, _499=10),
+        admission=replace(IDLE.admission, ended=ended),
+    )
+    found = point(before, after, 10.0, (), None)
+    assert (found.requests, found.failed, found.refused) == (12.0, 3.0, 6.0)
 
 
-def test_what_the_service_is_asked_of_itself_is_no_request() -> None:
-    requests_of_probes = {
-        "GET /readyz 503": 9,
-        "GET /livez 200": 9,
-        "GET /health 200": 9,
-        "GET /state 200": 9,
-        "GET / 200": 4,
-    }
-    found = point(IDLE, replace(IDLE, work=WorkTotals(requests=requests_of_probes)), 2.0, (), None)
-    assert (found.requests, found.refused) == (2.0, 0.0)
+def test_requests_without_documents_are_not_counted() -> None:
+    lookups = {"GET /readyz 503": 9, "GET /state 200": 9, "GET /v1/jobs 200": 9, "GET /v1/jobs 429": 4}
+    work = WorkTotals(requests=lookups | {"POST /ocr 200": 2}, with_documents={"200": 2})
+    found = point(IDLE, replace(IDLE, work=work), 2.0, (), None)
+    assert (found.requests, found.refused) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(

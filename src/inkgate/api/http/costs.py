@@ -207,6 +207,11 @@ def costs(cost: Cost) -> Callable[[Endpoint], Endpoint]:
     return declare
 
 
+def takes_documents(route: Route) -> bool:
+    """Whether requests of the route have documents to read, now or later."""
+    return _DECLARED.get(route.endpoint) in {DOCUMENT, CHAT, JOB}
+
+
 @dataclass(frozen=True, slots=True)
 class RouteCost:
     """A route and its class."""

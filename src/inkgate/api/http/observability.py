@@ -14,13 +14,15 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inkgate.api.http.costs import takes_documents
 from inkgate.api.http.uploads import announced_bytes
 from inkgate.errors import Overloaded, error_class
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.tracing import NOT_RECORDING, request_span, trace_id_of
-from inkgate_client.telemetry.history import NO_WORK
 
 REQUEST_ID_HEADER = "X-Request-ID"
+_QUIET = frozenset({"/health", "/livez", "/readyz", "/state"})
+"""Probes, which would flood logs and traces."""
 _ACCEPTED = re.compile(r"[!-~]{1,128}")
 """Printable ASCII without spaces, which is safe in headers and log lines."""
 _MAX_STATE = 512
@@ -82,7 +84,7 @@ class Observe:
 
     @contextmanager
     def _traced(self, scope: Scope, request_id: str) -> Iterator[None]:
-        tracer = NOT_RECORDING if scope["path"] in NO_WORK else self._tracer
+        tracer = NOT_RECORDING if scope["path"] in _QUIET else self._tracer
         with request_span(tracer, _trace_headers(scope)) as span:
             if span is None:
                 yield
@@ -115,7 +117,7 @@ class Observe:
 
 def _log_request(scope: Scope, status: int, seconds: float, sent_bytes: int) -> None:
     client = scope.get("client")
-    write = log.debug if scope["path"] in NO_WORK else log.info
+    write = log.debug if scope["path"] in _QUIET else log.info
     write(
         "request",
         method=scope["method"],
@@ -149,9 +151,9 @@ class Measure:
                 continue
             if route.param_convertors:
                 self._patterns.append(route)
-                continue
-            self._fixed.add(route.path)
-            if "POST" in (route.methods or ()):
+            else:
+                self._fixed.add(route.path)
+            if takes_documents(route):
                 self._observer.serves(route.path)
 
     def __call__(self, scope: Scope, status: int, seconds: float) -> None:

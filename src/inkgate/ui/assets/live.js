@@ -1,17 +1,19 @@
 // The view "Live": a verdict in words, why, the last quarter of an hour, and recent documents.
 import { $, make, plain } from "./dom.js";
-import { word, number, duration, locale, onLanguage } from "./words.js";
+import { word, number, duration, locale, onLanguage, session } from "./words.js";
 import { get, problemBox, toldOf } from "./api.js";
-import { chartNode } from "./charts.js";
+import { Charts } from "./charts.js";
 import { recent } from "./read.js";
 import { service } from "./documents.js";
 
 const EVERY_MS = 3000;
 const RECENT_S = 30; // for current problems: a page of the embedded engine may take some seconds
 const MAX_RECENT = 12;
-let shown = false, asking = false, state = null, jobs = [];
+const RANGES = [2, 5, 15]; // minutes; the service keeps a quarter of an hour
+let shown = false, asking = false, state = null, jobs = [], drawn;
 
 export function startLive() {
+  drawn = new Charts($("charts"));
   setInterval(look, EVERY_MS);
   document.addEventListener("visibilitychange", look);
   onLanguage(() => { if (state) drawState(); });
@@ -66,28 +68,35 @@ function drawState() {
   $("advice").textContent = advice ? word(advice) : "";
   $("advice").hidden = !advice;
   $("chips").replaceChildren(...chips());
-  const known = state.history.length ? state.history.at(-1).at - state.history[0].at : 0;
-  const minutes = [2, 5].find((count) => known <= 60 * count) || 15;
-  $("live-title").textContent = word("live_title", { count: minutes });
-  const words = { now: word("now"), ago: word("minutes_ago", { count: minutes }), none: word("no_data") };
-  $("charts").replaceChildren(...charts(minutes).map((chart) => chartNode(chart, words)));
+  drawCharts();
   drawRecent();
 }
 
+// The range is the one that was chosen, else the smallest that shows all.
+function drawCharts() {
+  const known = state.history.length ? state.history.at(-1).at - state.history[0].at : 0;
+  const minutes = Number(session.get("inkgate-minutes")) || RANGES.find((count) => known <= 60 * count) || RANGES.at(-1);
+  $("live-title").textContent = word("live_title", { count: minutes });
+  const buttons = $("live-range").children.length ? [...$("live-range").children] : RANGES.map((count) => make("button", { type: "button", class: "quiet", onclick: () => { session.set("inkgate-minutes", String(count)); drawCharts(); } }));
+  buttons.forEach((button, place) => { button.textContent = word("time_minutes", { count: RANGES[place] }); button.setAttribute("aria-pressed", String(RANGES[place] === minutes)); });
+  $("live-range").replaceChildren(...buttons);
+  drawn.draw(charts(minutes));
+}
+
 function charts(minutes) {
-  const { history } = state;
-  const line = (name, take, style, filled) => ({ name: word(name), values: history.map(take), style, filled });
-  const chart = (title, unit, series, more) => ({ title: word(title), unit: unit ? word(unit) : "", at: history.map((point) => point.at), spanS: 60 * minutes, series, ...more });
+  const history = state.history.filter((point) => point.at >= state.history.at(-1).at - 60 * minutes);
+  const line = (name, take, style = "one", filled = false) => ({ name: word(name), values: history.map(take), style, filled });
+  const chart = (name, unit, series, more) => ({ name, title: word(name), unit: unit ? word(unit, { count: minutes }) : "", at: history.map((point) => point.at), spanS: 60 * minutes, series, ...more });
   const one = (title, unit, take, more) => chart(title, unit, [line(title, take, "one", true)], more);
   const waiting = !state.queues.some((queue) => queue.name === "calls") ? [line("live_waiting", (p) => p.waiting, "one", true)]
     : [line("pages_waiting", (p) => p.pages_waiting, "one", true), line("calls_waiting", (p) => p.waiting, "two")];
   const all = [
     one("live_qps", "per_second", (p) => p.requests),
-    chart("live_latency", "seconds", [line("p50", (p) => p.p50_s), line("p95", (p) => p.p95_s, "two")]),
+    chart("live_latency", "seconds", [line("p50", (p) => p.p50_s), line("p95", (p) => p.p95_s, "two")], { trims: true, leastTop: 0.1 }),
     one("live_pages", "per_second", (p) => p.pages),
     chart("live_waiting", "", waiting),
     chart("live_in_flight", "", [line("in_flight", (p) => p.in_flight, "one", true), line("limit", (p) => p.limit, "two")]),
-    chart("live_refusals", "per_second", [line("refused", (p) => p.refused, "two"), line("failed", (p) => p.errors, "three")]),
+    chart("live_refusals", "in_minutes", [line("refused", (p) => Math.round(p.refused * p.span_s), "two"), line("failed", (p) => Math.round(p.failed * p.span_s), "three")], { counts: word("in_seconds", { count: 5 }) }),
     one("live_cpu", "cores", (p) => p.cpu, { leastTop: Math.max(1, state.build.cores) }),
     one("live_cache", "percent_of_pages", (p) => p.cache_share, { percent: true }),
   ];
@@ -123,6 +132,6 @@ function drawRecent() {
     name: plain(job.name), pages: job.pages.saved, took: job.started ? (new Date(job.ended) - new Date(job.started)) / 1000 : null, at: Date.parse(job.ended), text: word("job_" + job.state), bad: ["failed", "quarantined"].includes(job.state) }));
   const rows = [...own, ...later].sort((a, b) => b.at - a.at).slice(0, MAX_RECENT);
   $("recent").hidden = !rows.length;
-  $("recent-rows").replaceChildren(...rows.map((row) => make("tr", {}, make("td", { class: "name" }, row.name), make("td", {}, number(row.pages)),
-    make("td", {}, row.took === null ? "–" : duration(row.took)), make("td", {}, row.took && row.pages ? duration(row.took / row.pages) : "–"), make("td", { class: row.bad ? "bad-text" : "" }, row.text), make("td", {}, time.format(row.at)))));
+  $("recent-rows").replaceChildren(...rows.map((row) => make("tr", {}, make("td", { class: "name" }, row.name), make("td", { class: "wide-only" }, number(row.pages)),
+    make("td", {}, row.took === null ? "–" : duration(row.took)), make("td", { class: "wide-only" }, row.took && row.pages ? duration(row.took / row.pages) : "–"), make("td", { class: row.bad ? "bad-text" : "" }, row.text), make("td", {}, time.format(row.at)))));
 }

@@ -19,14 +19,13 @@ if TYPE_CHECKING:  # State has Points
 T = TypeVar("T")
 
 STEP_S = 5.0
-NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
-"""Endpoints without work. Their times say nothing about latency, and they would flood logs and traces."""
 _RETENTION_S = 900.0
 _TICK_S = 0.25
 """Interval for measuring the event loop's lag."""
 _RECOGNIZER = "recognizer"
 _PAGES = "pages"
-_REFUSED = frozenset({429, 503})
+_REFUSED = ("429", "503")
+_FAILED = ("failed", "rejected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +91,10 @@ class Point:
     Attributes:
         at: the end of the step in seconds since the epoch.
         span_s: time since the point before.
-        requests: finished requests without probes.
-        errors: finished requests with a status of 5xx except 503.
-        refused: finished requests with status 429 or 503.
-        p50_s: median duration of successful requests with documents; None without any.
+        requests: finished requests with documents to read, now or as a job.
+        refused: those with status 429 or 503.
+        failed: documents, of requests and of jobs, that failed or were rejected.
+        p50_s: median duration of the requests that succeeded; None without any.
         p95_s: duration that 95 % of these requests did not exceed.
         documents: documents in flight.
         in_flight: pages or calls at the engine, of the queue right before it: `calls` if there is one, else `pages`.
@@ -118,10 +117,10 @@ class Point:
 
     at: float = recorded(lambda step: step.after.at)
     span_s: float = recorded(lambda step: step.span_s)
-    requests: float = recorded(lambda step: step.rate(lambda state: _requests(state, lambda _: True)))
+    requests: float = recorded(lambda step: step.rate(lambda state: sum(state.work.with_documents.values())))
     pages: float = recorded(lambda step: step.rate(lambda state: sum(state.work.pages.values())))
-    errors: float = recorded(lambda step: step.rate(lambda state: _requests(state, _is_error)))
-    refused: float = recorded(lambda step: step.rate(lambda state: _requests(state, _REFUSED.__contains__)))
+    refused: float = recorded(lambda step: step.rate(lambda state: _sum_of(state.work.with_documents, _REFUSED)))
+    failed: float = recorded(lambda step: step.rate(lambda state: _sum_of(state.admission.ended, _FAILED)))
     p50_s: float | None = recorded(lambda step: quantile(step.durations, 0.5))
     p95_s: float | None = recorded(lambda step: quantile(step.durations, 0.95))
     documents: int = recorded(lambda step: step.after.admission.documents)
@@ -170,6 +169,7 @@ class WorkTotals:
 
     Attributes:
         requests: finished requests by `METHOD endpoint status`.
+        with_documents: those with documents to read, by status.
         pages: pages by outcome: `ok`, `degraded` or the code of the error.
         stage_s: time spent in each stage.
         stage_count: how often each stage ended.
@@ -180,6 +180,7 @@ class WorkTotals:
     """
 
     requests: Mapping[str, int] = field(default_factory=dict)
+    with_documents: Mapping[str, int] = field(default_factory=dict)
     pages: Mapping[str, int] = field(default_factory=dict)
     stage_s: Mapping[str, float] = field(default_factory=dict)
     stage_count: Mapping[str, int] = field(default_factory=dict)
@@ -244,18 +245,8 @@ def quantile(values: Sequence[float], part: float) -> float | None:
     return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else None
 
 
-def _requests(state: State, counts: Callable[[int], bool]) -> int:
-    """Requests whose status counts, without probes."""
-    found = 0
-    for key, count in state.work.requests.items():
-        _, endpoint, status = key.split(" ")
-        if endpoint not in NO_WORK and counts(int(status)):
-            found += count
-    return found
-
-
-def _is_error(status: int) -> bool:
-    return status >= 500 and status not in _REFUSED
+def _sum_of(counts: Mapping[str, int], names: Iterable[str]) -> int:
+    return sum(counts.get(name, 0) for name in names)
 
 
 def _recognized(state: State) -> int:
