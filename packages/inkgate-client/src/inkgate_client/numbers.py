@@ -38,6 +38,11 @@ class CellNumber:
     grouped: bool = False
 
 
+def is_number(text: str) -> bool:
+    """Whether the text is a number in any notation."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def is_formula(text: str) -> bool:
     """Whether a spreadsheet might take the text for a formula. Numbers, amounts and bare dashes are none."""
     return _FORMULA.match(text) is not None and _NO_FORMULA.fullmatch(text) is None
