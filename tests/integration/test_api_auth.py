@@ -94,8 +94,9 @@ async def test_other_origins_are_refused_until_they_are_named() -> None:
 
 async def test_pages_that_may_call_send_the_documented_headers_and_see_the_documented_ones() -> None:
     asked = "authorization, x-api-key, content-type, cache-control, x-request-id, x-inkgate-timeout, x-inkgate-priority"
-    of_client = "x-stainless-os, X-Stainless-Retry-Count"
-    preflight = {"origin": "https://app.example", "access-control-request-method": "POST"}
+    asked += ", if-match, idempotency-key, ocp-apim-subscription-key"
+    of_client = "x-stainless-os, X-Stainless-Retry-Count, x-ms-useragent"
+    preflight = {"origin": "https://app.example", "access-control-request-method": "PATCH"}
     async with running_api(server={"cors_origins": ["https://app.example"]}) as api:
         for names in (asked, f"{asked},{of_client}", of_client):
             answer = await api.client.options("/ocr", headers=preflight | {"access-control-request-headers": names})
@@ -108,4 +109,11 @@ async def test_pages_that_may_call_send_the_documented_headers_and_see_the_docum
             assert not {"x-other", "x-stainless-<b>"} & set(refused.headers["access-control-allow-headers"].split(", "))
         read = await api.client.post("/ocr", files={"file": png()}, headers={"origin": "https://app.example"})
     exposed = {name.strip() for name in read.headers["access-control-expose-headers"].split(",")}
-    assert exposed >= {"X-Request-ID", "X-Inkgate-Status", "X-Inkgate-Pages", "X-Inkgate-Page-Count", "Retry-After"}
+    assert exposed >= {
+        "X-Request-ID",
+        "X-Inkgate-Status",
+        "X-Inkgate-Pages",
+        "X-Inkgate-Page-Count",
+        "Retry-After",
+        "ETag",
+    }

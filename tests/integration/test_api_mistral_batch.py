@@ -200,6 +200,7 @@ async def test_invalid_lines_refuse_the_batch(tmp_path: Path) -> None:
         assert code(answer) == (404, "file_unknown")
         unknown = hashlib.sha256(b"x").hexdigest()[:32]
         assert code(await api.client.get(f"/v1/batch/jobs/{unknown}")) == (404, "job_unknown")
+        assert code(await api.client.get("/v1/batch/jobs/batch_of-elsewhere")) == (404, "job_unknown")
         assert (await api.client.get("/v1/jobs")).json()["jobs"] == []
 
 

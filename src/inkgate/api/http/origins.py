@@ -217,7 +217,8 @@ def _bare(host: str) -> str:
 
 
 _HEADERS = (
-    *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "Last-Event-ID"),
+    *("Authorization", "X-API-Key", "Ocp-Apim-Subscription-Key", "Content-Type", "Cache-Control"),
+    *("Idempotency-Key", "If-Match", "Last-Event-ID"),
     *(
         REQUEST_ID_HEADER,
         PRIORITY_HEADER,
@@ -228,8 +229,8 @@ _HEADERS = (
         "OpenAI-Project",
     ),
 )
-"""Request headers of browser clients of this service, OpenAI and Mistral."""
-_OF_CLIENT = re.compile("x-stainless-[a-z-]{1,60}")
+"""Request headers of browser clients of this service, OpenAI, Mistral and Azure."""
+_OF_CLIENT = re.compile("x-(stainless|ms)-[a-z-]{1,60}")
 _REQUESTED = "access-control-request-headers"
 _ALLOWED = "Access-Control-Allow-Headers"
 
@@ -241,17 +242,17 @@ class Cors(CORSMiddleware):
         super().__init__(
             app,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=_HEADERS,
             expose_headers=[
                 *(REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, PAGE_COUNT_HEADER, IGNORED_HEADER),
-                *("Retry-After", "Location", "Operation-Location", "Idempotent-Replayed"),
+                *("Retry-After", "Location", "Operation-Location", "Idempotent-Replayed", "ETag"),
             ],
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Answers a preflight request, and also allows the headers of OpenAI's clients, whose names differ by
-        version.
+        """Answers a preflight request, and also allows the headers of OpenAI's and Azure's clients, whose names differ
+        by version.
         """
         requested = [name.strip().lower() for name in request_headers.get(_REQUESTED, "").split(",")]
         of_client = [name for name in requested if _OF_CLIENT.fullmatch(name)]

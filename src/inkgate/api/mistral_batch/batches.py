@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +26,7 @@ from inkgate_client.types import DocumentResult
 
 TIME_DIGITS = 12
 TOKEN_DIGITS = 20
+_BATCH_ID = re.compile(f"[0-9a-f]{{{TIME_DIGITS + TOKEN_DIGITS}}}")
 AT_ONCE = 1000
 LINES_PER_MS = 8
 """Estimate of what a thread groups and shows."""
@@ -138,7 +140,15 @@ def grouped(jobs: Iterable[Job]) -> list[BatchJobs]:
 
 async def batch_of(call: JobCall, batch_id: str) -> BatchJobs:
     """The caller's batch. Raises InputRejected("job_unknown")."""
-    time = batch_id[:TIME_DIGITS]
+    if _BATCH_ID.fullmatch(batch_id):
+        for batch in await _begun_at(call, batch_id[:TIME_DIGITS]):
+            if batch.id == batch_id:
+                return batch
+    raise InputRejected("job_unknown", "There is no batch with this ID.")
+
+
+async def _begun_at(call: JobCall, time: str) -> list[BatchJobs]:
+    """The caller's batches whose IDs begin with `time`."""
     # First those that are no jobs yet: what becomes a job meanwhile is found below.
     jobs = {job.id: job for job in await call.jobs.store.waiting_lines(call.tenant, time, MAX_LINES)}
     after = f"{time}g"  # above all IDs of this time, which are hexadecimal
@@ -148,11 +158,7 @@ async def batch_of(call: JobCall, batch_id: str) -> BatchJobs:
         if not after.startswith(time):
             break
     threads = context_of(call.request).threads
-    batches = await threads.run(call.caller, len(jobs) // LINES_PER_MS, grouped, jobs.values())
-    for batch in batches:
-        if batch.id == batch_id:
-            return batch
-    raise InputRejected("job_unknown", "There is no job with this ID.")
+    return await threads.run(call.caller, len(jobs) // LINES_PER_MS, grouped, jobs.values())
 
 
 async def view_of(call: JobCall, batch: BatchJobs) -> dict[str, Any]:

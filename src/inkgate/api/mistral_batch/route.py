@@ -51,7 +51,7 @@ _MAX_INLINE = 100
 
 router = APIRouter(tags=["batch"], responses=PROBLEM_RESPONSES)
 _PATH = "/v1/batch/jobs"
-BatchId = Annotated[str, Path(pattern=f"^[0-9a-f]{{{TIME_DIGITS + TOKEN_DIGITS}}}$")]
+BatchId = Annotated[str, Path(max_length=64, description="The batch's `id`.")]
 _BODY: dict[str, Any] = {
     "required": True,
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/MistralBatchRequest"}}},
