@@ -101,6 +101,15 @@ ACTIVITIES = (
         ),
     ),
     Activity(
+        "documentation",
+        "a thread that renders and searches pages of docs/",
+        "requests below `/docs/guide/`",
+        "nobody",
+        "",
+        "one thread",
+        ("Threads(guide) api/guide.py",),
+    ),
+    Activity(
         "embedded engine",
         "threads or processes that detect and recognize",
         "pages with a turn",

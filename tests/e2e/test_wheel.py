@@ -41,6 +41,7 @@ def test_it_holds_models_schema_types_and_licences_and_nothing_else_of_the_repos
         f"{info}/licenses/NOTICE",
     }
     assert {name.split("/")[0] for name in names} == {"inkgate", info}
+    assert names & {"inkgate/guide/index.html", "inkgate/documentation/docs/index.md"}
 
 
 def test_it_runs_outside_of_the_repository(wheel: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
 from pathlib import Path
@@ -10,23 +11,25 @@ from threading import get_ident
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 
-from inkgate.api import website as guide
+from inkgate.api import guide
 from support.api_client import RawCall, running_api
 
 pytestmark = pytest.mark.anyio
 
+DOCS = Path(__file__).parents[2] / "docs"
 KEY_HASH = hashlib.sha256(b"secret").hexdigest()
 
 
 @pytest.mark.parametrize("page", ["/docs", "/redoc"])
 async def test_every_file_of_the_page_comes_from_here_and_needs_no_key(page: str) -> None:
     async with running_api(auth={"key_hashes": (KEY_HASH,)}) as api:
-        html = (await api.client.get(page)).text
-        files = re.findall(r'(?:src|href)="([^"]+)"', html)
+        text = (await api.client.get(page)).text
+        files = re.findall(r'(?:src|href)="([^"]+)"', text)
         assert any(file.endswith(".js") for file in files)
-        assert not re.search(r"https?://", html)
+        assert not re.search(r"https?://", text)
         for file in files:
             assert (await api.client.get(file)).status_code == 200
         assert (await api.client.get("/docs/files/../../ocr")).status_code in {401, 404, 405}
@@ -56,16 +59,56 @@ async def test_the_documentation_is_served_without_a_key(tmp_path: Path, monkeyp
             assert refused.json()["code"] == "method_not_allowed"
 
 
-async def test_without_a_built_site_a_page_says_how_to_build_it(
+async def test_without_a_built_site_the_pages_of_docs_are_served_and_every_link_and_picture_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guide, "SITE", tmp_path)
+    seen: dict[str, str | None] = {}
+    wrong: list[tuple[str, str]] = []
+    async with running_api(auth={"key_hashes": (KEY_HASH,)}) as api:
+
+        async def get(url: httpx.URL, source: str) -> str | None:
+            """The page at the address, None if it is a picture."""
+            if url.path not in seen:
+                answer = await api.client.get(url.path)
+                content_type = answer.headers["content-type"]
+                if answer.status_code != 200:
+                    wrong.append((source, str(url)))
+                seen[url.path] = answer.text if content_type.startswith("text/html") else None
+                todo.append(url.path)
+            return seen[url.path]
+
+        todo: list[str] = []
+        await get(httpx.URL("/docs/guide/"), "")
+        while todo:
+            page = todo.pop()
+            for target in re.findall(r'(?:href|src)="([^"]+)"', seen[page] or ""):
+                url = httpx.URL(page).join(html.unescape(target))
+                if url.host or not url.path.startswith("/docs/guide/"):
+                    continue
+                text = await get(url, page)
+                if url.fragment and f'id="{url.fragment}"' not in (text or ""):
+                    wrong.append((page, target))
+        assert (await api.client.get("/docs/guide/start/install")).headers["location"].endswith("/start/install/")
+        assert (await api.client.get("/docs/guide/no/such/page/")).status_code == 404
+        assert (await api.client.get("/docs/guide/%2e%2e/pyproject.toml")).status_code in {401, 404}
+        found = (await api.client.get("/docs/guide/?q=wheelhouse constraints")).text
+    assert wrong == []
+    assert {f"/docs/guide/{page.relative_to(DOCS).with_suffix('')}/" for page in DOCS.glob("*/**/*.md")} <= set(seen)
+    assert '<h1 id="install">Install</h1>' in (seen["/docs/guide/start/install/"] or "")
+    assert 'id="pdf_encrypted"' in (seen["/docs/guide/reference/errors/"] or "")
+    assert "<table><thead>" in (seen["/docs/guide/concepts/gallery/"] or "")
+    assert "def words(files: list[Path])" in (seen["/docs/guide/guides/extending/"] or "")
+    assert [page for page, text in seen.items() if text and ("--8&lt;--" in text or "<!-- site" in text)] == []
+    assert 'href="start/install/#without-a-network"' in found
+
+
+async def test_words_that_are_searched_for_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guide, "SITE", tmp_path)
     async with running_api() as api:
-        for path in ("/docs/guide", "/docs/guide/", "/docs/guide/reference/errors/"):
-            page = await api.client.get(path)
-            assert page.status_code == 404
-            assert "make site" in page.text
-            assert (await api.client.head(path)).status_code == 404
+        found = (await api.client.get('/docs/guide/?q="><script>')).text
+    assert "<script>" not in found
+    assert "0 sections have &quot;&gt;&lt;script&gt;" in found
 
 
 @pytest.mark.parametrize(

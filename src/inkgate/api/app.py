@@ -34,6 +34,7 @@ from inkgate.api import (
 )
 from inkgate.api.chat import route as chat
 from inkgate.api.chat.images import image_limits
+from inkgate.api.guide import add_guide, guide_url
 from inkgate.api.http.auth import DOCS_FILES, ApiKeys, is_public, key_of
 from inkgate.api.http.context import Context, ServiceView
 from inkgate.api.http.costs import STATIC, RouteCost, route_costs
@@ -58,7 +59,7 @@ from inkgate.api.mistral_batch import route as mistral_batch
 from inkgate.api.mistral_batch.lines import MistralBatchRequest
 from inkgate.api.mistral_response import MistralRequest
 from inkgate.api.paddlex import PaddlexRequest, paddlex_error
-from inkgate.api.website import UI_PATH, ServeWebPage, add_guide, guide_url
+from inkgate.api.website import UI_PATH, ServeWebPage
 from inkgate.errors import InputRejected
 from inkgate.serving.sending import SendingRoom
 from inkgate.serving.threads import FairThreads

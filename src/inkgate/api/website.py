@@ -1,9 +1,8 @@
-"""What people see in a browser: `/`, the web page at `/ui` with its own `POST /ui/api/...`, and the documentation
-at `/docs/guide/`.
+"""What people see in a browser: `/`, the web page at `/ui` with its own `POST /ui/api/...`.
 
 The web page is a separate application that serves files. Requests for it pass only the origin check, not the API's
 other middleware (keys, rate limit, drain, log): the page's scripts call the API like any client, with their visitor's
-key. The documentation is the site that `make site` builds and the wheel contains.
+key.
 """
 
 from __future__ import annotations
@@ -11,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, FastAPI, Query
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-import inkgate
-from inkgate.api.http.auth import GUIDE
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONVERSION, STATIC, costs
 from inkgate.api.http.errors import Problem
@@ -32,7 +27,6 @@ from inkgate.api.http.uploads import receive_bytes
 from inkgate.documents.files import AnyFormat, format_named
 from inkgate.errors import InputRejected
 from inkgate.service.gateway import Admitted
-from inkgate.settings import Settings
 
 UI_PATH = "/ui"
 API_PATH = "/ui/api"
@@ -65,41 +59,6 @@ class ServeWebPage:
 def _is_of_page(path: str) -> bool:
     """Whether the path is one of the page's files."""
     return path == UI_PATH or (path.startswith(f"{UI_PATH}/") and not path.startswith(f"{API_PATH}/"))
-
-
-SITE = Path(inkgate.__file__).parent / "guide"
-
-_MISSING = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>inkgate: documentation</title>
-<style>
-  body { font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem }
-  @media (prefers-color-scheme: dark) { body { background: #111; color: #eee } }
-</style>
-<h1>The documentation is not built</h1>
-<p>In a checkout of inkgate, run <code>make site</code> and restart the service, or install the wheel that
-<code>make wheel</code> builds. The same pages are in the folder <code>docs/</code> of the checkout.</p>
-</html>
-"""
-
-
-def add_guide(app: FastAPI) -> None:
-    """Serves the site; if it is missing, a page that says how to build it."""
-    if (SITE / "index.html").is_file():
-        app.mount(GUIDE, StaticFiles(directory=SITE, html=True), name="guide")
-        return
-
-    @app.api_route(GUIDE, methods=["GET", "HEAD"], include_in_schema=False)
-    @app.api_route(f"{GUIDE}/{{page:path}}", methods=["GET", "HEAD"], include_in_schema=False)
-    async def missing() -> Response:
-        return HTMLResponse(_MISSING, 404)
-
-
-def guide_url(settings: Settings) -> str:
-    """The base of links to the documentation, with a slash at the end: `docs.url`, else this service's own."""
-    return f"{(settings.docs.url or settings.server.root_path + GUIDE).rstrip('/')}/"
 
 
 router = APIRouter(include_in_schema=False)
