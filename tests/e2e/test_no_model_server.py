@@ -71,8 +71,12 @@ def test_one_appears_and_goes_and_every_page_is_read(port: int, form: str) -> No
 
         assert reader.engine() == "ppocr"
         assert reader.client.get("/readyz").status_code == 200
-        first = reader.client.post("/ocr?format=json", files={"file": page()}).json()["pages"][0]
-        assert first["degraded"] == ["model_server_out"]
+        (warning,) = reader.client.get("/readyz").json()["warnings"]
+        assert (warning["code"], "ppocr reads its pages" in warning["detail"]) == ("replica-out", True)
+        first = reader.client.post("/ocr?format=json", files={"file": page()}).json()
+        assert first["pages"][0]["degraded"] == ["model_server_out"]
+        assert first["engine"] == "ppocr"
+        assert [note[:35] for note in first["notes"]] == ["Page 1: read by ppocr, because the "]
         chat = reader.client.post("/v1/chat/completions", json=CHAT)
         assert (chat.status_code, chat.json()["error"]["code"]) == (503, "starting")
         assert int(chat.headers["retry-after"]) >= 1

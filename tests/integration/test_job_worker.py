@@ -18,6 +18,7 @@ from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.jobs.job import Job, JobDocument, JobFields, JobOptions, JobReview, JobSource, JobState, NewJob
 from inkgate.jobs.store import Claim, JobStore, Release
 from inkgate.jobs.store.database import database_url
+from inkgate.service.page import DEGRADED_NOTES, NO_SERVER
 from inkgate.settings import PipelineSettings
 from inkgate_client.types import Document, PageResult
 from support.job_plant import SETTINGS, WINDOW, Documents, Plant, job_plant, until
@@ -44,6 +45,16 @@ async def test_a_job_is_read_and_kept(plant: Plant) -> None:
     assert set(plant.engine.reads.values()) == {1}
     assert {due.sink for due in await take_due(plant.store, 9, 9)} == {"db", "webhook"}
     assert (worker.counts.pages_read, worker.counts.ended) == (11, {JobState.SUCCEEDED: 1})
+
+
+async def test_a_job_says_who_read_it_and_what_that_means(plant: Plant) -> None:
+    plant.engine.others = {3: "other", 4: "other"}
+    job_id = await plant.add(5)
+    async with plant.working():
+        job = await plant.state(job_id)
+    assert job.document is not None
+    assert job.document.engine == "counting+other"
+    assert job.document.notes == (f"Pages 4-5: {DEGRADED_NOTES[NO_SERVER]}",)
 
 
 async def test_the_chosen_pages_are_read(plant: Plant) -> None:

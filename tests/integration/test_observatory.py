@@ -23,6 +23,7 @@ from inkgate.api.app import create_app
 from inkgate.bootstrap import Service, running
 from inkgate.bootstrap.stack import build_parts
 from inkgate.bootstrap.state import StateReader
+from inkgate.doctor.conditions import BY_NAME
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.serving.sending import SendingRoom
 from inkgate.settings import load_settings
@@ -204,7 +205,7 @@ async def test_a_model_server_that_is_lost() -> None:
             tasks.cancel_scope.cancel()
     assert [queue.in_flight for queue in busy.queues] == [0, 1, 1]
     assert busy.admission.documents == busy.admission.tenants == 1
-    assert (lost.ready, lost.reasons) == (False, ("engine: no model server takes calls",))
+    assert (lost.ready, lost.reasons) == (False, (f"engine: no model server takes calls ({lost.replicas[0].why})",))
     assert lost.replicas[0].taken_out >= 1
     assert lost.replicas[0].why
     assert lost.replicas[0].running is None
@@ -264,8 +265,8 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     assert 0 < state.machine.memory_available_bytes < state.build.memory_bytes
     assert state.build.fell_back == ""
     assert state.reasons == (f"engine: {parts.engine.name} has not read its first page yet", "it is Sunday")
-    assert f"engine: calls to {parts.engine.name} are stopped: a GPU is too hot; ppocr reads its pages" in (
-        observatory.fallback_reasons()
-    )
+    (stopped,) = observatory.warnings()
+    assert (stopped.code, stopped.remedy) == ("breaker-open", BY_NAME["breaker-open"].remedy)
+    assert f"calls to {parts.engine.name} are stopped: a GPU is too hot; ppocr reads its pages" in stopped.detail
     assert (state.cache, state.at, state.history) == (CacheState({"run": 0, "kept": 0, "joined": 0}), 1000.0, ())
     assert SECRET not in STATE.dump_json(state).decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from inkgate.service.readiness import ServiceWarning
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate_client.telemetry.state import State
 from support.states import embedded_state
@@ -22,7 +23,7 @@ class FakeObservatory:
         said = replace(self.says, ready=not reasons, reasons=reasons)
         return said if history else replace(said, history=())
 
-    def fallback_reasons(self) -> list[str]:
+    def warnings(self) -> list[ServiceWarning]:
         return []
 
     def watch_results(self, results: AdmissionLimiter) -> None:

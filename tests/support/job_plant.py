@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from inkgate.jobs.store import JobStore, Sharing
 from inkgate.jobs.store.database import database_url
 from inkgate.jobs.worker import Worker
 from inkgate.page import Page
+from inkgate.service.page import NO_SERVER
 from inkgate.service.reader import Reader
 from inkgate.settings import FieldsSettings, JobSettings, LimitSettings, PdfSettings, PipelineSettings
 from inkgate_client.types import Document, PageResult, Task
@@ -52,12 +53,13 @@ async def until(true: Callable[[], bool]) -> None:
 class CountingEngine:
     """Counts reads by document and page; `act` may do anything before a page is read.
 
-    `rest` is put behind the text of each page.
+    `rest` is put behind the text of each page. `others`: who reads a page instead, by its index.
     """
 
     name: str = "counting"
     act: Callable[[str, int], object] = lambda *_: None
     rest: str = ""
+    others: Mapping[int, str] = field(default_factory=dict)
     reads: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     async def start(self) -> None: ...
@@ -70,7 +72,10 @@ class CountingEngine:
         if acted is not None:
             await acted  # type: ignore[misc]
         await anyio.lowlevel.checkpoint()
-        return PageResult(index=page.index, text=f"page {page.index}{self.rest}", engine=self.name)
+        text, other = f"page {page.index}{self.rest}", self.others.get(page.index)
+        if other is not None:
+            return PageResult(index=page.index, text=text, engine=other, degraded=(NO_SERVER,))
+        return PageResult(index=page.index, text=text, engine=self.name)
 
     def pages_of(self, job_id: str) -> Counter[int]:
         return Counter({page: count for (flow, page), count in self.reads.items() if flow == job_id})

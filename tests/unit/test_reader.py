@@ -4,18 +4,21 @@ import io
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import pytest
 from PIL import Image
 
-from inkgate.caller import NO_CALLER
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.page import Page
+from inkgate.service.page import DEGRADED_NOTES, NO_SERVER
 from inkgate.service.reader import CheckedOptions, Reader
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate_client.types import Document, DocumentStatus, PageResult
+from inkgate_client.types import Document, DocumentStatus, PageResult, Task
 from support.scripted_engine import PageScript, ScriptedEngine, at_once
 
 pytestmark = pytest.mark.anyio
@@ -224,3 +227,45 @@ async def test_a_reading_that_is_cancelled_while_its_caller_is_woken_ends_by_the
         saved.set()
         scope.cancel()
     assert scope.cancelled_caught
+
+
+class SeveralEngines(ScriptedEngine):
+    """Reads each page as another: by an engine, from a text layer, at reduced quality, not at all."""
+
+    def __init__(self, *pages: PageResult) -> None:
+        super().__init__()
+        self.pages = pages
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        return replace(self.pages[page.index], index=page.index)
+
+
+LAYER, MODEL = PageResult(0, text="a", engine="text_layer"), PageResult(0, text="b", engine="model")
+EMBEDDED = PageResult(0, text="c", engine="ppocr", degraded=(NO_SERVER,))
+LOST = PageResult(0, engine="scripted", error=EngineFailed("engine_failed", "No.").as_page_error())
+SMALL = replace(MODEL, degraded=("image",))
+
+
+@pytest.mark.parametrize(
+    ("pages", "engine", "notes"),
+    [
+        ((MODEL, MODEL), "model", []),
+        ((EMBEDDED, EMBEDDED), "ppocr", [f"Pages 1-2: {DEGRADED_NOTES[NO_SERVER]}"]),
+        ((MODEL, EMBEDDED, LAYER), "model+ppocr", [f"Page 2: {DEGRADED_NOTES[NO_SERVER]}"]),
+        ((LAYER, LAYER), "text_layer", []),
+        ((LOST, EMBEDDED), "ppocr", [f"Page 2: {DEGRADED_NOTES[NO_SERVER]}"]),
+        ((LOST,), "scripted", []),
+        ((replace(EMBEDDED, fields={"total": "3"}, degraded=()),), "ppocr+scripted", []),
+        ((SMALL, MODEL, SMALL, SMALL, SMALL), "model", [f"Pages 1, 3-5: {DEGRADED_NOTES['image']}"]),
+    ],
+)
+async def test_a_document_says_who_read_it_and_what_was_given_up(
+    pages: tuple[PageResult, ...], engine: str, notes: list[str]
+) -> None:
+    async with (
+        reader_of(SeveralEngines(*pages)) as reader,
+        reader.read(document(len(pages)), CheckedOptions(), NO_CALLER) as reading,
+    ):
+        assert reading.engine == "scripted"
+        result = await reading.all()
+    assert (result.engine, list(result.notes)) == (engine, notes)

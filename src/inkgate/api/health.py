@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Annotated
 
 import orjson
@@ -11,9 +13,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from inkgate import __version__
-from inkgate.api.http.context import context_of
+from inkgate.api.http.context import ServiceView, context_of
 from inkgate.api.http.costs import STATE, costs
 from inkgate.api.http.openapi import problems
+from inkgate.service.readiness import ServiceWarning
 from inkgate_client.telemetry.state import State
 
 router = APIRouter(tags=["service"])
@@ -33,13 +36,21 @@ class Alive(BaseModel):
     status: str = "alive"
 
 
+class ReadyWarning(BaseModel):
+    """A failure that leaves the service ready, such as that of a model server whose pages another engine reads."""
+
+    code: str = Field(description="The finding of `inkgate doctor`, such as `replica-out`.")
+    detail: str = Field(description="What is wrong, and what follows for documents.")
+    remedy: str = Field(description="What to do.")
+
+
 class Ready(BaseModel):
     """Readiness probe."""
 
     status: str = Field(description="`ready` or `not_ready`.")
     reasons: list[str] = Field(description="Why it is not ready; empty if it is.")
-    warnings: list[str] = Field(
-        description="Other failures, such as a background task that pages don't need. Documents may still be sent."
+    warnings: list[ReadyWarning] = Field(
+        description="What it does worse than it could, although documents may be sent; empty if nothing."
     )
 
 
@@ -75,11 +86,19 @@ async def readyz(request: Request) -> Response:
     """
     context = context_of(request)
     reasons = context.drain.reasons() or await context.service.readiness.reasons()
-    warnings = context.service.observatory.fallback_reasons() + context.service.supervisor.complaints(needed=False)
-    if context.service.jobs is not None and context.service.jobs.store.database.trouble:
-        warnings = [*warnings, f"jobs: {context.service.jobs.store.database.trouble}"]
+    warnings = [ReadyWarning.model_validate(asdict(each)) for each in _warnings(context.service)]
     answer = Ready(status="not_ready" if reasons else "ready", reasons=reasons, warnings=warnings)
     return JSONResponse(answer.model_dump(), 503 if reasons else 200)
+
+
+def _warnings(service: ServiceView) -> Iterator[ServiceWarning]:
+    yield from service.observatory.warnings()
+    for complaint in service.supervisor.complaints(needed=False):
+        remedy = "Fix the error that the log shows (`background_task_failed`); the task restarts by itself."
+        yield ServiceWarning("background-failing", complaint, remedy)
+    if service.jobs is not None and (trouble := service.jobs.store.database.trouble):
+        remedy = "Start the database, or correct `jobs.database`; the log has the error (`jobs_unavailable`)."
+        yield ServiceWarning("jobs-store-unavailable", f"jobs: {trouble}", remedy)
 
 
 _History = Annotated[bool, Query(description="Include the last 15 minutes, one point for each 5 seconds.")]

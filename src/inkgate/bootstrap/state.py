@@ -14,6 +14,7 @@ import anyio
 import psutil
 
 from inkgate import __version__
+from inkgate.doctor.conditions import BY_NAME
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus
@@ -21,6 +22,7 @@ from inkgate.model_servers.managed import supervisor
 from inkgate.model_servers.replica import Replica, ReplicaState
 from inkgate.model_servers.servers import ModelServers
 from inkgate.runtimes.base import Runtime
+from inkgate.service.readiness import ServiceWarning
 from inkgate.service.starting import StartsLater
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batching import Batchers, BatchFigures
@@ -39,6 +41,7 @@ from inkgate_client.telemetry.family import read_from
 from inkgate_client.telemetry.history import History, WorkTotals
 from inkgate_client.telemetry.jobs_state import JobsState
 from inkgate_client.telemetry.state import (
+    DEGRADATION_EFFECTS,
     AdmissionState,
     Batches,
     BreakerReading,
@@ -141,25 +144,32 @@ def demand_for(servers: ModelServers, pages: WorkQueue, admission: AdmissionLimi
 
 def faults(parts: StateObjects) -> list[str]:
     """Known reasons why no page can be read, without a probe of the engine."""
-    found = [] if parts.falls_back else _model_faults(parts)
+    found = [] if parts.falls_back else [f"engine: {why}" for _, why in _model_faults(parts)]
     if parts.workers is not None and parts.build.engine == PpOcr.name and not parts.workers.pids:
         found.append("engine: none of its workers is ready")
     return found + ([] if parts.supervisor is None else parts.supervisor.complaints(needed=True))
 
 
-def _model_faults(parts: StateObjects) -> list[str]:
-    """Why the model reads no pages. A half-open breaker needs pages to close: the service must be ready for them,
-    unless the embedded engine reads the others.
+def _model_faults(parts: StateObjects) -> list[tuple[str, str]]:
+    """Why the model reads no pages: codes of the doctor, and texts. A half-open breaker needs pages to close: the
+    service must be ready for them, unless the embedded engine reads the others.
     """
     found = []
     states = {BreakerState.OPEN, BreakerState.HALF_OPEN} if parts.falls_back else {BreakerState.OPEN}
     if parts.breaker is not None and parts.breaker.state in states:
-        found.append(f"engine: calls to {parts.breaker.name} are stopped: {parts.breaker.why}")
+        found.append(("breaker-open", f"calls to {parts.breaker.name} are stopped: {parts.breaker.why}"))
     if parts.later is not None and not parts.later.is_started:
-        found.append(f"engine: {parts.later.name} is waiting for its model server")
+        found.append(("replica-out", f"{parts.later.name} is waiting for its model server{_out(parts)}"))
     elif parts.servers is not None and not parts.servers.monitor.up:
-        found.append("engine: no model server takes calls")
+        found.append(("replica-out", f"no model server takes calls{_out(parts)}"))
     return found
+
+
+def _out(parts: StateObjects) -> str:
+    """Why its servers are out, in brackets. Without their addresses, as `/readyz` needs no key."""
+    replicas = () if parts.servers is None else parts.servers.replicas
+    reasons = dict.fromkeys(each.why for each in replicas if each.why)
+    return f" ({', '.join(reasons)})" if reasons else ""
 
 
 class PdfWork(Protocol):
@@ -210,11 +220,22 @@ class StateReader:
         """Adds a source of reasons why the service is not ready; empty while it is."""
         self._why_not.append(reasons)
 
-    def fallback_reasons(self) -> list[str]:
-        """Why the embedded engine reads the model's pages; empty while it does not."""
-        if not self._parts.falls_back:
-            return []
-        return [f"{reason}; {PpOcr.name} reads its pages" for reason in _model_faults(self._parts)]
+    def warnings(self) -> list[ServiceWarning]:
+        """What the engine does worse than it could: the embedded engine reads the model's pages, or all are read at
+        reduced quality.
+        """
+        faults = _model_faults(self._parts) if self._parts.falls_back else ()
+        found = [
+            ServiceWarning(code, f"engine: {why}; {PpOcr.name} reads its pages, less accurately", BY_NAME[code].remedy)
+            for code, why in faults
+        ]
+        if level := self._parts.degradation.level:
+            effects = "; ".join(DEGRADATION_EFFECTS[each.value] for each in DEGRADATION_LEVELS[:level])
+            remedy = (
+                f"{BY_NAME['engine-busy'].remedy} Or set `serving.degradation.enabled = false`: pages then wait longer."
+            )
+            found.append(ServiceWarning("engine-busy", f"engine: overloaded, so quality is reduced: {effects}", remedy))
+        return found
 
     def watch_jobs(self, jobs: Callable[[], JobsState]) -> None:
         """Adds the state of jobs."""

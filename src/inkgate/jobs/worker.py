@@ -392,18 +392,25 @@ class Worker:
                 if careful:
                     await self._persist(partial(self._store.mark_suspect, run.claim, page))
                 await self._take(run, await anext(results), careful=careful)
+            self._all_read(run, reading)
             return len(todo) == len(missing)
 
     async def _opened(self, run: JobRun, reading: Reading) -> None:
         if run.known or run.claim.job.document is not None:
             return
         run.known = True
-        document = JobDocument(
-            encodable(reading.mime_type), reading.byte_count, reading.page_count, reading.engine, reading.notes
-        )
-        run.opened = document, len(reading.selected)
+        run.opened = _document_of(reading), len(reading.selected)
         if len(reading.selected) > self._settings.save_every:  # else it is saved with the pages
             await self._write(run)
+
+    def _all_read(self, run: JobRun, reading: Reading) -> None:
+        """Has the next write say who read the pages, and what is to be said of them, as is known after the last."""
+        before, now = run.claim.job.document, _document_of(reading)
+        if before is not None:  # others read pages before
+            engines = dict.fromkeys((*before.engine.split("+"), *now.engine.split("+")))
+            notes = tuple(dict.fromkeys((*before.notes, *now.notes)))
+            now = replace(now, engine="+".join(engines), notes=notes)
+        run.opened = now, run.pages
 
     async def _take(self, run: JobRun, result: PageResult, *, careful: bool) -> None:
         """Keeps the result, and saves those that are due. Raises _GiveBack if the job should not go on now."""
@@ -464,3 +471,9 @@ class Worker:
         """The names of those that are told of the job's end."""
         pipeline = self._pipelines.get(job.pipeline)
         return (*(() if pipeline is None else pipeline.sinks), *((WEBHOOK,) if job.webhook else ()))
+
+
+def _document_of(reading: Reading) -> JobDocument:
+    """What is known of the document by the pages read until now."""
+    mime_type = encodable(reading.mime_type)
+    return JobDocument(mime_type, reading.byte_count, reading.page_count, reading.engine, reading.notes)

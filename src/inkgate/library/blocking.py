@@ -46,18 +46,22 @@ _EVENT_LOOP = (
 
 
 class OcrPages:
-    """The pages of a document as they are read; iterate once. `count`: their number; `page_count`, `notes`: see
+    """The pages of a document as they are read; iterate once. `count`: their number; `page_count`: see
     DocumentResult.
     """
 
     def __init__(self, reading: Reading, portal: BlockingPortal, pid: int) -> None:
         self.count = len(reading.selected)
         self.page_count = reading.page_count
-        self.notes = reading.notes
         self._reading = reading
         self._pages = aiter(reading)
         self._portal = portal
         self._pid = pid
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages for people, of the pages until now."""
+        return self._reading.notes
 
     def __iter__(self) -> Iterator[PageResult]:
         while (page := self._next_page()) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,6 +53,19 @@ FIELDS_UNREAD: Final = "fields_unread"
 NO_SERVER: Final = "model_server_out"
 """A reason in `PageResult.degraded`: a call to the model failed, or none was made, and another engine read the page.
 Such pages are not cached."""
+_OVERLOAD: Final = (
+    "because more arrives than can be read. Send it again later; or the operator sets "
+    "`serving.degradation.enabled = false`, and pages wait instead."
+)
+DEGRADED_NOTES: Final[Mapping[str, str]] = {
+    DegradationLevel.IMAGE: f"read from a smaller image, in which small print has more errors, {_OVERLOAD}",
+    DegradationLevel.OUTPUT: f"the length of the text was limited, so that its end may be missing, {_OVERLOAD}",
+    DegradationLevel.EMBEDDED: f"read by ppocr instead of the model, tables with more errors, {_OVERLOAD}",
+    NO_SERVER: "read by ppocr, because the model failed or can't be reached; `/readyz` says why. Tables, formulas and "
+    "handwriting may have more errors. Send it again once the model reads.",
+    FIELDS_UNREAD: "the model could not be asked for the fields; rules looked them up instead.",
+}
+"""What each reason in `PageResult.degraded` means for the text, after the numbers of the pages."""
 _EMBEDDED_KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that the embedded engine can do."""
 
@@ -323,6 +336,7 @@ class PageReader:
             if error.blame not in (Blame.PAGE, Blame.SERVER):
                 raise
             first = timer.ended(error)
+            log.warning("page_taken_over", page=page.index, by=self.embedded.name, code=error.code)
             second, attempt = await fallback(other, f"engine {self.embedded.name}")
             return _instead(second, error, (first, attempt))
         if result.error is None or not isinstance(from_page_error(result.error), OutputUnusable):

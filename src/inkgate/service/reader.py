@@ -24,6 +24,7 @@ from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, from_page_error
 from inkgate.layout.whole_document import finished
 from inkgate.page import Page, Pixels
+from inkgate.service.page import DEGRADED_NOTES
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
@@ -49,6 +50,8 @@ log = structlog.get_logger(__name__)
 
 INVOICE_XML: Final = "invoice_xml"
 """Format and content of a code that is a file inside the PDF."""
+TEXT_LAYER: Final = "text_layer"
+"""The engine of a page whose text was inside its PDF."""
 NOWHERE: Final[Quad] = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
 MAX_IMAGE_BYTES: Final = 64 * 1024 * 1024
 """Images of a document's figures, as base64. Pages that are begun after that have none."""
@@ -108,22 +111,31 @@ class Reading:
         self._notes = (note,) if note else ()
         self.mime_type = opened.mime_type
         self.page_count = opened.page_count
-        self.engine = window.engine.name
         self.selected = selected
         self.answered = self.failed = self.page_bytes = 0
         self.to_review: list[int] = []
         self._lost = 0
         self._first_error: PageError | None = None
         self._attachments: dict[int, tuple[str, ...]] = {}
+        self._engines: dict[str, None] = {}
+        self._degraded: dict[str, list[int]] = {}
         self._window = window
+
+    @property
+    def engine(self) -> str:
+        """The engines that read the pages until now, joined by `+`; before the first page, the service's engine.
+        `text_layer` is named only if no engine read anything.
+        """
+        engines = [name for name in self._engines if name != TEXT_LAYER] or list(self._engines)
+        return "+".join(engines) or self._window.engine.name
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages for people, of the pages until now."""
         full = self._window.images.note
         attachments = [name for index in sorted(self._attachments) for name in self._attachments[index]]
-        notes = (*self._notes, *self._window.opened.notes(attachments))
-        return (*notes, full) if full else notes
+        degraded = [f"{_numbered(pages)}: {DEGRADED_NOTES.get(why, why)}" for why, pages in self._degraded.items()]
+        return (*self._notes, *self._window.opened.notes(attachments), *([full] if full else ()), *degraded)
 
     @property
     def status(self) -> DocumentStatus:
@@ -162,6 +174,12 @@ class Reading:
     def _count(self, page: PageResult) -> None:
         self.answered += 1
         self.page_bytes += estimated_bytes(page)
+        if page.engine and not page.lost:
+            self._engines[page.engine] = None
+        if page.fields is not None:  # of the engine, whoever read the text
+            self._engines[self._window.engine.name] = None
+        for why in page.degraded:
+            self._degraded.setdefault(why, []).append(page.index + 1)
         if page.attachments:
             self._attachments[page.index] = page.attachments
         if page.review:
@@ -204,6 +222,17 @@ class Reading:
             self.name, self.mime_type, self.byte_count, self.page_count, self.engine, tuple(pages), self.notes
         )
         return finished(result)
+
+
+def _numbered(pages: Sequence[int]) -> str:
+    """The pages for people, such as "Page 1" or "Pages 1-3, 7". `pages`: their numbers, ascending."""
+    runs: list[list[int]] = []
+    for page in pages:
+        if runs and page == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], page]
+        else:
+            runs.append([page])
+    return ("Page " if len(pages) == 1 else "Pages ") + ", ".join("-".join(map(str, run)) for run in runs)
 
 
 class _PendingPage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 
 import anyio
 import numpy as np
@@ -17,6 +18,15 @@ from inkgate.page import Pixels, TextLayer
 from inkgate_client.types import Size, Task
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceWarning:
+    """What a service that is ready does worse than it could. `code`: as of the doctor's finding."""
+
+    code: str
+    detail: str
+    remedy: str
 
 
 class EngineProgress:

@@ -382,7 +382,7 @@ class PageResult:
         attachments: names of files that are pinned to the page of a PDF, which were not read.
         engine: the engine that read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
-        degraded: quality reductions under load; empty if there were none.
+        degraded: codes of what was given up, such as under load; `notes` of the document say what they mean.
         attempts: all attempts, for engines that retry; else empty.
         error: set if the page could not be read; everything else is then empty or partial.
         confidence: that the whole text is right, and its order; of pages without lines, the mean of its words. None
@@ -451,9 +451,9 @@ class DocumentResult:
     """The pages read, in the document's order.
 
     Attributes:
-        pages: one for each requested page.
-        page_count: of the whole document.
+        pages: one for each requested page. page_count: of the whole document.
         mime_type: detected from the bytes, for example `application/pdf` or `image/png`.
+        engine: those that read its pages, joined by `+`; `text_layer` if no page needed one.
         notes: messages for people, such as requested pages that the document doesn't have.
     """
 

@@ -20,7 +20,7 @@ from inkgate.jobs.intake.arrivals import Intake
 from inkgate.jobs.service import JobService
 from inkgate.model_servers.upstream import Upstream
 from inkgate.service.gateway import Gateway
-from inkgate.service.readiness import Readiness
+from inkgate.service.readiness import Readiness, ServiceWarning
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.sending import SendingRoom
 from inkgate.serving.threads import FairThreads
@@ -37,8 +37,8 @@ class StateSource(Protocol):
         """The state now, with the last 15 minutes on request."""
         ...
 
-    def fallback_reasons(self) -> list[str]:
-        """Why the embedded engine reads the model's pages; empty while it does not."""
+    def warnings(self) -> list[ServiceWarning]:
+        """What the engine does worse than it could: with another engine, or at reduced quality."""
         ...
 
     def watch_results(self, results: AdmissionLimiter) -> None:

@@ -368,6 +368,15 @@ class ReplicaReading:
     flags: tuple[str, ...] = ()
 
 
+DEGRADATION_EFFECTS: Mapping[str, str] = {
+    "image": "pages are read from smaller images, small print with more errors",
+    "output": "the answers of a model are shorter, and the end of a long page may be missing",
+    "embedded": "ppocr instead of the model reads batches",
+    "shed": "batches are refused",
+}
+"""What each step of degradation does, in order."""
+
+
 @reading
 class State:
     """The state of a service.
@@ -395,7 +404,13 @@ class State:
     processes: tuple[Process, ...]
     machine: Machine | None = None
     pdf: PdfJobs | None = None
-    degradation_level: int = gauge("inkgate_degradation_step", "Degradation steps in use; 0: none.", default=0)
+    degradation_level: int = gauge(
+        "inkgate_degradation_step",
+        "Degradation steps in use; 0: none. "
+        + ". ".join(f"{number}: {effect}" for number, effect in enumerate(DEGRADATION_EFFECTS.values(), 1))
+        + ". `serving.degradation.enabled = false` forbids them.",
+        default=0,
+    )
     degradation_levels: tuple[str, ...] = ()
     batches: tuple[Batches, ...] = part(section=QUEUES, default=())
     cache: CacheState | None = part(section=QUEUES, default=None)
