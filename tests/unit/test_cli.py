@@ -21,7 +21,9 @@ from inkgate import __version__
 from inkgate.cli import commands
 from inkgate.cli.app import app
 from inkgate.cli.configure import setting_fields, unknown_variables, variable
+from inkgate.cli.read import chosen_formats
 from inkgate.cli.serve import is_loopback
+from inkgate_client.format_names import Format
 
 runner = CliRunner()
 
@@ -56,6 +58,10 @@ def test_every_command_explains_itself(command: list[str]) -> None:
     shown = runner.invoke(app, [*command, "--help"])
     assert shown.exit_code == 0
     assert "Usage:" in shown.stdout
+
+
+def test_formats_are_named_by_name_or_suffix_as_over_http() -> None:
+    assert chosen_formats(["md,html", "Markdown"]) == (Format.MARKDOWN, Format.HOCR)
 
 
 MISUSES: list[tuple[list[str], str]] = [

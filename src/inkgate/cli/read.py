@@ -220,19 +220,20 @@ def _run(reader: ReaderOptions, order: ReadCommand, tally: ReadTally) -> None:
 
 
 def chosen_formats(given: list[str]) -> tuple[AnyFormat, ...]:
-    """The requested formats, each once.
+    """The requested formats, each once, by name or suffix: `markdown` or `md`. `html` is hOCR.
 
     Raises:
         typer.Exit: with status 2, if one is unknown.
     """
     from inkgate.documents.files import format_named, names_of_formats
 
-    names = dict.fromkeys(name.strip().lower() for part in given for name in part.split(","))
-    known = names_of_formats()
-    for name in names:
-        if name not in known:
-            raise misuse(f"{name!r} is not a format. Choose from {', '.join(known)}.")
-    return tuple(format_named(name) for name in names)
+    formats: dict[AnyFormat, None] = {}
+    for name in (name.strip() for part in given for name in part.split(",")):
+        try:
+            formats[format_named(name)] = None
+        except ValueError as error:
+            raise misuse(f"{name!r} is not a format. Choose from {', '.join(names_of_formats())}.") from error
+    return tuple(formats)
 
 
 def _check_pages(pages: str | None) -> None:
