@@ -172,10 +172,9 @@ def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Bro
         expect(state(page, "waiting.pdf")).to_have_text("done")
         page.select_option("#jobs-filter", "failed")
         expect(row(page, "waiting.pdf")).to_have_count(0)
-        press(page, "broken.png", "remove")
-        press(page, "broken.png", "sure")
-        expect(row(page, "broken.png")).to_have_count(0)
+        delete(page, "broken.png")
         page.select_option("#jobs-filter", "all")
+        download(page)
 
         show_result(page)
         page.click("#tab-jobs")
@@ -186,6 +185,52 @@ def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Bro
         page.click("#jobs-refresh")
         expect(page.locator("#jobs-problem")).to_be_empty()
     show_narrow(browser, page_server)
+
+
+def delete(page: Page, name: str) -> None:
+    """Asks once, in place, and may be answered by Escape or "Keep"."""
+    question, remove = page.locator(".job-more"), row(page, name).locator("[data-act=remove]")
+    press(page, name, "remove")
+    expect(question).to_contain_text(f"Delete {name} and its result?")
+    expect(question.locator("[data-act=sure]")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(question).to_have_count(0)
+    expect(remove).to_be_focused()
+    page.keyboard.press("Enter")
+    question.locator("[data-act=keep]").click()
+    expect(remove).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(row(page, name)).to_have_count(0)
+    expect(page.locator("#jobs-status")).to_have_text(f"{name}: deleted.")
+    expect(page.locator("#jobs-rows [data-act=remove]").first).to_be_focused()
+
+
+def download(page: Page) -> None:
+    """The result of a job, from the list; jobs without a result have none."""
+    expect(row(page, "long.pdf").locator("[data-act=download]")).to_have_count(0)  # it was cancelled
+    opens, formats = row(page, HOSTILE).locator("[data-act=download]"), page.locator(".job-more button")
+    opens.click()
+    expect(formats).to_have_count(9)
+    expect(formats.first).to_be_focused()
+    saved = {}
+    for name in ("Text", "Word", "JSON"):
+        with page.expect_download() as found:
+            formats.get_by_text(name, exact=True).click()
+        saved[found.value.suggested_filename.rpartition(".")[2]] = found.value.path().read_bytes()
+        expect(opens).to_be_focused()
+        opens.click()
+    assert b"Chapter 3" in saved["txt"]
+    assert saved["docx"].startswith(b"PK")
+    assert json.loads(saved["json"])["page_count"] == 3
+    page.route("**/result?**", lambda route: route.abort())
+    formats.first.click()
+    expect(page.locator("#jobs-problem")).to_contain_text("The service can't be reached")
+    page.unroute_all()
+    opens.click()
+    expect(formats).to_have_count(0)
+    page.click("#jobs-refresh")
+    expect(page.locator("#jobs-problem")).to_be_empty()
 
 
 def show_result(page: Page) -> None:

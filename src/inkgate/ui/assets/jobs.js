@@ -1,18 +1,20 @@
 // The view "Jobs": documents that the service reads in the background.
-import { $, make, announce, plain } from "./dom.js";
+import { $, make, announce, plain, save, stem } from "./dom.js";
 import { word, number, duration, locale, onLanguage } from "./words.js";
 import { get, pageProblem, problemBox, request, toldOf, upload } from "./api.js";
-import { Doc, service, tooLarge, withFigures } from "./documents.js";
+import { Doc, service, SUFFIXES, tooLarge, withFigures } from "./documents.js";
 import { drawTotal, options } from "./read.js";
 
 const EVERY_MS = 2000;
 const LISTED = 50;
 const FORECASTS = 5; // jobs that have a forecast: those that end or begin first
 const ENDED = new Set(["succeeded", "partial", "failed", "quarantined", "cancelled"]);
+const FORMATS = Object.keys(SUFFIXES).filter((format) => format !== "zip"); // the page itself makes a ZIP
 const STATES = { all: [], active: ["queued", "running", "cancelling"], done: ["succeeded", "partial"], failed: ["failed", "quarantined", "cancelled"] };
 
 const blobs = new Map(); // files of jobs that were added in this tab, for their pictures
-let shown = false, limit = LISTED, jobs = [], asked = 0, sure = "";
+let shown = false, limit = LISTED, jobs = [], asked = 0;
+let unfolded = { id: "", act: "" }; // the job below which there are formats to download, or the question whether to delete it
 const added = new Map(); // jobs of the documents that were added last: their states
 let open = () => {}, review = () => {};
 
@@ -67,10 +69,15 @@ function draw() {
   $("jobs-empty").hidden = jobs.length > 0 || !$("jobs-loading").hidden || $("jobs-problem").childElementCount > 0;
   $("jobs-table").hidden = !jobs.length;
   const focused = document.activeElement && document.activeElement.dataset.job ? [document.activeElement.dataset.job, document.activeElement.dataset.act] : null;
-  $("jobs-rows").replaceChildren(...jobs.map(row));
+  $("jobs-rows").replaceChildren(...jobs.flatMap((job) => (unfolded.id === job.id ? [row(job), choices(job)] : [row(job)])));
   const states = [...added.values()].map((job) => job.state), read = states.filter((state) => STATES.done.includes(state)).length;
   drawTotal($("jobs-total"), states.length, read, states.filter((state) => STATES.failed.includes(state)).length, states.some((state) => !ENDED.has(state)));
-  if (focused) { const again = document.querySelector(`[data-job="${focused[0]}"][data-act="${focused[1]}"]`); if (again) again.focus(); }
+  if (focused) focus(...focused);
+}
+
+function focus(id, act) {
+  const button = document.querySelector(`[data-job="${id}"][data-act="${act}"]`);
+  (button || $("jobs-choose")).focus();
 }
 
 function row(job) {
@@ -108,26 +115,65 @@ function times(job) {
 }
 
 function actions(job) {
-  const button = (act, run, name = "job_act_" + act) => make("button", { type: "button", class: act === "sure" ? "danger" : "second", "data-job": job.id, "data-act": act, "aria-label": word(name) + ": " + job.name, onclick: run }, word(name));
+  const unfolds = (act) => button(job, act, () => (unfolded.id === job.id && unfolded.act === act ? fold(job, act) : unfold(job, act)), { "aria-expanded": String(unfolded.id === job.id && unfolded.act === act) });
   const parts = [];
-  if (job.pages.saved) parts.push(button("show", () => open(job, blobOf(job.id))));
-  if (job.review === "needs_review" || job.review === "reviewed") parts.push(button("review", () => review(job)));
-  if (job.state === "queued" || job.state === "running") parts.push(button("cancel", () => change(job, "POST", "/cancel", "job_cancel_asked")));
-  if (ENDED.has(job.state) && job.state !== "succeeded") parts.push(button("retry", () => change(job, "POST", "/retry", "job_retried")));
-  if (ENDED.has(job.state)) {
-    parts.push(sure === job.id ? button("sure", () => change(job, "DELETE", "", "job_removed"))
-      : button("remove", () => { sure = job.id; draw(); document.querySelector(`[data-job="${job.id}"][data-act=sure]`).focus(); }));
-  }
+  if (job.pages.saved) parts.push(button(job, "show", () => open(job, blobOf(job.id))));
+  if (job.pages.saved && (job.state === "succeeded" || job.state === "partial")) parts.push(unfolds("download"));
+  if (job.review === "needs_review" || job.review === "reviewed") parts.push(button(job, "review", () => review(job)));
+  if (job.state === "queued" || job.state === "running") parts.push(button(job, "cancel", () => change(job, "POST", "/cancel", "job_cancel_asked")));
+  if (ENDED.has(job.state) && job.state !== "succeeded") parts.push(button(job, "retry", () => change(job, "POST", "/retry", "job_retried")));
+  if (ENDED.has(job.state)) parts.push(unfolds("remove"));
   return parts;
 }
 
+const button = (job, act, run, more = {}, text = word("job_act_" + act)) =>
+  make("button", { type: "button", class: "second", "data-job": job.id, "data-act": act, "aria-label": `${text}: ${job.name}`, onclick: run, ...more }, text);
+
+function unfold(job, act) {
+  unfolded = { id: job.id, act };
+  draw();
+  $("jobs-rows").querySelector(".job-more button").focus();
+}
+
+function fold(job, act) {
+  unfolded = { id: "", act: "" };
+  draw();
+  focus(job.id, act);
+}
+
+// The row below a job's: its formats, or the question whether to delete it.
+function choices(job) {
+  const { act } = unfolded, text = word(act === "remove" ? "job_sure" : "job_formats", { name: job.name });
+  const buttons = act === "remove"
+    ? [button(job, "sure", () => change(job, "DELETE", "", "job_removed"), { class: "danger" }), button(job, "keep", () => fold(job, act))]
+    : FORMATS.map((format) => button(job, "download-" + format, () => download(job, format), {}, word("download_" + format)));
+  return make("tr", { class: "job-more", onkeydown: (event) => { if (event.key === "Escape") fold(job, act); } },
+    make("td", { colspan: 5 }, make("div", { class: "row", role: "group", "aria-label": text }, make("span", { class: "small" }, text), buttons)));
+}
+
+async function download(job, format) {
+  const name = stem(job.name) + SUFFIXES[format];
+  say(word("job_fetching", { name }));
+  try {
+    const answer = await request("GET", `v1/jobs/${job.id}/result?format=${format}`);
+    save(name, answer.headers.get("content-type"), await answer.blob());
+    say(word("downloaded", { name }));
+    if (unfolded.id === job.id) fold(job, "download");
+  } catch (error) {
+    say("");
+    $("jobs-problem").replaceChildren(problemBox(toldOf(error), job.name));
+  }
+}
+
 async function change(job, method, part, done) {
-  sure = "";
+  unfolded = { id: "", act: "" };
   try {
     await request(method, "v1/jobs/" + job.id + part);
+    const place = jobs.findIndex((each) => each.id === job.id);
     if (method === "DELETE") added.delete(job.id);
     say(word(done, { name: job.name }));
     await look();
+    if (method === "DELETE") focus((jobs[place] || jobs.at(-1) || {}).id, "remove");
   } catch (error) {
     await look();
     $("jobs-problem").replaceChildren(problemBox(toldOf(error), job.name));
