@@ -260,16 +260,6 @@ _ENGINE: dict[str, Code] = {
 CODES: dict[str, Code] = _INPUT | _OVERLOAD | _ENGINE
 
 
-def install_extra(extra: str) -> str:
-    """How an extra of inkgate is installed, as a part of a sentence: from a checkout, as no package index has it."""
-    return f"`pip install '.[{extra}]'` in inkgate's checkout (`make` puts pip into .venv/bin)"
-
-
-def install_package(package: str) -> str:
-    """How a package of this repository is installed beside inkgate, as a part of a sentence."""
-    return f"`pip install ./packages/{package}` in inkgate's checkout"
-
-
 class InkgateError(ReadError):
     """An error with a stable code. `detail` may be shown to clients: nothing internal goes into it.
 

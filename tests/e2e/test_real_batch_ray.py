@@ -76,5 +76,5 @@ def test_without_ray_the_command_says_how_to_install_it(tmp_path: Path) -> None:
     program = "import sys; sys.modules['ray'] = None; from inkgate.cli.main import main; main()"
     arguments: list[str | Path] = ["batch", tmp_path / "in", tmp_path / "out", "--ray", "local"]
     ended = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
-    assert (ended.returncode, "pip install '.[ray]'" in " ".join(ended.stderr.split())) == (2, True), ended.stderr
+    assert (ended.returncode, "pip install 'ray[data]>=" in " ".join(ended.stderr.split())) == (2, True), ended.stderr
     assert not (tmp_path / "out").exists()

@@ -46,7 +46,7 @@ def test_a_redis_without_its_client_is_told_before_anything_is_loaded(
     ended = runner.invoke(app, ["serve", "--port", "0"], env={"INKGATE_METRICS__PORT": "0", **variables})
     assert ended.exit_code == 2
     assert "names a Redis server" in ended.stderr
-    assert "pip install '.[redis]'" in ended.stderr
+    assert "pip install 'redis>=5'`" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -269,5 +269,6 @@ def test_a_command_of_a_package_that_is_not_installed_says_what_to_install(
     for arguments in (["weigh"], ["weigh", "--help"], ["weigh", "page.png", "--much", "3"]):
         ended = runner.invoke(commands.build(), arguments)
         assert ended.exit_code == 2
-        assert "inkgate weigh needs the package inkgate-scales: `pip install ./packages/inkgate-scales`" in ended.stderr
+        assert "inkgate weigh needs the package inkgate-scales: `" in ended.stderr
+        assert "packages/inkgate-scales`" in ended.stderr
     assert commands.NOT_INSTALLED in runner.invoke(commands.build(), ["--help"]).stdout

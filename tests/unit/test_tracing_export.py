@@ -132,7 +132,7 @@ def test_what_is_missing_is_named() -> None:
 
     settings = TracingSettings(endpoint="http://collector:4318")
     with (
-        pytest.raises(TracingUnavailable, match=r"opentelemetry\.sdk is not installed: `pip install '\.\[otel\]'`"),
+        pytest.raises(TracingUnavailable, match=r"opentelemetry\.sdk is not installed: `.*'opentelemetry-sdk>="),
         tracer_of(settings, imported=imported),
     ):
         pass

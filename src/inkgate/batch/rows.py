@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import orjson
 
 from inkgate.batch.plan import BatchInvalid
-from inkgate.errors import install_extra
+from inkgate.installation import install_extra
 from inkgate_client.codec import encodable
 from inkgate_client.types import DocumentResult
 

@@ -27,7 +27,8 @@ from inkgate.cli.batch_child import BatchOrder
 from inkgate.cli.batch_command import BatchCommand, BatchProgress, BatchTally, scratch_folder
 from inkgate.cli.batch_process import BatchStopped, ReadingProcess
 from inkgate.cli.messages import say
-from inkgate.errors import InkgateError, install_extra
+from inkgate.errors import InkgateError
+from inkgate.installation import install_extra
 
 _TAKEN_S: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Pauses before a shard is tried again: the process of an actor that was lost may still end."""

@@ -14,7 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from inkgate import __version__
-from inkgate.errors import install_package
+from inkgate.installation import install_package
 
 READING: Final = "Read documents"
 SERVING: Final = "Run a service"

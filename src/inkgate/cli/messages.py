@@ -10,7 +10,8 @@ from pathlib import Path
 
 import typer
 
-from inkgate.errors import CODES, EngineFailed, InputRejected, install_extra
+from inkgate.errors import CODES, EngineFailed, InputRejected
+from inkgate.installation import install_extra
 from inkgate_client.types import PageError, ReadError
 
 FAILED = 1

@@ -14,7 +14,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say, start_errors
-from inkgate.errors import install_extra
+from inkgate.installation import install_extra
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 from inkgate.systemd import ServiceManager, UnusableSocket, service_manager
 

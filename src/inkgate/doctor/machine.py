@@ -14,7 +14,8 @@ from inkgate import __version__
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus
-from inkgate.errors import InputRejected, install_extra
+from inkgate.errors import InputRejected
+from inkgate.installation import install_extra
 from inkgate.jobs.machine import jobs_disks, missing_packages, sqlite_file
 from inkgate.model_servers.managed.command import server_command
 from inkgate.settings import RuntimeName, Settings

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from inkgate.errors import InputRejected, install_extra
+from inkgate.errors import InputRejected
+from inkgate.installation import install_extra
 from inkgate.jobs.store.database import database_url
 from inkgate.settings import Settings
 from inkgate_client.telemetry.jobs_state import JobsDisk

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from inkgate.errors import install_extra
+from inkgate.installation import install_extra
 from inkgate_client.telemetry.state import Gpu
 
 T = TypeVar("T")

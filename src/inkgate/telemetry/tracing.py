@@ -32,7 +32,7 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from pydantic import SecretStr
 
-from inkgate.errors import install_extra
+from inkgate.installation import install_extra
 
 NOT_RECORDING: Tracer = NoOpTracer()
 """Passes traces on and records nothing."""

@@ -19,7 +19,8 @@ from inkgate.engines.transformers.chat import (
     GenerativeModel,
     TransformersSampling,
 )
-from inkgate.errors import EngineFailed, InputRejected, install_extra
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.installation import install_extra
 from inkgate.settings import TransformersSettings
 
 log = structlog.get_logger(__name__)

@@ -22,7 +22,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.sql import Executable
 
-from inkgate.errors import install_extra
+from inkgate.installation import install_extra
 from inkgate.jobs.job import Delivery, Job
 from inkgate.jobs.sinks.base import DeliverLater, DeliverNever
 from inkgate.jobs.sinks.columns import ColumnValue, column_of

@@ -33,7 +33,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError, SQLAlchemyError
 
 from inkgate.caller import Caller
-from inkgate.errors import EngineFailed, InkgateError, Overloaded, install_extra
+from inkgate.errors import EngineFailed, InkgateError, Overloaded
+from inkgate.installation import install_extra
 from inkgate.jobs.store.postgres import limit_waits
 from inkgate.jobs.store.tables import StoreTooNew, migrate, schema
 from inkgate.serving.threads import FairThreads
