@@ -40,7 +40,7 @@ OF_PROGRAMS = {
     *("base64_invalid", "body_too_complex", "engine_incomplete", "extension_invalid", "file_missing", "head_too_large"),
     *("http_invalid", "json_invalid", "key_reused", "media_type_unsupported", "method_not_allowed", "not_acceptable"),
     *("request_malformed", "route_unknown", "source_forbidden", "url_forbidden"),
-    *("`fields.types`: {error}", "{refused}."),
+    *("`fields.types`: {error}", "{refused}.", "`{name}` must be in the body, because URLs are logged."),
 }
 """Codes of requests that the page doesn't send, and details that name settings."""
 MADE = re.compile(
