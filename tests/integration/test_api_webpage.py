@@ -73,7 +73,7 @@ async def test_files_come_with_a_policy_and_only_what_is_there_is_served() -> No
             for path in (
                 "/ui/main.js",
                 "/ui/samples/report.png",
-                "/ui/titles.en.json",
+                "/ui/codes.en.json",
                 "/ui/site.py",
                 "/ui/%2e%2e/site.py",
             )
@@ -81,7 +81,7 @@ async def test_files_come_with_a_policy_and_only_what_is_there_is_served() -> No
         assert statuses == {
             "/ui/main.js": 200,
             "/ui/samples/report.png": 200,
-            "/ui/titles.en.json": 200,
+            "/ui/codes.en.json": 200,
             "/ui/site.py": 404,
             "/ui/%2e%2e/site.py": 404,
         }

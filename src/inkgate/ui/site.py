@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -17,7 +18,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from inkgate.api.http.leaving import InPieces
-from inkgate.errors import CODES
+from inkgate.errors import CODES, Code
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -72,9 +73,18 @@ def load_files() -> dict[str, PageFile]:
     found: dict[str, PageFile] = {}
     _load(files("inkgate.ui").joinpath("assets"), "", found)
     found[""] = found.pop("index.html")
-    titles = orjson.dumps({code: meaning.title for code, meaning in CODES.items()}, option=orjson.OPT_SORT_KEYS)
-    found["titles.en.json"] = _file("titles.en.json", titles)
+    codes = {code: (meaning.title, _may_pass(meaning)) for code, meaning in CODES.items()}
+    found["codes.en.json"] = _file("codes.en.json", orjson.dumps(codes, option=orjson.OPT_SORT_KEYS))
     return found
+
+
+def _may_pass(meaning: Code) -> bool:
+    """Whether the same request may succeed later: the service may be repaired, and a visitor may have a key by then."""
+    return (
+        meaning.transient
+        or meaning.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        or meaning.status == HTTPStatus.UNAUTHORIZED
+    )
 
 
 def _load(folder: Traversable, prefix: str, found: dict[str, PageFile]) -> None:

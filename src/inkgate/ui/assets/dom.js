@@ -18,7 +18,7 @@ export const draw = (tag, attributes, ...children) => fill(document.createElemen
 
 export function icon(name) {
   const paths = {
-    before: "M14 6l-6 6 6 6", after: "M10 6l6 6-6 6", close: "M6 6l12 12M18 6L6 18", again: "M19 12a7 7 0 1 1-2-5M19 4v4h-4",
+    before: "M14 6l-6 6 6 6", after: "M10 6l6 6-6 6", close: "M6 6l12 12M18 6L6 18", lock: "M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3", again: "M19 12a7 7 0 1 1-2-5M19 4v4h-4",
     minus: "M6 12h12", plus: "M12 6v12M6 12h12", copy: "M9 9h10v11H9zM5 15V4h10", check: "M5 13l4 4L19 7", pencil: "M4 20l1-5L16 4l4 4L9 19z",
   };
   return draw("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, draw("path", { d: paths[name] }));
@@ -52,6 +52,28 @@ export function tabs(list, onShow) {
     });
   }
   return (name) => show(all.find((each) => each.dataset.tab === name) || all[0]);
+}
+
+// Menus of `details`: they close on Escape, on a click elsewhere and when the focus leaves; arrow keys walk through them.
+export function startMenus() {
+  const menus = () => [...document.querySelectorAll("details:is(.menu, .unfolding)[open]")];
+  for (const kind of ["click", "focusin"]) document.addEventListener(kind, ({ target }) => { for (const menu of menus()) if (!menu.contains(target)) menu.open = false; });
+  document.addEventListener("keydown", (event) => {
+    const menu = menus().find((each) => each.contains(document.activeElement)) || menus()[0];
+    if (!menu) return;
+    const items = [...menu.querySelectorAll("[role=menuitem]")].filter((each) => !each.hidden), at = items.indexOf(document.activeElement);
+    if (event.key === "Escape") { event.preventDefault(); closeMenu(menu); return; }
+    const next = { ArrowDown: items[(at + 1) % items.length], ArrowUp: items.at(at <= 0 ? -1 : at - 1), Home: items[0], End: items.at(-1) }[event.key];
+    if (!next || !menu.contains(document.activeElement)) return;
+    event.preventDefault();
+    next.focus();
+  });
+}
+
+export function closeMenu(menu) {
+  const inside = menu.contains(document.activeElement);
+  menu.open = false;
+  if (inside) menu.querySelector("summary").focus();
 }
 
 // Without TLS browsers have no clipboard, but still the command.

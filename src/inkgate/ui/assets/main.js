@@ -1,5 +1,5 @@
 // The start of the page: languages, keys, views, and what is dropped or pasted anywhere on it.
-import { $, tabs } from "./dom.js";
+import { $, startMenus, tabs } from "./dom.js";
 import { loadWords } from "./words.js";
 import { get, startKeys } from "./api.js";
 import { drawOptions, forget, options, restore, startRead, take, openJob, whereabouts } from "./read.js";
@@ -51,6 +51,7 @@ function startDropping(show) {
 
 async function start() {
   startLook();
+  startMenus();
   await loadWords();
   startKeys(forget);
   const show = tabs($("views"), (name) => {

@@ -1,6 +1,6 @@
 // The view "Read": files in, their pages beside what was read.
-import { $, make, icon, sizeOf, copyText, confirmAt, save, announce } from "./dom.js";
-import { word, number, duration, fillWords, onLanguage, session } from "./words.js";
+import { $, make, icon, sizeOf, copyText, confirmAt, closeMenu, save, announce } from "./dom.js";
+import { word, number, duration, fillWords, mayPass, onLanguage, session } from "./words.js";
 import { againButton, problemBox, toldOf } from "./api.js";
 import { Viewer } from "./viewer.js";
 import { boxesOf, Result } from "./result.js";
@@ -13,6 +13,7 @@ import { zipOf } from "./zip.js";
 
 const MAX_FILES = 200;
 const PLACE = "inkgate-place";
+const LOCKED = ["pdf_encrypted", "pdf_password_wrong"];
 const TASKS = ["parse", "text", "table", "formula", "chart", "spot", "extract", "translate"];
 
 let docs = [];
@@ -59,16 +60,16 @@ export function startRead() {
   $("input").addEventListener("change", (event) => { take(event.target.files); event.target.value = ""; });
   for (const button of document.querySelectorAll("[data-sample]")) button.addEventListener("click", () => takeSample(button.dataset.sample, take));
   $("task").addEventListener("change", drawOptions);
-  $("options").addEventListener("change", drawBar);
+  $("options").addEventListener("change", () => { drawFiles(); drawPage(true); });
   $("before").addEventListener("click", () => go(at - 1));
   $("after").addEventListener("click", () => go(at + 1));
   $("page-number").addEventListener("change", () => {
     const wanted = Number($("page-number").value) - 1, found = selected.pages.findIndex((each) => each.index >= wanted);
     go(found < 0 ? selected.pages.length - 1 : found);
   });
-  $("again").addEventListener("click", () => reading.add(selected, options()));
+  $("again").addEventListener("click", () => reading.add(selected, { ...(selected.options.password && { password: selected.options.password }), ...options() }));
   $("stop").addEventListener("click", () => docs.forEach((doc) => reading.stop(doc)));
-  $("retry-failed").addEventListener("click", () => docs.filter((doc) => doc.status === "failed").forEach((doc) => reading.add(doc, options())));
+  $("retry-failed").addEventListener("click", () => docs.filter((doc) => doc.status === "failed" && mayRetry(doc)).forEach((doc) => reading.add(doc, options())));
   $("copy-page").addEventListener("click", () => copy($("copy-page"), () => Result.source(page(), result.view)));
   $("copy-document").addEventListener("click", () => copy($("copy-document"), wholeText));
   for (const [list, name, run] of [["downloads", "data-format", download], ["downloads-all", "data-all", downloadAll]]) {
@@ -208,12 +209,12 @@ function drawFiles() {
     return make("li", { class: "file " + doc.status + (doc === selected ? " current" : "") },
       make("button", { type: "button", class: "file-name", "aria-current": doc === selected ? "true" : null, onclick: () => select(doc, true), title: doc.name },
         make("span", { class: "name" }, doc.name), make("span", { class: "state small" }, [doc.size ? sizeOf(doc.size) : "", doc.stateText()].filter(Boolean).join(" · ")), bar),
-      doc.status === "failed" || doc.status === "stopped" ? make("button", { type: "button", class: "quiet square", "aria-label": word("retry_file", { name: doc.name }), title: word("again"), onclick: () => { select(doc, true); reading.add(doc, options()); } }, icon("again")) : null,
+      mayRetry(doc) ? make("button", { type: "button", class: "quiet square", "aria-label": word("retry_file", { name: doc.name }), title: word("again"), onclick: () => { select(doc, true); reading.add(doc, options()); } }, icon("again")) : null,
       make("button", { type: "button", class: "quiet square", "aria-label": word("remove", { name: doc.name }), title: word("remove", { name: doc.name }), onclick: () => remove(doc) }, icon("close")));
   }));
   drawTotal($("files-total"), docs.length, docs.filter((doc) => doc.status === "done" || doc.status === "partial").length, docs.filter((doc) => doc.status === "failed").length, reading.busy);
   $("stop").hidden = !reading.busy;
-  $("retry-failed").hidden = reading.busy || docs.filter((doc) => doc.status === "failed").length < 2;
+  $("retry-failed").hidden = reading.busy || docs.filter((doc) => doc.status === "failed" && mayRetry(doc)).length < 2;
   $("kept").hidden = !docs.length;
   $("all").hidden = reading.busy || readable().length < 2;
 }
@@ -239,8 +240,7 @@ function drawBar() {
   $("after").disabled = at >= pages - 1;
   $("document-name").textContent = selected.name;
   $("document-state").textContent = [selected.stateText(), selected.ended && selected.took ? duration(selected.took) : "", selected.edited ? word("edited") : ""].filter(Boolean).join(" · ");
-  const wanted = options();
-  $("again").hidden = Boolean(selected.job) || !selected.ended || JSON.stringify(wanted) === JSON.stringify(selected.options);
+  $("again").hidden = Boolean(selected.job) || !selected.ended || !otherOptions(selected);
   $("copy-document").hidden = pages < 2;
   $("downloads").querySelector("[data-format=zip]").hidden = !hasImages(selected.pages);
   finder.refresh();
@@ -291,12 +291,26 @@ function drawBoxes() {
   if (page() && viewer.page) viewer.boxes(...boxesOf(page(), result.view));
 }
 
+const withoutPassword = ({ password: _, ...rest }) => JSON.stringify(rest);
+const otherOptions = (doc) => withoutPassword(options()) !== withoutPassword(doc.options || {});
+
+// An error that the document or the options are to blame for stays, unless the options have changed.
+const mayRetry = (doc) => doc.status === "stopped" || (doc.status === "failed" && !LOCKED.includes((doc.problem || {}).code) && (mayPass((doc.problem || {}).code) || otherOptions(doc)));
+
 function failureBox(doc) {
-  const again = againButton(() => reading.add(doc, options()));
-  if (!["pdf_encrypted", "pdf_password_wrong"].includes(doc.problem.code)) return problemBox(doc.problem, doc.name, again);
-  const input = make("input", { type: "password", "aria-label": word("password"), placeholder: word("password"), autocomplete: "off" });
-  const form = make("form", { class: "row", onsubmit: (event) => { event.preventDefault(); reading.add(doc, { ...options(), password: input.value }); } }, input, make("button", { type: "submit", class: "primary" }, word("open")));
-  return problemBox(doc.problem, doc.name, form);
+  if (LOCKED.includes(doc.problem.code)) return lockedBox(doc);
+  return problemBox(doc.problem, doc.name, ...(mayRetry(doc) ? [againButton(() => reading.add(doc, options()))] : []));
+}
+
+// Asks for a PDF's password.
+function lockedBox(doc) {
+  const input = make("input", { type: "password", id: "unlock", autocomplete: "off", required: true, "aria-describedby": "unlock-text" });
+  const wrong = doc.problem.code === "pdf_password_wrong";
+  const form = make("form", { class: "card locked", onsubmit: (event) => { event.preventDefault(); reading.add(doc, { ...options(), password: input.value }); } },
+    icon("lock"), make("h3", {}, word("locked_title", { name: doc.name })), make("p", { id: "unlock-text", class: wrong ? "bad-text" : null, role: wrong ? "alert" : null }, word(wrong ? "locked_wrong" : "locked_text")),
+    make("label", { for: "unlock" }, word("password")), make("div", { class: "row" }, input, make("button", { type: "submit", class: "primary" }, word("open"))), make("p", { class: "small faint" }, word("locked_use")));
+  if (document.activeElement === document.body) setTimeout(() => input.focus());
+  return form;
 }
 
 async function wholeText() {
@@ -313,25 +327,32 @@ async function copy(button, textOf) {
 }
 
 async function download(format, button) {
-  button.disabled = true;
+  const end = preparing(button);
   try {
     const file = await fileOf(selected, format, reading);
     if (format === "pdf" && selected.edited) $("failure").replaceChildren(make("p", { class: "note" }, word("pdf_uncorrected")));
     save(file.name, file.type, file.content);
     announce(word("downloaded", { name: file.name }));
-    button.closest("details").open = false;
-  } catch (error) { fail(error); } finally { button.disabled = false; }
+  } catch (error) { fail(error); } finally { end(); }
 }
 
 async function downloadAll(format, button) {
-  button.disabled = true;
+  const end = preparing(button);
   try {
     const files = [];
     for (const doc of readable()) files.push(await fileOf(doc, format, reading));
     save("inkgate.zip", "application/zip", await zipOf(files));
     announce(word("downloaded", { name: "inkgate.zip" }));
-    button.closest("details").open = false;
-  } catch (error) { fail(error); } finally { button.disabled = false; }
+  } catch (error) { fail(error); } finally { end(); }
+}
+
+// Closes the menu of the button; what is chosen can't be chosen again until it is saved.
+function preparing(button) {
+  const menu = button.closest("details"), summary = menu.querySelector("summary");
+  button.disabled = true;
+  summary.setAttribute("aria-busy", "true");
+  closeMenu(menu);
+  return () => { button.disabled = false; if (!menu.querySelector("button:disabled")) summary.removeAttribute("aria-busy"); };
 }
 
 function fail(error) { $("failure").replaceChildren(problemBox(toldOf(error))); }

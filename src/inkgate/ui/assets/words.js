@@ -3,7 +3,7 @@ import { $ } from "./dom.js";
 
 export const LANGUAGES = { en: "English", zh: "中文" };
 const tables = {};
-let problems = {}, titles = {}, details = [], parts = [];
+let problems = {}, codes = {}, details = [], parts = [];
 let language = "en";
 const listeners = [];
 
@@ -16,7 +16,7 @@ export const session = {
 const asset = async (name) => (await fetch(new URL(name, import.meta.url))).json();
 
 export async function loadWords() {
-  titles = await asset("titles.en.json");
+  codes = await asset("codes.en.json");
   const known = (navigator.languages || [navigator.language]).map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => tag in LANGUAGES);
   for (const [code, name] of Object.entries(LANGUAGES)) $("language").add(new Option(name, code));
   $("language").addEventListener("change", (event) => { session.set("inkgate-language", event.target.value); setLanguage(event.target.value).catch(() => { $("language").value = language; }); });
@@ -34,7 +34,9 @@ export const number = (value) => new Intl.NumberFormat(locale()).format(value);
 export const percent = (value) => (value === null || value === undefined ? "–" : Math.floor(value * 100) + "%");
 
 // An error's title and remedy in the chosen language; the remedy is undefined if it is the service's own.
-export const problemWords = (code) => (language === "zh" && problems[code]) || [titles[code]];
+export const problemWords = (code) => (language === "zh" && problems[code]) || [(codes[code] || [])[0]];
+// Whether trying again may help, with nothing changed. Codes of the page itself are not in the table.
+export const mayPass = (code) => !(code in codes) || codes[code][1];
 
 // An error's detail in the chosen language, if it has the form of one that is known; else as the service says it.
 export function detailWords(text) {
