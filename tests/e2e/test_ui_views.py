@@ -155,6 +155,7 @@ def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Bro
         expect(state(page, HOSTILE)).to_have_text("done")
         expect(state(page, "broken.png")).to_have_text("failed")
         expect(row(page, "broken.png")).to_contain_text("The image is damaged")
+        expect(row(page, "broken.png").locator("[data-act=retry]")).to_have_count(0)  # it would fail again
 
         page.click("#tab-read")
         page.click("#options summary")
@@ -292,7 +293,7 @@ def show_moments(page: Page, now: dict[str, object]) -> None:
     page.route("**/state", partial(_answer, json.dumps({**now, "at": 10_750.0, "history": points})))
     latency, refusals = (page.locator(".chart", has_text=title) for title in ("Latency", "Refused and failed"))
     expect(page.locator("#live-title")).to_have_text("The last 15 minutes")
-    expect(latency.locator(".top")).to_have_text("2 · 1 above, up to 90")
+    expect(latency.locator(".top")).to_have_text("2 (above: 1, up to 90)")
     expect(refusals.locator(".keys")).to_contain_text("failed 3")
     page.get_by_role("button", name="5 min", exact=True).click()
     expect(page.locator("#live-title")).to_have_text("The last 5 minutes")

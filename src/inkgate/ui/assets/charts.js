@@ -94,10 +94,8 @@ export class Charts {
     view.line.hidden = place < 0;
     view.readout.hidden = place < 0 || this.active !== chart.name;
     if (place < 0) return;
-    const share = 1 - (chart.at.at(-1) - chart.at[place]) / chart.spanS;
     view.readout.textContent = `${time} · ${values}`;
-    view.readout.classList.toggle("before", share > 0.5);
-    view.plot.style.setProperty("--at", `${100 * share}%`);
+    view.plot.style.setProperty("--at", `${100 * (1 - (chart.at.at(-1) - chart.at[place]) / chart.spanS)}%`);
   }
 
   timeAt(x, plot) {

@@ -1,6 +1,6 @@
 // The view "Jobs": documents that the service reads in the background.
 import { $, make, announce, plain, save, stem } from "./dom.js";
-import { word, number, duration, locale, onLanguage } from "./words.js";
+import { word, number, duration, locale, mayPass, onLanguage } from "./words.js";
 import { get, pageProblem, problemBox, request, toldOf, upload } from "./api.js";
 import { Doc, service, SUFFIXES, tooLarge, withFigures } from "./documents.js";
 import { drawTotal, options } from "./read.js";
@@ -121,7 +121,7 @@ function actions(job) {
   if (job.pages.saved && (job.state === "succeeded" || job.state === "partial")) parts.push(unfolds("download"));
   if (job.review === "needs_review" || job.review === "reviewed") parts.push(button(job, "review", () => review(job)));
   if (job.state === "queued" || job.state === "running") parts.push(button(job, "cancel", () => change(job, "POST", "/cancel", "job_cancel_asked")));
-  if (ENDED.has(job.state) && job.state !== "succeeded") parts.push(button(job, "retry", () => change(job, "POST", "/retry", "job_retried")));
+  if (ENDED.has(job.state) && job.state !== "succeeded" && (!job.error || mayPass(job.error.code))) parts.push(button(job, "retry", () => change(job, "POST", "/retry", "job_retried")));
   if (ENDED.has(job.state)) parts.push(unfolds("remove"));
   return parts;
 }
