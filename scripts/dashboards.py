@@ -47,7 +47,7 @@ _MATCHERS = {
 _COLUMNS = (
     ("Up", "bool", "max by (instance) (up{@here})"),
     ("Ready", "bool", "max by (instance) (inkgate_ready{@here})"),
-    ("Requests/s", "reqps", "sum by (instance) (qps{@here, @no_probes})"),
+    ("Requests/s", "reqps", "sum by (instance) (qps{@here})"),
     ("In flight", "short", "sum by (instance) (inkgate_in_flight{@here})"),
     ("Limit", "short", "sum by (instance) (inkgate_limit{@here})"),
     ("Waiting", "short", "sum by (instance) (inkgate_waiting{@here})"),

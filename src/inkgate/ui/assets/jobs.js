@@ -132,7 +132,7 @@ const button = (job, act, run, more = {}, text = word("job_act_" + act)) =>
 function unfold(job, act) {
   unfolded = { id: job.id, act };
   draw();
-  $("jobs-rows").querySelector(".job-more button").focus();
+  focus(job.id, act === "remove" ? "keep" : "download-" + FORMATS[0]);
 }
 
 function fold(job, act) {
