@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import re
+import zipfile
 from functools import partial
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from support.browser import drop, give, shoot, visit
@@ -48,10 +50,12 @@ def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser
         saved = json.loads(download.value.path().read_text(encoding="utf-8"))
         assert saved["data"]["merchant_name"] == "Harbour Bakery Ltd"
         assert saved["fields"]["/merchant_name"]["status"] == "corrected"
-        with page.expect_download() as download:
-            page.click("#fields-csv")
-        rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
-        assert {row["field"]: row["value"] for row in rows}["/total"] == "18.70"
+        (row,) = table(page, "#fields-csv")
+        assert (row["file"], row["document_type"], row["merchant_name"]) == (
+            "receipt.png",
+            "receipt",
+            "Harbour Bakery Ltd",
+        )
 
         page.click("#way-names")
         page.fill("#extract-names", " ")
@@ -70,6 +74,119 @@ def test_fields_are_found_shown_on_the_page_corrected_and_saved(browser: Browser
         drop(page, BROKEN)
         page.locator("#extract-files .file-name", has_text="broken.png").click()
         expect(page.locator("#extract-failure .problem")).to_contain_text("The image is damaged")
+
+
+def test_items_are_a_table_to_correct_that_a_reload_keeps(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server, path="/ui/#extract") as page:
+        page.click("#extract-sample")
+        expect(page.locator(".items h3")).to_have_text("items (3)")
+        second = page.get_by_label("description, row 2")
+        second.fill("Oat roll")
+        second.press("Enter")
+        expect(page.get_by_label("description, row 3")).to_be_focused()
+        page.keyboard.press("ArrowUp")
+        expect(second).to_be_focused()
+        page.get_by_role("button", name="Remove row 1").press("Enter")
+        expect(page.get_by_role("button", name="Remove row 1")).to_be_focused()
+        page.get_by_role("button", name="Add a row").press("Enter")
+        expect(page.get_by_label("description, row 3")).to_be_focused()
+        page.keyboard.type("Jam")
+        page.keyboard.press("Tab")
+        page.get_by_label("amount, row 3").fill("4.00")
+        page.reload()  # and the last value's field was not left
+        expect(page.locator("html[data-restored]")).to_be_attached()
+        expect(page.locator(".items h3")).to_have_text("items (3)")
+        expect(page.locator("#field-viewer .picture")).to_be_visible()
+        names = [page.get_by_label(f"description, row {row}").input_value() for row in range(1, 4)]
+        assert (names[0], names[2]) == ("Oat roll", "Jam")
+        expect(page.get_by_label("amount, row 3")).to_have_value("4.00")
+        with page.expect_download() as download:
+            page.click("#fields-json")
+        saved = json.loads(download.value.path().read_text(encoding="utf-8"))
+        assert [item["description"] for item in saved["data"]["items"]] == names
+        assert saved["data"]["items"][2]["amount"] == "4.00"
+        assert saved["fields"]["/items/0/description"]["status"] == "corrected"
+        assert saved["fields"]["/items/0/amount"]["value"] == saved["data"]["items"][0]["amount"]
+        (row,) = table(page, "#fields-csv")
+        assert json.loads(row["items"]) == saved["data"]["items"]
+
+
+def test_several_documents_become_one_sheet_which_a_reload_keeps(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server, path="/ui/#extract") as page:
+        drop(page, SLIP, ("faint.png", faint(SLIP)), BROKEN)
+        rows = page.locator("#sheet-rows tr")
+        expect(rows).to_have_count(3)
+        expect(page.locator("#extract-total")).to_have_text(re.compile("2 of 3 documents read · 1 failed"))
+        expect(rows.filter(has_text="broken.png")).to_contain_text("The image is damaged")
+        expect(rows.filter(has_text="receipt.png")).to_contain_text("Receipt")
+        page.locator("#sheet-rows .link", has_text="receipt.png").click()
+        total = field(page, "Total").locator("input")
+        total.fill("20.00")
+        total.press("Enter")
+        page.click("#extract-all")
+        expect(rows.filter(has_text="receipt.png")).to_contain_text("20.00")
+        page.reload()
+        expect(rows).to_have_count(3)
+        first, second = table(page, "#sheet-csv")
+        assert (first["file"], first["total"], second["file"]) == ("receipt.png", "20.00", "faint.png")
+        with page.expect_download() as download:
+            page.click("#sheet-xlsx")
+        book = zipfile.ZipFile(download.value.path())
+        assert re.findall('<sheet name="([^"]*)"', book.read("xl/workbook.xml").decode()) == ["documents", "items"]
+        page.click("#extract-forget")
+        expect(page.locator("#extract.empty")).to_be_visible()
+        page.reload()
+        expect(page.locator("#extract.empty")).to_be_visible()
+
+
+def test_a_state_and_a_confidence_never_contradict_each_other(browser: Browser, page_server: Server) -> None:
+    places = [{"page": 0, "box": [1, 1, 9, 9], "text": "03/04/2026"}]
+    sure = {"kind": "date", "value": "2026-04-03", "text": "03/04/2026", "confidence": 0.98, "sources": places}
+    none = {"kind": "text", "value": None, "text": None, "confidence": None, "sources": [], "alternatives": []}
+    fields = {
+        "/date": {**sure, "status": "uncertain", "alternatives": ["2026-03-04"]},
+        "/name": {**sure, "status": "uncertain", "confidence": 0.6, "alternatives": []},
+        "/vat_id": {**none, "status": "not_found"},
+        "/total": {**none, "status": "not_found"},
+        "/tax": {**sure, "status": "invalid", "confidence": 0.5, "alternatives": []},
+    }
+    checks = [
+        {"code": "required_missing", "passed": False, "fields": ["/total"], "detail": "1 missing"},
+        {"code": "subtotal_plus_tax", "passed": False, "fields": ["/tax"], "detail": "1 + 1 and 3"},
+    ]
+    data = {path[1:]: each["value"] for path, each in fields.items()}
+    pages = [{"index": 0, "width": 20, "height": 20, "rotation": 0}]
+    answer = {"document_type": "invoice", "status": "needs_review", "data": data, "fields": fields, "checks": checks}
+    with visit(browser, page_server, path="/ui/#extract") as page:
+        page.route("**/extract", partial(_answer, json.dumps({**answer, "notes": [], "pages": pages})))
+        page.click("#extract-sample")
+        shown = {title: field(page, title) for title in ("Date", "Name", "VAT number", "Total", "Tax")}
+        badges = {title: each.locator(".badge").inner_text() for title, each in shown.items()}
+        assert badges == {
+            "Date": "several readings",
+            "Name": "uncertain 60%",
+            "VAT number": "not found",
+            "Total": "not found",
+            "Tax": "a check fails",
+        }
+        expect(shown["VAT number"]).to_have_class("field field-absent")
+        expect(shown["Total"]).to_have_class("field field-bad")
+        expect(shown["Tax"]).to_contain_text("Fails: subtotal and tax add up to the total.")
+        expect(page.locator("#extract-verdict")).to_have_text("Needs review. Fields to look at: 4.")
+
+
+def faint(picture: Path) -> bytes:
+    """The picture with less contrast, so that its text is read again."""
+    out = io.BytesIO()
+    Image.open(picture).convert("L").point([128 + value // 2 for value in range(256)]).save(out, "PNG")
+    return out.getvalue()
+
+
+def table(page: Page, button: str) -> list[dict[str, str]]:
+    """The rows of the CSV that a button saves."""
+    with page.expect_download() as download:
+        page.click(button)
+    return list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
 
 
 def test_uncertain_fields_of_jobs_wait_in_a_queue_until_somebody_has_reviewed_them(

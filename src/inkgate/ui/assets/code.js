@@ -15,7 +15,7 @@ const fileOfCurl = (name) => (/^[\w.-]+$/.test(name) ? name : `'"${name.replaceA
 // One command, for the view that is shown. Pasted into a shell it runs as it is, in the folder of the document.
 function curl(url, options) {
   const key = keyOf() ? ` -H 'Authorization: Bearer ${KEY}'` : "";
-  if (document.body.dataset.view === "extract") return `curl -F file=@receipt.jpg -F type=${$("extract-type").value || "receipt"}${key} ${url}/extract`;
+  if (document.body.dataset.view === "extract") return `curl -F file=@receipt.jpg${$("extract-type").value ? ` -F type=${$("extract-type").value}` : ""}${key} ${url}/extract`;
   const file = fileOfCurl(shownName() || "document.pdf");
   return `curl -F file=@${file}${options.map(([name, value]) => ` -F ${name}=${quoted(value)}`).join("")} -H 'Accept: text/markdown'${key} \\
   ${url}/ocr`;

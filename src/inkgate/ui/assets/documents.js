@@ -12,7 +12,7 @@ const PICTURED = new Set(["markdown", "docx"]);
 export const ENDED = new Set(["done", "partial", "failed", "stopped"]);
 
 // What the service is and may do; known after `learn`.
-export const service = { maxBytes: 0, models: [], jobs: true, embedded: true, engine: "" };
+export const service = { maxBytes: 0, models: [], jobs: true, embedded: true, engine: "", minConfidence: 0.8 };
 
 export async function learn() {
   const [models, state] = await Promise.all([get("v1/models"), get("state?history=false")]);
@@ -20,20 +20,21 @@ export async function learn() {
   service.engine = state.build.engine;
   service.embedded = ["ppocr", "rapidocr", "text"].includes(state.build.engine);
   service.maxBytes = Math.floor(((state.settings.limits || {}).max_body_mb || 0) * 1e6);
+  service.minConfidence = (state.settings.fields || {}).min_confidence ?? service.minConfidence;
   service.jobs = (state.settings.jobs || {}).enabled !== false;
 }
 
 let last = 0;
 
 export class Doc {
-  constructor(blob, name) {
-    Object.assign(this, { id: `${Date.now()}-${String((last += 1)).padStart(6, "0")}`, blob, name: plain(name), size: blob ? blob.size : 0, job: "", pictures: new Pictures({ blob }) });
+  constructor(blob, name, view = "read") {
+    Object.assign(this, { view, id: `${Date.now()}-${String((last += 1)).padStart(6, "0")}`, blob, name: plain(name), size: blob ? blob.size : 0, job: "", pictures: new Pictures({ blob }) });
     this.reset();
   }
 
   // A job's document, whose pages the service has or will have. `blob`: its file, if it was added in this tab.
-  static ofJob(job, blob) {
-    const doc = new Doc(blob || null, job.name);
+  static ofJob(job, blob, view) {
+    const doc = new Doc(blob || null, job.name, view);
     doc.job = doc.pictures.jobId = job.id;
     return doc;
   }
@@ -48,9 +49,9 @@ export class Doc {
 
   // What a reload keeps beside the file and the pages. Passwords are not kept.
   row() {
-    const { id, name, size, job, status, count, summary, problem, edited, took } = this;
+    const { id, view, name, size, job, status, count, summary, problem, edited, took } = this;
     const { password: _, ...options } = this.options || {};
-    return { id, name, size, job, status, count, summary, problem, edited, took, options };
+    return { id, view, name, size, job, status, count, summary, problem, edited, took, options };
   }
 
   reset() {

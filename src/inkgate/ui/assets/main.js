@@ -4,7 +4,7 @@ import { loadWords } from "./words.js";
 import { get, startKeys } from "./api.js";
 import { drawOptions, forget, options, restore, startRead, take, openJob, whereabouts } from "./read.js";
 import { learn, service } from "./documents.js";
-import { learnTypes, reviewJob, showReviews, startExtract, takeForFields } from "./extract.js";
+import { learnTypes, restoreFields, reviewJob, showReviews, startExtract, takeForFields } from "./extract.js";
 import { addJobs, showJobs, startJobs } from "./jobs.js";
 import { showLive, startLive } from "./live.js";
 import { startCode } from "./code.js";
@@ -71,7 +71,7 @@ async function start() {
   const wanted = location.hash.slice(1);
   const linked = /^job\/([\w-]{1,100})$/.exec(wanted);
   if (VIEWS.includes(wanted)) show(wanted);
-  const restored = restore();
+  const restored = restore().then(restoreFields);
   document.documentElement.dataset.ready = "1";
   try {
     await learn();

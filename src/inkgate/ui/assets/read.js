@@ -38,7 +38,7 @@ export function options() {
 
 export function startRead() {
   reading = new Reading(changed);
-  kept = new Kept(() => { $("kept-not").hidden = false; });
+  kept = new Kept(() => { $("kept-not").hidden = $("extract-kept-not").hidden = false; });
   $("forget").addEventListener("click", () => { [...docs].forEach(remove); $("kept-not").hidden = true; });
   viewer = new Viewer($("viewer"), (id) => result.pick(id));
   result = new Result($("result"), {
@@ -98,14 +98,15 @@ export function take(list) {
 // Where the visitor is, for a reload.
 function notePlace() { session.set(PLACE, selected ? JSON.stringify({ id: selected.id, at, view: result.view }) : ""); }
 
-// The documents that this tab had before a reload. Those that were not read to the end are read again.
+// The documents that this tab had before a reload. Those that were not read to the end are read again. Returns the rows of the view "Extract".
 export async function restore() {
   let place = {};
   try { place = JSON.parse(session.get(PLACE) || "{}"); } catch { /* it starts at the first */ }
-  const found = (await kept.start()).map((row) => Doc.restored(row));
+  const rows = await kept.start(), others = rows.filter(({ row }) => row.view === "extract");
+  const found = rows.filter((each) => !others.includes(each)).map((row) => Doc.restored(row));
   $("kept-text").hidden = !kept.works;
   document.documentElement.dataset.restored = "1";
-  if (!found.length) return;
+  if (!found.length) return others;
   for (const doc of found) if (doc.ended && correctAgain(doc)) kept.put(doc.row(), doc.blob, doc.pages);
   docs.unshift(...found);
   if (!selected) {
@@ -117,6 +118,7 @@ export async function restore() {
   }
   drawFiles();
   for (const doc of found) if (!doc.ended) reading.add(doc, doc.options);
+  return others;
 }
 
 // Corrections that were not stored when the page was left.
@@ -127,6 +129,7 @@ function correctAgain(doc) {
 }
 
 export const forget = () => kept.forget();
+export const keeper = () => kept;
 
 export function openJob(job, blob) {
   let doc = docs.find((each) => each.job === job.id);

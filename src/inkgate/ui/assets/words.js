@@ -29,6 +29,9 @@ export function word(name, values) {
 }
 
 export const known = (name) => name in tables[language];
+// The names of a field and of a document type, as people read them.
+export const titleOf = (path) => path.split("/").slice(1).map((part) => (/^\d+$/.test(part) ? "#" + (Number(part) + 1) : known("field_" + part) ? word("field_" + part) : part.replaceAll("_", " "))).join(" · ");
+export const typeName = (name) => (!name ? word("type_none") : known("type_" + name) ? word("type_" + name) : name);
 export const locale = () => (language === "zh" ? "zh-CN" : "en");
 export const number = (value) => new Intl.NumberFormat(locale()).format(value);
 export const percent = (value) => (value === null || value === undefined ? "–" : Math.floor(value * 100) + "%");
