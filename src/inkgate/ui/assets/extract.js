@@ -1,6 +1,6 @@
 // The view "Extract": fields of a document beside its page, with confidence, checks, alternatives and corrections.
 import { $, make, icon, tabs, plain, sizeOf, save, stem, announce } from "./dom.js";
-import { word, known, percent, onLanguage, session, titleOf, typeName } from "./words.js";
+import { word, known, percent, mayPass, onLanguage, session, titleOf, typeName } from "./words.js";
 import { againButton, get, linesOf, Problem, problemBox, request, toldOf, upload } from "./api.js";
 import { Viewer } from "./viewer.js";
 import { Doc, ensurePictures, Reading, service, tooLarge } from "./documents.js";
@@ -98,7 +98,10 @@ export function startExtract() {
 
 function stored(name) { try { return JSON.parse(session.get(name) || "{}"); } catch { return {}; } }
 
-function noteWanted() { session.set(WANTED, JSON.stringify({ way, ...Object.fromEntries(Object.values(WAYS).map((id) => [id, $(id).value])) })); }
+function noteWanted() {
+  if (selected && selected.problem) drawAnswer();
+  session.set(WANTED, JSON.stringify({ way, ...Object.fromEntries(Object.values(WAYS).map((id) => [id, $(id).value])) }));
+}
 
 function notePlace() { session.set(PLACE, JSON.stringify({ id: selected ? selected.id : "", all: allShown, pageAt })); }
 
@@ -267,7 +270,8 @@ function drawAnswer() {
   $("extract-columns").hidden = !answer;
   $("extract-pending").hidden = !doc || doc.ended;
   $("extract-pending").textContent = doc ? `${doc.name}: ${doc.stateText()}` : "";
-  $("extract-failure").replaceChildren(...(doc && doc.problem ? [problemBox(doc.problem, doc.name, againButton(() => run(doc)))] : []));
+  const again = doc && doc.problem && (mayPass(doc.problem.code) || JSON.stringify(wanted()) !== JSON.stringify(doc.options));
+  $("extract-failure").replaceChildren(...(doc && doc.problem ? [problemBox(doc.problem, doc.name, ...(again ? [againButton(() => run(doc))] : []))] : []));
   $("extract-again").hidden = !doc || !doc.ended || Boolean(doc.job);
   if (!answer) return;
   $("extract-name").textContent = doc.name;
