@@ -142,8 +142,15 @@ def test_several_documents_become_one_sheet_which_a_reload_keeps(browser: Browse
 def test_a_state_and_a_confidence_never_contradict_each_other(browser: Browser, page_server: Server) -> None:
     places = [{"page": 0, "box": [1, 1, 9, 9], "text": "03/04/2026"}]
     sure = {"kind": "date", "value": "2026-04-03", "text": "03/04/2026", "confidence": 0.98, "sources": places}
-    none = {"kind": "text", "value": None, "text": None, "confidence": None, "sources": [], "alternatives": []}
-    fields = {
+    none: dict[str, object] = {
+        "kind": "text",
+        "value": None,
+        "text": None,
+        "confidence": None,
+        "sources": [],
+        "alternatives": [],
+    }
+    fields: dict[str, dict[str, object]] = {
         "/date": {**sure, "status": "uncertain", "alternatives": ["2026-03-04"]},
         "/name": {**sure, "status": "uncertain", "confidence": 0.6, "alternatives": []},
         "/vat_id": {**none, "status": "not_found"},
