@@ -279,6 +279,9 @@ def test_jobs_are_added_watched_shown_cancelled_retried_and_removed(browser: Bro
         expect(state(page, HOSTILE)).to_have_text("done")
         expect(state(page, "broken.png")).to_have_text("failed")
         expect(row(page, "broken.png")).to_contain_text("The image is damaged")
+        expect(row(page, HOSTILE).locator("time")).to_have_text(
+            re.compile(r"\d\d/\d\d/20\d\d, \d\d:\d\d")
+        )  # as in en-GB
         expect(row(page, "broken.png").locator("[data-act=retry]")).to_have_count(0)  # it would fail again
 
         page.click("#tab-read")

@@ -1,6 +1,6 @@
 // Line charts as plain SVG. All of them show the values of one moment: under the pointer, or chosen by arrow keys.
 import { draw, make } from "./dom.js";
-import { word, number, locale } from "./words.js";
+import { word, number, dateText } from "./words.js";
 
 const WIDTH = 320, HEIGHT = 88;
 const SHARE_ABOVE = 0.05, LEAST_POINTS = 8; // how many points may lie above a scale, and of how many
@@ -87,7 +87,7 @@ export class Charts {
     const several = chart.series.length > 1;
     view.keys.replaceChildren(...chart.series.map((line) => make("li", {}, several ? [make("span", { class: "key " + line.style }), line.name + " "] : null, make("b", {}, textOf(line)))));
     const values = chart.series.map((line) => (several ? line.name + " " : "") + textOf(line)).join(" · ");
-    const time = place < 0 ? chart.counts ? chart.unit : word("now") : new Intl.DateTimeFormat(locale(), { timeStyle: "medium" }).format(1000 * chart.at[place]);
+    const time = place < 0 ? chart.counts ? chart.unit : word("now") : dateText(1000 * chart.at[place], { timeStyle: "medium" });
     view.unit.textContent = place >= 0 && chart.counts || chart.unit;
     view.plot.setAttribute("aria-valuenow", place < 0 ? Math.max(0, chart.at.length - 1) : place);
     view.plot.setAttribute("aria-valuetext", `${time}: ${values}`);

@@ -1,6 +1,6 @@
 // The view "Jobs": documents that the service reads in the background.
 import { $, make, announce, plain, save, stem } from "./dom.js";
-import { word, number, duration, locale, mayPass, onLanguage } from "./words.js";
+import { word, number, duration, dateText, mayPass, onLanguage } from "./words.js";
 import { get, pageProblem, problemBox, request, toldOf, upload } from "./api.js";
 import { Doc, service, SUFFIXES, tooLarge, withFigures } from "./documents.js";
 import { drawTotal, options } from "./read.js";
@@ -108,8 +108,7 @@ function waits(job) {
 }
 
 function times(job) {
-  const short = new Intl.DateTimeFormat(locale(), { dateStyle: "short", timeStyle: "short" });
-  const parts = [make("time", { datetime: job.created, title: word("job_added") }, short.format(new Date(job.created)))];
+  const parts = [make("time", { datetime: job.created, title: word("job_added") }, dateText(new Date(job.created), { dateStyle: "short", timeStyle: "short" }))];
   if (job.started && job.ended) parts.push(make("div", {}, word("job_took", { time: duration((new Date(job.ended) - new Date(job.started)) / 1000) })));
   return parts;
 }

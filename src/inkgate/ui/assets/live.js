@@ -1,6 +1,6 @@
 // The view "Live": a verdict in words, why, the last quarter of an hour, and recent documents.
 import { $, make, plain } from "./dom.js";
-import { word, number, duration, locale, onLanguage, session } from "./words.js";
+import { word, number, duration, dateText, onLanguage, session } from "./words.js";
 import { get, problemBox, toldOf } from "./api.js";
 import { Charts } from "./charts.js";
 import { recent } from "./read.js";
@@ -126,12 +126,11 @@ function chips() {
 
 // The documents of this tab, and the caller's jobs.
 function drawRecent() {
-  const time = new Intl.DateTimeFormat(locale(), { timeStyle: "medium" });
   const own = recent().map((doc) => ({ name: doc.name, pages: doc.pages.length, took: doc.took, at: performance.timeOrigin + doc.began + doc.took * 1000, text: doc.status === "failed" ? doc.problem.title : doc.stateText(), bad: doc.status === "failed" }));
   const later = jobs.filter((job) => job.ended).map((job) => ({
     name: plain(job.name), pages: job.pages.saved, took: job.started ? (new Date(job.ended) - new Date(job.started)) / 1000 : null, at: Date.parse(job.ended), text: word("job_" + job.state), bad: ["failed", "quarantined"].includes(job.state) }));
   const rows = [...own, ...later].sort((a, b) => b.at - a.at).slice(0, MAX_RECENT);
   $("recent").hidden = !rows.length;
   $("recent-rows").replaceChildren(...rows.map((row) => make("tr", {}, make("td", { class: "name" }, row.name), make("td", { class: "wide-only" }, number(row.pages)),
-    make("td", {}, row.took === null ? "–" : duration(row.took)), make("td", { class: "wide-only" }, row.took && row.pages ? duration(row.took / row.pages) : "–"), make("td", { class: row.bad ? "bad-text" : "" }, row.text), make("td", {}, time.format(row.at)))));
+    make("td", {}, row.took === null ? "–" : duration(row.took)), make("td", { class: "wide-only" }, row.took && row.pages ? duration(row.took / row.pages) : "–"), make("td", { class: row.bad ? "bad-text" : "" }, row.text), make("td", {}, dateText(row.at, { timeStyle: "medium" })))));
 }

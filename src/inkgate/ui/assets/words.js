@@ -33,6 +33,8 @@ export const known = (name) => name in tables[language];
 export const titleOf = (path) => path.split("/").slice(1).map((part) => (/^\d+$/.test(part) ? "#" + (Number(part) + 1) : known("field_" + part) ? word("field_" + part) : part.replaceAll("_", " "))).join(" · ");
 export const typeName = (name) => (!name ? word("type_none") : known("type_" + name) ? word("type_" + name) : name);
 export const locale = () => (language === "zh" ? "zh-CN" : "en");
+// A date or time as the visitor's country writes it, if the browser names one for the chosen language.
+export const dateText = (date, style) => new Intl.DateTimeFormat((navigator.languages || []).find((tag) => tag.slice(0, 2).toLowerCase() === language) || locale(), style).format(date);
 export const number = (value) => new Intl.NumberFormat(locale()).format(value);
 export const percent = (value) => (value === null || value === undefined ? "–" : Math.floor(value * 100) + "%");
 
