@@ -7,12 +7,17 @@ import csv
 import dataclasses
 import io
 import pickle
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pypdfium2
 import pytest
 import structlog
+from PIL import Image
 from pydantic import BaseModel
 
 import inkgate
@@ -57,6 +62,46 @@ def test_a_result_is_saved_in_every_format(report: inkgate.OcrResult, tmp_path: 
     with pypdfium2.PdfDocument(tmp_path / "a.pdf") as pdf:
         assert "FEMIP" in pdf[0].get_textpage().get_text_range()
     assert {path.name for path in tmp_path.iterdir()} == {*begins, "other.bin"}
+
+
+def test_images_in_memory_are_read_as_their_file_is(ocr: inkgate.Ocr) -> None:
+    with Image.open(REPORT) as page:
+        part = page.crop((0, 120, page.width, 240))
+        out = io.BytesIO()
+        part.save(out, "PNG")
+        texts = [ocr.read(each).text for each in (out.getvalue(), part, np.asarray(part.convert("RGB")))]
+    assert texts == [texts[0]] * 3
+    assert len(texts[0]) > 40
+    results = [each.result.text for each in ocr.read_many([part, np.asarray(part.convert("RGB"))], task="text")]
+    assert results[0] == results[1]
+
+
+def test_urls_are_read_only_if_the_settings_allow_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    url = "http://127.0.0.1:9/scan.png?key=1"
+    with pytest.raises(inkgate.InputRejected, match=r'url_forbidden: .*settings=\{"fetch": \{"enabled": True\}\}'):
+        inkgate.read(url)
+    allowing: dict[str, dict[str, object]] = {**NO_MODELS, "fetch": {"enabled": True}}
+    with inkgate.Ocr(allowing) as own, pytest.raises(inkgate.InputRejected, match="not public"):
+        own.read(url)
+    monkeypatch.setattr("inkgate.storage.fetch.is_public", lambda _: True)
+    (tmp_path / "scan.png").write_bytes(PNG)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with inkgate.Ocr(allowing) as own:
+            result = own.read(f"http://127.0.0.1:{server.server_port}/scan.png?key=1")
+        server.shutdown()
+    assert (result.name, result.byte_count) == ("scan.png", len(PNG))
+
+
+def test_wrong_keywords_name_the_function_and_its_own(ocr: inkgate.Ocr) -> None:
+    with pytest.raises(
+        TypeError, match=r"^read\(\) has no argument 'lang'. Text is read in all .*Options: task, pages"
+    ):
+        inkgate.read(REPORT, lang="en")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^read_many\(\) has no argument 'page'. Did you mean 'pages'\?"):
+        ocr.read_many([REPORT], page=1)  # type: ignore[call-arg]
+    with pytest.raises(inkgate.InputRejected, match="no task 'markdown': text, parse"):
+        ocr.read(REPORT, task="markdown")
 
 
 def test_saved_markdown_has_its_images_inside(tmp_path: Path) -> None:

@@ -23,9 +23,10 @@ from inkgate.library.blocking import Ocr, OcrPages
 from inkgate.library.finding import FoundText
 from inkgate.library.local import LocalReader
 from inkgate.library.once import aextract, aread, averify, document_types, extract, read, verify
-from inkgate.library.results import DocumentFields, OcrResult, OcrTable
+from inkgate.library.results import DocumentFields, OcrResult
 from inkgate_client.files import Source
 from inkgate_client.many import Outcome
+from inkgate_client.rendered import OcrTable
 
 __all__ = [
     "AsyncOcr",

@@ -15,7 +15,7 @@ from inkgate.errors import InputRejected
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import DegradationSettings, LimitSettings, PdfText, Settings, config_file, load_settings
 from inkgate_client.fields.asked import Wanted, WantedFields
-from inkgate_client.requests import ReadOptions
+from inkgate_client.requests import ReadOptions, check_arguments
 from inkgate_client.types import Task, TaskKind
 
 SettingsSource = Settings | Mapping[str, Mapping[str, object]] | str | os.PathLike[str] | None
@@ -76,6 +76,17 @@ def without_server(settings: Settings) -> Settings:
     return settings.model_copy(update={"limits": limits, "serving": serving})
 
 
+def read_arguments(function: str, arguments: ReadArguments) -> CheckedOptions:
+    """The options for the Reader, of arguments of a public function.
+
+    Raises:
+        InputRejected: as `read_options`.
+        TypeError: one is no argument of it.
+    """
+    check_arguments(function, arguments, ReadArguments.__annotations__)
+    return read_options(**arguments)
+
+
 def read_options(
     task: Task | str = TaskKind.PARSE,
     pages: PageSelection | str | int | Sequence[int] | None = None,
@@ -88,11 +99,11 @@ def read_options(
     Raises:
         InputRejected: "options_invalid" or "pages_invalid".
     """
+    task = task if isinstance(task, Task) else Task(_kind(task))
     try:
-        task = task if isinstance(task, Task) else Task(TaskKind(task))
         pdf_text = None if pdf_text is None else PdfText(pdf_text)
     except ValueError as error:
-        raise InputRejected("options_invalid", f"{error}.") from error
+        raise InputRejected("options_invalid", f"There is no pdf_text {pdf_text!r}: {', '.join(PdfText)}.") from error
     task = task if images is None else replace(task, images=images)
     chosen = pages if isinstance(pages, PageSelection) else select(pages, first=1)
     return CheckedOptions(task, chosen, pdf_text, password)
@@ -102,11 +113,15 @@ def checked_options(options: ReadOptions | CheckedOptions) -> CheckedOptions:
     """The options for the Reader. Raises InputRejected as `read_options`."""
     if isinstance(options, CheckedOptions):
         return options
-    try:
-        task = Task(TaskKind(options.task), fields=options.fields, language=options.language or None)
-    except ValueError as error:
-        raise InputRejected("options_invalid", f"{error}.") from error
+    task = Task(_kind(options.task), fields=options.fields, language=options.language or None)
     return read_options(task, options.pages or None, options.pdf_text or None, options.password, options.images)
+
+
+def _kind(task: str) -> TaskKind:
+    try:
+        return TaskKind(task)
+    except ValueError as error:
+        raise InputRejected("options_invalid", f"There is no task {task!r}: {', '.join(TaskKind)}.") from error
 
 
 def settings_of(source: SettingsSource) -> Settings:
@@ -126,14 +141,13 @@ def asked_fields(
         InputRejected: "options_invalid": it is given twice.
         TypeError: `named` has a name that is no argument.
     """
-    for name in named.keys() - ExtractArguments.__annotations__.keys():
-        raise TypeError(f"There is no argument {name!r}; there are {', '.join(ExtractArguments.__annotations__)}.")
+    function = "extract" if data is None else "verify"
+    check_arguments(function, named, ExtractArguments.__annotations__)
     parts = WantedFields(named.get("type", ""), named.get("schema"), tuple(named.get("fields", ())), data)
-    if wanted is None:
-        return parts
-    if parts.type or parts.schema is not None or parts.names:
-        raise InputRejected("options_invalid", "Give what to find once: by position, or as type, schema or fields.")
-    return WantedFields.of(cast("Wanted", wanted), data)
+    try:
+        return parts.or_wanted(cast("Wanted", wanted))
+    except ValueError as error:
+        raise InputRejected("options_invalid", str(error)) from error
 
 
 def given_values(data: Mapping[str, object] | str | BaseModel, wanted: Wanted, named: ExtractArguments) -> WantedFields:

@@ -18,7 +18,7 @@ from inkgate.library.arguments import (
     asked_fields,
     extract_options,
     given_values,
-    read_options,
+    read_arguments,
     settings_of,
 )
 from inkgate.library.local import LocalReader
@@ -69,7 +69,7 @@ class AsyncOcr:
             InputRejected: the document or an argument can't be used.
             InkgateError: no page could be read: the first page's error. If only some failed, they have an `error`.
         """
-        return await self.reader.read(document, read_options(**arguments))
+        return await self.reader.read(document, read_arguments("read", arguments))
 
     def read_many(
         self,
@@ -87,7 +87,7 @@ class AsyncOcr:
         others.
         """
         check_sources(documents)
-        read_options(**arguments)
+        read_arguments("read_many", arguments)
         return outcomes(self.documents_of(partial(self.read, **arguments), concurrency, in_order=in_order), documents)
 
     def extract_many(
@@ -138,7 +138,7 @@ class AsyncOcr:
         failed has an `error`. Leaving the block early cancels the other pages. Raises as `read`, but for pages. An
         async generator around it has to be closed by the task that iterates it: see contextlib.aclosing.
         """
-        async with self.reader.stream(document, read_options(**arguments)) as reading:
+        async with self.reader.stream(document, read_arguments("stream", arguments)) as reading:
             yield reading
 
     @overload

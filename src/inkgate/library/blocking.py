@@ -24,11 +24,10 @@ from inkgate.library.arguments import (
     SettingsSource,
     asked_fields,
     extract_options,
-    read_options,
+    read_arguments,
 )
 from inkgate.library.awaited import AsyncOcr
 from inkgate.library.local import CLOSED, LocalReader, check_open
-from inkgate.library.originals import loaded
 from inkgate.library.results import DocumentFields, OcrResult
 from inkgate.service.reader import Reading
 from inkgate_client.concurrency import single_error
@@ -143,7 +142,7 @@ class Ocr:
 
     def read(self, document: Source, **arguments: Unpack[ReadArguments]) -> OcrResult:
         """Reads a document like AsyncOcr.read. Ctrl-C cancels the reading."""
-        portal, source = self._open_portal(), loaded(document)
+        portal, source = self._open_portal(), self.reader.loaded_here(document)
         return call(portal, partial(self._ocr.read, source, **arguments))
 
     def file(
@@ -155,7 +154,7 @@ class Ocr:
         password: str = "",
     ) -> bytes:
         """Returns a document as a file, like AsyncOcr.file."""
-        portal, source = self._open_portal(), loaded(document)
+        portal, source = self._open_portal(), self.reader.loaded_here(document)
         return call(portal, partial(self._ocr.file, source, result, format, password=password))
 
     @overload
@@ -182,7 +181,7 @@ class Ocr:
         **named: Unpack[ExtractArguments],
     ) -> DocumentFields[Any]:
         """Extracts fields like AsyncOcr.extract."""
-        portal, source = self._open_portal(), loaded(document)
+        portal, source = self._open_portal(), self.reader.loaded_here(document)
         return call(portal, partial(self._ocr.extract, source, wanted, data=data, **named))
 
     def verify(
@@ -193,7 +192,7 @@ class Ocr:
         **named: Unpack[ExtractArguments],
     ) -> DocumentFields[Any]:
         """Verifies values like AsyncOcr.verify."""
-        portal, source = self._open_portal(), loaded(document)
+        portal, source = self._open_portal(), self.reader.loaded_here(document)
         return call(portal, partial(self._ocr.verify, source, data, wanted, **named))
 
     def document_types(self) -> Mapping[str, tuple[str, ...]]:
@@ -211,7 +210,7 @@ class Ocr:
         """Reads many documents like AsyncOcr.read_many: `for outcome in ocr.read_many(paths)`. `documents` is iterated
         by this thread.
         """
-        read_options(**arguments)
+        read_arguments("read_many", arguments)
         return self._outcomes(partial(self._ocr.read, **arguments), documents, concurrency, in_order=in_order)
 
     def extract_many(
@@ -240,7 +239,7 @@ class Ocr:
     @contextmanager
     def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> Iterator[OcrPages]:
         """Yields pages like AsyncOcr.stream: `for page in pages`."""
-        portal, source = self._open_portal(), loaded(document)
+        portal, source = self._open_portal(), self.reader.loaded_here(document)
         try:
             with ExitStack() as stack:
                 reading = stack.enter_context(portal.wrap_async_context_manager(self._ocr.stream(source, **arguments)))

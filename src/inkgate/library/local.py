@@ -16,22 +16,25 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
 from inkgate.documents.files import FileFormat
 from inkgate.documents.files.write import FileRequest
+from inkgate.errors import InputRejected
 from inkgate.extraction.finder import FieldFinder
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.library.arguments import checked_options, without_server
-from inkgate.library.originals import Original, loaded
+from inkgate.library.originals import LoadedDocument, Original, loaded
 from inkgate.library.results import DocumentFields, OcrResult, ocr_result
 from inkgate.service.reader import CheckedOptions, Reading
 from inkgate.settings import Settings
+from inkgate.storage.fetch import Fetcher
 from inkgate.telemetry.logs import log_as_library
+from inkgate_client.codec import encodable
 from inkgate_client.concurrency import Threads
 from inkgate_client.fields.as_json import document_fields_to_dict
 from inkgate_client.fields.asked import WantedFields, instance_of
-from inkgate_client.files import Source
+from inkgate_client.files import Source, is_url, url_name
 from inkgate_client.many import ManyDocuments
 from inkgate_client.reading import Progress
 from inkgate_client.requests import PARSE, ReadOptions
-from inkgate_client.types import DocumentResult
+from inkgate_client.types import Document, DocumentResult
 
 T = TypeVar("T")
 SourceT = TypeVar("SourceT")
@@ -145,7 +148,7 @@ class LocalReader:
         self.check_open()
         with self._cancelled_at_close():
             async with self._slots:
-                document = await self._threads.run(loaded, source)
+                document = await self._loaded(source)
                 if (service := self._service) is None:
                     raise RuntimeError(CLOSED)
                 request = FileRequest(document, result, kind, options.password)
@@ -169,6 +172,24 @@ class LocalReader:
         """Raises RuntimeError unless the models are loaded in this process."""
         check_open(self._pid if self._service else 0)
 
+    def loaded_here(self, source: Source) -> Source:
+        """Loads a document like `loaded`, in this thread, before anything else is begun; not a URL, which is fetched
+        later. Raises InputRejected("url_forbidden"), too, for a URL that may not be fetched.
+        """
+        if not is_url(source):
+            return loaded(source)
+        if not self._settings.fetch.enabled:
+            how = 'settings={"fetch": {"enabled": True}}, or INKGATE_FETCH__ENABLED=true'
+            raise InputRejected("url_forbidden", f"URLs are fetched only if the settings allow it: {how}.")
+        return source
+
+    async def _loaded(self, source: Source) -> LoadedDocument:
+        if not is_url(source):
+            return await self._threads.run(loaded, source)
+        self.loaded_here(source)
+        fetcher = Fetcher(self._settings.fetch, int(self._settings.limits.max_body_mb * 1_000_000))
+        return loaded(Document(await fetcher.fetch(source), encodable(url_name(source))))
+
     def _finder(self) -> FieldFinder:
         if self._service is None:
             raise RuntimeError(CLOSED)
@@ -178,7 +199,7 @@ class LocalReader:
     async def _reading(self, document: Source, options: CheckedOptions) -> AsyncIterator[tuple[Reading, Original]]:
         with self._cancelled_at_close():
             async with self._slots:
-                source = await self._threads.run(loaded, document)
+                source = await self._loaded(document)
                 if (service := self._service) is None:
                     raise RuntimeError(CLOSED)
                 admission = service.gateway.admit(NO_CALLER, len(source.data), wait_s=math.inf)

@@ -15,36 +15,38 @@ from inkgate.library.arguments import (
     asked_fields,
     extract_options,
     given_values,
-    read_options,
+    read_arguments,
     settings_of,
 )
 from inkgate.library.awaited import AsyncOcr
 from inkgate.library.blocking import Ocr
 from inkgate.library.local import fields_by_type
-from inkgate.library.originals import loaded
 from inkgate.library.results import DocumentFields, OcrResult
 from inkgate_client.fields.asked import ModelT, Wanted
 from inkgate_client.files import Source
 
 
 def read(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:
-    """Reads one document. Loads the models for it: use Ocr for several. `arguments`: see ReadArguments.
+    """Reads one document: a path, bytes, a file open in binary mode, a PIL image, a NumPy array (RGB, not BGR), or a
+    URL if the setting `fetch.enabled` allows it. Loads the models for it: use Ocr for several. `arguments`: see
+    ReadArguments.
 
     Raises:
         OSError: the file can't be read.
+        ValueError: an array is no image, or a setting is wrong.
         InputRejected: the document or an argument can't be used.
         EngineFailed: the engine did not start, or read no page. A failed page among others has an `error` instead.
-        ValueError: a setting is wrong.
         RuntimeError: this thread runs an event loop.
     """
-    source, _ = loaded(document), read_options(**arguments)  # before the models
-    with Ocr(settings) as ocr:
+    ocr = Ocr(settings)
+    source, _ = ocr.reader.loaded_here(document), read_arguments("read", arguments)  # before the models
+    with ocr:
         return ocr.read(source, **arguments)
 
 
 async def aread(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:
     """Reads a document like `read`, for async code and notebooks."""
-    read_options(**arguments)
+    read_arguments("aread", arguments)
     async with AsyncOcr(settings) as ocr:
         return await ocr.read(document, **arguments)
 
@@ -71,8 +73,9 @@ def extract(
     """Fields of one document: those of a pydantic class, a document type, a JSON Schema or a list of names; without
     any, the type is found. Loads the models for it: use Ocr for several. See AsyncOcr.extract; raises as `read`.
     """
-    source, _, _ = loaded(document), asked_fields(wanted, None, named), extract_options(named)
-    with Ocr(settings) as ocr:
+    ocr = Ocr(settings)
+    source, _, _ = ocr.reader.loaded_here(document), asked_fields(wanted, None, named), extract_options(named)
+    with ocr:
         return ocr.extract(source, wanted, **named)
 
 
@@ -110,8 +113,9 @@ def verify(
     **named: Unpack[ExtractArguments],
 ) -> DocumentFields[Any]:
     """Looks up values of somebody else in one document; see AsyncOcr.verify. Raises as `read`."""
-    source, _, _ = loaded(document), given_values(data, wanted, named), extract_options(named)
-    with Ocr(settings) as ocr:
+    ocr = Ocr(settings)
+    source, _, _ = ocr.reader.loaded_here(document), given_values(data, wanted, named), extract_options(named)
+    with ocr:
         return ocr.verify(source, data, wanted, **named)
 
 

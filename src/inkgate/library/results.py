@@ -17,8 +17,6 @@ from inkgate.settings import LimitSettings, PdfSettings
 from inkgate_client.extracted import DataT, Fields
 from inkgate_client.files import Source
 from inkgate_client.format_names import AnyFormat, FileFormat, format_for
-from inkgate_client.formats.csv import csv_of, rows_of
-from inkgate_client.formats.tables import tables_of
 from inkgate_client.many import call
 from inkgate_client.rendered import RenderedDocument
 from inkgate_client.types import DocumentResult
@@ -27,35 +25,11 @@ _SHOWN = 20_000
 """Characters that a notebook shows of a document."""
 
 
-@dataclass(frozen=True, slots=True)
-class OcrTable:
-    """A table, whole: with its rows on following pages.
-
-    Attributes:
-        page: index of its first page, from 0.
-        caption: in one line; empty if it has none.
-        rows: texts of the cells; a cell over several rows or columns has its text in the first place.
-    """
-
-    page: int
-    caption: str
-    rows: list[list[str]] = field(repr=False)
-
-    def to_csv(self) -> str:
-        """The table as CSV. A text that a spreadsheet would take for a formula begins with an apostrophe."""
-        return csv_of(self.rows)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class OcrResult(RenderedDocument):
     """A document's pages, and the whole document as one text. `save` and `Ocr.file` make binary files."""
 
     _original: Original | None = field(default=None, compare=False)
-
-    @property
-    def tables(self) -> list[OcrTable]:
-        """The tables in the document's order. The task `text` finds none."""
-        return [OcrTable(table.page - 1, table.caption, rows_of(table)) for table in tables_of(self)]
 
     def find(self, text: str) -> list[FoundText]:
         """All places of `text`, each inside one line. Case, spaces and punctuation don't matter."""
@@ -119,8 +93,7 @@ class OcrResult(RenderedDocument):
     def __repr__(self) -> str:
         """Leaves out the texts of the document: it may end in logs."""
         read = sum(page.error is None for page in self.pages)
-        known = [page.confidence for page in self.pages if page.confidence is not None]
-        sure = f", least confidence {min(known):.2f}" if known else ""
+        sure = "" if self.confidence is None else f", least confidence {self.confidence:.2f}"
         return f"<OcrResult {self.name!r}: {read} of {len(self.pages)} pages read by {self.engine}{sure}>"
 
     def _repr_html_(self) -> str:

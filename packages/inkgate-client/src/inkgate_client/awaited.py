@@ -27,6 +27,7 @@ from inkgate_client.requests import (
     READ_S,
     TEXT,
     ClientRequest,
+    ExtractKeywords,
     PageKeywords,
     ReadKeywords,
     ReadOptions,
@@ -125,7 +126,7 @@ class AsyncInkgateClient:
         retry_s: float = 0.0,
         **options: Unpack[ReadKeywords],
     ) -> AsyncClientDocument:
-        """Reads `file`: a path, a URL, bytes, or a file open in binary mode.
+        """Reads `file`: a path, a URL, bytes, a file open in binary mode, a PIL image, or a NumPy array (see Pixels).
 
         `options`: `task` (default `parse`: text, blocks and Markdown), `pages`, `language` and others of ReadOptions;
         `read_as`: them in one object. `name`: of bytes, for messages. `retry_s`: how long to retry while the service
@@ -134,7 +135,7 @@ class AsyncInkgateClient:
         Raises:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
-        how, loaded = options_given(read_as or PARSE, options), await self._calls.loaded(file, name)
+        how, loaded = options_given("read", read_as or PARSE, options), await self._calls.loaded(file, name)
 
         async def read() -> AsyncClientDocument:
             return await self._read(file, loaded, how)
@@ -169,7 +170,7 @@ class AsyncInkgateClient:
         Raises:
             ValueError: `concurrency` is less than 1.
         """
-        how, retrier = options_given(read_as or PARSE, options), Retrier(RetryPolicy(retry_s))
+        how, retrier = options_given("read_many", read_as or PARSE, options), Retrier(RetryPolicy(retry_s))
 
         async def read_one(file: Source) -> AsyncClientDocument:
             loaded = await self._calls.loaded(file, "")
@@ -196,7 +197,7 @@ class AsyncInkgateClient:
         """Reads a document like `read`, and returns a file in `format`, as the service makes it: `text`, `markdown`,
         `json`, `hocr`, `alto`, `csv`, `mermaid`, `pdf`, `docx` or `xlsx`. Raises ServiceError.
         """
-        read_as = options_given(read_as, options)
+        read_as = options_given("read_in", read_as, options)
         ask = requests.reading(await self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
         answer = await self._calls.answer(ask)
         return requests.content(answer, self.url, format)
@@ -208,7 +209,7 @@ class AsyncInkgateClient:
         """The pages of `file` as they are read, with the options of `read`. Leaving the block early cancels the
         request. Raises ServiceError.
         """
-        read_as = options_given(read_as or PARSE, options)
+        read_as = options_given("stream", read_as or PARSE, options)
         ask = requests.reading(await self._calls.loaded(file, name), read_as, "ndjson", self._read_timeout_s)
         answer = await self._calls.open(ask)
         try:
@@ -220,47 +221,56 @@ class AsyncInkgateClient:
     async def extract(
         self,
         file: Source,
+        wanted: type[ModelT],
         *,
-        schema: type[ModelT],
-        fields: Sequence[str] = (),
         read_as: ReadOptions = TEXT,
         name: str = "",
-        **options: Unpack[PageKeywords],
+        **named: Unpack[PageKeywords],
     ) -> Fields[ModelT | None]: ...
 
     @overload
     async def extract(
         self,
         file: Source,
+        wanted: None = None,
         *,
-        type: str = "",
-        schema: Mapping[str, Any] | str | None = None,
-        fields: Sequence[str] = (),
+        schema: type[ModelT],
         read_as: ReadOptions = TEXT,
         name: str = "",
-        **options: Unpack[PageKeywords],
+        **named: Unpack[PageKeywords],
+    ) -> Fields[ModelT | None]: ...
+
+    @overload
+    async def extract(
+        self,
+        file: Source,
+        wanted: str | Mapping[str, Any] | Sequence[str] | None = None,
+        *,
+        read_as: ReadOptions = TEXT,
+        name: str = "",
+        **named: Unpack[ExtractKeywords],
     ) -> Fields[dict[str, Any]]: ...
 
     async def extract(
         self,
         file: Source,
+        wanted: Any = None,
         *,
-        type: str = "",  # noqa: A002 - the option's name
-        schema: Any = None,
-        fields: Sequence[str] = (),
         read_as: ReadOptions = TEXT,
         name: str = "",
-        **options: Unpack[PageKeywords],
+        **named: Any,
     ) -> Fields[Any]:
         """Finds fields of `file`: those of a document type, of a JSON Schema, of a pydantic model class, which gives an
-        instance, or with the names `fields`. Without any, the type is found. `options`: `pages` and others of
-        ReadOptions, whose task is ignored.
+        instance, or a list of names, as `wanted` or as `type`, `schema` or `fields`. Without any, the type is found.
+        `named`: also `pages` and others of ReadOptions, whose task is ignored.
 
         Raises:
             ServiceError: nothing could be read, or what is asked for can't be used.
+            ValueError: it is given twice.
         """
-        found = await self.find_fields(file, WantedFields(type, schema, fields), name, options_given(read_as, options))
-        return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
+        asked, how = requests.extract_arguments(wanted, read_as, named)
+        found = await self.find_fields(file, asked, name, how)
+        return found if asked.model is None else fitted(found, asked.model)
 
     async def verify(
         self,

@@ -192,10 +192,10 @@ class AsyncJobs:
         name: str = "",
         **options: Unpack[ReadKeywords],
     ) -> AsyncJobHandle:
-        """Adds a job for `file`: a path, a URL, bytes, or a file open in binary mode. `options`: `task`, `pages` and
-        others of ReadOptions; `timeout_s`: after which no page of the job is begun. Raises ServiceError.
+        """Adds a job for `file`: a path, a URL, bytes, a file open in binary mode, or an image. `options`: `task`,
+        `pages` and others of ReadOptions; `timeout_s`: after which no page of the job is begun. Raises ServiceError.
         """
-        read_as = options_given(read_as, options)
+        read_as = options_given("submit", read_as, options)
         loaded = await self._calls.loaded(file, name)
         return await self._handle(jobs.submission(read_as, job_as, loaded))
 

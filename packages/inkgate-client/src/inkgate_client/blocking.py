@@ -27,6 +27,7 @@ from inkgate_client.requests import (
     READ_S,
     TEXT,
     ClientRequest,
+    ExtractKeywords,
     PageKeywords,
     ReadKeywords,
     ReadOptions,
@@ -124,7 +125,7 @@ class InkgateClient:
         retry_s: float = 0.0,
         **options: Unpack[ReadKeywords],
     ) -> ClientDocument:
-        """Reads `file`: a path, a URL, bytes, or a file open in binary mode.
+        """Reads `file`: a path, a URL, bytes, a file open in binary mode, a PIL image, or a NumPy array (see Pixels).
 
         `options`: `task` (default `parse`: text, blocks and Markdown), `pages`, `language` and others of ReadOptions;
         `read_as`: them in one object. `name`: of bytes, for messages. `retry_s`: how long to retry while the service
@@ -133,7 +134,7 @@ class InkgateClient:
         Raises:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
-        how, loaded = options_given(read_as or PARSE, options), self._calls.loaded(file, name)
+        how, loaded = options_given("read", read_as or PARSE, options), self._calls.loaded(file, name)
 
         def read() -> ClientDocument:
             return self._read(file, loaded, how)
@@ -164,7 +165,7 @@ class InkgateClient:
         Raises:
             ValueError: `concurrency` is less than 1.
         """
-        how, retrier = options_given(read_as or PARSE, options), Retrier(RetryPolicy(retry_s))
+        how, retrier = options_given("read_many", read_as or PARSE, options), Retrier(RetryPolicy(retry_s))
 
         def read_one(file: Source) -> ClientDocument:
             loaded = self._calls.loaded(file, "")
@@ -191,7 +192,7 @@ class InkgateClient:
         """Reads a document like `read`, and returns a file in `format`, as the service makes it: `text`, `markdown`,
         `json`, `hocr`, `alto`, `csv`, `mermaid`, `pdf`, `docx` or `xlsx`. Raises ServiceError.
         """
-        read_as = options_given(read_as, options)
+        read_as = options_given("read_in", read_as, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)
         answer = self._calls.answer(ask)
         return requests.content(answer, self.url, format)
@@ -203,7 +204,7 @@ class InkgateClient:
         """The pages of `file` as they are read, with the options of `read`. Leaving the block early cancels the
         request. Raises ServiceError.
         """
-        read_as = options_given(read_as or PARSE, options)
+        read_as = options_given("stream", read_as or PARSE, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, "ndjson", self._read_timeout_s)
         answer = self._calls.open(ask)
         try:
@@ -215,47 +216,56 @@ class InkgateClient:
     def extract(
         self,
         file: Source,
+        wanted: type[ModelT],
         *,
-        schema: type[ModelT],
-        fields: Sequence[str] = (),
         read_as: ReadOptions = TEXT,
         name: str = "",
-        **options: Unpack[PageKeywords],
+        **named: Unpack[PageKeywords],
     ) -> Fields[ModelT | None]: ...
 
     @overload
     def extract(
         self,
         file: Source,
+        wanted: None = None,
         *,
-        type: str = "",
-        schema: Mapping[str, Any] | str | None = None,
-        fields: Sequence[str] = (),
+        schema: type[ModelT],
         read_as: ReadOptions = TEXT,
         name: str = "",
-        **options: Unpack[PageKeywords],
+        **named: Unpack[PageKeywords],
+    ) -> Fields[ModelT | None]: ...
+
+    @overload
+    def extract(
+        self,
+        file: Source,
+        wanted: str | Mapping[str, Any] | Sequence[str] | None = None,
+        *,
+        read_as: ReadOptions = TEXT,
+        name: str = "",
+        **named: Unpack[ExtractKeywords],
     ) -> Fields[dict[str, Any]]: ...
 
     def extract(
         self,
         file: Source,
+        wanted: Any = None,
         *,
-        type: str = "",  # noqa: A002 - the option's name
-        schema: Any = None,
-        fields: Sequence[str] = (),
         read_as: ReadOptions = TEXT,
         name: str = "",
-        **options: Unpack[PageKeywords],
+        **named: Any,
     ) -> Fields[Any]:
         """Finds fields of `file`: those of a document type, of a JSON Schema, of a pydantic model class, which gives an
-        instance, or with the names `fields`. Without any, the type is found. `options`: `pages` and others of
-        ReadOptions, whose task is ignored.
+        instance, or a list of names, as `wanted` or as `type`, `schema` or `fields`. Without any, the type is found.
+        `named`: also `pages` and others of ReadOptions, whose task is ignored.
 
         Raises:
             ServiceError: nothing could be read, or what is asked for can't be used.
+            ValueError: it is given twice.
         """
-        found = self.find_fields(file, WantedFields(type, schema, fields), name, options_given(read_as, options))
-        return found if schema is None or isinstance(schema, str | Mapping) else fitted(found, schema)
+        asked, how = requests.extract_arguments(wanted, read_as, named)
+        found = self.find_fields(file, asked, name, how)
+        return found if asked.model is None else fitted(found, asked.model)
 
     def verify(
         self,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, TypedDict, TypeVar
 
 import httpx
 from pydantic import TypeAdapter
 
 from inkgate_client.errors import UNSENDABLE, ServiceError, unexpected_error
+from inkgate_client.fields.asked import Wanted, WantedFields
 from inkgate_client.telemetry.state import State
 
 ResultT = TypeVar("ResultT")
@@ -104,6 +106,20 @@ class PageKeywords(TypedDict, total=False):
     password: str
 
 
+class ExtractKeywords(PageKeywords, total=False):
+    """What to find in a document, at most one of these, and options as arguments.
+
+    Attributes:
+        type: a document type, such as `receipt`.
+        schema: a JSON Schema, as an object or as text.
+        fields: names.
+    """
+
+    type: str
+    schema: Mapping[str, Any] | str | None
+    fields: Sequence[str]
+
+
 class ReadKeywords(PageKeywords, total=False):
     """Options as arguments; see ReadOptions."""
 
@@ -114,9 +130,37 @@ class ReadKeywords(PageKeywords, total=False):
     images: bool
 
 
-def options_given(read_as: ReadOptions, given: ReadKeywords | PageKeywords) -> ReadOptions:
-    """`read_as` with the options that were given as arguments. Raises TypeError for an unknown one."""
-    changes: dict[str, Any] = {**given}
+def check_arguments(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises TypeError for an argument that a public function does not have, with those that it has."""
+    known = tuple(known)
+    for name in given:
+        if name not in known:
+            hint = f" Did you mean {meant[0]!r}?" if (meant := get_close_matches(name, known, n=1)) else ""
+            if name.lower().startswith("lang"):
+                hint = " Text is read in all languages of the model, without naming one."
+            raise TypeError(f"{function}() has no argument {name!r}.{hint} Options: {', '.join(known)}.")
+
+
+def options_given(function: str, read_as: ReadOptions, given: ReadKeywords) -> ReadOptions:
+    """`read_as` with the options that a public function was given as arguments. Raises TypeError for an unknown one."""
+    check_arguments(function, given, ReadKeywords.__annotations__)
+    return _changed(read_as, {**given})
+
+
+def extract_arguments(
+    wanted: Wanted, read_as: ReadOptions, named: Mapping[str, Any]
+) -> tuple[WantedFields, ReadOptions]:
+    """What `extract` finds, and how it reads. Raises TypeError for an unknown argument, ValueError if it is told twice
+    what to find.
+    """
+    check_arguments("extract", named, ExtractKeywords.__annotations__)
+    options = dict(named)
+    schema = options.pop("schema", None)
+    asked = WantedFields(options.pop("type", ""), schema, options.pop("fields", ())).or_wanted(wanted)
+    return asked, _changed(read_as, options)
+
+
+def _changed(read_as: ReadOptions, changes: dict[str, Any]) -> ReadOptions:
     if "pages" in changes:
         changes["pages"] = pages_text(changes["pages"])
     if "fields" in changes:

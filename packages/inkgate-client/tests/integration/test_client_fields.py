@@ -41,6 +41,9 @@ async def test_a_model_class_gives_an_instance_and_each_value_its_place() -> Non
     async with running_api(engine=ReceiptEngine()) as api, client_of(api) as client:
         found = await client.extract(png(), schema=Receipt, name="r.png")
         assert (found.data, found.errors) == (Receipt(total=Decimal("30.20"), cashier="AMY"), ())
+        assert (await client.extract(png(), Receipt, name="r.png")).data == found.data
+        with pytest.raises(ValueError, match="once"):
+            await client.extract(png(), "receipt", fields=["total"])
         total = found.fields["/total"]
         assert (total.status, total.text) == (FieldStatus.FOUND, "30.20")
         assert len(total.sources[0].box) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
+from PIL import Image
 
 from inkgate_client import (
     AsyncInkgateClient,
@@ -48,8 +51,23 @@ async def test_options_are_arguments_and_blocks_are_the_default() -> None:
         assert api.engine.tasks[0].kind is TaskKind.PARSE
         assert document.markdown.startswith("<!-- page 1 -->")
         assert document.text.count("\f") == 1
-        with pytest.raises(TypeError, match="taks"):
+        with pytest.raises(
+            TypeError, match=r"^read\(\) has no argument 'taks'. Did you mean 'task'\? Options: pages, pdf_text"
+        ):
             await client.read(PDF, taks="parse")  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"^extract\(\) has no argument 'task'"):
+            await client.extract(PDF, "receipt", task="text")  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match=r"^submit\(\) has no argument 'lang'. Text is read in all languages"):
+            await client.jobs.submit(PDF, lang="en")  # type: ignore[call-arg]
+
+
+async def test_images_in_memory_are_read() -> None:
+    image = Image.open(io.BytesIO(png()))
+    async with reading_service() as (_, client):
+        texts = [(await client.read(each)).text for each in (png(), image, np.asarray(image.convert("RGB")))]
+        with pytest.raises(FileUnreadable, match="pixels are float64"):
+            await client.read(np.asarray(image) / 255)
+    assert texts == [texts[0]] * 3
 
 
 async def test_a_document_is_saved_as_its_suffix_says_and_only_files_ask_the_service_again(tmp_path: Path) -> None:

@@ -58,6 +58,14 @@ class WantedFields:
         """The pydantic model class; None if the schema is none."""
         return None if self.schema is None or isinstance(self.schema, str | Mapping) else self.schema
 
+    def or_wanted(self, wanted: Wanted) -> WantedFields:
+        """The same, or what `wanted` asks for. Raises ValueError if both ask for something."""
+        if wanted is None:
+            return self
+        if self.type or self.schema is not None or self.names:
+            raise ValueError("Give what to find once: by position, or as type, schema or fields.")
+        return WantedFields.of(wanted, self.data)
+
     @classmethod
     def of(cls, wanted: Wanted, data: Mapping[str, Any] | str | None = None) -> WantedFields:
         """What `wanted` asks for. A text that begins with `{` is a JSON Schema."""

@@ -26,6 +26,13 @@ class DocumentTable:
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
 
+    @property
+    def header_rows(self) -> int:
+        """How many of the first rows have only cells that name a column."""
+        cells = self.parts[0].cells
+        named = {cell.row for cell in cells if cell.header} - {cell.row for cell in cells if not cell.header}
+        return next(row for row in range(self.parts[0].rows + 1) if row not in named)
+
     def cells(self) -> Iterator[tuple[int, TableCell]]:
         """The cells, each with its row in the whole table."""
         first = 0

@@ -14,7 +14,7 @@ import httpx
 from inkgate_client.blocking_calls import Calls
 from inkgate_client.codec import encodable
 from inkgate_client.errors import file_errors
-from inkgate_client.files import BinaryFile, File, is_url, load
+from inkgate_client.files import BinaryFile, File, Pixels, is_url, load
 
 Files = File | Iterable[File]
 """A path, a URL, the bytes, a file open in binary mode, or several of these."""
@@ -35,7 +35,11 @@ class SourceFile:
 
 def each_file(files: Files) -> Iterable[File]:
     """One file is a list of one."""
-    return [files] if isinstance(files, str | os.PathLike | bytes | bytearray | memoryview | BinaryFile) else files
+    return (
+        [files]
+        if isinstance(files, str | os.PathLike | bytes | bytearray | memoryview | BinaryFile | Pixels)
+        else files
+    )
 
 
 def source_files(files: Files) -> Iterator[SourceFile]:
