@@ -145,6 +145,76 @@ def test_a_pdf_is_walked_through_by_number_button_and_key(browser: Browser, page
         expect(page.locator("#result-preview")).to_contain_text("Chapter 2")
 
 
+_BOX_AND_PICTURE = """() => {
+  const box = document.querySelector("#viewer polygon:not(.cell)").getBoundingClientRect();
+  const picture = document.querySelector("#viewer .picture").getBoundingClientRect();
+  const stage = document.querySelector("#viewer .stage");
+  const along = (at, from, size) => (at - from) / size;
+  return {
+    left: along(box.left, picture.left, picture.width), right: along(box.right, picture.left, picture.width),
+    top: along(box.top, picture.top, picture.height), bottom: along(box.bottom, picture.top, picture.height),
+    width: picture.width, height: picture.height, room: stage.clientHeight,
+  };
+}"""
+
+
+def test_the_picture_is_zoomed_turned_and_chosen_by_thumbnails(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
+        give(page, three_pages())
+        done(page)
+        expect(page.locator(".thumb img")).to_have_count(3)
+        page.locator(".thumb").nth(2).click()
+        expect(page.locator("#page-number")).to_have_value("3")
+        page.keyboard.press("ArrowUp")
+        expect(page.locator("#page-number")).to_have_value("2")
+        expect(page.locator(".thumb[aria-current=page]")).to_be_focused()
+        expect(page.locator("#viewer img.picture")).to_have_attribute("alt", re.compile("Page 2"))
+        with_gap = page.evaluate(_BOX_AND_PICTURE)
+        inner = _first_box(page)
+        for name, sign in (("left", -1), ("right", 1)):
+            moved = sign * (with_gap[name] - inner[name]) * with_gap["width"]
+            assert 1.5 < moved < 5, (name, moved)
+        page.locator("#viewer [aria-label='Zoom in']").click(click_count=3)
+        expect(page.locator("#viewer .zoom")).to_have_text("195%")
+        zoomed = page.evaluate(_BOX_AND_PICTURE)
+        assert zoomed["width"] > 1.9 * with_gap["width"]
+        assert 1.5 < (inner["left"] - zoomed["left"]) * zoomed["width"] < 5
+        page.click("#viewer [aria-label='Fit the whole page']")
+        whole = page.evaluate(_BOX_AND_PICTURE)
+        assert whole["height"] <= whole["room"]
+        with page.expect_response(re.compile("turn=90")):
+            page.click("#viewer [aria-label='Rotate the picture']")
+        expect(page.locator("#viewer .overlay g")).to_have_attribute("transform", re.compile("matrix"))
+        expect(page.locator("#viewer .sheet.old")).to_have_count(0)
+        turned = page.evaluate(_BOX_AND_PICTURE)
+        assert turned["width"] > turned["height"]
+        assert abs(turned["top"] - whole["left"]) < 0.02
+        assert abs(turned["right"] - (1 - whole["top"])) < 0.02
+        before = page.locator("#viewer").bounding_box()
+        page.focus("#splitter")
+        page.keyboard.press("ArrowLeft")
+        after = page.locator("#viewer").bounding_box()
+        assert before is not None
+        assert after is not None
+        assert after["width"] < before["width"]
+        page.reload()
+        expect(page.locator("#splitter")).to_have_attribute("aria-valuenow", "49")
+
+
+def _first_box(page: Page) -> dict[str, float]:
+    """The first block of the page that is shown, as shares of the page."""
+    told = json.loads(
+        page.evaluate("""() => {
+      document.querySelector("#result-tab-json").click();
+      const text = document.querySelector("#result-json pre").textContent;
+      document.querySelector("#result-tab-preview").click();
+      return text;
+    }""")
+    )
+    left, _, right, _ = told["blocks"][0]["box"]
+    return {"left": left / told["width"], "right": right / told["width"]}
+
+
 def test_a_bad_file_is_told_in_plain_words_beside_good_ones(
     browser: Browser, page_server: Server, tmp_path: Path
 ) -> None:

@@ -104,13 +104,27 @@ def test_the_page_is_shown_while_it_is_read_and_a_jobs_link_survives_a_reload(
     with visit(browser, page_server) as page:
         held: list[Route] = []
         page.route("**/ocr", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
-        give(page, ("hills.png", encoded(pictured_page(), "PNG")))
+        assert page.get_attribute("#camera-input", "capture") == "environment"
+        give(page, ("hills.png", encoded(pictured_page(), "PNG")), field="#camera-input")
         expect(page.locator("#viewer .picture")).to_be_visible()
         expect(page.locator("#pending")).to_contain_text("hills.png: reading")
         expect(page.locator("#result")).to_be_hidden()
+        expect(page.locator(".loading-text")).to_be_visible()
         for route in held:
             route.abort()
         expect(page.locator("#files .file.failed")).to_have_count(1)
+        expect(page.locator(".loading-text")).to_be_hidden()
+        page.route("**/v1/files", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
+        give(page, ("text.pdf", text_pdf(paragraph())))
+        expect(page.locator("#viewer .blank-page")).to_be_visible()
+        with page.expect_request("**/ocr"):
+            held.pop().continue_()
+        expect(page.locator("#viewer img.picture")).to_be_visible()
+        expect(page.locator("#viewer .blank-page")).to_have_count(0)
+        held.pop().continue_()
+        page.unroute_all()
+        expect(page.locator("#files .file.done")).to_have_count(1)
+        expect(page.locator("#result-preview .block")).to_have_count(1)
         page.click("#tab-jobs")
         hills = ("hills.png", encoded(pictured_page(), "PNG"))
         give(page, hills, ("text.pdf", text_pdf(paragraph())), field="#jobs-input")

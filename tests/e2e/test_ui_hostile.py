@@ -111,7 +111,7 @@ _FIND = """() => {
   const own = window.own ??= new WeakSet(document.querySelectorAll("*"));
   const tags = new Set(("A B BLOCKQUOTE BR BUTTON CANVAS CODE DETAILS DIV EM FIGCAPTION FIGURE FORM H2 H3 H4 H5 H6 " +
     "HR IMG INPUT KBD LABEL LI MARK OL OPTION P PRE S SMALL SPAN STRONG SUB SUMMARY SUP TABLE TBODY TD TH THEAD TIME " +
-    "TR U UL line path polygon svg text").split(" "));
+    "TR U UL g line path polygon svg text").split(" "));
   const leads = /^(href|src|action|formaction|data|srcdoc|srcset|background|xlink:href|ping|poster|manifest)$/;
   const harmless = { href: /^https?:/, src: /^(blob:|data:image\\/(png|jpeg);base64,|http:\\/\\/127\\.0\\.0\\.1:)/ };
   const found = new Set();

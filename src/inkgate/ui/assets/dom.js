@@ -19,7 +19,7 @@ export const draw = (tag, attributes, ...children) => fill(document.createElemen
 export function icon(name) {
   const paths = {
     before: "M14 6l-6 6 6 6", after: "M10 6l6 6-6 6", close: "M6 6l12 12M18 6L6 18", lock: "M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3", again: "M19 12a7 7 0 1 1-2-5M19 4v4h-4",
-    minus: "M6 12h12", plus: "M12 6v12M6 12h12", copy: "M9 9h10v11H9zM5 15V4h10", check: "M5 13l4 4L19 7", pencil: "M4 20l1-5L16 4l4 4L9 19z",
+    minus: "M6 12h12", whole: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5", turn: "M4 10h10v10H4zM11 4h4a4 4 0 0 1 4 4v3M16 8.5l3 3 3-3", plus: "M12 6v12M6 12h12", copy: "M9 9h10v11H9zM5 15V4h10", check: "M5 13l4 4L19 7", pencil: "M4 20l1-5L16 4l4 4L9 19z",
   };
   return draw("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, draw("path", { d: paths[name] }));
 }

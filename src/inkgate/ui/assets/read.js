@@ -2,7 +2,7 @@
 import { $, make, icon, sizeOf, copyText, confirmAt, closeMenu, save, announce } from "./dom.js";
 import { word, number, duration, fillWords, mayPass, onLanguage, session } from "./words.js";
 import { againButton, problemBox, toldOf } from "./api.js";
-import { Viewer } from "./viewer.js";
+import { startSplitter, Viewer } from "./viewer.js";
 import { boxesOf, Result } from "./result.js";
 import { Doc, ensurePictures, fileOf, Reading, service, SUFFIXES } from "./documents.js";
 import { correctAgain as correctPage, doubtsOf } from "./corrections.js";
@@ -56,8 +56,11 @@ export function startRead() {
       return { id, node: result.entryOf(id) };
     },
   });
-  $("choose").addEventListener("click", () => $("input").click());
-  $("input").addEventListener("change", (event) => { take(event.target.files); event.target.value = ""; });
+  startSplitter($("splitter"));
+  for (const [button, input] of [["choose", "input"], ["camera", "camera-input"]]) {
+    $(button).addEventListener("click", () => $(input).click());
+    $(input).addEventListener("change", (event) => { take(event.target.files); event.target.value = ""; });
+  }
   for (const button of document.querySelectorAll("[data-sample]")) button.addEventListener("click", () => takeSample(button.dataset.sample, take));
   $("task").addEventListener("change", drawOptions);
   $("options").addEventListener("change", () => { drawFiles(); drawPage(true); });
@@ -246,6 +249,7 @@ function drawBar() {
   $("again").hidden = Boolean(selected.job) || !selected.ended || !otherOptions(selected);
   $("copy-document").hidden = pages < 2;
   $("downloads").querySelector("[data-format=zip]").hidden = !hasImages(selected.pages);
+  drawThumbnails();
   finder.refresh();
 }
 
@@ -275,8 +279,9 @@ function pick(id) {
 // The first page's picture while its text is awaited.
 function drawBefore() {
   const doc = selected;
-  if (!doc || doc.ended || doc.problem || !(doc.pictures.local || doc.pictures.source)) return;
+  if (!doc || doc.ended || doc.problem) return;
   $("columns").hidden = false;
+  if (!doc.pictures.local && !doc.pictures.source) { viewer.blank(); return; }
   if (viewer.page && viewer.page.before === doc) return;
   viewer.show({ pictures: doc.pictures, index: 0, rotation: 0, width: 0, height: 0, pages: Math.max(doc.count, 1), name: doc.name, before: doc }, [], []);
 }
@@ -285,9 +290,15 @@ async function drawPicture() {
   const shown = page(), doc = selected;
   await ensurePictures(doc).catch(() => {});
   if (shown !== page()) return;
+  drawThumbnails();
   const [boxes, legend] = boxesOf(shown, result.view);
   await viewer.show({ pictures: doc.pictures, index: shown.index, rotation: shown.rotation, width: shown.width, height: shown.height, pages: Math.max(doc.count, doc.pages.length), name: doc.name }, boxes, legend);
   if (picked && picked.page === page()) viewer.pick(picked.id); // it was chosen before its boxes were drawn
+}
+
+function drawThumbnails() {
+  if (selected && selected.pictures.source) viewer.thumbnails(selected.pictures, selected.pages, at, go);
+  else viewer.thumbnails(null, [], 0, go);
 }
 
 function drawBoxes() {
