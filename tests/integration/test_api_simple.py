@@ -166,6 +166,9 @@ async def test_unknown_options_are_refused_with_the_one_that_was_meant(tmp_path:
             assert "no option `pagse`. Did you mean `pages`?" in await detail(path, pagse="9")
             assert "Did you mean `language`? For `translate`" in await detail(path, lang="en")
         assert "Options: pages, pdf_text" in await detail("/ocr", colour="red")
+        listed = await api.client.get("/v1/jobs?stat=failed")
+        assert listed.json()["detail"].startswith("There is no option `stat`. Did you mean `state`? Only jobs in")
+        assert (await api.client.get("/v1/jobs?state=failed&state=queued")).status_code == 200
         assert "Did you mean `schema`?" in await detail("/extract", json_schema="{}")
         assert "no option of this name" in await detail("/ocr", **{"x" * 50: "1"})
         refused = await api.client.post("/ocr", json={"image": b64(png()), "formats": "text"})
@@ -190,7 +193,17 @@ async def test_a_missing_file_names_what_was_sent_in_its_place() -> None:
         form = await api.client.post("/ocr", files={"files": png()}, data={"pages": "1"})
         body = await api.client.post("/ocr", json={"url": "https://example.org/a.png"})
     assert form.json()["detail"] == "The form has no part `file`, but `files`."
-    assert body.json()["detail"] == "The JSON has no key `image`, but `url`."
+    assert body.json()["detail"].startswith("The JSON has no key `image`, but `url`. It has base64, or a URL")
+
+
+async def test_common_mistakes_with_files_are_named() -> None:
+    async with running_api() as api:
+        for path in ("/ocr", "/extract"):
+            name = await api.client.post(path, data={"file": "scan of May.pdf"})
+            assert "curl -F file=@page.png" in name.json()["detail"]
+        headers = {"content-type": "multipart/form-data"}
+        bare = await api.client.post("/ocr", content=b"--x", headers=headers)
+        assert "Leave this header to your client" in bare.json()["detail"]
 
 
 async def test_coordinates_are_those_that_were_asked_for_in_every_format() -> None:

@@ -132,7 +132,8 @@ def find_form(body: UploadedBody, names: tuple[str, ...] = ("text",)) -> Form:
         return Paddlex()
     if "image" in keys:
         return SimpleJson()
-    raise InputRejected("file_missing", f"The JSON has no key `image`{_instead(keys)}.")
+    detail = f"The JSON has no key `image`{_instead(keys)}. It has base64, or a URL that the service may fetch."
+    raise InputRejected("file_missing", detail)
 
 
 def _instead(keys: Collection[str]) -> str:

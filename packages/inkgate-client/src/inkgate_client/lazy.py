@@ -13,7 +13,8 @@ def lazy_names(
 
     def import_name(name: str) -> object:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            message = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=sys.modules[package])  # which Python needs for its hints
         found: object = getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, found)
         return found

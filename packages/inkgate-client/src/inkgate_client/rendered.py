@@ -8,7 +8,7 @@ from typing import Any
 
 from inkgate_client.codec import document_to_dict
 from inkgate_client.coordinates import Coordinates
-from inkgate_client.format_names import Format
+from inkgate_client.format_names import Format, format_named
 from inkgate_client.formats import render
 from inkgate_client.formats.csv import csv_of, rows_of
 from inkgate_client.formats.marks import marked_document
@@ -97,7 +97,10 @@ class RenderedDocument(DocumentResult):
         *,
         marks: bool = False,
     ) -> bytes:
-        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto`, `csv` or `mermaid`. Raises
-        ValueError for another. `marks`: mark doubtful words and blocks in the Markdown.
+        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto`, `csv` or `mermaid`, also by its
+        suffix, such as `md`. Raises ValueError for another. `marks`: mark doubtful words and blocks in the Markdown.
         """
-        return render(marked_document(self) if marks else self, Format(format), coordinates)
+        kind = format_named(format)
+        if not isinstance(kind, Format):
+            raise ValueError(f"{kind.value} is no text format. Use `save`.")  # noqa: TRY004 - as for any other name
+        return render(marked_document(self) if marks else self, kind, coordinates)

@@ -41,6 +41,15 @@ def test_a_document_is_json_in_the_published_schema() -> None:
 CELLS = (("Item", "Price"), ("", "in EUR"), ("Tea", "3.20"), ("Cake", "4.10"))
 
 
+def test_formats_have_their_suffix_as_a_name_too() -> None:
+    document = rendered()
+    assert document.render("md") == document.markdown.encode()
+    with pytest.raises(ValueError, match="docx is no text format"):
+        document.render("docx")
+    with pytest.raises(ValueError, match="There is no format 'odt'"):
+        document.render("odt")
+
+
 def table(header_rows: int) -> OcrTable:
     cells = tuple(
         TableCell(row, column, text, header=row < header_rows)

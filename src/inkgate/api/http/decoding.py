@@ -6,6 +6,7 @@ bytes takes a Python object. So values are counted before they are created, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -31,6 +32,7 @@ LARGE = 1_000_000
 """A body with more bytes than this, or a text with more characters, is large."""
 _WHITESPACE = b" \t\r\n\f\v"
 _END = b"=" + _WHITESPACE
+_FILE_NAME = re.compile(r".{1,250}\.[A-Za-z]{3,4}")
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 
 
@@ -141,7 +143,8 @@ def _decode_any_base64(text: str) -> bytes:
         standard = text.encode("ascii").translate(_URLSAFE).rstrip(_END)
         return pybase64.b64decode(standard, validate=True, padded=False, ignorechars=_WHITESPACE)
     except ValueError as error:
-        raise InputRejected("base64_invalid", "The text can't be decoded as base64.") from error
+        hint = " A file is sent with `curl -F file=@page.png`." if _FILE_NAME.fullmatch(text) else ""
+        raise InputRejected("base64_invalid", f"The text can't be decoded as base64.{hint}") from error
 
 
 def _has_lost_pluses(text: str) -> bool:

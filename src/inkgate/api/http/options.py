@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
+from fastapi.routing import APIRoute
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -19,6 +20,7 @@ from pydantic import (
     ValidationError,
 )
 from pydantic.json_schema import SkipJsonSchema
+from starlette.requests import Request
 
 from inkgate.api.http.errors import describe
 from inkgate.documents.files import AnyFormat, FileFormat, format_named, names_of_formats
@@ -289,6 +291,17 @@ def check_names(
     unknown = [name for name in body if name not in options and name not in document]
     for name in unknown or [name for name in query if name not in options]:
         raise InputRejected("options_invalid", _unknown(name, options))
+
+
+async def check_query(request: Request) -> None:
+    """Refuses query parameters that a route does not have, as `check_names` does: a dependency of routes that declare
+    theirs.
+    """
+    route: APIRoute = request.scope["route"]
+    options = {field.alias: field.field_info.description or "" for field in route.dependant.query_params}
+    for name in request.query_params:
+        if options and name not in options:
+            raise InputRejected("options_invalid", _unknown(name, options))
 
 
 def _unknown(name: str, options: Mapping[str, str]) -> str:

@@ -71,7 +71,8 @@ class MultipartReader:
         """
         boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
         if not boundary:
-            raise InputRejected("request_malformed", "The Content-Type names no multipart boundary.")
+            detail = "The Content-Type names no multipart boundary. Leave this header to your client."
+            raise InputRejected("request_malformed", detail)
         self._parts: list[FormPart] = []
         self._headers: dict[str, str] = {}
         self._header_name = bytearray()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Depends, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -12,7 +12,7 @@ from inkgate.api.http.costs import CONTROL, JOB, PICTURE, RESULT, STREAM, costs
 from inkgate.api.http.document_response import PAGES_HEADER, STATUS_HEADER
 from inkgate.api.http.errors import Problem, request_id_of
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, document_contents, problems
-from inkgate.api.http.options import choose
+from inkgate.api.http.options import check_query, choose
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
 from inkgate.api.http.uploads import receive_document
 from inkgate.api.jobs.request import JobRequest, file_schema, parse_job
@@ -40,7 +40,7 @@ REPLAYED_HEADER = "Idempotent-Replayed"
 LONGEST_WAIT_S = 60.0
 _MAX_LISTED = 1000
 
-router = APIRouter(prefix=JOBS_PATH, tags=["jobs"], responses=PROBLEM_RESPONSES)
+router = APIRouter(prefix=JOBS_PATH, tags=["jobs"], responses=PROBLEM_RESPONSES, dependencies=[Depends(check_query)])
 
 ID_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
 JobId = Annotated[str, Path(pattern=ID_PATTERN, description="The `id` of the job.")]
