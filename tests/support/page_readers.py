@@ -66,7 +66,7 @@ def page_reader(engine: Engine, **parts: Any) -> PageReader:  # noqa: ANN401 - o
         parts.setdefault("queue", engine_queue())
     if "embedded" in parts:
         degradation, settings = parts["queue"].degradation, parts["queue"].settings
-        parts.setdefault("embedded_queue", engine_queue(None, degradation, settings=settings))
+        parts.setdefault("embedded_queue", engine_queue(None, degradation, settings=settings, generates=False))
     return PageReader(engine, completion, **parts)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 import numpy as np
 import pytest
@@ -28,10 +30,10 @@ BATCH, NORMAL, INTERACTIVE = Priority.BATCH, Priority.NORMAL, Priority.INTERACTI
 class Load:
     """A clock, and how long work would wait now."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: DegradationSettings = SETTINGS) -> None:
         self.now = 0.0
         self.wait_s: float | None = 0.0
-        self.degradation = Degradation(SETTINGS, lambda: self.wait_s, lambda: self.now)
+        self.degradation = Degradation(settings, lambda: self.wait_s, lambda: self.now)
 
     def last(self, seconds: float, wait_s: float | None) -> int:
         """The level after this many seconds with that wait, updated every half second."""
@@ -143,7 +145,7 @@ class RecordingEngine:
         (1, NORMAL, "model", ("image",)),
         (2, NORMAL, "model", ("image", "output")),
         (3, NORMAL, "model", ("image", "output")),
-        (3, BATCH, "embedded", ("image", "output", "embedded")),
+        (3, BATCH, "embedded", ("image", "embedded")),
         (1, INTERACTIVE, "model", ()),
     ],
 )
@@ -159,7 +161,20 @@ async def test_the_answer_says_what_was_given_up(
     (task,) = model.tasks + embedded.tasks
     assert task.image_scale == (0.5 if "image" in degraded else 1.0)
     assert task.max_output_tokens == (300 if "output" in degraded else None)
-    assert task.detect_rotation is ("output" not in degraded)
+    assert task.detect_rotation
+
+
+@pytest.mark.anyio
+async def test_an_engine_that_generates_nothing_gives_up_no_output() -> None:
+    engine, queue = RecordingEngine("ppocr"), engine_queue(degradation=Load().climbed(4), settings=SETTINGS)
+    result = await page_reader(engine, queue=replace(queue, generates=False)).read(PAGE, Task(), Caller())
+    assert (result.degraded, engine.tasks[0].max_output_tokens) == (("image",), None)
+
+
+def test_by_default_the_quality_is_lowered_before_clients_give_up_and_not_long_before() -> None:
+    """Twelve clients of a machine that reads a page in 2.5 s wait 25 s: full quality. Many give up at 60 s."""
+    load = Load(DegradationSettings())
+    assert [load.last(11, wait_s) for wait_s in (25, 31)] == [0, 1]
 
 
 @pytest.mark.anyio

@@ -44,7 +44,7 @@ OF_PROGRAMS = {
 }
 """Codes of requests that the page doesn't send, and details that name settings."""
 MADE = re.compile(
-    "(advice|check|download|extraction|field|job|job_act|jobs|kind|legend|pdf|review|state|task|type|verdict|view)_"
+    "(advice|check|degraded|download|extraction|field|job|job_act|jobs|kind|legend|level|pdf|review|state|task|type|verdict|view)_"
 )
 """Words whose names the scripts put together."""
 

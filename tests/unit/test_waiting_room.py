@@ -195,7 +195,7 @@ async def test_whoever_waits_is_admitted_when_the_limit_is_raised() -> None:
 
 async def test_batch_work_is_admitted_when_degradation_has_ended_without_any_other_event() -> None:
     wait_s = 100.0
-    degradation = Degradation(DegradationSettings(), lambda: wait_s)
+    degradation = Degradation(DegradationSettings(up_s=5), lambda: wait_s)
     for _ in range(4 * 5 + 1):
         degradation.level  # noqa: B018 - the level is updated when it is read
         await anyio.sleep(1)

@@ -20,6 +20,7 @@ from inkgate.engines.choose import (
     page_analysis,
     runtime_of,
 )
+from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.worker import worker_pool
 from inkgate.engines.vlm.elements import BlockReaders
 from inkgate.engines.workers.model import ModelWorkers
@@ -245,10 +246,11 @@ def _queues(
     degradation = Degradation(serving.degradation, lambda: current.queue_s)
     # Calls to a model server wait within the page's turn, and have limits of their own.
     page_time_s = time_s if breaker is None else math.inf
-    queue = EngineQueue(work_queue, degradation, serving.degradation, progress, observer, page_time_s)
+    generates = settings.engine.name != PpOcr.name
+    queue = EngineQueue(work_queue, degradation, serving.degradation, progress, observer, page_time_s, generates)
     if beside.queue is None:
         return _Queues(queue, None, None, current)
-    embedded = replace(queue, work_queue=beside.queue, page_time_s=time_s)
+    embedded = replace(queue, work_queue=beside.queue, page_time_s=time_s, generates=False)
     # The grounding engine's pages say nothing about the model's progress.
     return _Queues(queue, embedded, replace(embedded, progress=EngineProgress()), current)
 

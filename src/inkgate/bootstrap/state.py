@@ -41,7 +41,6 @@ from inkgate_client.telemetry.family import read_from
 from inkgate_client.telemetry.history import History, WorkTotals
 from inkgate_client.telemetry.jobs_state import JobsState
 from inkgate_client.telemetry.state import (
-    DEGRADATION_EFFECTS,
     AdmissionState,
     Batches,
     BreakerReading,
@@ -53,6 +52,7 @@ from inkgate_client.telemetry.state import (
     ResultsState,
     State,
     TaskReading,
+    degradation_effects,
 )
 from inkgate_client.types import PageResult
 
@@ -229,8 +229,8 @@ class StateReader:
             ServiceWarning(code, f"engine: {why}; {PpOcr.name} reads its pages, less accurately", BY_NAME[code].remedy)
             for code, why in faults
         ]
-        if level := self._parts.degradation.level:
-            effects = "; ".join(DEGRADATION_EFFECTS[each.value] for each in DEGRADATION_LEVELS[:level])
+        levels = DEGRADATION_LEVELS[: self._parts.degradation.level]
+        if effects := "; ".join(degradation_effects([level.value for level in levels], self._parts.build.engine)):
             remedy = (
                 f"{BY_NAME['engine-busy'].remedy} Or set `serving.degradation.enabled = false`: pages then wait longer."
             )

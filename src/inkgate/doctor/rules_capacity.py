@@ -22,7 +22,7 @@ from inkgate.doctor.load import (
 )
 from inkgate.errors import CODES, Overloaded, RateLimited, ServiceFull, ShareExceeded, error_class
 from inkgate_client.telemetry.history import Point
-from inkgate_client.telemetry.state import State
+from inkgate_client.telemetry.state import State, degradation_effects
 
 
 def preprocessing(state: State) -> Diagnosis | None:
@@ -257,7 +257,8 @@ def engine_busy(state: State) -> Diagnosis | None:
     results under load.
     """
     points, pages = loaded(state), queue(state, "pages")
-    taken = ", ".join(state.degradation_levels[: state.degradation_level]) or str(state.degradation_level)
+    steps = state.degradation_levels[: state.degradation_level]
+    taken = "; ".join(degradation_effects(steps, state.build.engine)) or str(state.degradation_level)
     degraded = [
         Evidence(
             "degradation steps in use", taken, against=f"{state.degradation_level} of {len(state.degradation_levels)}"
@@ -268,7 +269,7 @@ def engine_busy(state: State) -> Diagnosis | None:
     busy = _busy(state, points) if pages is not None and points and depth > pages.limit else []
     if not busy or pages is None:
         title = "inkgate degrades results to keep up with the load."
-        return Diagnosis(degraded, title=title) if degraded else None
+        return Diagnosis(degraded, _FULL_QUALITY, title=title) if degraded else None
     evidence = (over("pages waiting", depth, pages.limit), *busy, Evidence("time to read them", pages.backlog_s, "s"))
     return Diagnosis((*evidence, *degraded), (*_capacity(state), *(_FULL_QUALITY if degraded else ())))
 
@@ -340,7 +341,10 @@ def _on_refusals(code: str, state: State) -> tuple[Advice, ...]:
     return ()
 
 
-_FULL_QUALITY = (Advice("Results have full quality again when fewer pages wait."),)
+_FULL_QUALITY = (
+    Advice("Results have full quality again when fewer pages wait: add capacity."),
+    Advice("Or forbid it, and pages wait longer.", "serving.degradation.enabled", value=False, now=True),
+)
 _MORE_CORES = Advice("Use more cores or another instance, or allow requests more time.")
 _BEFORE_ENGINE = {
     "receive": ("Uploads are slow: send smaller images, or check the network and the proxy.", ""),

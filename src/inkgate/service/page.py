@@ -78,6 +78,7 @@ class EngineQueue:
         progress: of the engine, in pages.
         page_time_s: of a page at the engine if its caller has no deadline, as jobs have none; their wait has no
             limit.
+        generates: its engine writes text token by token, so that shorter text saves time.
     """
 
     work_queue: WorkQueue
@@ -86,6 +87,7 @@ class EngineQueue:
     progress: EngineProgress
     observer: Observer = NO_OBSERVER
     page_time_s: float = math.inf
+    generates: bool = True
 
     @asynccontextmanager
     async def turn(self, page: Page, caller: Caller) -> AsyncIterator[Turn]:
@@ -123,13 +125,14 @@ class EngineQueue:
 
     def reduced(self, task: Task, caller: Caller) -> tuple[Task, tuple[str, ...]]:
         """The task as the level of degradation leaves it, and what that gives up."""
-        levels = self.degradation.levels(caller.priority)
+        levels, given_up = self.degradation.levels(caller.priority), []
         if DegradationLevel.IMAGE in levels:
             task = replace(task, image_scale=self.settings.image_scale)
-        if DegradationLevel.OUTPUT in levels:
-            task = replace(task, detect_rotation=False, max_output_tokens=self.settings.max_output_tokens)
-        reducing = (DegradationLevel.IMAGE, DegradationLevel.OUTPUT)
-        return task, tuple(level.value for level in reducing if level in levels)
+            given_up.append(DegradationLevel.IMAGE.value)
+        if DegradationLevel.OUTPUT in levels and self.generates:
+            task = replace(task, max_output_tokens=self.settings.max_output_tokens)
+            given_up.append(DegradationLevel.OUTPUT.value)
+        return task, tuple(given_up)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ log = structlog.get_logger(__name__)
 
 
 class DegradationLevel(StrEnum):
-    """`image`: smaller images; `output`: shorter answers, and pages are not rotated; `embedded`: batch work goes to the
-    embedded engine, if another one is configured; `shed`: batch work is refused.
+    """`image`: smaller images; `output`: shorter answers of a model; `embedded`: batch work goes to the embedded
+    engine, if another one is configured; `shed`: batch work is refused.
     """
 
     IMAGE = "image"

@@ -279,8 +279,10 @@ class AdaptiveSettings(Branch):
 
 class DegradationSettings(Branch):
     enabled: bool = Field(default=True, description="Lower the quality under sustained load, level by level.")
-    target_wait_s: PositiveFloat = Field(10.0, description="Expected wait that counts as overload.")
-    up_s: PositiveFloat = Field(5.0, description="Duration of overload before the next level.")
+    target_wait_s: PositiveFloat = Field(
+        30.0, description="Expected wait that counts as overload; half of the time after which many clients give up."
+    )
+    up_s: PositiveFloat = Field(10.0, description="Duration of overload before the next level.")
     down_s: PositiveFloat = Field(10.0, description="Time below half of that wait before a level is undone.")
     image_scale: float = Field(0.75, gt=0, le=1, description="Level `image`: factor of the sides of an image.")
     max_output_tokens: PositiveInt = Field(2048, description="Level `output`: maximum tokens of a response.")

@@ -61,6 +61,15 @@ function refusingS(now) {
   return since;
 }
 
+// How many cores other programs use, by the last half minute, where little is left for the service: over a fifth of all, which are busy. Else 0.
+export function coresOfOthers(now) {
+  const near = now.history.filter((point) => point.at > now.at - RECENT_S && point.cpu !== null && point.cpu_all !== null);
+  const mean = (take) => sum(near.map(take)) / near.length;
+  if (!near.length || mean((point) => point.cpu_all) < 0.8) return 0;
+  const used = mean((point) => point.cpu_all) * now.build.cores - mean((point) => point.cpu);
+  return used < 0.2 * now.build.cores ? 0 : Math.round(used * 10) / 10;
+}
+
 function drawState() {
   const [name, values, style, advice] = verdictOf(state);
   $("verdict").textContent = word(name, values);
@@ -115,7 +124,10 @@ function chips() {
     chip(`${build.model || build.engine} · ${build.inference_engine}`), chip(word("live_up", { time: duration(state.at - state.started_at) })),
     chip(word("live_memory", { size: memory >= 1e9 ? (memory / 1e9).toFixed(1) + " GB" : Math.round(memory / 1e6) + " MB" })),
   ];
-  if (state.degradation_level) found.push(chip(word("live_degraded", { name: state.degradation_levels.slice(0, state.degradation_level).join(", ") || state.degradation_level }), "warn"));
+  const levels = state.degradation_levels.slice(0, state.degradation_level).filter((name) => build.engine !== "ppocr" || ["image", "shed"].includes(name));
+  if (levels.length) found.push(chip(word("live_degraded", { name: levels.map((name) => word("level_" + name)).join(", ") }), "warn"));
+  const others = coresOfOthers(state);
+  if (others) found.push(chip(word("live_others", { used: number(others), count: number(build.cores) }), "warn"));
   for (const breaker of state.breakers) if (breaker.state !== "closed") found.push(chip(word("live_breaker", { name: breaker.name }), "bad"));
   if (state.replicas.length) {
     const up = state.replicas.filter((replica) => replica.state === "up").length;

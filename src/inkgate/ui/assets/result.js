@@ -1,6 +1,6 @@
 // The result of one page: preview, Markdown source, text and JSON, with doubtful words marked and editable.
 import { make, icon, tabs, copyText, confirmAt, inPortions, announce } from "./dom.js";
-import { word, percent, number, fillWords, onLanguage } from "./words.js";
+import { word, known, percent, number, fillWords, onLanguage } from "./words.js";
 import { diagramNode, renderMarkdown } from "./markdown.js";
 import { csvOfCells, csvOfElement, tableFromCells } from "./tables.js";
 import { pageProblem, problemBox } from "./api.js";
@@ -297,7 +297,7 @@ function cut(text) {
 function notesOf(page) {
   const notes = [];
   if (page.error) notes.push(problemBox(pageProblem(page.error), word("error_page", { page: page.index + 1 })));
-  if (page.degraded.length) notes.push(make("p", { class: "note" }, word("degraded", { how: page.degraded.join(", ") })));
+  for (const why of page.degraded) notes.push(make("p", { class: "note" }, known("degraded_" + why) ? word("degraded_" + why) : word("degraded", { how: why })));
   if (page.review.length) notes.push(make("p", { class: "note" }, word("review", { why: page.review.map((reason) => word("review_" + reason)).join(", ") })));
   return notes;
 }

@@ -7,7 +7,7 @@ None: unknown or absent. Times are in seconds, sizes in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -375,6 +375,12 @@ DEGRADATION_EFFECTS: Mapping[str, str] = {
     "shed": "batches are refused",
 }
 """What each step of degradation does, in order."""
+
+
+def degradation_effects(steps: Iterable[str], engine: str) -> list[str]:
+    """What these steps do, where `engine` reads: the embedded engine alone has no model to go without."""
+    chosen = (step for step in steps if engine != "ppocr" or step in {"image", "shed"})
+    return [DEGRADATION_EFFECTS.get(step, step) for step in chosen]
 
 
 @reading
