@@ -218,6 +218,8 @@ _ENGINE: dict[str, Code] = {
         transient=True, retry_after_s=10, command_line="Try again."),
     "engine_not_installed": Code(503, _SERVICE, "The engine's packages are not installed",
         "Install the extra that is named above, then start the service again."),
+    "system_not_supported": Code(503, _SERVICE, "This system can't read documents itself",
+        "Run inkgate on Linux, macOS or WSL 2, or let a service there read: `--server URL`, or inkgate-client."),
     "weights_missing": Code(503, _SERVICE, "The model's weights were not found",
         "Put them into a folder and name it in `engine.transformers.model`, or set `engine.transformers.download`."),
     "layout_model_unusable": Code(503, _SERVICE, "The layout model can't be used",

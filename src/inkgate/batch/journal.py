@@ -6,7 +6,6 @@ Each line is a JSON object: `{"open": 3}` before document 3 is read, `{"row": {.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import orjson
 
 from inkgate.batch.rows import BatchRow, row_of
+from inkgate.operating_system import lock
 
 
 class ShardTaken(Exception):
@@ -42,12 +42,12 @@ class ShardJournal:
     def opened(cls, path: Path) -> Iterator[ShardJournal]:
         """The journal at `path`, which no other process has. Raises ShardTaken, OSError."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as lock:
+        with path.open("ab") as file:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file.fileno(), wait=False)
             except BlockingIOError as error:
                 raise ShardTaken from error
-            if os.fstat(lock.fileno()).st_nlink == 0:
+            if os.fstat(file.fileno()).st_nlink == 0:
                 raise ShardTaken  # it was done, and the journal deleted, after it was opened here
             journal = cls(path)
             journal._load()

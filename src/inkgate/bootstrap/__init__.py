@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import signal
+import platform
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,8 +17,10 @@ from inkgate.bootstrap.stack import ServiceParts, build_parts
 from inkgate.bootstrap.state import StateReader
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine, started
+from inkgate.errors import EngineFailed
 from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.model_servers.upstream import Upstream
+from inkgate.operating_system import HAS_WORKERS, STOP_SIGNALS
 from inkgate.runtimes.memory import MemoryReturn, freeze_gc
 from inkgate.service.gateway import Gateway
 from inkgate.service.reader import Reader
@@ -69,8 +71,10 @@ async def running(
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
-        EngineFailed: the engine did not start, or the layout model is unusable.
+        EngineFailed: the engine did not start, the layout model is unusable, or this system can't run workers.
     """
+    if not HAS_WORKERS:
+        raise EngineFailed("system_not_supported", f"This is {platform.system()}; inkgate reads on Linux and macOS.")
     parts = build_parts(settings, supervisor, listens_first=listens_first)
     fields = field_finder(settings)
     memory = MemoryReturn()
@@ -136,7 +140,7 @@ async def work(
             jobs = running_jobs(settings, _job_surroundings(service), service.supervisor, work=True)
             collectors = (service.metrics, StateCollector(service.observatory.measured))
             freeze_gc()
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
                 async with (
                     metrics_server.serve_metrics(settings.metrics, collectors, supervisor=service.supervisor),
                     jobs as of_jobs,

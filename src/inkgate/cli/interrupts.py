@@ -9,6 +9,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from inkgate.cli.messages import say
+from inkgate.operating_system import CAN_AWAIT_SIGNALS
 
 
 async def stop_on_signal(
@@ -16,8 +17,12 @@ async def stop_on_signal(
 ) -> None:
     """Sets `stop` at SIGINT or SIGTERM, and prints `said` the first time. Further signals call `again`, if given.
 
-    For `await tasks.start(stop_on_signal, stop)`, which returns once the signal handlers are installed.
+    For `await tasks.start(stop_on_signal, stop)`, which returns once the signal handlers are installed. Without such
+    handlers, nothing is set.
     """
+    if not CAN_AWAIT_SIGNALS:
+        task_status.started()
+        return
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for _ in signals:

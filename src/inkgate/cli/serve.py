@@ -69,7 +69,7 @@ def _manager() -> ServiceManager:
 
 def _run(settings: Settings, manager: ServiceManager) -> None:
     from inkgate import bootstrap
-    from inkgate.api.http.connections import raise_file_limit
+    from inkgate.operating_system import raise_file_limit
 
     raise_file_limit()
     run_until_stopped(settings, partial(bootstrap.serve, settings, _greet, manager))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path, PurePath
 
 from inkgate.cli.inputs import SUFFIXES
 from inkgate.cli.result_names import bare_name
+from inkgate.operating_system import lock
 from inkgate_client.whole_files import write_whole
 
 JOURNAL = ".inkgate-watch.jsonl"
@@ -117,9 +117,9 @@ def _parsed(line: bytes) -> WatchEntry | None:
 def owned(folder: Path) -> Iterator[None]:
     """Context in which no other process writes results into `folder`. Raises FolderInUse, OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("ab") as lock:
+    with (folder / LOCK).open("ab") as file:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file.fileno(), wait=False)
         except BlockingIOError as error:
             raise FolderInUse from error
         yield

@@ -5,10 +5,11 @@ Apart from `judge`, which `inkgate doctor URL` loads in a third of the time.
 
 from __future__ import annotations
 
-import os
 import platform
 from importlib.util import find_spec
 from pathlib import Path
+
+import psutil
 
 from inkgate import __version__
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence
@@ -83,7 +84,7 @@ def _build(settings: Settings) -> Build:
         python=platform.python_version(),
         platform=platform.platform(),
         cores=len(usable_cpus()),
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        memory_bytes=psutil.virtual_memory().total,
         accelerators={"uvloop": find_spec("uvloop") is not None, "openvino": openvino},
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import structlog
+
+from inkgate.operating_system import lock, open_folder
 
 log = structlog.get_logger(__name__)
 
@@ -46,10 +47,10 @@ def alone(folder: Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = open_folder(folder)
     try:
         with suppress(OSError):  # a file system without locks: continue unlocked
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -5,7 +5,6 @@ All functions block. Paths are absolute, and their parts are taken as they are.
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import secrets
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from inkgate.errors import InputRejected
+from inkgate.operating_system import lock, open_folder
 
 _TEMPORARY = ".inkgate-"
 """Begins the names of files that are being written."""
@@ -59,14 +59,13 @@ def _opened(path: Path, below: Path) -> Iterator[int]:
         raise InputRejected("source_forbidden", "A symbolic link leads out of the folder.")
     *folders, name = target.relative_to(folder).parts
     # Links were resolved, so none is followed from here on. A pipe would block without O_NONBLOCK.
-    no_links = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    at = open_folder(folder)
     try:
         for part in folders:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | no_links, dir_fd=at)
+            inner = open_folder(part, below=at, follow=False)
             os.close(at)
             at = inner
-        opened = os.open(name, os.O_RDONLY | no_links, dir_fd=at)
+        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=at)
     finally:
         os.close(at)
     try:
@@ -92,7 +91,7 @@ def write_file(path: Path, data: bytes, *, create_only: bool, private: bool) -> 
             while left:
                 left = left[file.write(left) or 0 :]
             os.fsync(file.fileno())
-        with _locked(path.parent, fcntl.LOCK_SH) as folder:
+        with _locked(path.parent, shared=True) as folder:
             if create_only:
                 try:
                     os.link(temporary, path)
@@ -113,12 +112,12 @@ def _make_folders(folder: Path, mode: int) -> None:
 
 
 @contextmanager
-def _locked(folder: Path, kind: int) -> Iterator[int]:
+def _locked(folder: Path, *, shared: bool = False) -> Iterator[int]:
     """Holds a lock of the folder that only `write_file` and `delete_older_file` know. Yields its descriptor."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    opened = open_folder(folder)
     try:
         with suppress(OSError):  # a network file system may not lock folders
-            fcntl.flock(opened, kind)
+            lock(opened, shared=shared)
         yield opened
     finally:
         os.close(opened)
@@ -136,7 +135,7 @@ def delete_older_file(path: Path, than: float) -> bool:
     A file that is written at the same time, by any process of this machine, stays.
     """
     try:
-        with _locked(path.parent, fcntl.LOCK_EX):
+        with _locked(path.parent):
             for each in path.parent.glob(f"{_TEMPORARY}*"):
                 with suppress(FileNotFoundError):
                     if each.lstat().st_mtime < than:

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from inkgate.operating_system import usable_cpus
 from inkgate_client.telemetry.state import Machine, Process
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -21,7 +22,6 @@ PRESSURE = Path("/proc/pressure/cpu")
 _NOT_USED = frozenset({"idle", "iowait", "guest", "guest_nice"})
 """CPU times that don't count as used: idle ones, and guests', which `user` and `nice` include."""
 _TIMES = partial(psutil.cpu_times, percpu=True)
-_USABLE = partial(os.sched_getaffinity, 0)
 _CPUINFO = Path("/proc/cpuinfo")
 _FRESH_S = 0.5
 """How long a reading is reused: several callers may ask at once, and reading a process takes some 0.1 ms."""
@@ -184,7 +184,7 @@ def quota(cgroup: Path = CGROUP) -> float | None:
 
 
 def spent_s(
-    times: Callable[[], Sequence[Any]] = _TIMES, usable: Callable[[], Collection[int]] = _USABLE
+    times: Callable[[], Sequence[Any]] = _TIMES, usable: Callable[[], Collection[int]] = usable_cpus
 ) -> tuple[float, float]:
     """Used and unused seconds of our cores since the machine started, by all programs. Blocking, as `Processors.look`.
     Raises OSError.
@@ -217,7 +217,7 @@ class Processors:
     def __init__(
         self,
         times: Callable[[], Sequence[Any]] = _TIMES,
-        usable: Callable[[], Collection[int]] = _USABLE,
+        usable: Callable[[], Collection[int]] = usable_cpus,
         cgroup: Path = CGROUP,
         clock: Callable[[], float] = perf_counter,
     ) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import anyio
 
+from inkgate.operating_system import ProcessEnd
 from inkgate.workers.wire import (
     REPLY_HEAD_BYTES,
     MemoryUse,
@@ -31,7 +32,7 @@ from inkgate_client.concurrency import Threads
 END_GRACE_S = 1.0
 """How long to wait for the exit status of a worker that has closed its socket."""
 _FIRST_CHUNK, _CHUNK = 2**14, 2**20
-_OUT_OF_MEMORY_SIGNALS = {signal.SIGABRT, signal.SIGKILL}
+_OUT_OF_MEMORY_SIGNALS = {int(getattr(signal, name)) for name in ("SIGABRT", "SIGKILL") if hasattr(signal, name)}
 """Signals of a process out of memory: pdfium aborts itself after a failed allocation, or the kernel kills it. (A failed
 assertion in pdfium is SIGTRAP or SIGILL.)"""
 
@@ -106,18 +107,19 @@ class WorkerProcess:
             ours, theirs = socket.socketpair()
             undo.enter_context(ours)
             ours.settimeout(0)
+            end = undo.enter_context(ProcessEnd())
             with theirs:
                 arguments = (str(theirs.fileno()), str(memory_mb), str(os.getpid()), argument)
                 process = subprocess.Popen(  # noqa: S603 - our own interpreter
                     [*command, *arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[theirs.fileno(), *end.inherited],
                     start_new_session=True,
                 )
             undo.callback(process.wait)
             undo.callback(process.kill)
-            pid_file = FileIO(os.pidfd_open(process.pid))
+            pid_file = end.file(process.pid)
             undo.pop_all()
         return cls(process, ours, pid_file, reaper)
 

@@ -8,12 +8,9 @@ call that uses it. Workers import this module, so it imports little.
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
 import mmap
 import os
 import pickle
-import resource
 import select
 import signal
 import socket
@@ -21,10 +18,19 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from io import FileIO
 from itertools import count
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
+
+from inkgate.operating_system import (
+    STOP_SIGNALS,
+    end_with_parent,
+    limit_memory,
+    memory_bytes,
+    seal,
+    shared_file,
+    write_no_core_dumps,
+)
 
 MAX_FRAME = 64 * 2**20
 """Maximum bytes of a reply; a page of 100,000 characters needs about 20 MB."""
@@ -35,18 +41,15 @@ REST_AFTER_S = 2.0
 _LENGTH = struct.Struct("!I")
 _REPLY_HEAD = struct.Struct("!IBd")
 REPLY_HEAD_BYTES = _REPLY_HEAD.size
-_PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
-_PAGE_MB = mmap.PAGESIZE / 2**20
 _numbers = count(1)
 
 
 class SharedMemory:
     """Memory of fixed size that this process shares with workers. Its owner closes it.
 
-    It is a memfd: it has no name, disappears with its last user, and counts neither as a file nor against /dev/shm. It
-    is sealed against shrinking; otherwise a hijacked worker could crash this process (SIGBUS). It is a file object and
-    not a bare descriptor: a closed descriptor's number may be reused for another upload, a closed file raises an error.
+    It has no name and disappears with its last user. It is sealed against shrinking, where the system can; otherwise a
+    hijacked worker could crash this process (SIGBUS). It is a file object and not a bare descriptor: a closed
+    descriptor's number may be reused for another upload, a closed file raises an error.
 
     Attributes:
         number: unique in this process.
@@ -63,7 +66,7 @@ class SharedMemory:
         self.size = size
         self.retained = retained
         self.readonly = data is not None
-        self._file = FileIO(os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+")
+        self._file = shared_file(name)
         try:
             if data is None:
                 self._file.truncate(size)
@@ -71,10 +74,7 @@ class SharedMemory:
                 view = memoryview(data)
                 while view:
                     view = view[self._file.write(view) :]
-            write = fcntl.F_SEAL_WRITE if self.readonly else 0
-            size_seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
-            # F_SEAL_SEAL: a hijacked worker must not seal it against writing, or this process could not map it.
-            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, write | size_seals | fcntl.F_SEAL_SEAL)
+            seal(self._file, readonly=self.readonly)
         except BaseException:
             self._file.close()
             raise
@@ -207,8 +207,7 @@ def run_worker(start: Callable[[str], Handler]) -> None:
     channel = socket.socket(fileno=descriptor)
     live_with(parent)
     if memory_mb:
-        limit = _memory_pages()[0] * mmap.PAGESIZE + memory_mb * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        limit_memory(memory_mb * 2**20)
     try:
         _serve(channel, start(sys.argv[-1]))
     except StartError as error:
@@ -224,20 +223,16 @@ def live_with(parent: int) -> None:
     Ignores SIGINT, SIGTERM and SIGHUP, which a supervisor may send to all processes of a service: the parent needs its
     children to finish its work, and then ends them.
     """
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if os.getppid() != parent:  # the parent died before prctl
-        os._exit(0)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    end_with_parent(parent)
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    write_no_core_dumps()
 
 
 def private_mb() -> float:
     """Resident memory of this process in MB without the shared part."""
-    _, resident, shared = _memory_pages()
-    return (resident - shared) * _PAGE_MB
+    _, resident, shared = memory_bytes()
+    return (resident - shared) / 2**20
 
 
 def _serve(channel: socket.socket, handler: Handler) -> None:
@@ -301,10 +296,3 @@ def receive_call(channel: socket.socket) -> tuple[Any, list[int]] | None:
             return None
         body += chunk
     return pickle.loads(body), descriptors  # noqa: S301 - of the service
-
-
-def _memory_pages() -> tuple[int, int, int]:
-    """This process's address space, resident memory, and shared part of it, in memory pages."""
-    with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - once a call, and pathlib is slow to import
-        size, resident, shared = statm.read().split()[:3]
-    return int(size), int(resident), int(shared)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 from asyncio import WriteTransport
 from collections.abc import Callable
 
 import structlog
 
+from inkgate.operating_system import file_limit
 from inkgate_client.concurrency import loop_time
 
 log = structlog.get_logger(__name__)
@@ -17,20 +17,13 @@ _MAX_OPEN = 8_000
 _LOG_EVERY_S = 10.0
 
 
-def raise_file_limit() -> None:
-    """Raises this process's soft limit of open files to the hard one; children started later inherit it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def default_connections() -> int:
     """Default limit on open connections: three quarters of the soft limit of open files, at most 8,000.
 
     The rest is for documents, worker processes, model servers and Redis.
     """
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MAX_OPEN if soft == resource.RLIM_INFINITY else max(1, min(_MAX_OPEN, soft * 3 // 4))
+    limit = file_limit()
+    return _MAX_OPEN if limit is None else max(1, min(_MAX_OPEN, limit * 3 // 4))
 
 
 class Connections:

@@ -22,9 +22,6 @@ callbacks of httptools and attributes without an underscore. tests/unit/test_uvi
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import struct
-import termios
 from asyncio.events import TimerHandle
 from dataclasses import dataclass
 from functools import partial
@@ -42,6 +39,7 @@ from inkgate.api.http.connections import Connections
 from inkgate.api.http.errors import PROBLEM_TYPE, Problem
 from inkgate.api.http.observability import REQUEST_ID_HEADER
 from inkgate.errors import InkgateError, InputRejected, Overloaded
+from inkgate.operating_system import unsent_bytes
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 log = structlog.get_logger(__name__)
@@ -357,11 +355,7 @@ class BoundedHttp(HttpToolsProtocol):
     def _bytes_not_taken(self) -> int:
         """Written bytes that are still in the transport's buffer or unacknowledged in the system's."""
         connection = self.transport.get_extra_info("socket")
-        try:
-            in_system = struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
-        except OSError:
-            in_system = 0
-        return self.transport.get_write_buffer_size() + int(in_system)
+        return self.transport.get_write_buffer_size() + unsent_bytes(connection.fileno())
 
     def on_response_complete(self) -> None:
         following = self.pipeline[-1][0] if self.pipeline else None

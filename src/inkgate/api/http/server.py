@@ -22,6 +22,7 @@ from inkgate.api.http.connections import Connections, default_connections
 from inkgate.api.http.context import Context
 from inkgate.api.http.drain import Drain
 from inkgate.api.http.protocol import TimeLimits, http_protocol
+from inkgate.operating_system import STOP_SIGNALS
 from inkgate.settings import ServerSettings, Settings
 from inkgate.systemd import NO_MANAGER, ServiceManager
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
@@ -160,10 +161,9 @@ class DrainingServer(uvicorn.Server):
         uvicorn's own version raises the signal again, which would kill the process before the service has stopped
         its worker processes.
         """
-        numbers = [signal.SIGINT, signal.SIGTERM]
         # nohup sets SIGHUP to be ignored, for a service that outlives its terminal.
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
+        kept = {number for number in STOP_SIGNALS[2:] if signal.getsignal(number) is signal.SIG_IGN}
+        numbers = [number for number in STOP_SIGNALS if number not in kept]
         before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
             yield

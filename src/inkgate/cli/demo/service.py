@@ -23,6 +23,7 @@ from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import INTERRUPTED, failure, say
 from inkgate.cli.plain_tables import wide_console
 from inkgate.cli.serve import check_address, run_until_stopped
+from inkgate.operating_system import STOP_SIGNALS
 from inkgate.settings import AuthSettings, MetricsSettings, ServerSettings, Settings
 from inkgate_client import AsyncInkgateClient, AsyncJobHandle, JobAs, ServiceError
 from inkgate_client.concurrency import Threads, single_error
@@ -182,7 +183,7 @@ def _call_when_stopped(call: Callable[[], object]) -> None:
         loop.call_soon_threadsafe(call)
         handler(number, frame)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in STOP_SIGNALS:
         handler = signal.getsignal(number)
         if callable(handler):
             signal.signal(number, partial(after, handler))

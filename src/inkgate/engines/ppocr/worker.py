@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +15,7 @@ from inkgate.engines.ppocr.orientation import LineOrientation, PageOrientation
 from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.engines.workers.model import ModelWorkers, Predict, WorkerModel, model_worker_type, run_models
 from inkgate.engines.workers.shares import shares, usable_cpus
+from inkgate.operating_system import use_cpus
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.memory import limit_arenas
@@ -35,7 +35,7 @@ def main() -> None:
 def load(argument: str) -> Mapping[str, Predict]:
     """The models. `argument`: see worker_pool. Must be called before any library counts the CPUs."""
     config = json.loads(argument)
-    os.sched_setaffinity(0, config["cpus"])
+    use_cpus(set(config["cpus"]))
     limit_arenas(len(config["cpus"]))
     cv2.setNumThreads(config["threads"])
     cache = Path(config["cache"]) if config["cache"] else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from inkgate import operating_system
 from inkgate.telemetry.processes import CGROUP, quota
 
 CORES_A_WORKER = 8
@@ -17,7 +17,7 @@ _TOPOLOGY = Path("/sys/devices/system/cpu")
 
 def usable_cpus(cgroup: Path = CGROUP) -> list[int]:
     """The CPUs that this process may run on: limited to a container's quota if there is one."""
-    cpus, cpu_quota = sorted(os.sched_getaffinity(0)), quota(cgroup)
+    cpus, cpu_quota = sorted(operating_system.usable_cpus()), quota(cgroup)
     return cpus if cpu_quota is None else cpus[: max(math.ceil(cpu_quota), 1)]
 
 

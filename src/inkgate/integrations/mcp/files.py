@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pybase64
 
+from inkgate.operating_system import place_of
 from inkgate_client.codec import encodable
 from inkgate_client.types import Document
 
@@ -45,7 +46,7 @@ class AllowedFiles:
         try:
             # Not through the path again after the checks: it may name another file by then.
             with open(path, "rb", opener=_without_waiting) as file:
-                if not self._is_allowed(Path(f"/proc/self/fd/{file.fileno()}").resolve()):
+                if not self._is_allowed(place_of(file.fileno(), path)):
                     raise FileRefused(f"{document} is outside of what this server may read.")
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise FileRefused(f"{document} is not a file.")
@@ -91,4 +92,4 @@ class AllowedFiles:
 
 def _without_waiting(path: str, flags: int) -> int:
     """Opens a file; a pipe without a writer would block for ever."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -4,7 +4,6 @@ leaves no process behind.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import signal
@@ -14,12 +13,12 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import structlog
 
 from inkgate.errors import EngineFailed, InkgateError
-from inkgate.model_servers.managed import guardian
 from inkgate.model_servers.managed.command import ServerCommand
 from inkgate.model_servers.managed.diagnose import (
     Death,
@@ -32,10 +31,12 @@ from inkgate.model_servers.managed.diagnose import (
     progress_of,
 )
 from inkgate.model_servers.server import ModelServer
+from inkgate.operating_system import enlarge_pipe
 from inkgate_client.concurrency import Threads
 
 log = structlog.get_logger(__name__)
 
+_GUARDIAN = str(Path(__file__).with_name("guardian.py"))
 _PIPE_BYTES = 2**20
 """Buffer for vLLM's log: when it is full, vLLM blocks until we read."""
 _CHUNK = 2**16
@@ -72,11 +73,10 @@ class ServerProcess:
         """
         ours, theirs = socket.socketpair()
         readable, writable = os.pipe()
-        with suppress(OSError):  # above the machine's limit: keep the default size
-            fcntl.fcntl(readable, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        enlarge_pipe(readable, _PIPE_BYTES)
         try:
             process = subprocess.Popen(  # noqa: S603 - our own interpreter, and the command of the settings
-                [sys.executable, "-I", "-S", guardian.__file__, str(theirs.fileno()), f"{grace_s:g}", *command],
+                [sys.executable, "-I", "-S", _GUARDIAN, str(theirs.fileno()), f"{grace_s:g}", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=writable,
                 stderr=writable,

@@ -10,7 +10,6 @@ import csv
 import importlib.metadata
 import io
 import multiprocessing
-import os
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from inkgate.documents.open import Opener
+from inkgate.operating_system import usable_cpus
 from inkgate.page import RgbArray
 from inkgate.settings import PdfText
 from inkgate_bench.accuracy.candidates import Candidate, Transcript
@@ -37,7 +37,7 @@ from inkgate_bench.accuracy.metrics import ReadLine
 from inkgate_client.concurrency import Threads
 from inkgate_client.types import Document, Quad
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = len(usable_cpus())
 TESSERACT_LANGUAGES = {
     "en": "eng",
     "zh-Hans": "chi_sim",

@@ -16,6 +16,7 @@ import typer
 from inkgate.cli.commands import MEASURING, Command
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, say, writing_outputs
+from inkgate.operating_system import raise_file_limit
 from inkgate_bench.commands.durations import duration, share
 
 if TYPE_CHECKING:
@@ -336,26 +337,13 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     except LoadImpossible as error:
         raise misuse(str(error)) from error
     check_outputs(*([json] if json else []), *([csv / "points.csv", csv / "seconds.csv"] if csv else []))
-    _raise_file_limit(plan)
+    raise_file_limit(2 * plan.max_in_flight + 100)  # each request in flight needs an open file
     try:
         report = anyio.run(_measure, test, backend_options={"use_uvloop": sys.platform != "win32"})
     except LoadImpossible as error:
         say(str(error))
         raise typer.Exit(UNREACHABLE) from error
     _finish(report, json, csv)
-
-
-def _raise_file_limit(plan: Plan) -> None:
-    """Every request in flight needs an open file."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = 2 * plan.max_in_flight + 100
-    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _given_options(context: typer.Context) -> dict[str, str]:
