@@ -46,6 +46,21 @@ async def test_a_file_is_converted_to_markdown_and_text(tmp_path: Path) -> None:
         assert (await jobs.store.get(task["task_id"], None)).options.pdf_text is PdfText.NEVER
 
 
+async def test_a_task_has_the_same_document_as_a_conversion_within_the_request(tmp_path: Path) -> None:
+    body = {
+        "sources": [{"kind": "file", "base64_string": b64(tiff(3)), "filename": "a.tiff"}],
+        "options": {"to_formats": ["md", "json"], "page_range": [2, 2**63 - 1]},
+        "target": {"kind": "inbody"},
+    }
+    async with jobs_api(tmp_path) as api:
+        task = (await api.client.post("/v1/convert/source/async", json=body)).json()
+        now = (await api.client.post("/v1/convert/source", json=body)).json()["document"]
+        later = (await result_of(api, task))["document"]
+    assert later == now
+    assert list(later["json_content"]["pages"]) == ["2", "3"]
+    assert [text["self_ref"] for text in later["json_content"]["texts"]] == [f"#/texts/{n}" for n in range(6)]
+
+
 async def test_sources_are_files_in_base64_and_urls(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "b.png").write_bytes(png())
@@ -80,15 +95,23 @@ async def test_requests_that_can_not_be_met_are_refused(tmp_path: Path) -> None:
         files = {"files": ("a.png", png())}
         refused = await api.client.post("/v1/convert/file/async", files=files, data={"to_formats": "doctags"})
         assert code(refused) == (422, "options_invalid")
+        refused = await api.client.post("/v1/convert/file/async", files=files, data={"target_type": "zip"})
+        assert code(refused) == (422, "options_invalid")
+        source = {"kind": "file", "base64_string": b64(png())}
+        elsewhere = {"sources": [source], "target": {"kind": "presigned_url"}}
+        refused = await api.client.post("/v1/convert/source/async", json=elsewhere)
+        # The words at which docling's client asks again, for a result in the response.
+        assert "artifact storage to be configured" in refused.json()["detail"]
         refused = await api.client.post("/v1/convert/file/async", data={"to_formats": "md"})
         assert code(refused) == (400, "file_missing")
-        for body, expected in (
+        bodies: tuple[tuple[dict[str, Any], tuple[int, str]], ...] = (
             ({}, (400, "file_missing")),
             ({"sources": [{"kind": "http"}]}, (400, "file_missing")),
             ({"sources": [{"kind": "http", "url": "https://example.com/a.pdf"}]}, (403, "source_forbidden")),
             ({"sources": [{"kind": "file", "base64_string": "!"}]}, (400, "base64_invalid")),
             ({"sources": [{}, {}]}, (422, "options_invalid")),
-        ):
+        )
+        for body, expected in bodies:
             assert code(await api.client.post("/v1/convert/source/async", json=body)) == expected
         task = (await api.client.post("/v1/convert/file/async", files=files)).json()
         assert (task["task_status"], task["task_position"]) == ("pending", 1)

@@ -1,9 +1,9 @@
 """docling-serve's API. A document is read within its request, as by `/ocr`, or by a task: submit, poll, get the result.
 Tasks are jobs of `/v1/jobs`. Open WebUI's engine *Docling* calls the first.
 
-Differences: one document a request; the result has `md_content` and `text_content`, whatever `to_formats` says; options
-of docling's models are accepted and ignored; no zip (`target`). Errors are problem documents, whose `detail` is a
-string, as docling's.
+Differences: one document a request; the result has `md_content` and `text_content`, whatever `to_formats` says, and
+`json_content` if it says so; options of docling's models are accepted and ignored; results are in the response only
+(`target`). Errors are problem documents, whose `detail` is a string, as docling's.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from inkgate.api.docling_document import docling_document, pagewise_docling
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import DOCUMENT, JOB, RESULT, STREAM, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
@@ -27,7 +28,7 @@ from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, StopAtFirst, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody, clean_name
-from inkgate.api.jobs.pagewise import PagewiseMarkdown, PagewiseText
+from inkgate.api.jobs.pagewise import PagewiseMarkdown, PagewiseText, document_of
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import (
     PiecewiseResponse,
@@ -55,7 +56,9 @@ _STATUSES = {
     JobState.QUARANTINED: "failure",
     JobState.CANCELLED: "failure",
 }
-_SHOWN = frozenset({"md", "text"})
+_JSON = "json"
+_SHOWN = frozenset({"md", "text", _JSON})
+_IN_RESPONSE = "inbody"
 _LONGEST_WAIT_S = 60.0
 
 
@@ -69,7 +72,12 @@ def _page_range(value: object) -> object:
     return [part for part in value.strip("[]").split(",") if part] if isinstance(value, str) else value
 
 
-_PageNumber = Annotated[int, Field(ge=1, le=999_999_999)]
+_LAST_PAGE = 999_999_999
+_PageNumber = Annotated[int, Field(ge=1, le=2**63 - 1)]
+
+
+_JSON_FORM = '{"docling": "json"}'
+"""What is stored with the job of a task whose result has `json_content`."""
 
 
 class DoclingOptions(BaseModel):
@@ -80,8 +88,9 @@ class DoclingOptions(BaseModel):
     to_formats: Annotated[
         Annotated[list[str], Field(max_length=20), StopAtFirst()] | None,
         BeforeValidator(_listed),
-        Field(description="`md` or `text` must be among them."),
+        Field(description="`md`, `text` or `json` must be among them."),
     ] = None
+    target_type: Annotated[str, Field(max_length=100, description="`inbody`; of forms.")] = _IN_RESPONSE
     page_range: Annotated[
         tuple[_PageNumber, _PageNumber] | None, BeforeValidator(_page_range), Field(description="First and last page.")
     ] = None
@@ -95,18 +104,28 @@ class DoclingOptions(BaseModel):
         """How the job reads.
 
         Raises:
-            InputRejected: no format is requested that inkgate makes, or the pages are invalid.
+            InputRejected: no format is requested that inkgate makes, the result shall go elsewhere than into the
+                response, or the pages are invalid.
         """
         if self.to_formats and not _SHOWN.intersection(self.to_formats):
-            raise InputRejected("options_invalid", "to_formats: must have `md` or `text`.")
+            raise InputRejected("options_invalid", "to_formats: must have `md`, `text` or `json`.")
+        if self.target_type != _IN_RESPONSE:
+            # docling's client asks for `presigned_url` first, and for `inbody` if the detail has these words.
+            why = f"target: `{self.target_type[:40]}` needs artifact storage to be configured; there is only `inbody`."
+            raise InputRejected("options_invalid", why)
         pages = ""
         if self.page_range is not None:
             first, last = self.page_range
             if last < first:
                 raise InputRejected("pages_invalid", "`page_range` ends before it starts.")
-            pages = f"{first}-{last}"
+            pages = f"{min(first, _LAST_PAGE)}-{min(last, _LAST_PAGE)}"
         pdf_text = PdfText.NEVER if self.force_ocr else PdfText.ALWAYS if self.do_ocr is False else None
-        return JobOptions(Task(kind=TaskKind.PARSE), pages, pdf_text)
+        return JobOptions(Task(kind=TaskKind.PARSE), pages, pdf_text, form=_JSON_FORM if self.shows_json else "")
+
+    @property
+    def shows_json(self) -> bool:
+        """Whether the result has `json_content`."""
+        return _JSON in (self.to_formats or ())
 
 
 class DoclingSource(BaseModel):
@@ -118,6 +137,14 @@ class DoclingSource(BaseModel):
     url: str | None = None
     base64_string: str | None = None
     filename: Annotated[str, Field(max_length=1000)] | None = None
+
+
+class DoclingTarget(BaseModel):
+    """Where the result goes."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    kind: Annotated[str, Field(max_length=100, description="`inbody`.")] = _IN_RESPONSE
 
 
 _Sources = Annotated[list[DoclingSource], Field(max_length=100), StopAtFirst()] | None
@@ -132,6 +159,12 @@ class DoclingRequest(BaseModel):
     sources: Annotated[_Sources, Field(description="One.")] = None
     http_sources: Annotated[_Sources, Field(description="As `sources`, by older clients.")] = None
     file_sources: Annotated[_Sources, Field(description="As `sources`, by older clients.")] = None
+    target: DoclingTarget | None = None
+
+    def all_options(self) -> DoclingOptions:
+        """The options, with the target."""
+        options = self.options or DoclingOptions()
+        return options if self.target is None else options.model_copy(update={"target_type": self.target.kind})
 
     def source(self) -> DoclingSource:
         """The only source. Raises InputRejected if there is none, or several."""
@@ -159,7 +192,7 @@ class DoclingDocument(BaseModel):
 
     filename: str
     md_content: str | None = None
-    json_content: dict[str, Any] | None = None
+    json_content: dict[str, Any] | None = Field(default=None, description="A `DoclingDocument` of docling-core.")
     html_content: str | None = None
     text_content: str | None = None
     doctags_content: str | None = None
@@ -186,7 +219,7 @@ async def _from_form(received: ReceivedJob) -> JobDraft:
 
 async def _from_json(received: ReceivedJob) -> JobDraft:
     requested = parse(DoclingRequest, received.body.fields)
-    options, source = requested.options or DoclingOptions(), requested.source()
+    options, source = requested.all_options(), requested.source()
     if source.url is not None:
         place, data, name = await received.from_url(source.url, source.filename or "document")
         return _draft(received, options, place, data, name)
@@ -326,11 +359,14 @@ async def result(request: Request, task_id: TaskId) -> Response:
 def _pieces(answer: DoclingResult, reader: ResultReader) -> AsyncGenerator[bytes]:
     """The result with the texts of the document."""
     answer.document.md_content, answer.document.text_content = markdown, text = token_hex(16), token_hex(16)
-    several = reader.job.saved > 1
-    parts = {
-        markdown: reader.json_text(PagewiseMarkdown(several=several)),
-        text: reader.json_text(PagewiseText()),
-    }
+    job = reader.job
+    parts = {markdown: reader.json_text(PagewiseMarkdown(several=job.saved > 1))}
+    if job.options.form == _JSON_FORM:
+        found = document_of(job, ())
+        shown, renderers = pagewise_docling(job.name, found.mime_type, found.byte_count)
+        answer.document.json_content = shown
+        parts |= {token: reader.rendered(renderer) for token, renderer in renderers.items()}
+    parts[text] = reader.json_text(PagewiseText())
     return filled_json(answer.model_dump(), parts)
 
 
@@ -363,7 +399,7 @@ class DoclingSources:
 
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
         request = parse(DoclingRequest, received.body.fields)
-        options, source = request.options or DoclingOptions(), request.source()
+        options, source = request.all_options(), request.source()
         name = clean_name(source.filename or "") or DEFAULT_NAME
         if source.url is not None:
             return _read_request(options, await received.context.sources.from_url(source.url, received.caller, name))
@@ -380,16 +416,17 @@ class DoclingSources:
 def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:
     requested = options.job_options()
     how = CheckedOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
-    answer = partial(_answer, found.name, options.md_page_break_placeholder, perf_counter())
+    answer = partial(_answer, found.name, options, perf_counter())
     return ReadRequest(found, how, Native.FORM, answer)
 
 
-def _answer(name: str, page_break: str, begun: float, result: DocumentResult) -> dict[str, Any]:
+def _answer(name: str, options: DoclingOptions, begun: float, result: DocumentResult) -> dict[str, Any]:
     failed = sum(page.error is not None for page in result.pages)
     return DoclingResult(
         document=DoclingDocument(
             filename=name,
-            md_content=_markdown(result, page_break),
+            md_content=_markdown(result, options.md_page_break_placeholder),
+            json_content=docling_document(name, result) if options.shows_json else None,
             text_content=render(result, Format.TEXT).decode(),
         ),
         status="success" if result.status is DocumentStatus.COMPLETE else "partial_success",

@@ -1,0 +1,238 @@
+"""Documents as docling's own document (`DoclingDocument` of docling-core): texts, tables and pictures in the order of
+reading, with their pages and boxes.
+
+Lengths are pixels of the upright page, from its top left corner.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_hex
+from typing import Any
+
+import orjson
+
+from inkgate_client.codec import encodable
+from inkgate_client.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, Table
+
+Json = dict[str, Any]
+
+ARRAYS = ("texts", "groups", "pictures", "tables")
+"""The arrays of a document that have its items."""
+_VERSION = "1.1.0"
+"""Of the schema: docling-core refuses documents of a later one than its own."""
+_LABELS = {
+    BlockType.CAPTION: "caption",
+    BlockType.FOOTER: "page_footer",
+    BlockType.FORMULA: "formula",
+    BlockType.HEADER: "page_header",
+    BlockType.REFERENCE: "reference",
+}
+_RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
+_MARKER = re.compile(r"(?P<indent>\s*)(?P<marker>[-*+\u2022\u00b7]|\d{1,4}[.)])\s+(?P<text>.*)", re.DOTALL)
+_BODY = "#/body"
+
+
+@dataclass(slots=True)
+class _Document:
+    """What the items of a page must know of the pages before it: the numbers of items by array, and whether there was a
+    title.
+    """
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARRAYS, 0))
+    titled: bool = False
+
+
+class PageItems:
+    """The items of a page by array, and the references of its outermost items in the order of reading."""
+
+    def __init__(self, page: PageResult, document: _Document) -> None:
+        self.items: dict[str, list[Json]] = {name: [] for name in ARRAYS}
+        self.children: list[Json] = []
+        self._page = page
+        self._document = document
+        if page.blocks is None:
+            for part in filter(None, (part.strip() for part in page.text.split("\n\n"))):
+                self._text((0, 0, page.width, page.height), part, label="text")
+        for block in page.blocks or ():
+            if block.type not in MARK_TYPES:
+                self._block(block)
+
+    def _block(self, block: Block) -> None:
+        if block.type is BlockType.TABLE and block.table is not None:
+            self._add("tables", block.box, {"label": "table", "data": _table_data(block.table)})
+        elif block.type is BlockType.FIGURE:
+            self._add("pictures", block.box, {"label": "picture"} | _image(block, self._page))
+            if block.text:
+                self._text(block.box, block.text, label="text")
+        elif block.type is BlockType.LIST:
+            group = self._add("groups", None, {"label": "list", "name": "list"})
+            for marker, text in _list_items(block):
+                numbered = marker[:1].isdigit()
+                self._text(block.box, text, group, label="list_item", enumerated=numbered, marker=marker or "-")
+        elif block.type is BlockType.TITLE:
+            level = block.level or 1
+            if level == 1 and not self._document.titled:
+                self._document.titled = True
+                self._text(block.box, block.text, label="title")
+            else:
+                self._text(block.box, block.text, label="section_header", level=max(1, level - 1))
+        elif block.text:
+            layer = "furniture" if block.type in _RUNNING else "body"
+            self._text(block.box, block.text, label=_LABELS.get(block.type, "text"), content_layer=layer)
+
+    def _text(self, box: Box, text: str, parent: Json | None = None, **more: object) -> None:
+        text = encodable(text)
+        self._add("texts", box, {"orig": text, "text": text} | more, parent)
+
+    def _add(self, array: str, box: Box | None, item: Json, parent: Json | None = None) -> Json:
+        """Adds an item, which has its place if it has a box, to the document's body or to another item."""
+        counts = self._document.counts
+        reference = {"$ref": f"#/{array}/{counts[array]}"}
+        counts[array] += 1
+        place = {} if box is None else {"prov": [_place(self._page, box, len(item.get("text", "")))]}
+        above = _BODY if parent is None else parent["self_ref"]
+        own = {"self_ref": reference["$ref"], "parent": {"$ref": above}, "content_layer": "body", "children": []}
+        added = own | item | place
+        self.items[array].append(added)
+        (self.children if parent is None else parent["children"]).append(reference)
+        return added
+
+
+def docling_document(name: str, result: DocumentResult) -> Json:
+    """The whole document."""
+    document = _Document()
+    found = [PageItems(page, document) for page in result.pages]
+    return (
+        _head(name, result.mime_type, result.byte_count)
+        | {"body": _root([child for each in found for child in each.children])}
+        | {array: [item for each in found for item in each.items[array]] for array in ARRAYS}
+        | {"pages": {str(page.index + 1): _page(page) for page in result.pages}}
+    )
+
+
+class PagewiseDocling:
+    """A part of a document's JSON, made page by page: the elements of an array without its brackets, or an object."""
+
+    is_document = True
+
+    def __init__(self, part: Callable[[PageResult, PageItems], Iterator[bytes]], braces: tuple[bytes, bytes]) -> None:
+        self._part = part
+        self._begin, self._end = braces
+        self._document = _Document()
+        self._lead = b""
+
+    def begin(self) -> bytes:
+        return self._begin
+
+    def page(self, page: PageResult) -> bytes:
+        shown = b",".join(self._part(page, PageItems(page, self._document)))
+        if not shown:
+            return b""
+        lead, self._lead = self._lead, b","
+        return lead + shown
+
+    def end(self) -> bytes:
+        return self._end
+
+
+def pagewise_docling(name: str, mime_type: str, byte_count: int) -> tuple[Json, dict[str, PagewiseDocling]]:
+    """The document with strings in place of what is made page by page, and the renderers by these strings, in their
+    order.
+    """
+    array = (b"", b"")
+    tokens = {part: token_hex(16) for part in ("children", *ARRAYS, "pages")}
+    shown = (
+        _head(name, mime_type, byte_count)
+        | {"body": _root([tokens["children"]])}
+        | {part: [tokens[part]] for part in ARRAYS}
+        | {"pages": tokens["pages"]}
+    )
+    renderers = {tokens["children"]: PagewiseDocling(lambda _, found: map(orjson.dumps, found.children), array)}
+    for part in ARRAYS:
+        renderers[tokens[part]] = PagewiseDocling(partial(_elements, part), array)
+    renderers[tokens["pages"]] = PagewiseDocling(_member, (b"{", b"}"))
+    return shown, renderers
+
+
+def _elements(array: str, _: PageResult, found: PageItems) -> Iterator[bytes]:
+    return map(orjson.dumps, found.items[array])
+
+
+def _member(page: PageResult, _: PageItems) -> Iterator[bytes]:
+    return iter([b'"%d":%b' % (page.index + 1, orjson.dumps(_page(page)))])
+
+
+def _head(name: str, mime_type: str, byte_count: int) -> Json:
+    """A document without items and pages. Its hash is of the name and the size: the bytes are not there any more."""
+    number = int.from_bytes(hashlib.sha256(f"{name}:{byte_count}".encode(errors="replace")).digest()[:8])
+    return {
+        "schema_name": "DoclingDocument",
+        "version": _VERSION,
+        "name": encodable(name.rpartition(".")[0] or name),
+        "origin": {"mimetype": mime_type, "binary_hash": number, "filename": encodable(name)},
+    }
+
+
+def _root(children: list[Any]) -> Json:
+    return {"self_ref": _BODY, "name": "_root_", "label": "unspecified", "content_layer": "body", "children": children}
+
+
+def _page(page: PageResult) -> Json:
+    return {"page_no": page.index + 1, "size": {"width": page.width, "height": page.height}}
+
+
+def _place(page: PageResult, box: Box, length: int) -> Json:
+    return {"page_no": page.index + 1, "bbox": _box(box), "charspan": [0, length]}
+
+
+def _table_data(table: Table) -> Json:
+    cells = [
+        {
+            "text": encodable(cell.text),
+            "row_span": cell.row_span,
+            "col_span": cell.column_span,
+            "start_row_offset_idx": cell.row,
+            "end_row_offset_idx": cell.row + cell.row_span,
+            "start_col_offset_idx": cell.column,
+            "end_col_offset_idx": cell.column + cell.column_span,
+            "column_header": cell.header and cell.row == 0,
+            "row_header": cell.header and cell.row > 0,
+            "row_section": False,
+        }
+        | ({} if cell.box is None else {"bbox": _box(cell.box)})
+        for cell in table.cells
+    ]
+    return {"num_rows": table.rows, "num_cols": table.columns, "table_cells": cells}
+
+
+def _box(box: Box) -> Json:
+    left, top, right, bottom = (round(float(value), 2) for value in box)
+    return {"l": left, "t": top, "r": right, "b": bottom, "coord_origin": "TOPLEFT"}
+
+
+def _image(block: Block, page: PageResult) -> Json:
+    if block.image is None:
+        return {}
+    size = {"width": block.image.width, "height": block.image.height}
+    dpi = round(page.dpi) if page.dpi else 72
+    return {"image": {"mimetype": block.image.mime_type, "dpi": dpi, "size": size, "uri": block.image.data_url}}
+
+
+def _list_items(block: Block) -> Iterator[tuple[str, str]]:
+    """The marker and the text of each item of a list."""
+    marker, parts = "", list[str]()
+    for line in block.text.splitlines():
+        match = _MARKER.fullmatch(line)
+        if match is None:
+            parts.append(line.strip())
+            continue
+        if parts:
+            yield marker, " ".join(parts)
+        marker, parts = match["marker"], [match["text"].strip()]
+    if parts:
+        yield marker, " ".join(parts)
