@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -111,6 +112,27 @@ def test_each_package_has_a_job_and_the_image_both_architectures() -> None:
     names = {tomllib.loads(file.read_text("utf-8"))["project"]["name"].replace("-", "_") for file in PROJECTS}
     assert set(JOBS["pypi"]["strategy"]["matrix"]["package"]) == names
     assert {each["arch"] for each in JOBS["image"]["strategy"]["matrix"]["include"]} == {"amd64", "arm64"}
+
+
+def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a shell step as the forge does, with this Python and the command line of the tests first in the path."""
+    (script,) = [step["run"] for _, step in STEPS if step.get("name") == name]
+    tools = folder / "tools"
+    tools.mkdir()
+    for command, body in {"python": '"$@"', "inkgate": '-m inkgate "$@"'}.items():
+        (tools / command).write_text(f'#!/bin/sh\nexec "{sys.executable}" {body}\n')
+        (tools / command).chmod(0o755)
+    path = os.pathsep.join([str(ROOT / "tests/support/other_system"), *sys.path])
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": path, "OTHER_SYSTEM": "Windows"}
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    (folder / "examples").symlink_to(ROOT / "examples")
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_step_for_windows_passes_where_its_calls_are_missing(tmp_path: Path) -> None:
+    done = run_step("Use a service", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "This system can't read documents itself" in done.stdout
 
 
 def test_shell_steps_parse_take_no_expressions_and_name_what_is_there() -> None:
