@@ -178,9 +178,10 @@ _INPUT: dict[str, Code] = {
         "See docs/guides/events.md for the forms of events."),
     "document_quarantined": Code(422, _PAGE, "The document ended its reader's process",
         "Repair it, or ask for its pages one by one with `pages`."),
-    "route_unknown": Code(404, _CALLER, "There is nothing at this address", "See /docs for what this service answers."),
+    "route_unknown": Code(404, _CALLER, "There is nothing at this address",
+        "POST documents to /ocr; /docs lists the rest."),
     "method_not_allowed": Code(405, _CALLER, "This address takes another method",
-        "See /docs; documents are sent with POST."),
+        "POST documents to /ocr; see /docs."),
 }
 
 _OVERLOAD: dict[str, Code] = {

@@ -102,6 +102,17 @@ def test_wrong_keywords_name_the_function_and_its_own(ocr: inkgate.Ocr) -> None:
         ocr.read_many([REPORT], page=1)  # type: ignore[call-arg]
     with pytest.raises(inkgate.InputRejected, match="no task 'markdown': text, parse"):
         ocr.read(REPORT, task="markdown")
+    with pytest.raises(TypeError, match=r"has no argument 'engine'. Options: .*, settings"):
+        inkgate.read(REPORT, engine="hunyuanocr")  # type: ignore[call-arg]
+
+
+def test_wrong_settings_say_what_settings_are() -> None:
+    with pytest.raises(TypeError, match=r'such as \{"engine": \{"name": .*TOML file, not list'):
+        inkgate.Ocr(["en"])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="settings of 'engine' must have names"):
+        inkgate.Ocr({"engine": "hunyuanocr"})  # type: ignore[dict-item]
+    with pytest.raises(FileNotFoundError, match="no such settings file: 'hunyuanocr'"):
+        inkgate.Ocr("hunyuanocr")
 
 
 def test_saved_markdown_has_its_images_inside(tmp_path: Path) -> None:

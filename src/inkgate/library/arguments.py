@@ -76,14 +76,14 @@ def without_server(settings: Settings) -> Settings:
     return settings.model_copy(update={"limits": limits, "serving": serving})
 
 
-def read_arguments(function: str, arguments: ReadArguments) -> CheckedOptions:
-    """The options for the Reader, of arguments of a public function.
+def read_arguments(function: str, arguments: ReadArguments, *others: str) -> CheckedOptions:
+    """The options for the Reader, of arguments of a public function, which has the `others`, too.
 
     Raises:
         InputRejected: as `read_options`.
         TypeError: one is no argument of it.
     """
-    check_arguments(function, arguments, ReadArguments.__annotations__)
+    check_arguments(function, arguments, (*ReadArguments.__annotations__, *others))
     return read_options(**arguments)
 
 
@@ -124,11 +124,22 @@ def _kind(task: str) -> TaskKind:
         raise InputRejected("options_invalid", f"There is no task {task!r}: {', '.join(TaskKind)}.") from error
 
 
+_EXAMPLE = '{"engine": {"name": "hunyuanocr"}}'
+
+
 def settings_of(source: SettingsSource) -> Settings:
+    """The settings. Raises ValueError or OSError if they are wrong or their file can't be read, TypeError for what can
+    be no settings.
+    """
     if isinstance(source, Settings):
         return source
     if isinstance(source, Mapping):
+        for branch, values in source.items():
+            if not isinstance(values, Mapping):
+                raise ValueError(f"The settings of {branch!r} must have names, such as {_EXAMPLE}.")  # noqa: TRY004 - as for other wrong settings
         return load_settings(config_file(), **{branch: dict(values) for branch, values in source.items()})
+    if not (source is None or isinstance(source, str | os.PathLike)):
+        raise TypeError(f"Settings are a mapping such as {_EXAMPLE}, or a TOML file, not {type(source).__name__}.")
     return load_settings(config_file() if source is None else Path(source))
 
 

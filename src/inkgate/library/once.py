@@ -39,14 +39,14 @@ def read(document: Source, *, settings: SettingsSource = None, **arguments: Unpa
         RuntimeError: this thread runs an event loop.
     """
     ocr = Ocr(settings)
-    source, _ = ocr.reader.loaded_here(document), read_arguments("read", arguments)  # before the models
+    source, _ = ocr.reader.loaded_here(document), read_arguments("read", arguments, "settings")  # before the models
     with ocr:
         return ocr.read(source, **arguments)
 
 
 async def aread(document: Source, *, settings: SettingsSource = None, **arguments: Unpack[ReadArguments]) -> OcrResult:
     """Reads a document like `read`, for async code and notebooks."""
-    read_arguments("aread", arguments)
+    read_arguments("aread", arguments, "settings")
     async with AsyncOcr(settings) as ocr:
         return await ocr.read(document, **arguments)
 

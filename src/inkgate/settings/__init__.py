@@ -8,6 +8,7 @@ docs/reference/settings.md lists all settings and is generated from this tree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from errno import ENOENT
 from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -224,7 +225,7 @@ def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> 
         FileNotFoundError, tomllib.TOMLDecodeError: the file is missing or invalid.
     """
     if config is not None and not config.is_file():
-        raise FileNotFoundError(config)
+        raise FileNotFoundError(ENOENT, "There is no such settings file", str(config))
 
     class Loaded(Settings):
         @classmethod
