@@ -9,11 +9,13 @@ import re
 import zipfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from inkgate.fields.corrections import with_corrections
 from support.browser import drop, give, shoot, visit
 from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server
@@ -180,6 +182,44 @@ def test_a_state_and_a_confidence_never_contradict_each_other(browser: Browser, 
         expect(shown["Total"]).to_have_class("field field-bad")
         expect(shown["Tax"]).to_contain_text("Fails: subtotal and tax add up to the total.")
         expect(page.locator("#extract-verdict")).to_have_text("Needs review. Fields to look at: 4.")
+
+
+_EDITS = """async (answer) => {
+  const { Edited } = await import("./fields.js");
+  const edited = new Edited(answer, ["/items/-/name", "/items/-/amount", "/phones/-"]), [items, phones] = edited.arrays;
+  edited.removeRow(items, "0");
+  edited.type("/items/2/name", "Bread");
+  edited.type("/items/2/amount", " ");
+  const row = edited.addRow(items);
+  edited.addRow(items);
+  edited.type(`/items/${row}/amount`, "4.50");
+  edited.removeRow(phones, "1");
+  edited.removeRow(phones, "0");
+  edited.type("/count", "7");
+  const restored = new Edited(answer, [], JSON.parse(JSON.stringify(edited)));
+  return [edited.changes(), edited.result(), restored.result()];
+}"""
+
+
+def test_a_job_gets_the_rows_that_the_page_shows(browser: Browser, page_server: Server) -> None:
+    rows = [{"name": name, "amount": amount} for name, amount in (("Tea", "2.00"), ("Cake", None), ("Rolls", "3.00"))]
+    data: dict[str, Any] = {"count": 3, "items": rows, "phones": ["1", "2"], "tags": []}
+    flat = {f"/items/{number}/{name}": row[name] for number, row in enumerate(rows) for name in row}
+    about = {"status": "found", "kind": "text", "sources": [], "alternatives": [], "checks": []}
+    values = {"/count": 3, **flat, "/phones/0": "1", "/phones/1": "2"}
+    fields = {path: {**about, "value": value} for path, value in values.items() if value is not None}
+    with visit(browser, page_server) as page:
+        changes, result, restored = page.evaluate(_EDITS, {"data": data, "fields": fields, "checks": []})
+    items = [{"name": "Cake", "amount": None}, {"name": "Bread", "amount": None}, {"name": None, "amount": "4.50"}]
+    assert result["data"] == {"count": 7, "items": items, "phones": [], "tags": []}
+    assert result == restored
+    assert with_corrections(data, changes) == result["data"]
+    assert {path: each["status"] for path, each in result["fields"].items() if path.startswith("/items")} == {
+        "/items/0/name": "found",
+        "/items/1/name": "corrected",
+        "/items/1/amount": "corrected",
+        "/items/2/amount": "corrected",
+    }
 
 
 def faint(picture: Path) -> bytes:

@@ -335,7 +335,7 @@ function stateOfField(path) {
 
 function fieldNode(path, index) {
   const { fields } = selected, id = "value-f" + index, title = titleOf(path);
-  const input = make("input", { class: "value", id, "aria-label": title, placeholder: (fields.field(path) || {}).text ?? word("field_none"), autocomplete: "off", spellcheck: "false" });
+  const input = make("input", { class: "value", id, "aria-label": title, placeholder: (fields.field(path) || {}).text, autocomplete: "off", spellcheck: "false" });
   const node = make("li", { "data-id": path, onclick: () => pick(path) }, make("label", { for: id, class: "field-title" }, title), input);
   const show = () => showField(node, input, path);
   input.addEventListener("focus", () => pick(path, true, false));

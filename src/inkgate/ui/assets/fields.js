@@ -89,11 +89,15 @@ export class Edited {
     for (const path of [...this.values.keys()]) if (path === `${array.path}/${row}` || path.startsWith(`${array.path}/${row}/`)) this.values.delete(path);
   }
 
+  // The rows of an array, without those that a person added and left empty.
+  filled({ path, columns, rows }) { return rows.filter((row) => !row.startsWith("+") || columns.some((column) => this.value(`${path}/${row}${column}`) !== null)); }
+
   // The answer with the corrections in it.
   result() {
     const answer = structuredClone(this.answer), kinds = this.kinds();
     for (const path of this.single) if (this.values.has(path)) { this.correct(answer.fields, path, path, kinds); put(answer.data, path, this.values.get(path)); }
-    for (const { path, columns, rows } of this.arrays) {
+    for (const array of this.arrays) {
+      const { path, columns } = array, rows = this.filled(array);
       for (const each of Object.keys(answer.fields)) if (each.startsWith(path + "/")) delete answer.fields[each];
       put(answer.data, path, rows.map((row) => {
         const before = at(this.answer.data, `${path}/${row}`), after = before === undefined ? {} : structuredClone(before);
@@ -120,7 +124,8 @@ export class Edited {
   // What a job is to keep: values by path. Rows that were removed leave null in the last ones.
   changes() {
     const changes = Object.fromEntries(this.single.filter((path) => this.values.has(path)).map((path) => [path, this.values.get(path)]));
-    for (const { path, columns, rows } of this.arrays) {
+    for (const array of this.arrays) {
+      const { path, columns } = array, rows = this.filled(array);
       const before = (at(this.answer.data, path) || []).length;
       for (let place = 0; place < Math.max(before, rows.length); place += 1) for (const column of columns) {
         const value = place < rows.length ? this.value(`${path}/${rows[place]}${column}`) : null, target = `${path}/${place}${column}`;
