@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "report.png"
 LETTER = ROOT / "src" / "inkgate" / "ui" / "assets" / "samples" / "letter.pdf"
 BROKEN = ROOT / "tests" / "data" / "images" / "broken.png"
+LOCKED = ROOT / "tests" / "data" / "trust" / "g20_pw_r6_latin.pdf"
 AXE = ROOT / ".setup" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 KEY, OTHER_KEY = "kept-in-this-tab-only", "of-somebody-else"
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
@@ -182,12 +183,26 @@ def test_axe_finds_nothing_serious(browser: Browser, page_server: Server) -> Non
             page.locator(".chart .plot").first.press("ArrowLeft")
             expect(page.locator(".readout").first).to_be_visible()
             found += serious(page, "live")
-            give(page, BROKEN)
-            page.click("#tab-read")
-            expect(page.locator("#files .file.failed")).to_have_count(1)
-            page.locator("#files .file-name", has_text="broken.png").click()
-            found += serious(page, "failure")
+            found += serious_of_files(page)
     assert found == []
+
+
+def serious_of_files(page: Page) -> list[str]:
+    """In the view "Read": a damaged file, a locked one, and one of several pages with its menu."""
+    found: list[str] = []
+    give(page, BROKEN, LOCKED, LETTER)
+    page.click("#tab-read")
+    expect(page.locator("#files .file.failed")).to_have_count(2)
+    done(page, 2)
+    page.locator("#files .file-name", has_text="broken.png").click()
+    found += serious(page, "failure")
+    page.locator("#files .file-name", has_text=LOCKED.name).click()
+    found += serious(page, "locked")
+    page.locator("#files .file-name", has_text="letter.pdf").click()
+    expect(page.locator(".thumb img")).to_have_count(2)
+    page.click(".page-bar .menu summary")
+    found += serious(page, "pages")
+    return found
 
 
 def serious(page: Page, where: str) -> list[str]:

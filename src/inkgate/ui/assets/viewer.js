@@ -8,7 +8,7 @@ const MAX_BOXES = 4000;
 const LOCAL = /^image\/(png|jpeg|webp|bmp|gif|avif)$/;
 const LARGEST_SIDE = 2200;
 const SMALL_SIDE = 160; // of a thumbnail
-const GAP = 3; // CSS pixels between ink and box
+const GAP = 3, LINE_GAP = 1; // CSS pixels between ink and box; lines are close to each other, and have some room already
 const SPLIT = "inkgate-split";
 const MIDDLE = 51; // percent
 const [MIN_ZOOM, MAX_ZOOM] = [0.2, 6];
@@ -189,12 +189,13 @@ export class Viewer {
     this.describe();
   }
 
-  // Draws the boxes a little outside of what they are around, at every zoom. Cells stand between the lines of their table.
+  // Draws the boxes a little outside of what they are around, at every zoom. Cells end where the lines of their table are.
   outline() {
     if (!this.page || !this.page.width) return;
-    const gap = GAP * (this.turned % 180 ? this.page.height : this.page.width) / (this.overlay.clientWidth || this.stage.clientWidth || 1);
+    const pixel = (this.turned % 180 ? this.page.height : this.page.width) / (this.overlay.clientWidth || this.stage.clientWidth || 1);
     for (const node of this.group.children) {
-      const corners = node.classList.contains("cell") ? node.corners : outset(node.corners, gap);
+      const gap = node.classList.contains("cell") ? 0 : node.matches(".sure, .likely, .doubtful") ? LINE_GAP : GAP;
+      const corners = outset(node.corners, gap * pixel);
       node.setAttribute("points", corners.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" "));
     }
   }
