@@ -49,6 +49,16 @@ def test_a_redis_without_its_client_is_told_before_anything_is_loaded(
     assert "pip install 'redis>=5'`" in ended.stderr
 
 
+@pytest.mark.parametrize("command", [["work"], ["serve", "--port", "0"]], ids=" ".join)
+def test_jobs_that_lack_a_package_end_the_start(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    variables = {"INKGATE_METRICS__PORT": "0", "INKGATE_JOBS__DATABASE": "postgresql://127.0.0.1:9/inkgate"}
+    ended = runner.invoke(app, command, env=variables)
+    assert ended.exit_code == 2
+    assert "`jobs.database` needs" in ended.stderr
+    assert "psycopg" in ended.stderr
+
+
 @pytest.mark.parametrize(
     "command",
     [[], ["read"], ["serve"], ["key"], ["eval"], ["doctor"], ["jobs"], ["jobs", "ls"], ["jobs", "purge"]],
@@ -72,6 +82,9 @@ MISUSES: list[tuple[list[str], str]] = [
     ),
     (["read", "page.png", "--engine", "tesseract"], "Name one of them with --engine"),
     (["read", "page.png", "-o", "out", "--overwrite", "--skip-existing"], "contradict each other"),
+    (["read", "page.png", "-o", "plain.toml/out"], "plain.toml is a file"),
+    (["extract", "page.png", "--type", "receipt", "-o", "plain.toml/out"], "plain.toml is a file"),
+    (["extract", "page.png", "--type", "receipt", "-f", "csv", "-o", "plain.toml/a.csv"], "plain.toml is a file"),
     (["read", "page.png", "-f", "odt"], "'odt' is not a format"),
     (["read", "page.png", "-f", "text,json"], "-o DIR"),
     (["read", "page.png", "--pages", "3-1"], "'3-1'"),
@@ -99,6 +112,18 @@ MISUSES: list[tuple[list[str], str]] = [
         "serving.scheduling.overtake_s (from former.toml) is not a setting. It was rem",
     ),
     (["serve", "--port", "99999"], "65535"),
+    (["serve", "--vllm-url", "http://127.0.0.1:9"], "Add --engine with the model's name"),
+    (["read", "page.png", "--vllm-model", "m"], "and the engine is ppocr"),
+    *(
+        (["serve", "--engine", "hunyuanocr", "--vllm-url", url], "write it as http://host:port")
+        for url in ("http://", "http://h:99999", "http://h:a/")
+    ),
+    (
+        ["work", "--config", "sink.toml"],
+        "sinks.rows.table.database: write it as postgresql://user:password@host",
+    ),
+    (["work", "--config", "folder.toml"], "page.png/jobs of the database of jobs can't be written"),
+    (["serve", "--port", "0", "--config", "folder.toml"], "page.png/jobs/uploads of the uploads of jobs can't be"),
     (["serve", "--host", "192.0.2.1"], "no API key is set"),
     (["frobnicate"], "frobnicate"),
 ]
@@ -116,6 +141,10 @@ def test_misuse_is_told_with_status_2(tmp_path: Path, monkeypatch: pytest.Monkey
         "[rate_limit]\nper_key = 'often'\nstorage_url = 'redis://me:hush@h:x'\n"
         "[cache]\nredis_url = 'me:hush@localhost'\n[auth]\nkey_hashes = ['inkgate_hush']\n"
     )
+    Path("sink.toml").write_text(
+        "[sinks.rows]\nkind = 'table'\ndatabase = 'hush'\ntable = 't'\ncolumns = {a = 'job.id'}\nkey = ['a']\n"
+    )
+    Path("folder.toml").write_text("[jobs]\nfolder = 'page.png/jobs'\n")
     Path("value.toml").write_text("[server]\nport = 'x'\n")
     wrong = []
     for arguments, message in MISUSES:

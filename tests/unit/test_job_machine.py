@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from inkgate.jobs import machine
-from inkgate.jobs.machine import file_system_of, jobs_disks, jobs_folder, missing_packages, sqlite_file
+from inkgate.jobs.machine import (
+    file_system_of,
+    jobs_disks,
+    jobs_folder,
+    missing_packages,
+    sqlite_file,
+    unwritable_folders,
+)
 from inkgate.settings import load_settings
 
 MOUNTS = """\
@@ -50,6 +57,19 @@ def test_the_disks_are_those_of_the_settings(tmp_path: Path) -> None:
     assert sqlite_file(remote) is None
     local = load_settings(None, jobs={"uploads": (tmp_path / "a b").as_uri(), "folder": str(tmp_path)})
     assert [disk.path for disk in jobs_disks(local)] == [str(tmp_path / "jobs.db"), str(tmp_path / "a b")]
+
+
+def test_folders_that_can_not_be_written_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    good = load_settings(None, jobs={"folder": str(tmp_path / "not" / "yet")})
+    remote = load_settings(None, jobs={"database": "postgresql://h/d", "uploads": "s3://bucket/uploads/"})
+    assert (unwritable_folders(good), unwritable_folders(remote)) == ((), ())
+    bad = load_settings(None, jobs={"folder": str(tmp_path / "file")})
+    database, uploads = unwritable_folders(bad)
+    assert (f"{tmp_path}/file of the database" in database, f"{tmp_path}/file/uploads of the" in uploads) == (
+        True,
+        True,
+    )
 
 
 def test_the_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def configured(config: Path | None, flags: Mapping[str, Mapping[str, object | No
     try:
         if unknown := list(unknown_variables(environment())):
             raise misuse(*unknown)
-        return load_settings(config, **{branch: values for branch, values in given.items() if values})
+        settings = load_settings(config, **{branch: values for branch, values in given.items() if values})
     except SettingFileError as error:
         raise misuse(str(error)) from error
     except ValidationError as error:
@@ -125,6 +125,17 @@ def configured(config: Path | None, flags: Mapping[str, Mapping[str, object | No
         raise misuse(f"{config} is not valid TOML: {error}.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise misuse(f"{config} can't be read: {error}.") from error
+    _refuse_unused_server(given.get("engine", {}), settings.engine.name)
+    return settings
+
+
+def _refuse_unused_server(flags: Mapping[str, object], engine: str) -> None:
+    """Raises typer.Exit: flags name a model server, which the engine would not use."""
+    if flags.get("vllm") and engine in {"ppocr", "transformers"}:
+        raise misuse(
+            f"--vllm-url and --vllm-model are for a model on vLLM, and the engine is {engine}.",
+            "Add --engine with the model's name, such as --engine paddleocr-vl.",
+        )
 
 
 def logs_of_command(settings: Settings) -> LogSettings:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from inkgate.cli.configure import ConfigOption, configured
-from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say, start_errors
+from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, failure, misuse, say, start_errors
 from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def extract(  # noqa: PLR0913 - one parameter for each option of the command
         raise misuse("A table is printed. For files, choose json, csv or xlsx.")
     if output is not None and format not in ROWS and output.is_file():
         raise misuse(f"{output} is a file. For JSON, -o names a folder.")
+    if output is not None:
+        check_outputs(output if format in ROWS else output / "result")
     if format == "xlsx" and output is None:
         raise misuse("Excel is not printed. Give -o FILE.xlsx.")
     from inkgate.cli.extract_outputs import FieldRows, WrittenFields, printed_fields

@@ -94,8 +94,10 @@ def check_outputs(*files: Path) -> None:
     """Exits, before a long measurement, if its results can't be written to one of the files."""
     for file in files:
         place = next(each for each in (file, *file.absolute().parents) if each.exists())
-        if place.is_dir() is (place == file) or not os.access(place, os.W_OK):
-            raise misuse(f"Can't write {file}.")
+        if place.is_dir() is (place == file):
+            raise misuse(f"Can't write {file}: {place} is a {'folder' if place == file else 'file'}.")
+        if not os.access(place, os.W_OK):
+            raise misuse(f"Can't write {file}: this user may not write {place}. Choose another place with -o.")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
+from inkgate.cli.messages import INTERRUPTED, check_outputs, failure, misuse, say
 from inkgate.cli.readers import ReaderOptions, reads_documents, run_with_reader
 from inkgate.settings import PdfText
 from inkgate_client.coordinates import Coordinates
@@ -172,6 +172,7 @@ def _into(
     """The output, and the documents that need to be read for it."""
     from inkgate.cli.outputs import to_folder
 
+    check_outputs(folder / "result")
     to = to_folder(folder, formats, sources, existing, images=images)
     if not to.keep:
         return to, sources

@@ -56,6 +56,8 @@ def serve(
         check_address(settings.server.host, settings.server.port)
     check_metrics_address(settings)
     check_redis(settings)
+    if settings.jobs.enabled:
+        check_jobs(settings, folders="folder" in settings.jobs.model_fields_set)
     _run(settings, manager)
 
 
@@ -161,6 +163,19 @@ def check_redis(settings: Settings) -> None:
             f"{setting} names a Redis server, but the Redis client is not installed.",
             f"Install it: {install_extra('redis')}; or remove {setting}, and each instance keeps its own.",
         )
+
+
+def check_jobs(settings: Settings, *, folders: bool) -> None:
+    """Refuses settings of jobs that can never work. `folders`: those that can't be written, too; a service whose user
+    named none reads documents without jobs.
+
+    Raises:
+        typer.Exit: with status 2.
+    """
+    from inkgate.jobs.machine import missing_packages, unwritable_folders
+
+    if wrong := (*missing_packages(settings), *(unwritable_folders(settings) if folders else ())):
+        raise misuse(*wrong)
 
 
 def check_address(host: str, port: int, remedy: str = "Choose another with --port.") -> None:

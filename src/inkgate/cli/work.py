@@ -9,7 +9,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import say
-from inkgate.cli.serve import run_until_stopped
+from inkgate.cli.serve import check_jobs, run_until_stopped
 
 
 def work(
@@ -33,6 +33,7 @@ def work(
         config,
         {"jobs": {"database": jobs_url, "enabled": True}, "engine": engine_flags(engine, vllm_url, vllm_model)},
     )
+    check_jobs(settings, folders=True)
     from inkgate import bootstrap
     from inkgate.systemd import service_manager
 

@@ -61,6 +61,23 @@ def missing_packages(settings: Settings) -> tuple[str, ...]:
     )
 
 
+def unwritable_folders(settings: Settings) -> tuple[str, ...]:
+    """A sentence for each folder of jobs on this machine that can't be written. It need not exist."""
+    file = sqlite_file(settings)
+    folders = {"database": None if file is None else file.parent, "uploads": _uploads_folder(settings)}
+    return tuple(
+        f"The folder {folder} of the {use} of jobs can't be written by this user. Set `jobs.folder` to one that can."
+        for use, folder in folders.items()
+        if folder is not None and not _writable(folder)
+    )
+
+
+def _writable(folder: Path) -> bool:
+    """Whether the folder can be written, or made."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
 def file_system_of(path: str, mounts: str) -> str:
     """The type of the file system that `path`, absolute and resolved, is on. `mounts`: as in /proc/self/mounts."""
     found, longest = "", -1

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Url = Annotated[str, Field(pattern="^https?://")]
-ServerUrl = Annotated[str, Field(pattern=r"^(https?|dns\+http)://")]
+
+
+def _with_host(url: str) -> str:
+    """The URL, whose scheme is valid. Raises ValueError if it names no host, or a port that can't be."""
+    try:
+        valid = bool(urlsplit(url).hostname) and urlsplit(url).port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError("write it as http://host:port, such as http://127.0.0.1:8000/v1")
+    return url
+
+
+ServerUrl = Annotated[str, Field(pattern=r"^(https?|dns\+http)://"), AfterValidator(_with_host)]
 """`dns+http`: a server at each address of the host."""
 
 MAX_BY_SUFFIX = {"_s": 365 * 24 * 3600.0, "_ms": 3_600_000.0, "_mb": 100_000_000.0, "_bytes": 1e14}

@@ -219,6 +219,13 @@ class TableSinkSettings(Branch):
     key: tuple[str, ...] = Field(min_length=1, description="Columns of a unique key, by which rows are updated.")
     rows: Literal["document", "page"] = Field("document", description="One row for each document, or for each page.")
 
+    @field_validator("database")
+    @classmethod
+    def _is_database(cls, url: SecretStr) -> SecretStr:
+        if not re.fullmatch(r"[a-z][a-z0-9_+]*://.+", url.get_secret_value()):
+            raise ValueError("write it as postgresql://user:password@host/name")
+        return url
+
     @model_validator(mode="after")
     def _is_whole(self) -> TableSinkSettings:
         if missing := [column for column in self.key if column not in self.columns]:
