@@ -458,7 +458,7 @@ def test_live_says_first_how_the_service_does_then_draws_charts(browser: Browser
 
 def show_moments(page: Page, now: dict[str, object]) -> None:
     """The charts of 150 steps with an outlier and three failed documents: values at a time, scale and range."""
-    usual = {**now["history"][-1], "p50_s": 1.0, "p95_s": 2.0, "failed": 0.0}  # type: ignore[index]
+    usual = {**now["history"][-1], "p50_s": 1.0, "p95_s": 2.0, "failed": 0.0, "cpu": 0.5, "cpu_all": 0.75}  # type: ignore[index]
     points = [{**usual, "at": 10_000.0 + 5 * step} for step in range(150)]
     points[-3] |= {"p95_s": 90.0, "failed": 0.4}
     points[-100] |= {"failed": 0.2}
@@ -467,6 +467,8 @@ def show_moments(page: Page, now: dict[str, object]) -> None:
     expect(page.locator("#live-title")).to_have_text("The last 15 minutes")
     expect(latency.locator(".top")).to_have_text("2 (above: 1, up to 90)")
     expect(refusals.locator(".keys")).to_contain_text("failed 3")
+    cores = 0.75 * now["build"]["cores"]  # type: ignore[index]
+    expect(page.locator(".chart", has_text="CPU").locator(".keys")).to_have_text(f"inkgate 0.5all programs {cores:g}")
     page.get_by_role("button", name="5 min", exact=True).click()
     expect(page.locator("#live-title")).to_have_text("The last 5 minutes")
     expect(refusals.locator(".keys")).to_contain_text("failed 2")

@@ -106,7 +106,7 @@ function charts(minutes) {
     chart("live_waiting", "", waiting),
     chart("live_in_flight", "", [line("in_flight", (p) => p.in_flight, "one", true), line("limit", (p) => p.limit, "two")]),
     chart("live_refusals", "in_minutes", [line("refused", (p) => Math.round(p.refused * p.span_s), "two"), line("failed", (p) => Math.round(p.failed * p.span_s), "three")], { counts: word("in_seconds", { count: 5 }) }),
-    one("live_cpu", "cores", (p) => p.cpu, { leastTop: Math.max(1, state.build.cores) }),
+    chart("live_cpu", "cores", [line("live_own", (p) => p.cpu, "one", true), line("live_all_programs", (p) => (p.cpu_all === null ? null : p.cpu_all * state.build.cores), "two")], { leastTop: Math.max(1, state.build.cores) }),
     one("live_cache", "percent_of_pages", (p) => p.cache_share, { percent: true }),
   ];
   if (history.some((p) => p.gpu !== null)) all.push(chart("live_gpu", "", [line("live_gpu", (p) => p.gpu, "one", true), line("live_gpu_memory", (p) => p.gpu_memory, "two")], { percent: true }));
