@@ -124,9 +124,9 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
         (tools / command).chmod(0o755)
     path = os.pathsep.join([str(ROOT / "tests/support/other_system"), *sys.path])
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": path, "OTHER_SYSTEM": "Windows"}
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
     (folder / "examples").symlink_to(ROOT / "examples")
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_step_for_windows_passes_where_its_calls_are_missing(tmp_path: Path) -> None:
