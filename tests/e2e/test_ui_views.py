@@ -121,6 +121,7 @@ def test_several_documents_become_one_sheet_which_a_reload_keeps(browser: Browse
         expect(page.locator("#extract-total")).to_have_text(re.compile("2 of 3 documents read · 1 failed"))
         expect(rows.filter(has_text="broken.png")).to_contain_text("The image is damaged")
         expect(rows.filter(has_text="receipt.png")).to_contain_text("Receipt")
+        shoot(page, "sheet")
         page.locator("#sheet-rows .link", has_text="receipt.png").click()
         total = field(page, "Total").locator("input")
         total.fill("20.00")

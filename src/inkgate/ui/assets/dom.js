@@ -111,6 +111,14 @@ export function confirmAt(button, text) {
   confirmed.set(button, { before, timer });
 }
 
+// Replaces the children of `parent`. A button with a `data-key` keeps the focus if there is one with the same key again.
+export function redraw(parent, nodes) {
+  const key = parent.contains(document.activeElement) ? document.activeElement.dataset.key : "";
+  parent.replaceChildren(...nodes);
+  const again = key && [...parent.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key);
+  if (again) again.focus({ preventScroll: true });
+}
+
 export function announce(text) { $("announcer").textContent = text; }
 
 export function save(name, type, content) {

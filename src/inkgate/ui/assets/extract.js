@@ -1,5 +1,5 @@
 // The view "Extract": fields of a document beside its page, with confidence, checks, alternatives and corrections.
-import { $, make, icon, tabs, plain, sizeOf, save, stem, announce } from "./dom.js";
+import { $, make, icon, tabs, plain, sizeOf, save, stem, announce, redraw } from "./dom.js";
 import { word, known, percent, mayPass, onLanguage, session, titleOf, typeName } from "./words.js";
 import { againButton, get, linesOf, Problem, problemBox, request, toldOf, upload } from "./api.js";
 import { Viewer } from "./viewer.js";
@@ -237,10 +237,10 @@ const stateOf = (doc) => (doc.answer ? word("extraction_" + (doc.answer.review =
 const needsReview = (doc) => doc.answer && doc.answer.status === "needs_review" && doc.answer.review !== "reviewed";
 
 function drawDocs() {
-  $("extract-files").replaceChildren(...docs.map((doc) => make("li", { class: "file " + (needsReview(doc) ? "partial" : doc.status) + (doc === selected ? " current" : "") },
-    make("button", { type: "button", class: "file-name", "aria-current": doc === selected ? "true" : null, title: doc.name, onclick: () => select(doc) },
+  redraw($("extract-files"), docs.map((doc) => make("li", { class: "file " + (needsReview(doc) ? "partial" : doc.status) + (doc === selected ? " current" : "") },
+    make("button", { type: "button", class: "file-name", "data-key": doc.id, "aria-current": doc === selected ? "true" : null, title: doc.name, onclick: () => select(doc) },
       make("span", { class: "name" }, doc.name), make("span", { class: "state small" }, [doc.size ? sizeOf(doc.size) : "", stateOf(doc)].filter(Boolean).join(" · "))),
-    make("button", { type: "button", class: "quiet square", "aria-label": word("remove", { name: doc.name }), onclick: () => remove(doc) }, icon("close")))));
+    make("button", { type: "button", class: "quiet square", "data-key": doc.id + "x", "aria-label": word("remove", { name: doc.name }), onclick: () => remove(doc) }, icon("close")))));
   const read = docs.filter((doc) => doc.fields).length, failed = docs.filter((doc) => doc.status === "failed").length;
   drawTotal($("extract-total"), docs.length, read, failed, extracting.busy);
   $("extract-all").hidden = docs.length < 2;

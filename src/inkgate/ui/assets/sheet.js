@@ -1,5 +1,5 @@
 // All documents of the view "Extract" as one table, and its downloads: the same table as `inkgate extract -f csv` and `-f xlsx` write.
-import { $, make, save, announce } from "./dom.js";
+import { $, make, save, announce, redraw } from "./dom.js";
 import { word, known, number, titleOf, typeName } from "./words.js";
 import { problemBox, request, toldOf } from "./api.js";
 import { shownValue } from "./fields.js";
@@ -31,10 +31,10 @@ export function drawSheet(docs, stateOf, open) {
   const title = (path) => make("th", { scope: "col" }, titleOf(path));
   $("sheet-head").replaceChildren(make("tr", {}, make("th", { scope: "col" }, word("document")), make("th", { scope: "col" }, word("job_state")), make("th", { scope: "col" }, word("way_type")),
     columns.map(title), arrays.map(title)));
-  $("sheet-rows").replaceChildren(...docs.map((doc) => make("tr", {},
-    make("th", { scope: "row" }, make("button", { type: "button", class: "link name", title: doc.name, onclick: () => open(doc) }, doc.name)),
+  redraw($("sheet-rows"), docs.map((doc) => make("tr", {},
+    make("th", { scope: "row" }, make("button", { type: "button", class: "link name", "data-key": doc.id, title: doc.name, onclick: () => open(doc) }, doc.name)),
     make("td", {}, make("span", { class: "badge " + badgeOf(doc) }, stateOf(doc))),
-    make("td", {}, doc.fields ? typeName(doc.answer.document_type) : ""),
+    make("td", {}, doc.fields && (doc.answer.document_type || !doc.fields.paths.length) ? typeName(doc.answer.document_type) : ""),
     columns.map((path) => cell(doc, path, open)),
     arrays.map((path) => rowsCell(doc, path, open)))));
 }
@@ -58,5 +58,5 @@ function rowsCell(doc, path, open) {
 
 function doubted(doc, path, text, open) {
   const status = doc.fields.status(path);
-  return make("td", { class: "doubted" }, make("button", { type: "button", class: "link", title: [text, known("field_" + status) ? word("field_" + status) : status].join(": "), onclick: () => open(doc, path) }, text));
+  return make("td", { class: "doubted" }, make("button", { type: "button", class: "link", "data-key": doc.id + path, title: [text, known("field_" + status) ? word("field_" + status) : status].join(": "), onclick: () => open(doc, path) }, text));
 }
