@@ -365,7 +365,7 @@ async def test_a_client_that_reads_in_bursts_may_rest_for_what_it_read_before() 
 
 async def test_the_last_bytes_of_a_response_are_not_waited_for_forever() -> None:
     """They are fewer than the number from which on the application waits for the client."""
-    engine = LongTextEngine(words=5_000)
+    engine = LongTextEngine(words=10_000)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
