@@ -116,6 +116,8 @@ def format_for(file_name: str, name: str = "") -> AnyFormat:
     for kind in _KINDS:
         if file_name.lower().endswith(kind.suffix):
             return kind
+    if file_name.lower().endswith(".html"):
+        return Format.HOCR
     known = ", ".join(kind.suffix for kind in _KINDS)
     other = f"Or name the format, such as format={Format.MARKDOWN.value!r}"
     raise ValueError(f"The suffix of {file_name!r} stands for no format. Suffixes: {known}. {other}.")

@@ -9,8 +9,10 @@ from inkgate_client.format_names import FileFormat, Format, format_for
 
 def test_a_format_is_found_by_suffix_or_by_name() -> None:
     files = {"a.md": Format.MARKDOWN, "A.TXT": Format.TEXT, "a.b.alto.xml": Format.ALTO, "a.docx": FileFormat.DOCX}
+    files |= {"a.html": Format.HOCR}
     assert {name: format_for(name) for name in files} == files
     names = {"markdown": Format.MARKDOWN, "MD": Format.MARKDOWN, ".xlsx": FileFormat.XLSX, "alto": Format.ALTO}
+    names |= {"html": Format.HOCR}
     assert {name: format_for("a.bin", name) for name in names} == names
 
 
