@@ -406,11 +406,15 @@ async def test_a_full_disk_refuses_new_jobs_and_holds_those_that_run(plant: Plan
         with pytest.raises(Overloaded, match="storage_full") as refused:
             await plant.store.add([NewJob("a", JobSource(upload="0" * 64), name="x" * 100_000)])
         assert refused.value.retry_after_s > 0
+        await plant.store.get(job_id, None)
+        assert plant.store.database.is_full, "what can be read says nothing about space"
+        assert "No space" in plant.store.database.trouble
         gate.set()
         await until(lambda: bool(plant.store.database.trouble))
         await room(1_000_000)
         assert (await plant.state(job_id)).state is JobState.SUCCEEDED
         assert worker.counts.leases_lost == 0
+        assert (plant.store.database.trouble, plant.store.database.is_full) == ("", False)
     assert await plant.saved(job_id) == list(range(12))
 
 

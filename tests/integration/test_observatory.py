@@ -27,6 +27,7 @@ from inkgate.doctor.conditions import BY_NAME
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.serving.sending import SendingRoom
 from inkgate.settings import load_settings
+from inkgate_client.telemetry.jobs_state import JobsDisk, JobsState
 from inkgate_client.telemetry.state import CacheState, PdfJobs, ResultsState, State
 from support.api_client import pdf
 from support.managed import FakeVllm
@@ -268,5 +269,9 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     (stopped,) = observatory.warnings()
     assert (stopped.code, stopped.remedy) == ("breaker-open", BY_NAME["breaker-open"].remedy)
     assert f"calls to {parts.engine.name} are stopped: a GPU is too hot; ppocr reads its pages" in stopped.detail
+    disks = tuple(JobsDisk(use, "/secret", "ext4", free, 10**10) for use, free in (("database", 0), ("uploads", 10**9)))
+    observatory.watch_jobs(lambda: JobsState("sqlite", disks=disks))
+    full = observatory.warnings()[-1]
+    assert (full.code, "0 MB for database)" in full.detail, "secret" in full.detail) == ("jobs-disk-full", True, False)
     assert (state.cache, state.at, state.history) == (CacheState({"run": 0, "kept": 0, "joined": 0}), 1000.0, ())
     assert SECRET not in STATE.dump_json(state).decode()

@@ -92,13 +92,18 @@ async def readyz(request: Request) -> Response:
 
 
 def _warnings(service: ServiceView) -> Iterator[ServiceWarning]:
-    yield from service.observatory.warnings()
+    found = service.observatory.warnings()
+    yield from found
     for complaint in service.supervisor.complaints(needed=False):
         remedy = "Fix the error that the log shows (`background_task_failed`); the task restarts by itself."
         yield ServiceWarning("background-failing", complaint, remedy)
     if service.jobs is not None and (trouble := service.jobs.store.database.trouble):
-        remedy = "Start the database, or correct `jobs.database`; the log has the error (`jobs_unavailable`)."
-        yield ServiceWarning("jobs-store-unavailable", f"jobs: {trouble}", remedy)
+        code, remedy = "jobs-store-unavailable", "Start the database, or correct `jobs.database`;"
+        if service.jobs.store.database.is_full:
+            code, remedy = "jobs-disk-full", "Free space on its disk, or keep results and uploads for less time;"
+        remedy = f"{remedy} the log has the error (`jobs_unavailable`)."
+        if code not in {each.code for each in found}:
+            yield ServiceWarning(code, f"jobs: {trouble} Jobs are refused; documents are read.", remedy)
 
 
 _History = Annotated[bool, Query(description="Include the last 15 minutes, one point for each 5 seconds.")]

@@ -15,6 +15,7 @@ import psutil
 
 from inkgate import __version__
 from inkgate.doctor.conditions import BY_NAME
+from inkgate.doctor.rules_jobs import full_disks
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus
@@ -221,8 +222,8 @@ class StateReader:
         self._why_not.append(reasons)
 
     def warnings(self) -> list[ServiceWarning]:
-        """What the engine does worse than it could: the embedded engine reads the model's pages, or all are read at
-        reduced quality.
+        """What works worse than it could: the embedded engine reads the model's pages, or all are read at reduced
+        quality, or there is little room for jobs.
         """
         faults = _model_faults(self._parts) if self._parts.falls_back else ()
         found = [
@@ -235,6 +236,14 @@ class StateReader:
                 f"{BY_NAME['engine-busy'].remedy} Or set `serving.degradation.enabled = false`: pages then wait longer."
             )
             found.append(ServiceWarning("engine-busy", f"engine: overloaded, so quality is reduced: {effects}", remedy))
+        jobs = self._jobs()
+        if (
+            free := []
+            if jobs is None
+            else [f"{disk.free_bytes / 1e6:.0f} MB for {disk.use}" for disk in full_disks(jobs)]
+        ):
+            detail = f"jobs: their disk is nearly full ({', '.join(free)}); without room, jobs are refused"
+            found.append(ServiceWarning("jobs-disk-full", detail, BY_NAME["jobs-disk-full"].remedy))
         return found
 
     def watch_jobs(self, jobs: Callable[[], JobsState]) -> None:

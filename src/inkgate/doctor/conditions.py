@@ -119,7 +119,8 @@ CONDITIONS: tuple[Condition, ...] = (
         "replica-out",
         _WARNING,
         "A model server gets no requests, or goes in and out of service.",
-        "Read the log of the model server and restart it; inkgate uses it again when it responds.",
+        "Start the model server, or correct its address in `engine.vllm.urls`; its log says why it failed. inkgate "
+        "uses it again when it responds.",
         ("InkgateReplicaOut", "InkgateNoReplica"),
     ),
     Condition(

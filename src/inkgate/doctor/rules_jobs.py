@@ -5,7 +5,7 @@ from __future__ import annotations
 from inkgate.doctor.conditions import LIMITS
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, over, under
 from inkgate.doctor.load import flaps, setting, since_start
-from inkgate_client.telemetry.jobs_state import StoredJobs
+from inkgate_client.telemetry.jobs_state import JobsDisk, JobsState, StoredJobs
 from inkgate_client.telemetry.state import State
 
 _MB = 1_000_000
@@ -51,13 +51,7 @@ def jobs_disk_full(state: State) -> Diagnosis | None:
     """The disk of the database or of uploads has less than {jobs_disk_share:.0%} and less than {jobs_disk_mb:g} MB
     free.
     """
-    if state.jobs is None:
-        return None
-    full = [
-        disk
-        for disk in state.jobs.disks
-        if disk.free_bytes < min(LIMITS.jobs_disk_share * disk.total_bytes, LIMITS.jobs_disk_mb * _MB)
-    ]
+    full = [] if state.jobs is None else full_disks(state.jobs)
     if not full:
         return None
     limit = LIMITS.jobs_disk_mb * _MB
@@ -72,6 +66,15 @@ def jobs_disk_full(state: State) -> Diagnosis | None:
             else Advice("Keep results for less time: `inkgate jobs purge --days`."),
         ),
     )
+
+
+def full_disks(jobs: JobsState) -> list[JobsDisk]:
+    """The disks of jobs that are nearly full."""
+    return [
+        disk
+        for disk in jobs.disks
+        if disk.free_bytes < min(LIMITS.jobs_disk_share * disk.total_bytes, LIMITS.jobs_disk_mb * _MB)
+    ]
 
 
 def outbox_stuck(state: State) -> Diagnosis | None:

@@ -32,7 +32,7 @@ _COST = 20.0
 _LONGEST_S = 60.0
 _STALE_S = 150.0
 """Counts that are older are not shown. More than the longest pause and the time limit of a statement together."""
-_DISKS_EVERY_S = 60.0
+_DISKS_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class StateSource(Protocol):
         ...
 
     def warnings(self) -> list[ServiceWarning]:
-        """What the engine does worse than it could: with another engine, or at reduced quality."""
+        """What works worse than it could: another engine reads, quality is reduced, there is little room for jobs."""
         ...
 
     def watch_results(self, results: AdmissionLimiter) -> None:

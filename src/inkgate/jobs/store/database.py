@@ -134,6 +134,8 @@ class Database:
         """Write transactions so far."""
         self.trouble = ""
         """Why the database could not be used at the last attempt; empty if it could."""
+        self.is_full = False
+        """Whether `trouble` is a full disk: reads that succeed don't end it."""
 
     def now(self) -> ColumnElement[float]:
         """The time, as an expression: of the server on PostgreSQL, as nodes may differ."""
@@ -266,9 +268,12 @@ class Database:
             if not begun and isinstance(refused, Overloaded):
                 self._refusals[writes] = now, refused
             if isinstance(refused, Overloaded):
+                self.is_full = refused.code == "storage_full"
                 self._note(refused.detail, _cause(error))
             raise refused from error
-        self._note("")
+        if writes or not self.is_full:
+            self.is_full = False
+            self._note("")
         return result
 
     def _note(self, trouble: str, cause: str = "") -> None:
