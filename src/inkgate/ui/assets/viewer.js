@@ -189,12 +189,13 @@ export class Viewer {
     this.describe();
   }
 
-  // Draws the boxes a little outside of what they are around, at every zoom. Cells end where the lines of their table are.
+  // Draws the boxes a little outside of what they are around, at every zoom. Cells end where the lines of their table are,
+  // unless one is picked.
   outline() {
     if (!this.page || !this.page.width) return;
     const pixel = (this.turned % 180 ? this.page.height : this.page.width) / (this.overlay.clientWidth || this.stage.clientWidth || 1);
     for (const node of this.group.children) {
-      const gap = node.classList.contains("cell") ? 0 : node.matches(".sure, .likely, .doubtful") ? LINE_GAP : GAP;
+      const gap = node.matches(".cell") ? (node.matches(".picked") ? GAP - 1 : 0) : node.matches(".sure, .likely, .doubtful") ? LINE_GAP : GAP;
       const corners = outset(node.corners, gap * pixel);
       node.setAttribute("points", corners.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" "));
     }
@@ -213,6 +214,7 @@ export class Viewer {
     for (const node of this.overlay.querySelectorAll(".picked")) node.classList.remove("picked");
     const nodes = (this.byId && this.byId.get(id)) || [];
     for (const node of nodes) { node.classList.add("picked"); this.group.append(node); }
+    this.outline();
     if (!nodes.length || !scroll) return;
     const box = nodes[0].getBoundingClientRect(), stage = this.stage.getBoundingClientRect();
     if (box.top < stage.top || box.bottom > stage.bottom) this.stage.scrollTop += box.top - stage.top - (stage.height - box.height) / 2;
