@@ -183,6 +183,13 @@ def test_a_state_and_a_confidence_never_contradict_each_other(browser: Browser, 
         expect(shown["Total"]).to_have_class("field field-bad")
         expect(shown["Tax"]).to_contain_text("Fails: subtotal and tax add up to the total.")
         expect(page.locator("#extract-verdict")).to_have_text("Needs review. Fields to look at: 4.")
+        page.click("#fields-save")
+        expect(page.locator("#extract-verdict")).to_have_text("Reviewed.")
+        page.unroute_all()
+        nothing = {**answer, "document_type": None, "data": {}, "fields": {}, "checks": [], "notes": [], "pages": pages}
+        page.route("**/extract", partial(_answer, json.dumps(nothing)))
+        page.click("#extract-again")
+        expect(page.locator("#extract-verdict")).to_contain_text("No known type of document. Choose a type")
 
 
 _EDITS = """async (answer) => {
