@@ -82,7 +82,10 @@ async def test_a_lone_server_that_fails_on_images_is_out_until_it_reads_them_aga
                     await anyio.sleep(0.01)
             again = await client.post("/ocr", files={"file": PAGE})
     assert failed.status_code == 502
-    assert (blind.status_code, blind.json()["reasons"]) == (503, ["engine: no model server takes calls"])
+    assert (blind.status_code, blind.json()["reasons"]) == (
+        503,
+        ["engine: no model server takes calls (status 500, then upstream_failed)"],
+    )
     assert (again.status_code, again.json()["text"]) == (200, "Invoice number 20417\n")
 
 
@@ -92,7 +95,10 @@ async def test_a_probe_asks_for_its_image_as_pages_are_asked_for() -> None:
             failed = await client.post("/ocr", files={"file": PAGE})
             ready = await client.get("/readyz")
     assert (failed.status_code, failed.json()["code"]) == (502, "upstream_unreachable")
-    assert (ready.status_code, ready.json()["reasons"]) == (503, ["engine: no model server takes calls"])
+    assert (ready.status_code, ready.json()["reasons"]) == (
+        503,
+        ["engine: no model server takes calls (status 500, then upstream_failed)"],
+    )
     probes = [request for request in stub.seen if max(image_of(request).shape) == 64]
     assert probes
     assert {request.get("max_completion_tokens", request.get("max_tokens")) for request in probes} == {4}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from inkgate.errors import EngineFailed
 from inkgate.model_servers.server import ModelServer
 from support.stub_upstream import Reply, running_stub
 
@@ -42,3 +45,19 @@ async def test_a_server_that_is_gone_says_nothing() -> None:
     assert await server.readings() is None
     await server.close()
     assert await server.readings() is None
+
+
+@pytest.mark.parametrize(
+    ("url", "cause"), [("http://127.0.0.1:1/v1", "refused|failed"), ("http://no-such-host.invalid/v1", ".")]
+)
+async def test_why_a_server_can_not_be_connected_to_is_logged_once(url: str, cause: str) -> None:
+    server = ModelServer(url, 2)
+    try:
+        with capture_logs() as logs:
+            for _ in range(3):
+                with pytest.raises(EngineFailed, match="upstream_unreachable"):
+                    await server.models()
+    finally:
+        await server.close()
+    (line,) = [each for each in logs if each["event"] == "model_server_unreachable"]
+    assert re.search(cause, line["cause"]), line

@@ -96,6 +96,7 @@ class ModelServer:
         self._answers: set[aiohttp.ClientResponse] = set()
         self._closed = False
         self._without_mm_kwargs_until = -math.inf
+        self._no_connection = ""
 
     def _session(self) -> aiohttp.ClientSession:
         """The connections, which belong to the first event loop that uses them.
@@ -154,7 +155,7 @@ class ModelServer:
                 async with self._answer(session.get(f"{self.base_url}/models")) as response:
                     status, body = response.status, await response.read()
         except aiohttp.ClientError as error:
-            raise self._unreachable() from error
+            raise self._unreachable(error) from error
         except TimeoutError as error:
             raise EngineFailed("upstream_stalled", "The model server does not respond.") from error
         if status == 404:
@@ -198,7 +199,8 @@ class ModelServer:
             try:
                 response = await stack.enter_async_context(self._answer(begun))
             except aiohttp.ClientError as error:
-                raise self._unreachable() from error
+                raise self._unreachable(error) from error
+            self._no_connection = ""
             chunks = await stack.enter_async_context(aclosing(_chunks(response)))
             headers = response.headers.copy()
             headers.popall(IGNORED_HEADER, None)
@@ -248,15 +250,21 @@ class ModelServer:
                         if len(text) > _METRICS_BYTES:
                             return None
                 return parse_metrics(text.decode(errors="replace"))
-            except aiohttp.ClientError:
-                self._unreachable()
+            except aiohttp.ClientError as error:
+                self._unreachable(error)
             except EngineFailed:
                 pass
         return None
 
-    def _unreachable(self) -> EngineFailed:
-        """The error. Also forgets what is known of the server, which may be another one next time."""
+    def _unreachable(self, error: aiohttp.ClientError | None = None) -> EngineFailed:
+        """The error. Also forgets what is known of the server, which may be another one next time. Logs why it can't be
+        connected to, once until that changes.
+        """
         self._without_mm_kwargs_until = -math.inf
+        cause = error.strerror if isinstance(error, aiohttp.ClientConnectorError) else ""
+        if cause and cause != self._no_connection:
+            log.warning("model_server_unreachable", server=self._host, cause=cause)
+            self._no_connection = cause
         return EngineFailed("upstream_unreachable", "Can't connect to the model server.")
 
 
