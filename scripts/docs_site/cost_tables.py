@@ -83,6 +83,7 @@ ACTIVITIES = (
             "Threads(pdf_copies) documents/pdf/pool.py",
             "BackgroundTask(*_worker_*) workers/pool.py",
             "Threads(*_workers) workers/pool.py",
+            "Thread() operating_system.py",
         ),
     ),
     Activity(
