@@ -108,6 +108,7 @@ def _name_of_image(image: Image) -> str:
     return (Path(opened).name if isinstance(opened, str) else "") or "image.png"
 
 
+_WIDE_MODES = frozenset({"F", "I"})
 _PNG_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
 
 
@@ -115,9 +116,12 @@ def _png_of_image(image: Image) -> bytes:
     """The image as PNG, upright as its EXIF says."""
     from PIL import ImageOps  # is there, because the image is
 
-    if image.mode == "F":
-        raise ValueError('The pixels are float32, not uint8. Scale them to 0 to 255, and convert the image to "L".')
+    if image.mode in _WIDE_MODES:  # Pillow would make most of it white
+        given = "float32" if image.mode == "F" else "int32"
+        raise ValueError(f'The pixels are {given}, not uint8. Scale them to 0 to 255, and convert the image to "L".')
     upright = ImageOps.exif_transpose(image)
+    if upright.mode.startswith("I;16"):
+        upright = upright.convert("I").convert("I;16")  # of another byte order
     if upright.mode not in _PNG_MODES:
         upright = upright.convert("RGB")
         upright.info.pop("icc_profile", None)  # of the other mode

@@ -59,11 +59,18 @@ def test_an_array_of_bool_is_black_and_white() -> None:
         (pixels(2, 7, 5, 3), "is no image"),
         (pixels(0, 5), "is no image"),
         (Image.new("F", (5, 7)), "pixels are float32"),
+        (Image.new("I", (5, 7), 70_000), "pixels are int32"),
     ],
 )
 def test_arrays_that_are_no_image_say_what_one_is(array: File, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         load(array, "")
+
+
+def test_an_image_of_16_bits_keeps_them_in_either_byte_order() -> None:
+    deep = np.array([[0, 1000, 65535]], ">u2")
+    assert decoded(Image.fromarray(deep)).mode == "I;16"
+    assert np.asarray(decoded(Image.fromarray(deep))).tolist() == deep.tolist()
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr", "I;16"])
