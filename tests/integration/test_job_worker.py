@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -55,6 +56,28 @@ async def test_a_job_says_who_read_it_and_what_that_means(plant: Plant) -> None:
     assert job.document is not None
     assert job.document.engine == "counting+other"
     assert job.document.notes == (f"Pages 4-5: {DEGRADED_NOTES[NO_SERVER]}",)
+
+
+async def test_a_job_that_is_put_back_says_the_same(plant: Plant) -> None:
+    """Only those who read a page are named, and all of them, whichever of its turns they read it in."""
+    plant.engine.others = dict.fromkeys(range(11), "other") | {11: "third"}
+    failed: list[int] = []
+
+    def act(_: str, page: int) -> None:
+        if page in (6, 11) and page not in failed:
+            failed.append(page)
+            raise Overloaded("service_full", "Full.", 0.01)
+
+    plant.engine.act = act
+    job_id = await plant.add(12)
+    async with plant.working():
+        job = await plant.state(job_id)
+    assert failed == [6, 11]
+    assert job.document is not None
+    assert job.document.engine == "other+third"
+    told = [re.findall(r"\d+", note.partition(":")[0]) for note in job.document.notes]
+    pages = [page for first, *last in told for page in range(int(first), int((last or [first])[0]) + 1)]
+    assert pages == list(range(1, 13))
 
 
 async def test_the_chosen_pages_are_read(plant: Plant) -> None:

@@ -25,6 +25,7 @@ class JobRun:
         unsaved: results that are not saved yet, since loop time `unsaved_since`.
         known: the document was opened, in this run or before.
         opened: what is not saved yet of the document, and the number of pages to read.
+        document: the document as its pages that have a result show it; None: none has.
         pages: number of pages to read, once the document was opened here.
         read: pages that got a result since the job was claimed.
         errors: of pages read in this run; `partial`: one of these has a result all the same.
@@ -42,6 +43,7 @@ class JobRun:
     unsaved_since: float = 0.0
     known: bool = False
     opened: tuple[JobDocument, int] | None = None
+    document: JobDocument | None = None
     pages: int = 0
     read: int = 0
     errors: list[PageError] = field(default_factory=list)
@@ -49,6 +51,10 @@ class JobRun:
     careful: bool = False
     yields: Release | None = None
     wanted: CheckedFields | None = None
+
+    def __post_init__(self) -> None:
+        if self.claim.job.saved:
+            self.document = self.claim.job.document
 
     @property
     def has_results(self) -> bool:

@@ -283,7 +283,7 @@ class Worker:
 
     async def _save_rest(self, run: JobRun) -> None:
         """Saves what was read, or drops it, such as results of a kind that can't be stored."""
-        if run.unsaved:
+        if run.unsaved or run.opened is not None:
             try:
                 await self._store.save(run.claim, tuple(run.unsaved), run.opened)
             except Exception as error:  # noqa: BLE001 - it is read again
@@ -388,11 +388,14 @@ class Worker:
             results = aiter(reading)
             missing = reading.selected
             todo = missing[: self._settings.save_every + self._window] if careful else missing
-            for page in todo:
-                if careful:
-                    await self._persist(partial(self._store.mark_suspect, run.claim, page))
-                await self._take(run, await anext(results), careful=careful)
-            self._all_read(run, reading)
+            describe = partial(self._describe, run, reading, run.document)
+            try:
+                for page in todo:
+                    if careful:
+                        await self._persist(partial(self._store.mark_suspect, run.claim, page))
+                    await self._take(run, await anext(results), describe, careful=careful)
+            finally:
+                describe()
             return len(todo) == len(missing)
 
     async def _opened(self, run: JobRun, reading: Reading) -> None:
@@ -403,16 +406,17 @@ class Worker:
         if len(reading.selected) > self._settings.save_every:  # else it is saved with the pages
             await self._write(run)
 
-    def _all_read(self, run: JobRun, reading: Reading) -> None:
-        """Has the next write say who read the pages, and what is to be said of them, as is known after the last."""
-        before, now = run.claim.job.document, _document_of(reading)
-        if before is not None:  # others read pages before
-            engines = dict.fromkeys((*before.engine.split("+"), *now.engine.split("+")))
+    def _describe(self, run: JobRun, reading: Reading, before: JobDocument | None) -> None:
+        """Has the next write say who read the pages, and what is to be said of them. `before`: of earlier readings."""
+        if not reading.answered:
+            return
+        now = _document_of(reading)
+        if before is not None:
             notes = tuple(dict.fromkeys((*before.notes, *now.notes)))
-            now = replace(now, engine="+".join(engines), notes=notes)
-        run.opened = now, run.pages
+            now = replace(now, engine=reading.engine_after(before.engine), notes=notes)
+        run.document, run.opened = now, (now, run.pages)
 
-    async def _take(self, run: JobRun, result: PageResult, *, careful: bool) -> None:
+    async def _take(self, run: JobRun, result: PageResult, describe: Callable[[], None], *, careful: bool) -> None:
         """Keeps the result, and saves those that are due. Raises _GiveBack if the job should not go on now."""
         error = None if result.error is None else from_page_error(result.error)
         if error is not None and self._may_pass(run, error):
@@ -423,6 +427,7 @@ class Worker:
         stale = loop_time() - run.unsaved_since > _STALE_S
         if not (careful or stale or len(run.unsaved) >= self._settings.save_every):
             return
+        describe()
         await self._write(run)
         if self._alone_since is not None and not run.careful:
             raise _GiveBack(Release())

@@ -126,8 +126,12 @@ class Reading:
         """The engines that read the pages until now, joined by `+`; before the first page, the service's engine.
         `text_layer` is named only if no engine read anything.
         """
-        engines = [name for name in self._engines if name != TEXT_LAYER] or list(self._engines)
-        return "+".join(engines) or self._window.engine.name
+        return self.engine_after("")
+
+    def engine_after(self, before: str) -> str:
+        """As `engine`; `before` read other pages of the document earlier."""
+        names = dict.fromkeys((*filter(None, before.split("+")), *self._engines))
+        return "+".join([name for name in names if name != TEXT_LAYER] or names) or self._window.engine.name
 
     @property
     def notes(self) -> tuple[str, ...]:
