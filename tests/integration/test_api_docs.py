@@ -111,6 +111,18 @@ async def test_words_that_are_searched_for_are_shown_as_text(tmp_path: Path, mon
     assert "0 sections have &quot;&gt;&lt;script&gt;" in found
 
 
+async def test_a_search_that_finds_nearly_all_shows_the_first_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guide, "SITE", tmp_path)
+    async with running_api() as api:
+        found = (await api.client.get("/docs/guide/?q=e e e e e")).text
+    count = re.search(r"<h1>(\d+) sections", found)
+    assert count is not None
+    assert int(count[1]) > 200
+    assert found.count("</a><br>") == 100
+
+
 @pytest.mark.parametrize(
     ("root_path", "url", "base"),
     [

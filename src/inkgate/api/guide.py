@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -49,6 +49,7 @@ _ERROR_CODE: Final = re.compile(r"^- `(\w+)` \(", re.MULTILINE)
 _HEADING: Final = re.compile(r"#+ +(.+)")
 _RELATIVE: Final = re.compile(r"(?![a-z]+:|/|#)")
 _MAX_QUERY: Final = 200
+_MAX_RESULTS: Final = 100
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -135,8 +136,8 @@ class GuidePages(StaticFiles):
         return HTMLResponse(await self._threads.run(self._whole_page, address, query))
 
     def _whole_page(self, address: str, query: str) -> str:
-        words = query.lower().split()
-        body = _results(query, self._found(words, address)) if words else self._rendered(address)
+        words = dict.fromkeys(query.lower().split())
+        body = _results(query, list(self._found(list(words), address))) if words else self._rendered(address)
         title = f"Search: {query}" if words else self._titles[address]
         return _PAGE.format(
             title=escape(title),
@@ -162,7 +163,8 @@ class GuidePages(StaticFiles):
             anchors: dict[str, int] = {}
             for heading, text in _sections(file.read_text(encoding="utf-8")):
                 anchor = _anchor(heading, anchors)
-                if all(word in f"{heading} {text}".lower() for word in words):
+                lower = f"{heading} {text}".lower()
+                if all(word in lower for word in words):
                     title = self._titles[address]
                     name = title if heading == title else f"{title}: {heading}"
                     yield f"{_link(address, current)}#{anchor}", name, _around(words[0], _plain(text))
@@ -252,6 +254,7 @@ def _around(word: str, text: str) -> str:
     return f"{'... ' if begin else ''}{text[begin : begin + 240]} ..."
 
 
-def _results(query: str, found: Iterator[tuple[str, str, str]]) -> str:
-    rows = [f'<li><a href="{href}">{escape(title)}</a><br>{escape(text)}</li>' for href, title, text in found]
-    return f"<h1>{len(rows)} sections have {escape(query)}</h1>\n<ul>\n" + "\n".join(rows) + "\n</ul>"
+def _results(query: str, found: Sequence[tuple[str, str, str]]) -> str:
+    shown = found[:_MAX_RESULTS]
+    rows = [f'<li><a href="{href}">{escape(title)}</a><br>{escape(text)}</li>' for href, title, text in shown]
+    return f"<h1>{len(found)} sections have {escape(query)}</h1>\n<ul>\n" + "\n".join(rows) + "\n</ul>"
