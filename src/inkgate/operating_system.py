@@ -117,7 +117,7 @@ def _await_end_of(parent: int) -> None:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Limits the address space of this process to `more_bytes` above what it has; only Linux can."""
+    """Limits the address space of this process to `more_bytes` above what it has; only Linux can. Raises OSError."""
     if _statm() is not None:
         limit = memory_bytes()[0] + more_bytes
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -144,6 +144,8 @@ def _statm() -> str | None:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - once a call, and pathlib is slower
             return file.read()
     except FileNotFoundError:
+        if hasattr(os, "memfd_create"):  # Linux, where no limit may be dropped for want of /proc
+            raise
         return None
 
 

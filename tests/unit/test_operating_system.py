@@ -43,6 +43,15 @@ def test_a_sealed_file_can_neither_shrink_nor_be_written() -> None:
             file.write(b"more")
 
 
+def test_on_linux_a_limit_of_memory_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_proc(*_: object, **__: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(operating_system, "open", no_proc, raising=False)
+    with pytest.raises(FileNotFoundError):
+        operating_system.limit_memory(2**30)
+
+
 def test_without_memfds_a_shared_file_has_no_name_and_can_be_mapped(no_linux: None) -> None:
     with shared_file("test") as file:
         file.write(b"text")
