@@ -31,13 +31,19 @@ def done(page: Page, count: int = 1) -> None:
 
 
 def another_key_forgets_what_was_read(page: Page) -> None:
+    page.click("#tab-extract")
+    page.click("#extract-ways [data-tab=names]")
+    page.fill("#extract-names", "salary of Ms Example")
+    page.click("#tab-read")
     page.reload()
     done(page, 2)
+    expect(page.locator("#extract-names")).to_have_value("salary of Ms Example")
     page.click("#key-button")
     page.fill("#key-input", OTHER_KEY)
     page.keyboard.press("Enter")
     expect(page.locator("#read.empty")).to_be_visible()
     expect(page.locator("html[data-restored]")).to_be_attached()
+    expect(page.locator("#extract-names")).to_have_value("")
     give(page, BROKEN)
     expect(page.locator("#files .file.failed")).to_have_count(1)
     page.click("#key-button")

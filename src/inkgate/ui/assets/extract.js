@@ -105,6 +105,9 @@ function noteWanted() {
 
 function notePlace() { session.set(PLACE, JSON.stringify({ id: selected ? selected.id : "", all: allShown, pageAt })); }
 
+// Forgets what was asked for, which may say as much as a document.
+export function forgetWanted() { for (const name of [PLACE, WANTED]) session.set(name, ""); }
+
 // The types of documents that the service knows.
 export async function learnTypes() {
   types = new Map((await get("document-types")).types.map(({ name, fields }) => [name, fields]));

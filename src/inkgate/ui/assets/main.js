@@ -4,7 +4,7 @@ import { loadWords } from "./words.js";
 import { get, startKeys } from "./api.js";
 import { drawOptions, forget, options, restore, startRead, take, openJob, whereabouts } from "./read.js";
 import { learn, service } from "./documents.js";
-import { learnTypes, restoreFields, reviewJob, showReviews, startExtract, takeForFields } from "./extract.js";
+import { forgetWanted, learnTypes, restoreFields, reviewJob, showReviews, startExtract, takeForFields } from "./extract.js";
 import { addJobs, showJobs, startJobs } from "./jobs.js";
 import { showLive, startLive } from "./live.js";
 import { startCode } from "./code.js";
@@ -53,7 +53,7 @@ async function start() {
   startLook();
   startMenus();
   await loadWords();
-  startKeys(forget);
+  startKeys(() => { forgetWanted(); return forget(); });
   const show = tabs($("views"), (name) => {
     view = name;
     document.body.dataset.view = name;
