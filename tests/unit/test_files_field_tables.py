@@ -54,6 +54,16 @@ def numbers(sheet: str) -> dict[str, str]:
     return {place: value for place, about, value in cells if 't="s"' not in about}
 
 
+def test_a_value_is_of_the_kind_that_its_own_document_has_and_never_guessed() -> None:
+    kinds = ({"/number": "text", "/items/-/code": "text"}, {"/number": "number", "/items/-/code": "number"})
+    rows = [FieldsRow("a", "", "complete", {"number": "70", "items": [{"code": "71"}]}, each) for each in kinds]
+    rows += [FieldsRow("c", "", "complete", {"number": "1,234", "size": 9**400}, kinds[1])]
+    book = zipfile.ZipFile(io.BytesIO(as_file(rows, excel=True)))
+    assert numbers(book.read("xl/worksheets/sheet1.xml").decode()) == {"D3": "70"}
+    assert numbers(book.read("xl/worksheets/sheet2.xml").decode()) == {"B2": "1", "B3": "1", "C3": "71"}
+    assert ">1,234<" in book.read("xl/sharedStrings.xml").decode(), "a person who types it may mean little more than 1"
+
+
 def test_csv_has_arrays_in_their_cells_as_the_command_line_has() -> None:
     lines = as_csv(table_of_documents(ROWS)).splitlines()
     assert lines[0] == "file,document_type,status,total,date,number,seller/town,items,phones"

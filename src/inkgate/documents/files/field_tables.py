@@ -10,10 +10,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from pydantic import TypeAdapter
@@ -74,11 +73,13 @@ Cells = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class FieldTable:
-    """A table: its rows by the paths of their values, and the kinds of the columns."""
+    """A table: its rows by the paths of their values, and the kinds of these for each row: documents of two types may
+    have a path in common.
+    """
 
     name: str
     rows: Sequence[Cells]
-    kinds: Mapping[str, str]
+    kinds: Sequence[Mapping[str, str]]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -91,30 +92,30 @@ class FieldTable:
         return len(self.rows) * len(self.columns)
 
 
-def table_of_documents(rows: Iterable[FieldsRow]) -> FieldTable:
+def table_of_documents(rows: Sequence[FieldsRow]) -> FieldTable:
     """A row a document, arrays as values."""
-    return FieldTable(_DOCUMENTS, [_head(row) | flat_values(row.data) for row in rows], {})
+    return FieldTable(_DOCUMENTS, [_head(row) | flat_values(row.data) for row in rows], [row.kinds for row in rows])
 
 
 def tables_with_items(rows: Sequence[FieldsRow]) -> Iterator[FieldTable]:
     """A row a document, without its arrays of objects; then a table for each of these: a row an object."""
-    kinds = {path: kind for row in rows for path, kind in row.kinds.items()}
     documents: list[Cells] = []
-    arrays: dict[str, list[Cells]] = {}
+    arrays: dict[str, tuple[list[Cells], list[Mapping[str, str]]]] = {}
     for row in rows:
         cells = dict(flat_values(row.data))
         for path in [path for path, value in cells.items() if is_items(value)]:
-            own = arrays.setdefault(path, [])
+            own, kinds = arrays.setdefault(path, ([], []))
+            prefix = f"{path}/-"
+            of_row = {name.removeprefix(prefix): kind for name, kind in row.kinds.items() if name.startswith(prefix)}
             for number, item in enumerate(cells.pop(path), start=1):
                 own.append({"file": row.file, "row": number} | flat_values(item))
+                kinds.append(of_row)
         documents.append(_head(row) | cells)
     # A document without items has an empty array.
     documents = [{path: value for path, value in row.items() if path not in arrays} for row in documents]
-    yield FieldTable(_DOCUMENTS, documents, kinds)
-    for path, items in arrays.items():
-        prefix = f"{path}/-"
-        own_kinds = {name.removeprefix(prefix): kind for name, kind in kinds.items() if name.startswith(prefix)}
-        yield FieldTable(path.removeprefix("/"), items, own_kinds)
+    yield FieldTable(_DOCUMENTS, documents, [row.kinds for row in rows])
+    for path, (items, kinds) in arrays.items():
+        yield FieldTable(path.removeprefix("/"), items, kinds)
 
 
 def _head(row: FieldsRow) -> dict[str, object]:
@@ -180,8 +181,8 @@ def _fill(sheet: Worksheet, table: FieldTable, formats: CellFormats) -> None:
     for at, name in enumerate(columns):
         title = printable(name.removeprefix("/"))[:LONGEST_TEXT]
         sheet.write_string(0, at, title, formats.of(title, header=True))
-        texts = [_write(sheet, (number, at), row.get(name), table.kinds.get(name, ""), formats)
-                 for number, row in enumerate(rows, start=1)]  # fmt: skip
+        texts = [_write(sheet, (number, at), row.get(name), kinds.get(name, ""), formats)
+                 for number, (row, kinds) in enumerate(zip(rows, table.kinds, strict=False), start=1)]  # fmt: skip
         set_width(sheet, at, max(len(line) for text in [title, *texts] for line in text.split("\n")))
     sheet.freeze_panes(1, 1)
     if rows:
@@ -198,10 +199,10 @@ def _write(sheet: Worksheet, place: tuple[int, int], value: object, kind: str, f
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = printable(text).strip()[:LONGEST_TEXT]
     if isinstance(value, int | float):
-        if isfinite(value) and abs(value) <= _MAX_EXACT:
+        if abs(value) <= _MAX_EXACT:  # not so infinity and NaN
             sheet.write_number(*place, value, formats.of(""))
             return text
-    elif kind in _NUMBER_KINDS and (number := number_of(text, ".")) is not None:
+    elif kind in _NUMBER_KINDS and (number := number_of(text, ".")) is not None and not number.grouped:
         sheet.write_number(*place, number.value, formats.of(text, CellNumber(number.value, number.decimals)))
         return text
     elif kind == "date" and (day := _day(text)) is not None:
