@@ -268,7 +268,7 @@ class Database:
             if not begun and isinstance(refused, Overloaded):
                 self._refusals[writes] = now, refused
             if isinstance(refused, Overloaded):
-                self.is_full = refused.code == "storage_full"
+                self.is_full = _is_disk_full(error)
                 self._note(refused.detail, _cause(error))
             raise refused from error
         if writes or not self.is_full:
@@ -373,9 +373,13 @@ def _cause(error: Exception) -> str:
     return next(iter(str(getattr(error, "orig", None) or error).splitlines()), type(error).__name__)
 
 
-def _as_inkgate_error(error: Exception) -> InkgateError:
+def _is_disk_full(error: Exception) -> bool:
     text = str(getattr(error, "orig", error)).lower()
-    if "disk is full" in text or "no space left" in text or "disk full" in text:
+    return "disk is full" in text or "no space left" in text or "disk full" in text
+
+
+def _as_inkgate_error(error: Exception) -> InkgateError:
+    if _is_disk_full(error):
         return Overloaded("storage_full", "No space is left for the database of jobs.", 60.0)
     if isinstance(error, OperationalError | OSError) or (
         isinstance(error, DBAPIError) and error.connection_invalidated
