@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import orjson
 
 from inkgate.api.docling_document import docling_document
 from inkgate_client.block_image import BlockImage
@@ -33,8 +35,9 @@ BLOCKS = (
 
 def shown(*pages: PageResult) -> dict[str, Any]:
     found = docling_document("a.b.pdf", DocumentResult("x", "application/pdf", 3, len(pages), "ppocr", pages))
-    jsonschema_rs.validate(SCHEMA, found)
-    return found
+    read: dict[str, Any] = orjson.loads(orjson.dumps(found))
+    jsonschema_rs.validate(SCHEMA, read)
+    return read
 
 
 def in_order(document: dict[str, Any], item: dict[str, Any]) -> list[tuple[str, str]]:
@@ -105,3 +108,15 @@ def test_a_page_without_blocks_is_its_paragraphs() -> None:
     found = shown(PageResult(0, 10, 20, text="one\ntwo\n\nthree"), PageResult(1))
     assert in_order(found, found["body"]) == [("text", "one\ntwo"), ("text", "three")]
     assert list(found["pages"]) == ["1", "2"]
+
+
+def test_a_document_of_many_pages_takes_little_more_memory_than_its_json() -> None:
+    page = PageResult(0, 9, 9, blocks=BLOCKS * 10)
+    result = DocumentResult("x", "application/pdf", 3, 300, "ppocr", (page,) * 300)
+    tracemalloc.start()
+    try:
+        found = docling_document("a.pdf", result)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(orjson.dumps(found))

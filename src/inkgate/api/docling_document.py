@@ -104,15 +104,32 @@ class PageItems:
 
 
 def docling_document(name: str, result: DocumentResult) -> Json:
-    """The whole document."""
-    document = _Document()
-    found = [PageItems(page, document) for page in result.pages]
+    """The whole document. Its items are JSON already, page by page: as objects, those of many pages would take about
+    five times the memory.
+    """
+    document, children = _Document(), list[bytes]()
+    arrays: dict[str, list[bytes]] = {array: [] for array in ARRAYS}
+    for page in result.pages:
+        found = PageItems(page, document)
+        children.append(_elements_of(found.children))
+        for array, parts in arrays.items():
+            parts.append(_elements_of(found.items[array]))
+    body = _root([]) | {"children": _array(children)}
     return (
         _head(name, result.mime_type, result.byte_count)
-        | {"body": _root([child for each in found for child in each.children])}
-        | {array: [item for each in found for item in each.items[array]] for array in ARRAYS}
+        | {"body": body}
+        | {array: _array(parts) for array, parts in arrays.items()}
         | {"pages": {str(page.index + 1): _page(page) for page in result.pages}}
     )
+
+
+def _elements_of(items: list[Json]) -> bytes:
+    """An array's JSON without its brackets."""
+    return orjson.dumps(items)[1:-1]
+
+
+def _array(parts: list[bytes]) -> orjson.Fragment:
+    return orjson.Fragment(b"[%b]" % b",".join(filter(None, parts)))
 
 
 class PagewiseDocling:
