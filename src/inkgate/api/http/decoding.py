@@ -137,8 +137,8 @@ def decode_base64(text: str) -> bytes:
 
 
 def _decode_any_base64(text: str) -> bytes:
-    if _has_lost_pluses(text):
-        text = text.strip("\r\n").replace(" ", "+")
+    if _has_lost_pluses(text.lstrip()):
+        text = text.lstrip().rstrip("\r\n").replace(" ", "+")
     try:
         standard = text.encode("ascii").translate(_URLSAFE).rstrip(_END)
         return pybase64.b64decode(standard, validate=True, padded=False, ignorechars=_WHITESPACE)
@@ -148,15 +148,22 @@ def _decode_any_base64(text: str) -> bytes:
 
 
 def _has_lost_pluses(text: str) -> bool:
-    """Whether the spaces of base64 stand for `+`, which forms decode to a space. Spaces that are indents, or cut the
-    text into lines of one length, don't.
+    """Whether the spaces of base64 stand for `+`, which forms decode to a space. If so, it has whole groups of four
+    with them, as padded base64 has. If it has them without as well, spaces that begin or end lines, or cut the text
+    into lines of one length, stand for nothing.
     """
     first = text.find(" ")
     if first < 0 or any(sign in text for sign in "+-_"):
         return False
-    ends, indents = text[first :: first + 1], text.count("\n ")
+    with_spaces = len(text) - sum(map(text.count, "\r\n\t\f\v"))
+    if with_spaces % 4:
+        return False
+    if (with_spaces - text.count(" ")) % 4:
+        return True
+    ends, lines = text[first :: first + 1], text.count("\n")
     in_lines = first % 4 == 0 and ends.count(" ") == len(ends) == text.count(" ")
-    return not (in_lines or (indents and indents == text.count("\n")))
+    at_edges = lines and lines in {text.count("\n "), text.count(" \n") + text.count(" \r\n")}
+    return not (in_lines or at_edges)
 
 
 def decode_data_url(url: str) -> bytes:
