@@ -69,7 +69,8 @@ async def test_a_signed_url_downloads_its_file_without_a_key_and_nothing_else() 
         upload = await api.client.post("/v1/files", files={"file": png()}, headers=of("alpha"))
         file_id = upload.json()["id"]
         signed = (await api.client.get(f"/v1/files/{file_id}/url", headers=of("alpha"))).json()["url"]
-        assert (await api.client.get(signed)).content == png()
+        download = await api.client.get(signed)
+        assert (download.content, download.headers["cache-control"]) == (png(), "no-store")
         query = signed.partition("?")[2]
         others = [
             await api.client.get(f"/v1/files/{file_id}/content"),

@@ -168,8 +168,9 @@ async def signed_url(
 @costs(DOWNLOAD)
 async def download(request: Request, file_id: FileId) -> Response:
     context, tenant = context_of(request), tenant_of(request)
-    # As an attachment and without sniffing: an upload must never run as a page of this origin.
-    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    # As an attachment and without sniffing: an upload must never run as a page of this origin. No cache on the way may
+    # give it to those who have a signed URL that has expired.
+    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
     data = context.files.get(file_id, tenant).data
     return CountedContent(context.room, tenant, data, "application/octet-stream", headers, stored=True)
 
