@@ -234,6 +234,19 @@ def started_of(state: State) -> list[int]:
     return [process.started for process in state.processes if process.kind == "vllm"]
 
 
+@pytest.mark.parametrize("fallback", [True, False])
+async def test_a_warning_names_the_embedded_engine_only_where_it_reads(fallback: bool) -> None:
+    vllm = {"urls": ["http://127.0.0.1:9/v1"], "fallback": fallback}
+    engine: dict[str, object] = {"name": "paddleocr-vl", "vllm": vllm}
+    settings = load_settings(None, engine=engine, serving={"degradation": {"down_s": 1000.0}})
+    parts = build_parts(settings)
+    observatory = StateReader(parts.state_objects, settings, parts.metrics, Pdf(), lambda: 1000.0)
+    parts.state_objects.degradation._move(3)
+    (busy,) = [each for each in observatory.warnings() if each.code == "engine-busy"]
+    assert "smaller images" in busy.detail
+    assert ("ppocr instead of the model reads batches" in busy.detail) is fallback
+
+
 async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     """A managed vLLM is not there yet; a breaker is open; and the environment is nobody's business."""
     managed = {"python": str(FakeVllm(tmp_path).python), "environment": {"HF_TOKEN": SECRET}, "max_num_seqs": 12}

@@ -174,6 +174,7 @@ def build_parts(
         demand=demand,
         later=later,
         falls_back=remote and beside.fallback is not None,
+        has_fallback=beside.fallback is not None,
         embedded_pages=None if queues.embedded is None else queues.embedded.work_queue,
     )
     readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)

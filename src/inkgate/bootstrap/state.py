@@ -29,7 +29,7 @@ from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batching import Batchers, BatchFigures
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache, CacheSource, MemoryStore
-from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation
+from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
 from inkgate.serving.demand import Demand, DemandCounts, UsableSlots
 from inkgate.serving.gpu_watch import GpuWatch
 from inkgate.serving.queue import WorkQueue
@@ -98,6 +98,7 @@ class StateObjects:
         workers: of the embedded engine.
         later: the engine, if the service listens without its server.
         falls_back: without a model server, the embedded engine reads.
+        has_fallback: the embedded engine reads what the model doesn't.
         embedded_pages: the queue of the embedded engine beside a model's.
     """
 
@@ -116,6 +117,7 @@ class StateObjects:
     demand: Demand | None = None
     later: StartsLater | None = None
     falls_back: bool = False
+    has_fallback: bool = False
     embedded_pages: WorkQueue | None = None
 
 
@@ -230,7 +232,9 @@ class StateReader:
             ServiceWarning(code, f"engine: {why}; {PpOcr.name} reads its pages, less accurately", BY_NAME[code].remedy)
             for code, why in faults
         ]
-        levels = DEGRADATION_LEVELS[: self._parts.degradation.level]
+        levels = list(DEGRADATION_LEVELS[: self._parts.degradation.level])
+        if not self._parts.has_fallback and DegradationLevel.EMBEDDED in levels:
+            levels.remove(DegradationLevel.EMBEDDED)
         if effects := "; ".join(degradation_effects([level.value for level in levels], self._parts.build.engine)):
             remedy = (
                 f"{BY_NAME['engine-busy'].remedy} Or set `serving.degradation.enabled = false`: pages then wait longer."
