@@ -6,6 +6,9 @@ import io
 import re
 import zipfile
 
+import pytest
+
+from inkgate.documents.files import field_tables
 from inkgate.documents.files.field_tables import FieldsRow, as_csv, as_file, table_of_documents, tables_with_items
 
 KINDS = {"/total": "money", "/date": "date", "/number": "text", "/items/-/amount": "money", "/items/-/name": "text"}
@@ -62,6 +65,16 @@ def test_a_value_is_of_the_kind_that_its_own_document_has_and_never_guessed() ->
     assert numbers(book.read("xl/worksheets/sheet1.xml").decode()) == {"D3": "70"}
     assert numbers(book.read("xl/worksheets/sheet2.xml").decode()) == {"B2": "1", "B3": "1", "C3": "71"}
     assert ">1,234<" in book.read("xl/sharedStrings.xml").decode(), "a person who types it may mean little more than 1"
+
+
+def test_rows_that_a_sheet_has_no_room_for_are_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(field_tables, "MAX_ROWS", 3)
+    rows = [FieldsRow(f"{number}.png", "receipt", "complete", {"total": number}, {}) for number in range(5)]
+    book = zipfile.ZipFile(io.BytesIO(as_file(rows, excel=True)))
+    names = re.findall(r'<sheet name="([^"]*)"', book.read("xl/workbook.xml").decode())
+    assert names == ["documents", "documents 2", "documents 3"]
+    found = [numbers(book.read(f"xl/worksheets/sheet{number}.xml").decode()) for number in (1, 2, 3)]
+    assert found == [{"D2": "0", "D3": "1"}, {"D2": "2", "D3": "3"}, {"D2": "4"}]
 
 
 def test_csv_has_arrays_in_their_cells_as_the_command_line_has() -> None:

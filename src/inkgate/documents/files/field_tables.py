@@ -86,6 +86,13 @@ class FieldTable:
         """Paths of all values, in the order in which they first appear."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row))
 
+    def parts(self, max_rows: int) -> Iterator[FieldTable]:
+        """The table in parts of at most `max_rows` rows; at least one."""
+        yield FieldTable(self.name, self.rows[:max_rows], self.kinds[:max_rows])
+        for at in range(max_rows, len(self.rows), max_rows):
+            name = f"{self.name} {at // max_rows + 1}"
+            yield FieldTable(name, self.rows[at : at + max_rows], self.kinds[at : at + max_rows])
+
     @property
     def places(self) -> int:
         """Rows x columns."""
@@ -156,11 +163,12 @@ def _csv_cell(value: object) -> str:
 
 
 def as_workbook(tables: Sequence[FieldTable]) -> bytes:
-    """An Excel workbook with a sheet for each table. Blocking."""
+    """An Excel workbook with a sheet for each table, and more for one with more rows than a sheet has. Blocking."""
     out = io.BytesIO()
     with new_workbook(out) as book:
         formats, taken = CellFormats(book), set[str]()
-        for number, table in enumerate(tables, start=1):
+        parts = (part for table in tables for part in table.parts(MAX_ROWS - 1))
+        for number, table in enumerate(parts, start=1):
             name = sheet_name(table.name, taken) or f"sheet {number}"
             taken.add(name.lower())
             _fill(book.add_worksheet(name), table, formats)
@@ -177,7 +185,7 @@ def as_file(rows: Sequence[FieldsRow], *, excel: bool) -> bytes:
 
 def _fill(sheet: Worksheet, table: FieldTable, formats: CellFormats) -> None:
     columns = (table.columns or FIRST_COLUMNS)[:MAX_COLUMNS]
-    rows = table.rows[: MAX_ROWS - 1]
+    rows = table.rows
     for at, name in enumerate(columns):
         title = printable(name.removeprefix("/"))[:LONGEST_TEXT]
         sheet.write_string(0, at, title, formats.of(title, header=True))
