@@ -96,7 +96,7 @@ async def test_a_route_that_declares_no_class_is_not_served(monkeypatch: pytest.
 
 async def test_a_full_service_refuses_the_admitted_routes_and_no_others(tmp_path: Path) -> None:
     async with whole_api(tmp_path) as api:
-        job = await ended(api, await submit(api, tiff(1), ALPHA, type="receipt"), ALPHA)
+        job = await ended(api, await submit(api, tiff(1), ALPHA), ALPHA)
         upload = await api.client.post("/v1/files", files={"file": ("scan.png", png())}, headers=ALPHA)
         places = {"job_id": job["id"], "task_id": job["id"], "result_id": job["id"], "file_id": upload.json()["id"]}
         wrong = []
@@ -114,7 +114,7 @@ async def test_a_full_service_refuses_the_admitted_routes_and_no_others(tmp_path
 
 async def test_full_room_for_results_refuses_what_is_sent_and_nothing_else(tmp_path: Path) -> None:
     async with whole_api(tmp_path) as api:
-        job = await ended(api, await submit(api, tiff(1), ALPHA, type="receipt"), ALPHA)
+        job = await ended(api, await submit(api, tiff(1), ALPHA), ALPHA)
         upload = await api.client.post("/v1/files", files={"file": ("scan.png", png())}, headers=ALPHA)
         places = {"job_id": job["id"], "task_id": job["id"], "result_id": job["id"], "file_id": upload.json()["id"]}
         rows: tuple[RouteCost, ...] = api.app.state.costs

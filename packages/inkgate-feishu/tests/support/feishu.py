@@ -243,7 +243,7 @@ class FeishuDouble:
 async def running_feishu() -> AsyncIterator[FeishuDouble]:
     """The double, on a free port of loopback."""
     double = FeishuDouble()
-    runner = web.AppRunner(double.routes(), shutdown_timeout=1)
+    runner = web.AppRunner(double.routes(), shutdown_timeout=1, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
