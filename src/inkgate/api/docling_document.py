@@ -33,7 +33,7 @@ _LABELS = {
     BlockType.REFERENCE: "reference",
 }
 _RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
-_MARKER = re.compile(r"(?P<indent>\s*)(?P<marker>[-*+\u2022\u00b7]|\d{1,4}[.)])\s+(?P<text>.*)", re.DOTALL)
+_MARKER = re.compile(r"\s*(?P<marker>[-*+\u2022\u00b7]|\d{1,4}[.)])\s+(?P<text>.*)", re.DOTALL)
 _BODY = "#/body"
 
 
@@ -137,9 +137,10 @@ class PagewiseDocling:
 
     is_document = True
 
-    def __init__(self, part: Callable[[PageResult, PageItems], Iterator[bytes]], braces: tuple[bytes, bytes]) -> None:
+    def __init__(self, part: Callable[[PageResult, PageItems], bytes], begin: bytes = b"", end: bytes = b"") -> None:
+        """`part`: what a page adds, without the comma before it."""
         self._part = part
-        self._begin, self._end = braces
+        self._begin, self._end = begin, end
         self._document = _Document()
         self._lead = b""
 
@@ -147,7 +148,7 @@ class PagewiseDocling:
         return self._begin
 
     def page(self, page: PageResult) -> bytes:
-        shown = b",".join(self._part(page, PageItems(page, self._document)))
+        shown = self._part(page, PageItems(page, self._document))
         if not shown:
             return b""
         lead, self._lead = self._lead, b","
@@ -161,7 +162,6 @@ def pagewise_docling(name: str, mime_type: str, byte_count: int) -> tuple[Json, 
     """The document with strings in place of what is made page by page, and the renderers by these strings, in their
     order.
     """
-    array = (b"", b"")
     tokens = {part: token_hex(16) for part in ("children", *ARRAYS, "pages")}
     shown = (
         _head(name, mime_type, byte_count)
@@ -169,19 +169,19 @@ def pagewise_docling(name: str, mime_type: str, byte_count: int) -> tuple[Json, 
         | {part: [tokens[part]] for part in ARRAYS}
         | {"pages": tokens["pages"]}
     )
-    renderers = {tokens["children"]: PagewiseDocling(lambda _, found: map(orjson.dumps, found.children), array)}
+    renderers = {tokens["children"]: PagewiseDocling(lambda _, found: _elements_of(found.children))}
     for part in ARRAYS:
-        renderers[tokens[part]] = PagewiseDocling(partial(_elements, part), array)
-    renderers[tokens["pages"]] = PagewiseDocling(_member, (b"{", b"}"))
+        renderers[tokens[part]] = PagewiseDocling(partial(_items_of, part))
+    renderers[tokens["pages"]] = PagewiseDocling(_member, b"{", b"}")
     return shown, renderers
 
 
-def _elements(array: str, _: PageResult, found: PageItems) -> Iterator[bytes]:
-    return map(orjson.dumps, found.items[array])
+def _items_of(array: str, _: PageResult, found: PageItems) -> bytes:
+    return _elements_of(found.items[array])
 
 
-def _member(page: PageResult, _: PageItems) -> Iterator[bytes]:
-    return iter([b'"%d":%b' % (page.index + 1, orjson.dumps(_page(page)))])
+def _member(page: PageResult, _: PageItems) -> bytes:
+    return b'"%d":%b' % (page.index + 1, orjson.dumps(_page(page)))
 
 
 def _head(name: str, mime_type: str, byte_count: int) -> Json:

@@ -3,7 +3,7 @@ import { draw, make } from "./dom.js";
 import { word, number, dateText } from "./words.js";
 
 const WIDTH = 320, HEIGHT = 88;
-const SHARE_ABOVE = 0.05, LEAST_POINTS = 8; // how many points may lie above a scale, and of how many
+const SHARE_ABOVE = 0.05, MIN_POINTS = 8; // how many points may lie above a scale, and of how many
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -12, PageUp: 12, Home: -Infinity, End: Infinity };
 
 // The smallest of some round numbers that is at least `most`; 0 for 0.
@@ -26,7 +26,7 @@ const isKnown = (value) => value !== null && value !== undefined;
 export function scaleOf({ at, series, trims, leastTop }) {
   const peaks = at.map((_, index) => series.map((line) => line.values[index]).filter(isKnown)).filter((values) => values.length).map((values) => Math.max(...values)).sort((a, b) => a - b);
   const most = Math.max(0, peaks.at(-1) ?? 0);
-  const others = trims && peaks.length >= LEAST_POINTS ? peaks.at(-1 - Math.max(1, Math.floor(SHARE_ABOVE * peaks.length))) : most;
+  const others = trims && peaks.length >= MIN_POINTS ? peaks.at(-1 - Math.max(1, Math.floor(SHARE_ABOVE * peaks.length))) : most;
   const top = Math.max(niceTop(most > 2 * others ? others : most), leastTop ?? 1);
   return { top, most, above: peaks.filter((peak) => peak > top).length };
 }
