@@ -57,6 +57,9 @@ class Shard:
     documents: tuple[PlannedDocument, ...]
 
 
+_MAX_MARKER_BYTES: Final = 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class ShardLimits:
     """A shard has at most so many documents and, unless it is a single one, bytes."""
@@ -91,6 +94,11 @@ class BatchFolder:
 
     def done_marker(self, shard: int) -> str:
         return self.place("_inkgate", "done", f"{shard:05}.json")
+
+    async def done_shard(self, shard: int) -> dict[str, Any]:
+        """What the marker of a shard that is done says. Raises InkgateError: it can't be read."""
+        found: dict[str, Any] = json.loads(await self.objects.get(self.done_marker(shard), max_bytes=_MAX_MARKER_BYTES))
+        return found
 
     def data(self, shard: int, suffix: str) -> str:
         return self.place("data", f"{shard:05}{suffix}")

@@ -17,7 +17,6 @@ from threading import Event
 from typing import Any, Final
 
 import anyio
-import orjson
 
 from inkgate import __version__
 from inkgate.batch.journal import note_death
@@ -34,7 +33,6 @@ _TAKEN_S: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Pauses before a shard is tried again: the process of an actor that was lost may still end."""
 _CHECK_S: Final = 120.0
 _BLOCK_BYTES: Final = 1_000_000
-_MAX_OF_MARKER: Final = 1_000_000
 
 
 def check_ray(address: str) -> None:
@@ -111,8 +109,7 @@ class ShardActor:
 
 async def count_whole(order: BatchOrder, shard: int, tally: BatchTally) -> None:
     """Sets the counts to those of a whole shard that is done. Raises InkgateError: its marker can't be read."""
-    folder = order.work().folder
-    marker = orjson.loads(await folder.objects.get(folder.done_marker(shard), max_bytes=_MAX_OF_MARKER))
+    marker = await order.work().folder.done_shard(shard)
     tally.failed = len(marker["failed"])
     if not order.again:
         tally.read = marker["documents"] - tally.failed

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
-
 from inkgate.batch.plan import BatchFolder, BatchInvalid, BatchPlan, list_documents
 from inkgate.batch.rows import check_format
 from inkgate.cli import batch_command
@@ -102,12 +100,7 @@ async def standing(command: BatchCommand, plan: BatchPlan) -> BatchStanding | No
 
 async def _markers(folder: BatchFolder, shards: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What is known of shards that are done."""
-
-    async def marker(shard: int) -> dict[str, Any]:
-        found: dict[str, Any] = orjson.loads(await folder.objects.get(folder.done_marker(shard), max_bytes=1_000_000))
-        return found
-
-    async with read_many(marker, shards, _MARKERS_AT_ONCE) as outcomes:
+    async with read_many(folder.done_shard, shards, _MARKERS_AT_ONCE) as outcomes:
         return {outcome.source: outcome.result async for outcome in outcomes}
 
 
