@@ -52,7 +52,7 @@ test-all: setup-dev ## run the tests of `make test` and `make test-rest`
 test-long: setup-dev ## run all tests, soaks and statistics too, and property tests on fresh examples
 	@exec scripts/run_tests long $(ARGS)
 
-check: setup-dev ## check format, lint, types, imports, module sizes, the way of an upload, generated files, and the documentation's links
+check: setup-dev ## check format, lint, types, imports, sizes of modules and docs, the way of an upload, generated files, and the documentation's links
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

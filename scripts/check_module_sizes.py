@@ -1,9 +1,10 @@
-"""Fails if a module has more than 500 lines (docs/concepts/architecture.md)."""
+"""Fails if a module has more than 500 lines (docs/concepts/architecture.md), or the documentation more than 60,000 words."""
 
 import sys
 from pathlib import Path
 
 MAX_LINES = 500
+MAX_WORDS = 60_000
 ROOT = Path(__file__).parent.parent
 
 
@@ -13,6 +14,12 @@ def too_long(root: Path) -> list[str]:
     return [f"{path}: {size} lines, at most {MAX_LINES}" for path, size in sizes.items() if size > MAX_LINES]
 
 
+def too_many_words(root: Path) -> list[str]:
+    """A message if the pages under `root` have more than MAX_WORDS words together, counted as `wc -w` does."""
+    words = sum(len(path.read_bytes().split()) for path in root.rglob("*.md"))
+    return [f"{root}: {words} words, at most {MAX_WORDS}: shorten what is there"] if words > MAX_WORDS else []
+
+
 if __name__ == "__main__":
-    problems = too_long(ROOT / "src") + too_long(ROOT / "packages")
+    problems = too_long(ROOT / "src") + too_long(ROOT / "packages") + too_many_words(ROOT / "docs")
     sys.exit("\n".join(problems) or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -95,3 +96,11 @@ def test_every_command_line_of_the_first_pages_has_only_commands_and_options_tha
             if words and words[0].rpartition("/")[2] == "inkgate":
                 wrong += [(name, line, word) for word in unknown_in(words)]
     assert wrong == []
+
+
+def test_documentation_of_too_many_words_is_refused(tmp_path: Path) -> None:
+    sizes = runpy.run_path(str(ROOT / "scripts" / "check_module_sizes.py"))
+    (tmp_path / "page.md").write_text("one word\n" * (sizes["MAX_WORDS"] // 2), encoding="utf-8")
+    assert sizes["too_many_words"](tmp_path) == []
+    (tmp_path / "more.md").write_text("more", encoding="utf-8")
+    assert sizes["too_many_words"](tmp_path) == [f"{tmp_path}: 60001 words, at most 60000: shorten what is there"]
