@@ -1,4 +1,4 @@
-"""Fails if a module has more than 500 lines (docs/concepts/architecture.md), or the documentation more than 60,000 words."""
+"""Fails if a module has more than 500 lines (docs/concepts/architecture.md), or docs/ more than 60,000 words."""
 
 import sys
 from pathlib import Path
