@@ -8,14 +8,14 @@ from pathlib import Path
 TIERS = ("default", "rest", "real", "all", "long")
 """`--tier` of pytest. docs/contributing/testing.md describes them."""
 
-MARKERS = ("smoke", "real", "calibration", "endurance", "timing")
+MARKERS = ("smoke", "real", "installs", "calibration", "endurance", "timing")
 """The markers that decide on a test's tier. They stand in the file of the test."""
 
 _BY_MARKER_ONLY = frozenset({"integration", "e2e"})
 """Folders whose tests are in `default` only if they are marked `smoke`."""
 
 _NOT_DEFAULT = frozenset({"real", "timing"})
-_LONG = frozenset({"calibration", "endurance"})
+_LONG = frozenset({"installs", "calibration", "endurance"})
 _TERM = re.compile(r"(?P<no>not\s+)?(?P<name>\w+)")
 
 

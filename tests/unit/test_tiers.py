@@ -36,6 +36,7 @@ def test_markers_behind_and_are_required(expression: str, required: list[str]) -
         ("unit", "real", "rest real all long"),
         ("unit", "timing", "rest all long"),
         ("unit", "calibration", "long"),
+        ("clients", "installs", "long"),
         ("integration", "smoke endurance", "long"),
     ],
 )

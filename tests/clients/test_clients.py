@@ -1,0 +1,85 @@
+"""Every client in clients.toml works with its own defaults."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from lines import render
+
+from clients.table import ROOT, Client, Table, command
+from support.real_vllm import MODEL, NAME, PYTHON, SETTINGS, running_vllm
+from support.server import Server, clean_environment, running_server
+from support.stub_upstream import Reply, running_stub
+from support.three_pages import three_pages
+
+KEY = "key-of-a-test"
+LINE = "Invoice number 20417"
+CALL_S = 300.0
+WITH_KEY = {"INKGATE_AUTH__KEY_HASHES": json.dumps([hashlib.sha256(KEY.encode()).hexdigest()])}
+
+
+@pytest.fixture(scope="session")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the scripts read."""
+    folder = tmp_path_factory.mktemp("documents")
+    render(LINE).save(folder / "line.png")
+    shutil.copy(ROOT / "examples" / "report.png", folder)
+    (folder / "three.pdf").write_bytes(three_pages())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Server]:
+    with running_server(environment=WITH_KEY) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def open() -> Iterator[Server]:  # noqa: A001 - the name in the table
+    with running_server() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The tiny model in a real vLLM, or a server that answers as it does to `line.png`."""
+    with ExitStack() as stack:
+        if PYTHON.exists() and MODEL.exists():
+            url = stack.enter_context(running_vllm(tmp_path_factory.mktemp("vllm") / "vllm.log")).url
+        else:
+            pieces = ("Invoice", " number", " 20417")
+            url = stack.enter_context(running_stub(lambda _: Reply(pieces), models=(NAME,))).url
+        settings = SETTINGS | WITH_KEY
+        yield stack.enter_context(running_server("--vllm-url", url, environment=settings))
+
+
+def _row(client: Client) -> object:
+    mark = pytest.mark.real if client.quick else pytest.mark.installs
+    return pytest.param(client, id=client.name, marks=mark)
+
+
+@pytest.mark.parametrize("client", [_row(client) for client in Table.read().client])
+def test_a_client_works_with_its_defaults(
+    client: Client, documents: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    arguments = command(client)
+    service: Server = request.getfixturevalue(client.service)
+    environment = clean_environment(
+        INKGATE_URL=service.url, INKGATE_KEY=KEY, INKGATE_MODEL=NAME, DOCUMENTS=str(documents), HOME=str(tmp_path)
+    )
+    environment.pop("PYTHONPATH", None)
+    ended = subprocess.run(
+        arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=CALL_S, check=False
+    )
+    assert ended.returncode == 0, f"{client.expects}\n{ended.stdout[-2000:]}\n{ended.stderr[-4000:]}"
+    seen = ended.stdout.strip().rpartition("\n")[2]
+    assert json.loads(seen), f"{client.call} prints what it saw as JSON in its last line, not {seen!r}"
+    print(f"{client.name}: {seen}", file=sys.stderr)
