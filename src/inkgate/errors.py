@@ -127,6 +127,10 @@ _INPUT: dict[str, Code] = {
         "Check that the URL answers 200 with the file itself."),
     "upstream_rejected": Code(422, _PAGE, "The model server refused the request",
         "Shorten the prompt, scale the page down, or leave out what is named above. The log has the server's message."),
+    "context_length_exceeded": Code(422, _PAGE, "The request is too long for the model",
+        "Shorten the prompt, scale the page down, or start the model server with a larger --max-model-len."),
+    "image_refused": Code(422, _PAGE, "The model server can't read the image",
+        "Send a whole JPEG, PNG or WebP file as base64 in a data: URL."),
     "content_quarantined": Code(422, _PAGE, "This page made the engine crash before",
         "Scan the page again, or retry much later. Other pages are read normally."),
     "task_unsupported": Code(422, _CALLER, "The engine can't do this task", "Choose another task, or another engine."),
@@ -320,7 +324,7 @@ class TaskUnsupported(InputRejected, codes=["task_unsupported"]):
     """The engine can't do the task; another one may."""
 
 
-class RequestRefused(InputRejected, codes=["upstream_rejected"]):
+class RequestRefused(InputRejected, codes=["upstream_rejected", "context_length_exceeded", "image_refused"]):
     """The model server refused the request as it is; it may accept another."""
 
 

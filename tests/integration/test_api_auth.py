@@ -56,6 +56,14 @@ async def test_anything_else_is_kept_out_and_its_body_unread() -> None:
     assert api.limiter.ended == {}
 
 
+async def test_clients_of_openai_read_which_header_to_send_on_all_paths_below_v1() -> None:
+    async with running_api(auth=AUTH) as api:
+        for path in ("/v1/models", "/v1/models/x", "/v1/files", "/v1/chat/completions", "/v1/embeddings"):
+            error = (await api.client.get(path)).json()["error"]
+            assert (error["code"], error["type"]) == ("invalid_api_key", "invalid_request_error"), path
+            assert "Send `Authorization: Bearer <key>`" in error["message"], path
+
+
 async def test_what_holds_no_document_needs_no_key() -> None:
     async with running_api(auth=AUTH) as api:
         for path in ("/", "/health", "/livez", "/readyz", "/docs", "/openapi.json"):

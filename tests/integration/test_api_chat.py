@@ -130,7 +130,9 @@ async def test_keys_and_draining_hold_here_too() -> None:
         known = await api.client.post(PATH, json=chat(), headers={"authorization": "Bearer secret"})
         api.context.drain.begin()
         late = await api.client.post(PATH, json=chat(), headers={"authorization": "Bearer secret"})
-    assert (nobody.status_code, nobody.json()["error"]["code"]) == (401, "unauthenticated")
+    refused = nobody.json()["error"]
+    assert (nobody.status_code, refused["code"], refused["inkgate_code"]) == (401, "invalid_api_key", "unauthenticated")
+    assert "Send `Authorization: Bearer <key>`" in refused["message"]
     assert known.status_code == 200
     assert (late.status_code, late.json()["error"]["code"]) == (503, "draining")
     assert len(stub.seen) == 1

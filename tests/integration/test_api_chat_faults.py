@@ -27,7 +27,7 @@ BREAKS_OFF = [
     ("status", "kept", "code", "outcome"),
     [
         (400, 400, "upstream_rejected", WorkOutcome.REJECTED),
-        (404, 404, "engine_unknown", WorkOutcome.REJECTED),
+        (404, 404, "model_not_found", WorkOutcome.REJECTED),
         (422, 422, "upstream_rejected", WorkOutcome.REJECTED),
         (500, 502, "upstream_failed", WorkOutcome.FAILED),
     ],

@@ -222,11 +222,11 @@ async def test_a_fault_while_asking_again_keeps_what_was_read() -> None:
 
 
 async def test_what_the_server_refuses_is_the_pages_error() -> None:
-    with pytest.raises(InputRejected, match="The prompt has 5000 tokens") as rejected:
+    with pytest.raises(InputRejected, match=r"length is 4096 tokens .* the prompt has 5000") as rejected:
         await read(
             error_reply(400, "The decoder prompt (length 5000) is longer than the maximum model length of 4096.")
         )
-    assert rejected.value.code == "upstream_rejected"
+    assert rejected.value.code == "context_length_exceeded"
 
 
 async def test_a_task_that_the_model_cannot_do_is_not_asked() -> None:

@@ -11,6 +11,10 @@ def body(message: str, param: str | None = None) -> bytes:
     return orjson.dumps({"error": {"message": message, "type": "BadRequestError", "param": param, "code": 400}})
 
 
+def limit(tokens: int) -> str:
+    return f"This model's maximum context length is {tokens} tokens for prompt and answer together"
+
+
 def test_a_request_that_is_too_long_is_told_with_both_numbers() -> None:
     cases = [
         (
@@ -19,40 +23,47 @@ def test_a_request_that_is_too_long_is_told_with_both_numbers() -> None:
                 "input tokens, which exceeds this limit even without any output tokens. Please reduce the length of "
                 "the input prompt. (parameter=input_tokens, value=4097)"
             ),
-            "The prompt has 4097 tokens; the model's limit is 4096, including the answer.",
+            f"{limit(4096)}, and the prompt has 4097.",
         ),
         (
             (
                 "This model's maximum context length is 4096 tokens. However, your prompt contains 90000 characters "
                 "(more than 40960 characters, which is the upper bound for 4096 input tokens)."
             ),
-            "The prompt has 90000 characters, more than the model's 4096 tokens can hold.",
+            f"{limit(4096)}, and the prompt has 90000 characters, more than they can hold.",
         ),
         (
             (
                 "This model's maximum context length is 2048 tokens. However, you requested 3000 tokens (1000 in the "
                 "messages, 2000 in the completion)."
             ),
-            "The request asks for 3000 tokens; the model's limit is 2048 for prompt and answer together.",
+            f"{limit(2048)}, and the request asks for 3000.",
         ),
         (
             (
                 "max_completion_tokens=1000000 cannot be greater than max_model_len=2048. Please request fewer output "
                 "tokens."
             ),
-            "`max_completion_tokens` is 1000000; the model's limit is 2048 tokens for prompt and answer together.",
+            f"{limit(2048)}, and `max_completion_tokens` is 1000000.",
         ),
         (
             "The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that",
-            "The prompt has 5000 tokens; the model's limit is 4096, including the answer.",
+            f"{limit(4096)}, and the prompt has 5000.",
         ),
     ]
     wrong = [
-        (said, found)
+        (said, found.code, found.detail)
         for said, detail in cases
-        if (found := upstream_error(400, body(said, "input_tokens")).detail) != detail
+        for found in (upstream_error(400, body(said, "input_tokens")),)
+        if (found.code, found.detail) != ("context_length_exceeded", detail)
     ]
     assert wrong == []
+
+
+def test_an_image_that_the_model_server_cannot_read_has_a_code_of_its_own() -> None:
+    said = ["Failed to load image: cannot identify image file <_io.BytesIO object at 0x7f>", "Incorrect padding"]
+    found = [upstream_error(400, body(text)) for text in said]
+    assert [(error.code, "BytesIO" in error.detail) for error in found] == 2 * [("image_refused", False)]
 
 
 def test_a_field_is_named_and_nothing_else_is_said() -> None:

@@ -40,7 +40,7 @@ from inkgate.api.http.context import Context, ServiceView
 from inkgate.api.http.costs import STATIC, RouteCost, route_costs
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import ALWAYS_ANSWERED, Drain
-from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error
+from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error, problem_with_openai_error
 from inkgate.api.http.leaving import EarlyBodies
 from inkgate.api.http.observability import Measure, Observe
 from inkgate.api.http.openapi import DESCRIPTION, openapi_of, serve_openapi
@@ -110,14 +110,16 @@ REQUESTS = (
 
 
 _OWN_V1 = re.compile("/v1/(ocr|models|events|(files|jobs|batch|convert|status|result)(/.*)?)", re.DOTALL)
-"""Paths below /v1 whose errors are problem documents; OpenAI clients use all others."""
+"""Paths below /v1 whose errors are problem documents; only OpenAI's clients use all others."""
 
 
 def error_form(path: str) -> ErrorForm | None:
     """The form of errors that clients of `path` expect; None: problem documents."""
     if path == layout_parsing.PATH:
         return paddlex_error
-    return openai_error if path.startswith("/v1/") and not _OWN_V1.fullmatch(path) else None
+    if not path.startswith("/v1/"):
+        return None
+    return problem_with_openai_error if _OWN_V1.fullmatch(path) else openai_error
 
 
 _ERRORS = ErrorResponses(error_form)

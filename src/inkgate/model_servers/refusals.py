@@ -13,29 +13,39 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected
 log = structlog.get_logger(__name__)
 
 _REFUSED = frozenset({400, 413, 415, 422})
-_PROMPT_TOO_LONG = "The prompt has {1} tokens; the model's limit is {0}, including the answer."
-_ANSWER_TOO_LONG = "`{0}` is {1}; the model's limit is {2} tokens for prompt and answer together."
+_LIMIT = "This model's maximum context length is {limit} tokens for prompt and answer together"
+"""LiteLLM recognizes an error of this kind by the first words, which are OpenAI's."""
 _TOO_LONG = (
-    (re.compile(r"context length is (\d+) tokens.*?contains (?:at least )?(\d+) input tokens"), _PROMPT_TOO_LONG),
     (
-        re.compile(r"context length is (\d+) tokens.*?contains (\d+) characters"),
-        "The prompt has {1} characters, more than the model's {0} tokens can hold.",
+        re.compile(r"context length is (?P<limit>\d+) tokens.*?contains (?:at least )?(?P<size>\d+) input tokens"),
+        "the prompt has {size}",
     ),
     (
-        re.compile(r"context length is (\d+) tokens.*?requested (\d+) (?:output )?tokens"),
-        "The request asks for {1} tokens; the model's limit is {0} for prompt and answer together.",
-    ),
-    (re.compile(r"\b(max_\w*tokens)=(\d+) cannot be greater than \w+ ?= ?(\d+)"), _ANSWER_TOO_LONG),
-    (
-        re.compile(r"prompt \(length (\d+)\).*?maximum model length of (\d+)"),
-        "The prompt has {0} tokens; the model's limit is {1}, including the answer.",
+        re.compile(r"context length is (?P<limit>\d+) tokens.*?contains (?P<size>\d+) characters"),
+        "the prompt has {size} characters, more than they can hold",
     ),
     (
-        re.compile(r"Input length \((\d+)\) exceeds model's maximum context length \((\d+)\)"),
-        "The prompt has {0} tokens; the model's limit is {1}, including the answer.",
+        re.compile(r"context length is (?P<limit>\d+) tokens.*?requested (?P<size>\d+) (?:output )?tokens"),
+        "the request asks for {size}",
+    ),
+    (
+        re.compile(r"\b(?P<name>max_\w*tokens)=(?P<size>\d+) cannot be greater than \w+ ?= ?(?P<limit>\d+)"),
+        "`{name}` is {size}",
+    ),
+    (
+        re.compile(r"prompt \(length (?P<size>\d+)\).*?maximum model length of (?P<limit>\d+)"),
+        "the prompt has {size}",
+    ),
+    (
+        re.compile(r"Input length \((?P<size>\d+)\) exceeds model's maximum context length \((?P<limit>\d+)\)"),
+        "the prompt has {size}",
     ),
 )
 """How vLLM (0.32 and earlier) reports that a request is too long, and our wording."""
+_IMAGE = re.compile(
+    r"^(?:Failed to load image|cannot identify image file|Only base64 data is allowed|Incorrect padding)"
+)
+"""How vLLM reports an image that it can't decode."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,63}")
 
 
@@ -47,10 +57,15 @@ def upstream_error(status: int, body: bytes) -> InkgateError:
     """
     error = _error_of(body)
     message, field = str(error.get("message") or error.get("detail") or ""), error.get("param")
-    reason = _reason(message, field) if status in _REFUSED else ""
-    log.warning("model_server_refused", status=status, type=_word(error.get("type")), reason=reason)
-    if status in _REFUSED:
-        return InputRejected("upstream_rejected", reason or f"The model server refused the request ({status}).")
+    refusal = _refusal(status, message, field) if status in _REFUSED else None
+    log.warning(
+        "model_server_refused",
+        status=status,
+        type=_word(error.get("type")),
+        reason="" if refusal is None else refusal.detail,
+    )
+    if refusal is not None:
+        return refusal
     if status in {401, 403}:
         return denied_error(status)
     if status in {429, 503}:
@@ -87,15 +102,19 @@ def _error_of(body: bytes) -> Mapping[str, object]:
     return error if isinstance(error, Mapping) else {"message": error}
 
 
-def _reason(message: str, field: object) -> str:
-    """What the caller can fix in the request, in our words; empty if the server's message is not a known one."""
+def _refusal(status: int, message: str, field: object) -> InputRejected:
+    """The error for a request that the caller can fix, in our words, as far as the server's message is a known one."""
     one_line = " ".join(message.split())
     for pattern, wording in _TOO_LONG:
         found = pattern.search(one_line)
         if found is not None:
-            return wording.format(*found.groups())
+            detail = f"{_LIMIT}, and {wording}.".format(**found.groupdict())
+            return InputRejected("context_length_exceeded", detail)
+    if _IMAGE.match(one_line):
+        return InputRejected("image_refused", "The model server could not decode an image of the request.")
     name = _word(field)
-    return f"The model server does not accept the request's `{name}`." if name else ""
+    reason = f"The model server does not accept the request's `{name}`." if name else ""
+    return InputRejected("upstream_rejected", reason or f"The model server refused the request ({status}).")
 
 
 def _word(value: object) -> str:

@@ -97,16 +97,30 @@ ErrorForm = Callable[[Problem], dict[str, Any]]
 """Makes the body of an error in the form that some clients expect."""
 
 
+_OPENAI_CODES = {
+    "unauthenticated": "invalid_api_key",
+    "engine_unknown": "model_not_found",
+    "image_refused": "invalid_image",
+}
+"""Codes of which OpenAI has its own, which its clients compare."""
+
+
 def openai_error(problem: Problem) -> dict[str, Any]:
-    """`problem` in OpenAI's form. `code` is inkgate's; `request_id` is an addition."""
+    """`problem` in OpenAI's form. `inkgate_code` and `request_id` are additions."""
     error = {
         "message": f"{problem.title}: {problem.detail} {problem.remedy}",
         "type": _openai_type(problem.status),
         "param": None,
-        "code": problem.code,
+        "code": _OPENAI_CODES.get(problem.code, problem.code),
+        "inkgate_code": problem.code,
         "request_id": problem.request_id,
     }
     return {"error": error}
+
+
+def problem_with_openai_error(problem: Problem) -> dict[str, Any]:
+    """The problem document, with OpenAI's `error` beside its members: OpenAI's client for JavaScript shows no other."""
+    return problem.as_dict() | openai_error(problem)
 
 
 def _openai_type(status: int) -> str:
@@ -117,7 +131,8 @@ def _openai_type(status: int) -> str:
 
 def json_error(problem: Problem, body: dict[str, Any]) -> Response:
     """A response with `body` and the status and headers of `problem`."""
-    return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type="application/json")
+    media_type = PROBLEM_TYPE if "type" in body else "application/json"
+    return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type=media_type)
 
 
 LINGER_S = 5.0

@@ -93,7 +93,8 @@ _OPENAI_ERROR: Json = {
                 "message": {"type": "string", "description": "What is wrong, and what to do about it."},
                 "type": {"type": "string"},
                 "param": {"type": ["string", "null"]},
-                "code": {"description": "Stable: programs may rely on it."},
+                "code": {"description": "OpenAI's, or inkgate's if OpenAI has none. Stable: programs may rely on it."},
+                "inkgate_code": {"type": "string", "enum": sorted(CODES), "description": "inkgate's."},
                 "request_id": {"type": "string"},
             },
         }
