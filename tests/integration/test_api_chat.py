@@ -171,6 +171,43 @@ async def test_which_of_several_models_is_the_engines_is_for_the_settings_to_say
     assert (stub.seen[0]["model"], told.seen[0]["model"]) == ("fake", "b")
 
 
+async def test_every_name_of_the_preset_is_listed_and_stands_for_its_model() -> None:
+    names = ["paddleocr-vl-1.6", "paddleocr-vl", "PaddleOCR-VL-1.6-0.9B", "PaddlePaddle/PaddleOCR-VL-1.6"]
+    async with relay(models=("a-path",), vllm={"preset": "paddleocr-vl-1.6"}) as (api, stub):
+        stub.described = {"max_model_len": 4096}
+        listed = (await api.client.get("/v1/models")).json()["data"]
+        described = (await api.client.get("/v1/models/PaddlePaddle/PaddleOCR-VL-1.6")).json()
+        for name in [*names, "PADDLEOCR-VL-1.6-0.9b", "a-path", "PaddleOCR-VL-1.5-0.9B"]:
+            await api.client.post(PATH, json=chat(model=name))
+        document = {"type": "image_url", "image_url": "data:image/png;base64," + base64.b64encode(png()).decode()}
+        read = await api.client.post("/v1/ocr", json={"model": names[2], "document": document})
+    assert [model["id"] for model in listed] == ["a-path", *names]
+    assert [model.get("root") for model in listed] == [None, *["a-path"] * 4]
+    assert described == listed[-1]
+    assert all(model["max_model_len"] == 4096 and model["capabilities"]["completion_chat"] for model in listed)
+    assert [seen["model"] for seen in stub.seen] == ["a-path"] * 6 + ["PaddleOCR-VL-1.5-0.9B"]
+    assert read.status_code == 200
+
+
+async def test_of_several_models_the_one_that_the_preset_knows_is_the_engines() -> None:
+    served = ("other", "PaddlePaddle/PaddleOCR-VL-1.6")
+    async with relay(models=served, vllm={"preset": "paddleocr-vl-1.6"}) as (api, stub):
+        await api.client.post(PATH, json=chat(model="PaddleOCR-VL-1.6-0.9B"))
+        await api.client.post(PATH, json=chat(model="other"))
+        listed = (await api.client.get("/v1/models")).json()["data"]
+    assert [seen["model"] for seen in stub.seen] == [served[1], "other"]
+    assert [model["id"] for model in listed[:2]] == [*served]
+    assert {model["root"] for model in listed[2:]} == {served[1]}
+
+
+async def test_mineru_is_listed_by_one_name_because_its_client_takes_no_more() -> None:
+    async with relay(models=("/models/m",), vllm={"preset": "mineru"}) as (api, stub):
+        listed = (await api.client.get("/v1/models")).json()["data"]
+        await api.client.post(PATH, json=chat(model="MinerU2.5"))
+    assert [model["id"] for model in listed] == ["/models/m"]
+    assert stub.seen[0]["model"] == "/models/m"
+
+
 async def test_models_of_the_servers_are_listed() -> None:
     async with relay(models=("a", "b")) as (api, stub):
         listed = (await api.client.get("/v1/models")).json()

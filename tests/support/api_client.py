@@ -92,7 +92,8 @@ async def running_api(
     below /ui. Jobs run only if the settings of `jobs` are given, which need a `folder`.
     """
     pdf = {"warm_workers": 0, **flags.pop("pdf", {})}  # each costs a process, and few tests read a PDF
-    settings = load_settings(None, **flags, pdf=pdf, engine={"vllm": vllm or {}})
+    named = {"name": "vllm"} if vllm and "preset" in vllm else {}
+    settings = load_settings(None, **flags, pdf=pdf, engine={**named, "vllm": vllm or {}})
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight, waiting_chats=settings.serving.admission.waiting_chats)
     with_context = [structlog.contextvars.merge_contextvars]

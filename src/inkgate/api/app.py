@@ -47,7 +47,7 @@ from inkgate.api.http.openapi import DESCRIPTION, openapi_of, serve_openapi
 from inkgate.api.http.options import OcrOptions
 from inkgate.api.http.origins import BehindProxies, Cors, Origins, as_client_sees
 from inkgate.api.http.ratelimit import RateLimiter, build_rate_limiter
-from inkgate.api.http.served import ServedModels
+from inkgate.api.http.served import ModelNames, ServedModels
 from inkgate.api.http.sources import FileStore, Sources
 from inkgate.api.jobs import fields as job_fields
 from inkgate.api.jobs import route as jobs
@@ -167,7 +167,7 @@ def create_app(
         drain=drain,
         files=store,
         sources=Sources(store, fetcher or Fetcher(settings.fetch, max_bytes), bodies),
-        served=ServedModels(service.upstream),
+        served=ServedModels(service.upstream, model=ModelNames.of(settings.engine, service.engine.name)),
         threads=threads,
         bodies=bodies,
         early_bodies=EarlyBodies(_EARLY_BYTES),

@@ -116,7 +116,7 @@ async def _annotated(request: ReadRequest, answer: MistralAnswer, received: Rece
 
 async def _names(received: ReceivedRequest) -> tuple[str, ...]:
     """Accepted model names besides Mistral's."""
-    return (received.context.service.engine.name, *await received.context.served.known())
+    return await received.context.served.accepted()
 
 
 async def _get(source: DocumentSource, received: ReceivedRequest) -> Document:

@@ -33,6 +33,7 @@ class ModelEntry(BaseModel):
     capabilities: ModelCapabilities = ModelCapabilities()
     created: int = 0
     owned_by: str = "inkgate"
+    root: str | None = Field(None, description="The model server's name for the model, if `id` is another name of it.")
     max_model_len: int | None = Field(None, description="Maximum tokens of a prompt and its response, if known.")
 
 
@@ -55,11 +56,10 @@ router = APIRouter(tags=["service"])
 )
 @costs(STATE)
 async def models(request: Request) -> ModelList:
-    """The models of the model servers; without any, the engine.
+    """The models of the model servers, then the other names of the engine's model; without any, the engine.
 
     The engine's own name, and for `/v1/ocr` any name of Mistral's, can be used without being listed.
     """
-    # No further names here: MinerU's client uses the name only if there is exactly one, PaddleOCR's takes the first.
     return ModelList(data=await _listed(context_of(request)))
 
 
@@ -78,7 +78,7 @@ async def model(
     context = context_of(request)
     if model_id.startswith(MISTRAL_MODELS):
         return ModelEntry(id=model_id)
-    known = [*await _listed(context), ModelEntry(id=context.service.engine.name)]
+    known = [*await _listed(context), *(ModelEntry(id=name) for name in context.served.model.own)]
     found = next((one for one in known if one.id == model_id), None)
     if found is None:
         raise InputRejected("engine_unknown", "No model has this name.")
@@ -86,8 +86,13 @@ async def model(
 
 
 async def _listed(context: Context) -> list[ModelEntry]:
-    served = await context.served.known()
-    return [_described(name) for name in served] or [ModelEntry(id=context.service.engine.name)]
+    served, model = await context.served.known(), context.served.model
+    found = [_described(name) for name in served]
+    root = next((entry for entry in found if entry.id == model.on_server(served)), None)
+    if root is not None:
+        more = {"root": root.id, "owned_by": "inkgate"}
+        found += [root.model_copy(update={"id": name, **more}) for name in model.listed if name not in served]
+    return found or [ModelEntry(id=context.service.engine.name)]
 
 
 def _described(name: str) -> ModelEntry:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pybase64
 
 from inkgate.engines.vlm.images import ImageLimits
-from inkgate.engines.vlm.presets import find_preset
+from inkgate.engines.vlm.presets import preset_of
 from inkgate.errors import InputRejected
 from inkgate.settings import EngineSettings
 from inkgate_client.types import Size
@@ -33,12 +32,8 @@ _SIZE_SEGMENTS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 def image_limits(engine: EngineSettings) -> ImageLimits:
     """Limits of the largest images of a request: the preset's, or those of any model."""
-    name = engine.vllm.preset if engine.name == "vllm" else engine.name
-    folder = Path(engine.vllm.preset_folder) if engine.vllm.preset_folder else None
-    try:
-        limits = find_preset(name, folder).largest_images
-    except InputRejected:
-        limits = UNKNOWN_MODEL
+    preset = preset_of(engine)
+    limits = preset.largest_images if preset else UNKNOWN_MODEL
     return limits.within(engine.vllm.max_pixels) if engine.vllm.max_pixels else limits
 
 

@@ -102,15 +102,9 @@ class ChatResponse(Response):
         return await self._context.bodies.run(caller, len(body), parse_chat, body, limits)
 
     async def _known(self, requested: ChatRequest) -> ChatRequest:
-        """The request, with the engine's name replaced by the model server's name for the model."""
-        engine, vllm = self._context.settings.engine, self._context.settings.engine.vllm
-        if requested.model not in {self._context.service.engine.name, engine.name, vllm.preset} - {"", "vllm"}:
-            return requested
-        served = await self._context.served.names()
-        if requested.model in served:
-            return requested
-        model = vllm.model or (served[0] if len(served) == 1 else "")
-        if not model:
+        """The request, with a name of the engine or its preset replaced by the model server's name for the model."""
+        model = await self._context.served.stands_for(requested.model)
+        if model == requested.model:
             return requested
         return replace(requested, body=rename_model(requested.body, requested.model, model))
 

@@ -115,7 +115,7 @@ async def job_of(
     context = received.context
     try:
         options = parse(MistralOptions, line.body)
-        options.refuse_what_is_missing((context.service.engine.name, *await context.served.known()))
+        options.refuse_what_is_missing(await context.served.accepted())
         if options.figure_schema():
             raise InputRejected("feature_unavailable", "`bbox_annotation_format` is not supported in batches.")
         source = parse(MistralRequest, line.body).document

@@ -187,6 +187,7 @@ class Preset:
         licence: of the weights, in its own words or as an SPDX identifier.
         layout: name of the prompt of `others` by which the model itself finds the blocks that `elements` reads; empty:
             the layout model does.
+        listed_once: whether `/v1/models` lists the model by one name only, because its own client takes no longer list.
     """
 
     name: str
@@ -204,6 +205,7 @@ class Preset:
     retries: tuple[RetryStep, ...] = (RetryStep(temperature=0.2), RetryStep(temperature=0.5), RetryStep(scale=0.7))
     licence: str = ""
     layout: str = ""
+    listed_once: bool = False
 
     def __post_init__(self) -> None:
         if not self.name or not self.served_names:

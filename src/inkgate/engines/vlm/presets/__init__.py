@@ -11,6 +11,7 @@ from types import ModuleType
 
 from inkgate.engines.vlm.preset import Preset
 from inkgate.errors import InputRejected
+from inkgate.settings import EngineSettings
 from inkgate_client.types import TaskKind
 
 
@@ -43,6 +44,16 @@ def find_preset(name: str, folder: Path | None = None) -> Preset:
                 return preset
     known = ", ".join(preset_names(folder))
     raise InputRejected("engine_unknown", f"There is no preset for {name!r}; there are: {known}.")
+
+
+def preset_of(engine: EngineSettings) -> Preset | None:
+    """The preset that the settings choose; None for an engine without one. Raises ValueError, as `known_presets`."""
+    name = {"vllm": engine.vllm.preset, "transformers": engine.transformers.preset}.get(engine.name, engine.name)
+    folder = engine.vllm.preset_folder
+    try:
+        return find_preset(name, Path(folder) if folder else None)
+    except InputRejected:
+        return None
 
 
 def preset_names(folder: Path | None = None) -> list[str]:

@@ -53,6 +53,7 @@ MINERU_2_5 = Preset(
         "layout": TaskPrompt("\nLayout Detection:", mineru_layout, sampling=LAYOUT_SAMPLING, limits=LAYOUT_LIMITS),
     },
     layout="layout",
+    listed_once=True,
     elements=ELEMENTS,
     limits=LIMITS,
     sampling=SAMPLING,
