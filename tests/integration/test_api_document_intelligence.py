@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 
+from inkgate.errors import EngineFailed
 from support.api_client import Api, b64, png, tiff
+from support.fake_engine import FakeEngine
 from support.jobs_api import BETA, KEYS, jobs_api
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +29,11 @@ async def ended(api: Api, place: str) -> dict[str, Any]:
         if found["status"] not in {"notStarted", "running"}:
             return found
         await anyio.sleep(0.02)
+
+
+def error_of(answer: httpx.Response) -> tuple[int, str]:
+    """The status, and inkgate's code."""
+    return answer.status_code, answer.json()["error"]["innererror"]["code"]
 
 
 @pytest.mark.smoke
@@ -73,20 +81,61 @@ async def test_what_can_not_be_analyzed_is_refused(tmp_path: Path) -> None:
             (READ, {"base64Source": b64(b"x")}, (415, "type_unsupported")),
             (READ, {"urlSource": url}, (403, "source_forbidden")),
             (READ + "&pages=0", {"base64Source": b64(png())}, (422, "pages_invalid")),
-            (READ.replace("read", "invoice"), {"base64Source": b64(png())}, (422, "options_invalid")),
+            (READ.replace("read", "invoice"), {"base64Source": b64(png())}, (404, "route_unknown")),
+            (READ.replace("documentintelligence", "formrecognizer"), {}, (400, "file_missing")),
         ):
             refused = await api.client.post(path, json=body)
-            assert (refused.status_code, refused.json()["code"]) == expected, path
+            assert error_of(refused) == expected, path
         missing = await api.client.get("/documentintelligence/documentModels/prebuilt-read/analyzeResults/none")
-        assert (missing.status_code, missing.json()["code"]) == (404, "job_unknown")
+        assert error_of(missing) == (404, "job_unknown")
+        error = missing.json()["error"]
+        assert error["code"] == "NotFound"
+        assert "no such job" in error["message"]
+        assert error["innererror"]["remedy"]
+
+
+async def test_a_document_that_fails_says_why(tmp_path: Path) -> None:
+    engine = FakeEngine(failing={0: EngineFailed("engine_failed", "The page is too hard.")})
+    async with jobs_api(tmp_path, engine) as api:
+        answer = await api.client.post(READ, json={"base64Source": b64(png())})
+        found = await ended(api, answer.headers["operation-location"])
+    assert found["status"] == "failed"
+    assert found["error"]["code"] == "InternalServerError"
+    assert found["error"]["innererror"]["code"] == "engine_failed"
+
+
+async def test_paths_of_form_recognizer(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        path = "/formrecognizer/documentModels/prebuilt-layout:analyze?stringIndexType=unicodeCodePoint"
+        head = {"Content-Type": "application/octet-stream"}
+        answer = await api.client.post(f"{path}&api-version=2023-07-31", content=png(), headers=head)
+        place = answer.headers["operation-location"]
+        assert "/formrecognizer/documentModels/prebuilt-layout/analyzeResults/" in place
+        assert place.endswith("?api-version=2023-07-31")
+        found = await ended(api, place)
+        assert found["analyzeResult"]["apiVersion"] == "2023-07-31"
+        assert (await api.client.delete(place)).status_code == 204
+        assert error_of(await api.client.get(place)) == (404, "job_unknown")
+
+
+@pytest.mark.parametrize("service", ["documentintelligence", "formrecognizer"])
+async def test_models_are_listed(tmp_path: Path, service: str) -> None:
+    async with jobs_api(tmp_path) as api:
+        info = (await api.client.get(f"/{service}/info")).json()
+        assert info == {"customDocumentModels": {"count": 0, "limit": 0}}
+        listed = (await api.client.get(f"/{service}/documentModels")).json()["value"]
+        assert [model["modelId"] for model in listed] == ["prebuilt-read", "prebuilt-layout"]
+        for model in listed:
+            assert (await api.client.get(f"/{service}/documentModels/{model['modelId']}")).json() == model
+        assert error_of(await api.client.get(f"/{service}/documentModels/mine")) == (404, "route_unknown")
 
 
 async def test_azures_header_has_the_key(tmp_path: Path) -> None:
     async with jobs_api(tmp_path, auth=KEYS) as api:
         refused = await api.client.post(READ, json={"base64Source": b64(png())})
-        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+        assert error_of(refused) == (401, "unauthenticated")
         key = {"Ocp-Apim-Subscription-Key": "alpha"}
         answer = await api.client.post(READ, json={"base64Source": b64(png())}, headers=key)
         assert answer.status_code == 202
         others = await api.client.get(answer.headers["operation-location"], headers=BETA)
-        assert (others.status_code, others.json()["code"]) == (404, "job_unknown")
+        assert error_of(others) == (404, "job_unknown")

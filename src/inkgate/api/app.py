@@ -117,6 +117,8 @@ def error_form(path: str) -> ErrorForm | None:
     """The form of errors that clients of `path` expect; None: problem documents."""
     if path == layout_parsing.PATH:
         return paddlex_error
+    if path.startswith(document_intelligence.PREFIXES):
+        return document_intelligence.azure_error
     if not path.startswith("/v1/"):
         return None
     return problem_with_openai_error if _OWN_V1.fullmatch(path) else openai_error

@@ -1,17 +1,17 @@
 """Azure AI Document Intelligence: analyze, poll, get the text and a searchable PDF. Analyses are jobs of `/v1/jobs`.
 
-paperless-ngx's remote OCR and Open WebUI call it. Differences from Azure: the models `prebuilt-read` and
-`prebuilt-layout` only; results have lines and words, but no paragraphs, tables or styles of their own (the Markdown of
-`prebuilt-layout` has tables); lengths are in pixels, also of PDFs; words only in text; spans
-count characters, whatever `stringIndexType` says. Errors are problem documents, whose `code` Azure's clients show.
+paperless-ngx's remote OCR and Open WebUI call it. The paths of Form Recognizer 3.1 are the same but for their first
+part. Differences from Azure: the models `prebuilt-read` and `prebuilt-layout` only; results have lines and words, but
+no paragraphs, tables or styles of their own (the Markdown of `prebuilt-layout` has tables); lengths are in pixels, also
+of PDFs; words only in text; spans count characters, whatever `stringIndexType` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from secrets import token_hex
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import orjson
 from fastapi import APIRouter, Path
@@ -20,8 +20,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http import uploads
-from inkgate.api.http.costs import JOB, RESULT, WRITTEN, costs
-from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
+from inkgate.api.http.costs import CONTROL, JOB, RESULT, STATE, WRITTEN, costs
+from inkgate.api.http.errors import Problem, request_id_of
+from inkgate.api.http.openapi import problems
 from inkgate.api.http.options import parse
 from inkgate.api.http.sources import document
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, pages_text
@@ -47,8 +48,17 @@ from inkgate_client.types import PageResult, Task, TaskKind
 
 Json = dict[str, Any]
 
-_VERSION = "2024-11-30"
+Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
+
+_DOCUMENT_INTELLIGENCE, _FORM_RECOGNIZER = "documentintelligence", "formrecognizer"
+_VERSIONS = {_DOCUMENT_INTELLIGENCE: "2024-11-30", _FORM_RECOGNIZER: "2023-07-31"}
+"""Versions of the API by the first part of the path."""
+PREFIXES = tuple(f"/{service}/" for service in _VERSIONS)
 _TASKS = {"prebuilt-read": TaskKind.TEXT, "prebuilt-layout": TaskKind.PARSE}
+_MODELS = {
+    "prebuilt-read": "Lines and words.",
+    "prebuilt-layout": "Lines and words, and Markdown with titles and tables.",
+}
 _STATUSES = {
     JobState.QUEUED: "notStarted",
     JobState.RUNNING: "running",
@@ -89,8 +99,54 @@ class AnalyzeOperation(BaseModel):
     status: Literal["notStarted", "running", "succeeded", "failed"]
     createdDateTime: str  # noqa: N815 - Azure's names
     lastUpdatedDateTime: str  # noqa: N815
-    error: dict[str, str] | None = None
+    error: Json | None = None
     analyzeResult: Json | None = None  # noqa: N815
+
+
+_ERROR_CODES = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    409: "Conflict",
+    415: "UnsupportedMediaType",
+    429: "TooManyRequests",
+    501: "NotSupported",
+    503: "ServiceUnavailable",
+}
+
+
+def azure_error(problem: Problem) -> Json:
+    """`problem` in Azure's form. `innererror` has inkgate's code and its remedy."""
+    status = problem.status
+    code = _ERROR_CODES.get(status, "InvalidRequest" if status < 500 else "InternalServerError")
+    inner = {"code": problem.code, "message": problem.detail, "remedy": problem.remedy}
+    inner["request_id"] = problem.request_id
+    message = f"{problem.title}: {problem.detail} {problem.remedy}"
+    return {"error": {"code": code, "message": message, "innererror": inner}}
+
+
+class AzureError(BaseModel):
+    """Why a request was refused, or an analysis failed."""
+
+    code: str = Field(description="Azure's code.")
+    message: str = Field(description="What is wrong, and what to do about it.")
+    innererror: dict[str, str] = Field(description="`code` is inkgate's; also `message`, `remedy` and `request_id`.")
+
+
+class AzureErrorBody(BaseModel):
+    """The body of an error."""
+
+    error: AzureError
+
+
+def _errors(*statuses: int) -> dict[int | str, Json]:
+    """Returns what `problems` returns, in the form of Azure's errors."""
+    found = problems(*statuses)
+    for response in found.values():
+        del response["content"]
+        response["model"] = AzureErrorBody
+    return found
 
 
 class _Analyzed:
@@ -207,11 +263,9 @@ async def _draft(received: ReceivedJob, kind: TaskKind, options: AnalyzeOptions)
     return JobDraft(job, data)
 
 
-router = APIRouter(
-    prefix="/documentintelligence/documentModels", tags=["document-intelligence"], responses=PROBLEM_RESPONSES
-)
+router = APIRouter(tags=["document-intelligence"], responses=_errors())
 
-ModelId = Annotated[Literal["prebuilt-read", "prebuilt-layout"], Path()]
+ModelId = Annotated[str, Path(max_length=100, description="`prebuilt-read` or `prebuilt-layout`.")]
 ResultId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}(\.md)?$")]
 _BODY: Json = {
     "required": True,
@@ -222,12 +276,37 @@ _BODY: Json = {
 }
 
 
+def _route(method: str, path: str, **documented: Any) -> Callable[[Endpoint], Endpoint]:  # noqa: ANN401 - FastAPI's
+    """Serves an endpoint at the paths of Document Intelligence and of Form Recognizer; the former are documented."""
+
+    def add(endpoint: Endpoint) -> Endpoint:
+        for service in _VERSIONS:
+            shown = service == _DOCUMENT_INTELLIGENCE
+            router.add_api_route(f"/{service}{path}", endpoint, methods=[method], include_in_schema=shown, **documented)
+        return endpoint
+
+    return add
+
+
+def _service(request: Request) -> str:
+    """The first part of the path below the service's root."""
+    return str(request.url).removeprefix(str(request.base_url)).partition("/")[0]
+
+
+def _task_of(model: str) -> TaskKind:
+    if model not in _TASKS:
+        why = f"The model `{model}` is not offered. Use `prebuilt-read` for text, `prebuilt-layout` for Markdown and"
+        raise InputRejected("route_unknown", f"{why} tables, `POST /extract` for fields such as those of an invoice.")
+    return _TASKS[model]
+
+
 def _query(name: str, schema: Mapping[str, object]) -> Json:
     return {"name": name, "in": "query", "required": False, "schema": schema}
 
 
-@router.post(
-    "/{model}:analyze",
+@_route(
+    "POST",
+    "/documentModels/{model}:analyze",
     operation_id="azure_analyze",
     summary="Azure Document Intelligence: analyze a document",
     status_code=202,
@@ -237,7 +316,7 @@ def _query(name: str, schema: Mapping[str, object]) -> Json:
             "description": "Added. `Operation-Location` is where to poll.",
             "headers": {"Operation-Location": {"schema": {"type": "string"}}},
         },
-        **problems(400, 403, 404, 408, 413, 415, 422, 501),
+        **_errors(400, 403, 404, 408, 413, 415, 422, 501),
     },
     openapi_extra={
         "requestBody": _BODY,
@@ -250,24 +329,26 @@ def _query(name: str, schema: Mapping[str, object]) -> Json:
 @costs(JOB)
 async def analyze(request: Request, model: ModelId) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
-    call, options = job_call(request), parse(AnalyzeOptions, dict(request.query_params))
+    task, options = _task_of(model), parse(AnalyzeOptions, dict(request.query_params))
+    call, service = job_call(request), _service(request)
 
     async def draft(received: ReceivedJob) -> JobDraft:
-        return await _draft(received, _TASKS[model], options)
+        return await _draft(received, task, options)
 
     added = await submit(call, draft, uploads.receive_document)
     result_id = added.job.id + (_MARKDOWN if options.output_content_format == "markdown" else "")
-    root = str(request.base_url).rstrip("/")
-    place = f"{root}{router.prefix}/{model}/analyzeResults/{result_id}?api-version={_VERSION}"
-    return Response(status_code=202, headers={"Operation-Location": place, "Retry-After": _POLL_S})
+    place = f"{request.base_url}{service}/documentModels/{model}/analyzeResults/{result_id}"
+    headers = {"Operation-Location": f"{place}?api-version={_VERSIONS[service]}", "Retry-After": _POLL_S}
+    return Response(status_code=202, headers=headers | {"apim-request-id": request_id_of(request)})
 
 
-@router.get(
-    "/{model}/analyzeResults/{result_id}",
+@_route(
+    "GET",
+    "/documentModels/{model}/analyzeResults/{result_id}",
     operation_id="azure_get_result",
     summary="Azure Document Intelligence: get a result",
     response_model=AnalyzeOperation,
-    responses=problems(404, 410, 422, 501),
+    responses=_errors(404, 410, 422, 501),
 )
 @costs(RESULT)
 async def get(request: Request, model: ModelId, result_id: ResultId) -> Response:
@@ -282,19 +363,18 @@ async def get(request: Request, model: ModelId, result_id: ResultId) -> Response
     if not job.state.ended:
         return json_response(found.model_dump(exclude_none=True), headers={"Retry-After": _POLL_S})
     if (error := error_of(job)) is not None:
-        found.error = {"code": error.code, "message": error.detail}
+        found.error = azure_error(Problem.of(error, request_id_of(request)))["error"]
     else:
-        compose = partial(_pieces, found, model, markdown=result_id.endswith(_MARKDOWN))
+        about = {"apiVersion": _VERSIONS[_service(request)], "modelId": model}
+        compose = partial(_pieces, found, about, markdown=result_id.endswith(_MARKDOWN))
         return PiecewiseResponse(call, "application/json", lambda permit: compose(ResultReader(call, job, permit)))
     return json_response(found.model_dump(exclude_none=True))
 
 
-def _pieces(found: AnalyzeOperation, model: str, reader: ResultReader, *, markdown: bool) -> AsyncGenerator[bytes]:
+def _pieces(found: AnalyzeOperation, about: Json, reader: ResultReader, *, markdown: bool) -> AsyncGenerator[bytes]:
     """The analysis with its result."""
     content, pages = token_hex(16), token_hex(16)
-    result = {
-        "apiVersion": _VERSION,
-        "modelId": model,
+    result = about | {
         "stringIndexType": "unicodeCodePoint",
         "content": content,
         "contentFormat": "markdown" if markdown else "text",
@@ -307,14 +387,15 @@ def _pieces(found: AnalyzeOperation, model: str, reader: ResultReader, *, markdo
     return filled_json({**found.model_dump(exclude_none=True), "analyzeResult": result}, parts)
 
 
-@router.get(
-    "/{model}/analyzeResults/{result_id}/pdf",
+@_route(
+    "GET",
+    "/documentModels/{model}/analyzeResults/{result_id}/pdf",
     operation_id="azure_get_pdf",
     summary="Azure Document Intelligence: get the searchable PDF",
     response_class=Response,
     responses={
         200: {"content": {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}},
-        **problems(404, 409, 410, 413, 422, 501, 502, 504),
+        **_errors(404, 409, 410, 413, 422, 501, 502, 504),
     },
 )
 @costs(WRITTEN)
@@ -325,3 +406,77 @@ async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Resp
     if (error := error_of(job)) is not None:
         raise error
     return JobResult(call, job, ResultForm(FileFormat.PDF))
+
+
+@_route(
+    "DELETE",
+    "/documentModels/{model}/analyzeResults/{result_id}",
+    operation_id="azure_delete_result",
+    summary="Azure Document Intelligence: delete a result",
+    status_code=204,
+    response_class=Response,
+    responses=_errors(404, 409, 422, 501),
+)
+@costs(CONTROL)
+async def delete(request: Request, model: ModelId, result_id: ResultId) -> Response:  # noqa: ARG001 - in the path
+    """Removes an analysis with its result; one that has not ended is cancelled."""
+    call = job_call(request)
+    job = await call.job(result_id.removesuffix(_MARKDOWN))
+    await (call.jobs.remove if job.state.ended else call.jobs.store.cancel)(job.id, call.tenant)
+    return Response(status_code=204)
+
+
+class AzureModel(BaseModel):
+    """A model that analyzes documents."""
+
+    modelId: str  # noqa: N815 - Azure's names
+    description: str
+    createdDateTime: str  # noqa: N815
+    apiVersion: str  # noqa: N815
+    docTypes: Json = Field(default_factory=dict, description="Always empty: the models find no fields.")  # noqa: N815
+
+
+class AzureModels(BaseModel):
+    """The models."""
+
+    value: list[AzureModel]
+
+
+class AzureInfo(BaseModel):
+    """The number of custom models."""
+
+    customDocumentModels: dict[str, int] = {"count": 0, "limit": 0}  # noqa: N815
+
+
+def _model(request: Request, name: str) -> AzureModel:
+    version = _VERSIONS[_service(request)]
+    created = f"{version}T00:00:00Z"
+    return AzureModel(modelId=name, description=_MODELS[name], createdDateTime=created, apiVersion=version)
+
+
+@_route("GET", "/documentModels", operation_id="azure_list_models", summary="Azure Document Intelligence: list models")
+@costs(STATE)
+async def models(request: Request) -> AzureModels:
+    """The models that this service has."""
+    return AzureModels(value=[_model(request, name) for name in _MODELS])
+
+
+@_route(
+    "GET",
+    "/documentModels/{model}",
+    operation_id="azure_get_model",
+    summary="Azure Document Intelligence: get a model",
+    responses=_errors(404, 422),
+)
+@costs(STATE)
+async def model_details(request: Request, model: ModelId) -> AzureModel:
+    """What a model does."""
+    _task_of(model)
+    return _model(request, model)
+
+
+@_route("GET", "/info", operation_id="azure_get_info", summary="Azure Document Intelligence: get the limits")
+@costs(STATE)
+async def info() -> AzureInfo:
+    """There are no custom models."""
+    return AzureInfo()

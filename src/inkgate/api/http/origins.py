@@ -246,7 +246,7 @@ class Cors(CORSMiddleware):
             allow_headers=_HEADERS,
             expose_headers=[
                 *(REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, PAGE_COUNT_HEADER, IGNORED_HEADER),
-                *("Retry-After", "Location", "Operation-Location", "Idempotent-Replayed", "ETag"),
+                *("Retry-After", "Location", "Operation-Location", "Idempotent-Replayed", "ETag", "apim-request-id"),
             ],
         )
 
