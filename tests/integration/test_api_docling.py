@@ -37,7 +37,7 @@ async def test_a_file_is_converted_to_markdown_and_text(tmp_path: Path) -> None:
         found = await result_of(api, task)
         assert found["status"] == "success"
         assert found["document"]["filename"] == "a.tiff"
-        assert found["document"]["md_content"].startswith("<!-- page 2 -->\n\n# Hello page 1")
+        assert found["document"]["md_content"].startswith("# Hello page 1")
         assert found["document"]["text_content"].count("\f") == 1
         assert found["errors"] == []
         assert {task.kind for task in api.engine.tasks} == {TaskKind.PARSE}

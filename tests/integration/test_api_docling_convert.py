@@ -58,7 +58,7 @@ async def test_a_source_is_read_with_its_options() -> None:
         answer = await api.client.post("/v1/convert/source", json=body)
     document = answer.json()["document"]
     assert document["filename"] == "a.tiff"
-    assert document["md_content"].startswith("<!-- page 2 -->\n\n# Hello page 1")
+    assert document["md_content"].startswith("# Hello page 1")
     assert document["text_content"].count("\f") == 1
 
 

@@ -50,7 +50,7 @@ async def test_a_task_is_added_polled_and_its_markdown_fetched(tmp_path: Path) -
         assert (await ended(api, task))["status"] == "completed"
         found = (await api.client.get(task["result_url"])).json()
         assert found["backend"] == "inkgate"
-        assert found["results"]["a"]["md_content"].startswith("<!-- page 2 -->\n\n# Hello page 1")
+        assert found["results"]["a"]["md_content"].startswith("# Hello page 1")
         assert found["results"]["a"]["md_content"].count("# Hello") == 2
 
 
@@ -152,7 +152,7 @@ async def test_a_file_is_parsed_within_its_request() -> None:
         assert answer.status_code == 200, answer.text
         found = answer.json()
         assert found["results"].keys() == {"Grüße 1"}
-        assert found["results"]["Grüße 1"]["md_content"].startswith("<!-- page 2 -->\n\n# Hello page 1")
+        assert found["results"]["Grüße 1"]["md_content"].startswith("# Hello page 1")
         assert found["results"]["Grüße 1"]["md_content"].count("# Hello") == 2
         zipped = {"response_format_zip": "true"}
         for files, data, expected in (

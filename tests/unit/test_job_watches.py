@@ -198,7 +198,7 @@ def test_page_by_page_gives_the_same_bytes_as_the_whole(count: int) -> None:
     renderers: dict[Format, PagewiseFormat] = {
         Format.JSON: PagewiseJson(ended, None),
         Format.TEXT: PagewiseText(),
-        Format.MARKDOWN: PagewiseMarkdown(several=count > 1),
+        Format.MARKDOWN: PagewiseMarkdown(marked=count > 1),
     }
     for format_, renderer in renderers.items():
         whole = renderer.begin() + b"".join(renderer.page(page) for page in pages) + renderer.end()

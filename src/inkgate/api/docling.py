@@ -43,7 +43,7 @@ from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate_client.formats import Format, render
-from inkgate_client.formats.markdown import page_markdown
+from inkgate_client.formats.markdown import page_markdown, without_marks
 from inkgate_client.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
 
 _STATUSES = {
@@ -360,7 +360,7 @@ def _pieces(answer: DoclingResult, reader: ResultReader) -> AsyncGenerator[bytes
     """The result with the texts of the document."""
     answer.document.md_content, answer.document.text_content = markdown, text = token_hex(16), token_hex(16)
     job = reader.job
-    parts = {markdown: reader.json_text(PagewiseMarkdown(several=job.saved > 1))}
+    parts = {markdown: reader.json_text(PagewiseMarkdown())}
     if job.options.form == _JSON_FORM:
         found = document_of(job, ())
         shown, renderers = pagewise_docling(job.name, found.mime_type, found.byte_count)
@@ -441,7 +441,7 @@ def _markdown(result: DocumentResult, page_break: str) -> str:
     can count pages.
     """
     if not page_break:
-        return render(result, Format.MARKDOWN).decode()
+        return without_marks(result)
     return f"\n\n{page_break}\n\n".join(page_markdown(page) for page in result.pages)
 
 

@@ -47,7 +47,7 @@ from inkgate.jobs.published import rfc3339
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate_client.block_image import BlockImage
-from inkgate_client.formats import Format, render
+from inkgate_client.formats.markdown import without_marks
 from inkgate_client.image_links import IMAGE_FOLDER, images_on
 from inkgate_client.types import DocumentResult, Task, TaskKind
 
@@ -261,7 +261,7 @@ async def result(request: Request, task_id: TaskId) -> Response:
 def _json_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
     job, name = reader.job, _stem(reader.job.name)
     markdown, images = token_hex(16), token_hex(16)
-    renderer = PagewiseMarkdown(several=job.saved > 1, embedded=False)
+    renderer = PagewiseMarkdown(embedded=False)
     parts = {markdown: reader.json_text(renderer)}
     found: dict[str, str] = {"md_content": markdown}
     if job.options.task.images:
@@ -281,7 +281,7 @@ async def _image_pieces(images: Sequence[BlockImage], reader: ResultReader) -> A
 async def _zip_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
     """A ZIP archive as MinerU makes it: a folder for each document, with its images in another."""
     name = folder_name(_stem(reader.job.name))
-    renderer = PagewiseMarkdown(several=reader.job.saved > 1, embedded=False)
+    renderer = PagewiseMarkdown(embedded=False)
     file = _SentFile()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open(_entry(f"{name}/{name}.md", zipfile.ZIP_DEFLATED), "w") as entry:
@@ -350,7 +350,7 @@ class MineruFile:
 
 def _response_of(name: str, with_images: bool, result: DocumentResult) -> dict[str, Any]:
     images = {image.name: image.data_url for page in result.pages for image in images_on(page)}
-    found = MineruMarkdown(md_content=render(result, Format.MARKDOWN).decode(), images=images if with_images else None)
+    found = MineruMarkdown(md_content=without_marks(result), images=images if with_images else None)
     return MineruResult(backend="inkgate", version=__version__, results={name: found}).model_dump(exclude_none=True)
 
 

@@ -98,11 +98,11 @@ class PagewiseMarkdown:
 
     is_document = True
 
-    def __init__(self, *, several: bool, embedded: bool = True) -> None:
-        """`several`: whether the document has several pages. `embedded`: False: links to files, which `images` has."""
+    def __init__(self, *, marked: bool = False, embedded: bool = True) -> None:
+        """`marked`: a comment begins each page. `embedded`: False: links to files, which `images` has."""
         self.images: list[BlockImage] = []
         self._embedded = embedded
-        self._several = several
+        self._marked = marked
         self._begun = False
 
     def begin(self) -> bytes:
@@ -111,7 +111,7 @@ class PagewiseMarkdown:
     def page(self, page: PageResult) -> bytes:
         shown = with_embedded_images(page) if self._embedded else page
         self.images += [] if self._embedded else images_on(page)
-        parts = [part for part in (page_mark(page) if self._several else "", page_markdown(shown)) if part]
+        parts = [part for part in (page_mark(page) if self._marked else "", page_markdown(shown)) if part]
         if not parts:
             return b""
         lead = "\n\n" if self._begun else ""
@@ -185,4 +185,4 @@ def pagewise(
         return PagewiseJson(job, coordinates, fields)
     if shape is Format.TEXT:
         return PagewiseText()
-    return PagewiseMarkdown(several=job.saved > 1) if shape is Format.MARKDOWN else None
+    return PagewiseMarkdown(marked=job.saved > 1) if shape is Format.MARKDOWN else None

@@ -14,11 +14,14 @@ from inkgate_client.types import DocumentResult, PageError, PageResult
 
 def render(result: DocumentResult) -> bytes:
     """The document as Markdown in UTF-8, with a line feed at the end unless it is empty."""
-    several = len(result.pages) > 1
-    parts = [
-        part for page in result.pages for part in (page_mark(page) if several else "", page_markdown(page)) if part
-    ]
-    return ("\n\n".join(parts) + "\n" if parts else "").encode()
+    return without_marks(result, marked=len(result.pages) > 1).encode()
+
+
+def without_marks(result: DocumentResult, *, marked: bool = False) -> str:
+    """The document as Markdown without comments between pages, for protocols that have none."""
+    marks = (page_mark(page) if marked else "" for page in result.pages)
+    parts = [part for pair in zip(marks, map(page_markdown, result.pages), strict=True) for part in pair if part]
+    return "\n\n".join(parts) + "\n" if parts else ""
 
 
 def content_of(page: PageResult) -> str:
