@@ -388,6 +388,10 @@ class AnswerLost(EngineFailed, codes=["upstream_cut_off", "upstream_stalled"]):
     """The model server failed within its answer. Another server, or the same one after a restart, may finish it."""
 
 
+class AnswerTruncated(EngineFailed, codes=["output_truncated"]):
+    """The answer reached its token limit."""
+
+
 class OutputUnusable(EngineFailed, codes=["engine_output_invalid"]):
     """The model answered, and its output is of no use. Another temperature, size or model may give a better one; a
     retry that would reach the token limit again is not of this kind.

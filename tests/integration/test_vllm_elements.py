@@ -24,8 +24,8 @@ from inkgate.serving.limits import FixedLimit
 from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue
 from inkgate.settings import ReadingMode, SchedulingSettings, VllmSettings
-from inkgate_client.types import BlockType, PageResult, Task, TaskKind, mean_confidence
-from support.ppocr import ArrayPage
+from inkgate_client.types import BlockType, PageResult, ReviewReason, Task, TaskKind, mean_confidence
+from support.ppocr import ArrayPage, drawn
 from support.stub_upstream import (
     Reply,
     Request,
@@ -247,6 +247,20 @@ async def test_a_block_that_fails_is_that_blocks_error() -> None:
     ]
     assert "Ink flows." in result.text
     assert not result.lost
+
+
+async def test_a_block_with_ink_of_which_the_model_reads_nothing_is_to_be_reviewed() -> None:
+    kinds = (BlockType.TITLE, BlockType.TEXT, BlockType.FORMULA)
+    page = page_of((BlockType.TITLE,))
+    page.rgb[160:192, 110:650] = drawn(["Ink flows. It dries."], font_px=20)[:32, :540]
+    page.rgb[560, 110:690] = 200  # a rule: not blank, and nothing to read
+    with running_stub(lambda request: Reply([] if np.median(image_of(request)) > 200 else ["On ink"])) as stub:
+        async with engine_on(stub, FixedLayout(kinds)) as engine:
+            result = await engine.read(page, PARSE, NO_CALLER)
+    assert len(stub.seen) == 3
+    (note,) = result.review_notes
+    assert (note.reason, note.box) == (ReviewReason.INK_WITHOUT_TEXT, BOXES[BlockType.TEXT])
+    assert (result.text, result.error) == ("On ink", None)
 
 
 async def test_where_no_block_can_be_read_the_page_fails_as_the_first_did() -> None:

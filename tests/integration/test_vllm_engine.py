@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import numpy as np
 import pytest
 from PIL import Image
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from inkgate.bootstrap import build_parts
 from inkgate.caller import NO_CALLER
@@ -37,6 +39,7 @@ from support.stub_upstream import (
 
 pytestmark = pytest.mark.anyio
 
+PRESET = find_preset("paddleocr-vl")
 PAGE = ArrayPage(drawn(["Invoice number 20417", "Total amount 42.50"]), index=3, dpi=200.0)
 GOOD = Reply(words_as_tokens("Invoice number 20417\nTotal amount 42.50"), special=["</s>"])
 LOOP = Reply(["Invoice number 20417.\n", "And so it goes. "], endless=True)
@@ -46,7 +49,7 @@ LOOP = Reply(["Invoice number 20417.\n", "And so it goes. "], endless=True)
 async def engine_on(stub: StubUpstream, settings: VllmSettings | None = None) -> AsyncIterator[VlmEngine]:
     settings = settings or VllmSettings(start_s=0.001)
     server = ModelServer(stub.url, settings.connect_s, settings.api_key.get_secret_value())
-    engine = VlmEngine(find_preset("paddleocr-vl"), settings, server)
+    engine = VlmEngine(PRESET, settings, server)
     try:
         await engine.start()
         yield engine
@@ -227,6 +230,54 @@ async def test_what_the_server_refuses_is_the_pages_error() -> None:
             error_reply(400, "The decoder prompt (length 5000) is longer than the maximum model length of 4096.")
         )
     assert rejected.value.code == "context_length_exceeded"
+
+
+def server_of_2048_tokens(prompt_tokens: int, reply: Reply) -> Script:
+    """Refuses what does not fit its context, as vLLM does."""
+
+    def answer(request: Request) -> Reply:
+        if request["max_completion_tokens"] + prompt_tokens <= 2048:
+            return reply
+        return error_reply(
+            400,
+            f"This model's maximum context length is 2048 tokens. However, you requested "
+            f"{request['max_completion_tokens']} output tokens and your prompt contains {prompt_tokens} input tokens.",
+        )
+
+    return answer
+
+
+async def test_an_answer_is_as_long_as_the_context_of_a_small_server_allows() -> None:
+    tokens = PRESET.plan(TaskKind.TEXT).limits.tokens(PAGE.size)
+    with running_stub(server_of_2048_tokens(tokens + 8, GOOD)) as stub, capture_logs() as logs:
+        stub.described["max_model_len"] = 2048
+        async with engine_on(stub) as engine:
+            result = await engine.read(PAGE, Task(), NO_CALLER)
+    assert (result.text, result.error) == ("Invoice number 20417\nTotal amount 42.50", None)
+    assert stub.seen[-1]["max_completion_tokens"] > 2048 - tokens - 64
+    (warning,) = [line for line in logs if line["event"] == "model_server_context_short"]
+    assert (warning["max_model_len"], warning["answer_tokens"]) == (2048, 4096)
+
+
+async def test_a_page_that_a_small_context_cuts_names_the_flag() -> None:
+    with running_stub(replace(GOOD, finish="length")) as stub:
+        stub.described["max_model_len"] = 2048
+        async with engine_on(stub) as engine:
+            result = await engine.read(PAGE, Task(), NO_CALLER)
+    assert result.error is not None
+    assert result.error.code == "output_truncated"
+    assert "--max-model-len of 2048 leaves" in result.error.detail
+    assert result.text == "Invoice number 20417\nTotal amount 42.50"
+
+
+async def test_an_image_that_no_context_holds_is_refused_with_the_flag_before_it_is_sent() -> None:
+    with running_stub(GOOD) as stub:
+        stub.described["max_model_len"] = 100
+        async with engine_on(stub) as engine:
+            with pytest.raises(InputRejected, match="--max-model-len is 100 tokens; the image takes") as refused:
+                await engine.read(PAGE, Task(), NO_CALLER)
+    assert (refused.value.code, "--max-model-len" in refused.value.remedy) == ("context_length_exceeded", True)
+    assert stub.seen == []
 
 
 async def test_a_task_that_the_model_cannot_do_is_not_asked() -> None:

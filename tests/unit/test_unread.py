@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
+from inkgate.layout.ink import writing_outside
 from inkgate.page import Page, Pixels, RgbArray
 from inkgate.service.complete import with_unread_ink
 from inkgate.service.remembered_page import RememberedPage
@@ -69,6 +70,17 @@ async def test_small_writing_is_noted_where_the_engine_used_few_pixels() -> None
     await page.pixels(900)
     result = await with_unread_ink(page, replace(NOTHING, width=2480, height=3508), Task(), FairThreads(1), NO_CALLER)
     assert result.review == (ReviewReason.INK_WITHOUT_TEXT,)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "---\n\n| | |"])
+async def test_a_page_with_ink_of_which_a_model_read_nothing_is_to_be_reviewed(text: str) -> None:
+    """Blurred print on grey paper is not surely writing, but a page with it is not blank."""
+    faint = cv2.GaussianBlur(WRITTEN, (0, 0), 2.0).astype(np.float32) / 255
+    noise = np.random.default_rng(7).normal(0, 25, WRITTEN.shape[:2])[..., None]
+    shadow = np.clip(110 + 60 * faint + noise, 0, 255).astype(np.uint8)
+    assert writing_outside(shadow, 1.0, []) == []
+    page = await read(replace(NOTHING, text=text), shadow)
+    assert page.review == (ReviewReason.INK_WITHOUT_TEXT,)
 
 
 async def test_other_pages_are_left_as_they_are() -> None:

@@ -16,7 +16,7 @@ from inkgate.errors import InkgateError
 from inkgate.fields.terms import Terms
 from inkgate.layout.confidence import judged
 from inkgate.layout.cut_off import cut_off
-from inkgate.layout.ink import ink_notes
+from inkgate.layout.ink import ink_notes, text_outside
 from inkgate.page import Pixels
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.service.terms import with_terms
@@ -139,17 +139,24 @@ async def with_unread_ink(
     examine the ink themselves have it in `timings_ms`.
     """
     known = "ink" in result.timings_ms or result.error is not None
-    if known or task.kind not in _WHOLE_PAGE or len(result.text or result.markdown or "") >= _LITTLE:
+    if known or task.kind not in _WHOLE_PAGE:
         return result
-    explained = _explained(result)
-    if explained is None:
+    text = result.text or result.markdown or ""
+    nothing = not any(map(str.isalnum, text))
+    explained = [] if nothing else _explained(result)
+    if explained is None or (len(text) >= _LITTLE and not nothing):
         return result
     try:
         pixels = await page.enough_pixels(_INK_SIDE)
     except Exception as error:  # noqa: BLE001 - the engine has read the page, so its result counts
         log.info("ink_not_examined", code=_code_of(error))
         return result
-    return result.with_notes(await threads.run(caller, _INK_MS, ink_notes, pixels.rgb, pixels.scale, explained))
+    notes = await threads.run(caller, _INK_MS, ink_notes, pixels.rgb, pixels.scale, explained)
+    if nothing and not notes:
+        ink = await threads.run(caller, _INK_MS, text_outside, pixels.rgb, ())
+        detail = "the engine read nothing, but the page is not blank"
+        notes = (ReviewNote(ReviewReason.INK_WITHOUT_TEXT, detail),) if ink else ()
+    return result.with_notes(notes)
 
 
 def _code_of(error: Exception) -> str:

@@ -38,6 +38,8 @@ from inkgate_client.types import (
     Box,
     PageError,
     PageResult,
+    ReviewNote,
+    ReviewReason,
     Size,
     Task,
     TaskKind,
@@ -59,11 +61,16 @@ _LAYOUT_MS = 200
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A region, its box in page pixels, and its reading or its error. A figure is not read and has neither."""
+    """A region, its box in page pixels, and its reading or its error. A figure is not read and has neither.
+
+    Attributes:
+        unread: whether the model answered with nothing although something is written there.
+    """
 
     region: Region
     read: ImageRead | None = None
     failure: InkgateError | None = None
+    unread: bool = False
 
     @property
     def text(self) -> str:
@@ -91,7 +98,7 @@ def assemble_page(elements: Sequence[Element], page: Page, task: Task, timings_m
         words=words,
         attempts=tuple(attempt for element in elements if element.read for attempt in element.read.attempts),
         left_out=left_out if parse else (),
-    )
+    ).with_notes([ReviewNote(ReviewReason.INK_WITHOUT_TEXT, box=each.region.box) for each in elements if each.unread])
 
 
 def blocks_of(elements: Sequence[Element], size: Size) -> list[Block]:
@@ -260,6 +267,9 @@ class ElementReader:
                 read = replace(read, attempts=attempts)
             else:
                 read = ImageRead(ParsedAnswer(taken.text), attempts=attempts)
+        if read.error is None and not any(map(str.isalnum, read.answer.text + (read.answer.markdown or ""))):
+            unread = bool(await self.images.threads.run(request.caller, 1, text_outside, crop.rgb, ()))
+            return Element(region, read, unread=unread)
         return Element(region, read, failure=read.error)
 
     async def _read_otherwise(self, embedded: Engine, block: PageCrop, caller: Caller) -> PageResult:

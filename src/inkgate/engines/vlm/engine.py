@@ -19,7 +19,7 @@ from inkgate.model_servers.client import ChatClient, model_unknown_error
 from inkgate.model_servers.managed.supervisor import ManagedServer, start_one, stop_all
 from inkgate.model_servers.protocol import ServerTimeouts
 from inkgate.model_servers.server import ImageRequest
-from inkgate.model_servers.upstream import Upstream
+from inkgate.model_servers.upstream import ServedModelName, Upstream
 from inkgate.page import Page
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import ReadingMode, SchedulingSettings, VllmSettings
@@ -92,11 +92,21 @@ class VlmEngine:
         settings = self._settings
         model = self._chosen(await self._served())
         client = ChatClient(self._upstream, ServerTimeouts(settings.first_token_s, settings.progress_s))
-        images = ImageReader(self._preset, model, settings, client, self._threads)
+        context_tokens = model.max_model_len if isinstance(model, ServedModelName) else None
+        images = ImageReader(self._preset, model, settings, client, self._threads, context_tokens=context_tokens)
         self._reader = self._reader_of(images)
         read = next((kind for kind in (TaskKind.TEXT, TaskKind.PARSE) if kind in self._preset.tasks), None)
         self._pool.found(model, None if read is None else partial(images.request, self._preset.plan(read)))
         log.info("model_server_found", model=model, preset=self._preset.name)
+        longest = settings.max_tokens or self._preset.sampling.token_limit or 0
+        if context_tokens is not None and context_tokens < self._preset.largest_images.most_tokens + longest:
+            log.warning(
+                "model_server_context_short",
+                model=model,
+                max_model_len=context_tokens,
+                answer_tokens=longest,
+                image_tokens=self._preset.largest_images.most_tokens,
+            )
 
     async def stop(self) -> None:
         """Closes the connections, and stops managed servers; reads in progress fail."""
@@ -149,7 +159,7 @@ class VlmEngine:
         names = self._preset.names_on_server(self._settings.model)
         for name in names:
             if name in served:
-                return name
+                return served[served.index(name)]
         if not self._settings.model and len(served) == 1:
             log.warning("model_name_unknown", model=served[0], preset=self._preset.name)
             return served[0]

@@ -18,7 +18,15 @@ from inkgate.engines.vlm.images import EncodedImage, encode, is_blank
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer
 from inkgate.engines.vlm.preset import Preset, PromptPlan
 from inkgate.engines.vlm.reply import ModelReply, ask
-from inkgate.errors import AnswerLost, EngineFailed, InkgateError, OutputUnusable, RequestRefused
+from inkgate.errors import (
+    AnswerLost,
+    AnswerTruncated,
+    EngineFailed,
+    InkgateError,
+    InputRejected,
+    OutputUnusable,
+    RequestRefused,
+)
 from inkgate.layout.markdown import RUNNING, page_markdown, running_text
 from inkgate.layout.running import is_page_number
 from inkgate.model_servers.client import ChatClient, stream_body
@@ -49,6 +57,8 @@ _PROMPT_CHARACTERS = 2
 """Characters per token of a prompt: a low estimate even for Chinese; prompts are short."""
 _TEMPLATE_TOKENS = 16
 """Tokens that a model's chat template adds."""
+_LEAST_ANSWER = 16
+"""Tokens of the shortest answer that is worth a request."""
 _KIND = 24
 """Characters of a prompt that distinguish it from the model's others."""
 
@@ -107,7 +117,11 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class ImageReader:
-    """Reads images with one model on one server, or on several behind one address."""
+    """Reads images with one model on one server, or on several behind one address.
+
+    Attributes:
+        context_tokens: maximum tokens of a prompt with its answer, as the server reports; None: unknown.
+    """
 
     preset: Preset
     model: str
@@ -115,6 +129,7 @@ class ImageReader:
     client: ChatClient
     threads: FairThreads
     schemas: SchemaSupport = field(default_factory=SchemaSupport)
+    context_tokens: int | None = None
 
     async def read(self, picture: Picture, plan: PromptPlan, request: PageRequest) -> ImageRead:
         """The first complete answer; if no attempt gives one, the longest, with `error`.
@@ -122,7 +137,8 @@ class ImageReader:
         Adds to `request.timings`: encode, first_token, generate, parse.
 
         Raises:
-            InputRejected: the server refuses the image, or its shape is not supported by the model.
+            InputRejected: the server refuses the image, its shape is not supported by the model, or the server's
+                context is too short for it.
             EngineFailed: the first step failed. Later failures end the retries.
         """
         attempts: list[Attempt] = []
@@ -216,9 +232,13 @@ class ImageReader:
 
     async def _ask(self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest) -> ImageRead:
         body = self.request(plan, image.url)
-        call = replace(self._call(plan, picture.size, body, image), caller=request.caller, content=request.content)
+        tokens = plan.limits.tokens(picture.size)
+        cut = self._fit(body, tokens, tokens + self._text_tokens(plan))
+        call = replace(self._call(plan, tokens, body, image), caller=request.caller, content=request.content)
         call = replace(call, body=await self.threads.run_large(request.caller, len(image.url), stream_body, body))
         reply = await self._reply(body, call)
+        if cut and isinstance(reply.error, AnswerTruncated):
+            reply = replace(reply, error=EngineFailed(reply.error.code, cut))
         request.timings.add("first_token", reply.first_token_ms)
         request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
         with request.timings.of("parse"):
@@ -236,12 +256,38 @@ class ImageReader:
         self.schemas.refused()
         return reply
 
-    def _call(self, plan: PromptPlan, size: Size, body: Mapping[str, object], image: EncodedImage) -> ModelCall:
-        """The call's metadata: the exact number of image tokens, and the maximum length of the answer."""
-        tokens = plan.limits.tokens(size)
+    def _fit(self, body: dict[str, object], image_tokens: int, prompt_tokens: int) -> str:
+        """Lowers the request's limit of the answer to what the server's context leaves for it. Returns why; empty: the
+        limit is unchanged.
+
+        Raises:
+            InputRejected: "context_length_exceeded": nothing is left.
+        """
+        wanted, context = token_limit(body), self.context_tokens
+        if wanted is None or context is None or prompt_tokens + wanted <= context:
+            return ""
+        left = context - prompt_tokens
+        if left < _LEAST_ANSWER:
+            raise InputRejected(
+                "context_length_exceeded",
+                f"The model server's --max-model-len is {context} tokens; the image takes {image_tokens} of them, the "
+                f"whole prompt {prompt_tokens}.",
+            )
+        body["max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"] = left
+        return (
+            f"The answer reached its token limit before its end: the model server's --max-model-len of {context} "
+            f"leaves {left} tokens for it."
+        )
+
+    def _text_tokens(self, plan: PromptPlan) -> int:
+        """An estimate of the prompt's tokens without the image."""
+        return (len(plan.prompt) + len(self.preset.system or "")) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS
+
+    def _call(self, plan: PromptPlan, tokens: int, body: Mapping[str, object], image: EncodedImage) -> ModelCall:
+        """The call's metadata: the exact number of image `tokens`, and the maximum length of the answer."""
         return ModelCall(
             b"",
-            prompt_tokens=tokens + len(plan.prompt) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS,
+            prompt_tokens=tokens + self._text_tokens(plan),
             answer_tokens=token_limit(body) or 0,
             kind=f"{self.preset.name} {plan.prompt[:_KIND]} {tokens.bit_length()}",
             key=image.key,

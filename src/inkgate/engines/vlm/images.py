@@ -138,6 +138,12 @@ class ImageLimits:
             high = math.ceil(height * beta / self.factor)
         return Size(wide * self.factor, high * self.factor)
 
+    @property
+    def most_tokens(self) -> int:
+        """Image tokens of about the largest image: a square."""
+        side = max(1, math.isqrt(self.max_pixels))
+        return self.tokens(Size(side, side))
+
     def tokens(self, size: Size) -> int:
         """Image tokens in the prompt for an image of `size`, exact. Raises InputRejected as `resized` does."""
         seen = self.resized(size)
