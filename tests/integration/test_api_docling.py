@@ -95,6 +95,8 @@ async def test_requests_that_can_not_be_met_are_refused(tmp_path: Path) -> None:
         files = {"files": ("a.png", png())}
         refused = await api.client.post("/v1/convert/file/async", files=files, data={"to_formats": "doctags"})
         assert code(refused) == (422, "options_invalid")
+        refused = await api.client.post("/v1/convert/file/async", files=files, data={"to_formats": ["md", "html"]})
+        assert "not `html`. Export it from `json`" in refused.json()["detail"]
         refused = await api.client.post("/v1/convert/file/async", files=files, data={"target_type": "zip"})
         assert code(refused) == (422, "options_invalid")
         source = {"kind": "file", "base64_string": b64(png())}
@@ -117,3 +119,27 @@ async def test_requests_that_can_not_be_met_are_refused(tmp_path: Path) -> None:
         assert (task["task_status"], task["task_position"]) == ("pending", 1)
         assert code(await api.client.get(f"/v1/result/{task['task_id']}")) == (409, "job_not_ended")
         assert code(await api.client.get("/v1/status/poll/none")) == (404, "job_unknown")
+
+
+async def test_images_are_there_if_they_are_requested(tmp_path: Path) -> None:
+    """As docling-serve's defaults are. docling's client asks for `html` with `json`, and makes it of the latter."""
+    async with jobs_api(tmp_path) as api:
+        for fields, images in (
+            ({"image_export_mode": "embedded"}, True),
+            ({"to_formats": ["html", "json"], "image_export_mode": "referenced"}, True),
+            ({}, False),
+            ({"image_export_mode": "placeholder"}, False),
+            ({"image_export_mode": "embedded", "include_images": "false"}, False),
+        ):
+            answer = await api.client.post("/v1/convert/file", files={"files": ("a.png", png())}, data=fields)
+            assert answer.status_code == 200, answer.text
+            assert api.engine.tasks[-1].images is images, fields
+
+
+async def test_what_there_is_not_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        refused = await api.client.post("/v1/chunk/hybrid/file", files={"files": ("a.png", png())})
+        assert code(refused) == (501, "feature_unavailable")
+        assert "HybridChunker" in refused.json()["detail"]
+        assert code(await api.client.get("/v1/clear/results")) == (404, "route_unknown")
+        assert list((await api.client.get("/version")).json()) == ["inkgate"]

@@ -70,8 +70,8 @@ def test_blocks_are_items_in_the_order_of_reading_and_count_through_the_document
         ("list_item", "two"),
         ("table", ""),
         ("picture", ""),
-        ("text", "axis"),
         ("caption", "Fig. 1"),
+        ("text", "axis"),
         ("section_header", "Report"),
     ]
     texts = found["texts"]
@@ -80,6 +80,7 @@ def test_blocks_are_items_in_the_order_of_reading_and_count_through_the_document
     assert texts[-1]["prov"] == [
         {"page_no": 3, "bbox": {"l": 1, "t": 2.34, "r": 30, "b": 40, "coord_origin": "TOPLEFT"}, "charspan": [0, 6]}
     ]
+    assert found["pictures"][0]["captions"] == found["pictures"][0]["children"] == [{"$ref": "#/texts/5"}]
     assert found["pictures"][0]["image"] == {
         "mimetype": "image/png",
         "dpi": 144,

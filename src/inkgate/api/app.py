@@ -109,7 +109,7 @@ REQUESTS = (
 """Models of requests that routes take raw, for OpenAPI."""
 
 
-_OWN_V1 = re.compile("/v1/(ocr|models|events|(files|jobs|batch|convert|status|result)(/.*)?)", re.DOTALL)
+_OWN_V1 = re.compile("/v1/(ocr|models|events|(files|jobs|batch|convert|status|result|chunk|clear)(/.*)?)", re.DOTALL)
 """Paths below /v1 whose errors are problem documents; only OpenAI's clients use all others."""
 
 

@@ -3,7 +3,7 @@ Tasks are jobs of `/v1/jobs`. Open WebUI's engine *Docling* calls the first.
 
 Differences: one document a request; the result has `md_content` and `text_content`, whatever `to_formats` says, and
 `json_content` if it says so; options of docling's models are accepted and ignored; results are in the response only
-(`target`). Errors are problem documents, whose `detail` is a string, as docling's.
+(`target`); no chunks. Errors are problem documents, whose `detail` is a string, as docling's.
 """
 
 from __future__ import annotations
@@ -21,20 +21,16 @@ from starlette.responses import Response
 
 from inkgate.api.docling_document import docling_document, pagewise_docling
 from inkgate.api.http.context import context_of
-from inkgate.api.http.costs import DOCUMENT, JOB, RESULT, STREAM, costs
-from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
+from inkgate.api.http.costs import CONTROL, DOCUMENT, JOB, RESULT, STREAM, costs
+from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, StopAtFirst, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
-from inkgate.api.http.uploads import UploadedBody, clean_name
+from inkgate.api.http.uploads import clean_name
 from inkgate.api.jobs.pagewise import PagewiseMarkdown, PagewiseText, document_of
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
-from inkgate.api.jobs.results import (
-    PiecewiseResponse,
-    ResultReader,
-    filled_json,
-)
+from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.documents.pages import select
@@ -44,6 +40,7 @@ from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate_client.formats import Format, render
 from inkgate_client.formats.markdown import page_markdown, without_marks
+from inkgate_client.image_links import with_all_images_embedded
 from inkgate_client.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
 
 _STATUSES = {
@@ -59,6 +56,7 @@ _STATUSES = {
 _JSON = "json"
 _SHOWN = frozenset({"md", "text", _JSON})
 _IN_RESPONSE = "inbody"
+_NO_IMAGES = "placeholder"
 _LONGEST_WAIT_S = 60.0
 
 
@@ -88,7 +86,7 @@ class DoclingOptions(BaseModel):
     to_formats: Annotated[
         Annotated[list[str], Field(max_length=20), StopAtFirst()] | None,
         BeforeValidator(_listed),
-        Field(description="`md`, `text` or `json` must be among them."),
+        Field(description="`md`, `text`, `json`. With `json`, others are ignored."),
     ] = None
     target_type: Annotated[str, Field(max_length=100, description="`inbody`; of forms.")] = _IN_RESPONSE
     page_range: Annotated[
@@ -96,6 +94,10 @@ class DoclingOptions(BaseModel):
     ] = None
     do_ocr: Flag | None = None
     force_ocr: Annotated[Flag | None, Field(description="`true`: ignore the text layer of PDFs.")] = None
+    include_images: Flag = True
+    image_export_mode: Annotated[
+        str, Field(max_length=100, description="`embedded` and `referenced`: images are inside, as `data:` URLs.")
+    ] = _NO_IMAGES
     md_page_break_placeholder: Annotated[
         str, Field(max_length=100, description="Text between pages of the Markdown. Not used by tasks.")
     ] = ""
@@ -107,8 +109,12 @@ class DoclingOptions(BaseModel):
             InputRejected: no format is requested that inkgate makes, the result shall go elsewhere than into the
                 response, or the pages are invalid.
         """
-        if self.to_formats and not _SHOWN.intersection(self.to_formats):
-            raise InputRejected("options_invalid", "to_formats: must have `md`, `text` or `json`.")
+        others = ", ".join(f"`{name[:40]}`" for name in self.to_formats or () if name not in _SHOWN)
+        if others and not self.shows_json:  # docling's client asks for `json` too, and makes the others of it
+            why = (
+                f"to_formats: there are only `md`, `text` and `json`, not {others}. Export it from `json` with docling."
+            )
+            raise InputRejected("options_invalid", why)
         if self.target_type != _IN_RESPONSE:
             # docling's client asks for `presigned_url` first, and for `inbody` if the detail has these words.
             why = f"target: `{self.target_type[:40]}` needs artifact storage to be configured; there is only `inbody`."
@@ -120,7 +126,9 @@ class DoclingOptions(BaseModel):
                 raise InputRejected("pages_invalid", "`page_range` ends before it starts.")
             pages = f"{min(first, _LAST_PAGE)}-{min(last, _LAST_PAGE)}"
         pdf_text = PdfText.NEVER if self.force_ocr else PdfText.ALWAYS if self.do_ocr is False else None
-        return JobOptions(Task(kind=TaskKind.PARSE), pages, pdf_text, form=_JSON_FORM if self.shows_json else "")
+        images = self.include_images and self.image_export_mode != _NO_IMAGES
+        task = Task(kind=TaskKind.PARSE, images=images)
+        return JobOptions(task, pages, pdf_text, form=_JSON_FORM if self.shows_json else "")
 
     @property
     def shows_json(self) -> bool:
@@ -422,6 +430,7 @@ def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:
 
 def _answer(name: str, options: DoclingOptions, begun: float, result: DocumentResult) -> dict[str, Any]:
     failed = sum(page.error is not None for page in result.pages)
+    result = with_all_images_embedded(result)
     return DoclingResult(
         document=DoclingDocument(
             filename=name,
@@ -459,7 +468,7 @@ _REFUSED_NOW = problems(400, 403, 404, 408, 413, 415, 422, 502, 504)
 @costs(DOCUMENT)
 async def convert_file_now(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
-    return DocumentResponse(context_of(request), _form_of_file)
+    return DocumentResponse(context_of(request), lambda _: DoclingFile())
 
 
 @router.post(
@@ -473,12 +482,12 @@ async def convert_file_now(request: Request) -> Response:
 @costs(DOCUMENT)
 async def convert_source_now(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
-    return DocumentResponse(context_of(request), _form_of_sources)
+    return DocumentResponse(context_of(request), lambda _: DoclingSources())
 
 
-def _form_of_file(_: UploadedBody) -> Form:
-    return DoclingFile()
-
-
-def _form_of_sources(_: UploadedBody) -> Form:
-    return DoclingSources()
+@router.post("/chunk/{path:path}", include_in_schema=False)
+@costs(CONTROL)
+async def chunk(path: str) -> Response:
+    """Raises InputRejected("feature_unavailable"): tells clients what to call."""
+    why = f"There are no chunks (/v1/chunk/{path}). Convert to `json`, and split that with docling's HybridChunker."
+    raise InputRejected("feature_unavailable", why[:500])

@@ -7,8 +7,7 @@ Lengths are pixels of the upright page, from its top left corner.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_hex
@@ -16,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from inkgate_client.block_parts import captions_of, list_items
 from inkgate_client.codec import encodable
 from inkgate_client.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, Table
 
@@ -33,7 +33,6 @@ _LABELS = {
     BlockType.REFERENCE: "reference",
 }
 _RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
-_MARKER = re.compile(r"\s*(?P<marker>[-*+\u2022\u00b7]|\d{1,4}[.)])\s+(?P<text>.*)", re.DOTALL)
 _BODY = "#/body"
 
 
@@ -58,22 +57,25 @@ class PageItems:
         if page.blocks is None:
             for part in filter(None, (part.strip() for part in page.text.split("\n\n"))):
                 self._text((0, 0, page.width, page.height), part, label="text")
-        for block in page.blocks or ():
-            if block.type not in MARK_TYPES:
-                self._block(block)
+        blocks = page.blocks or ()
+        captions = captions_of(blocks)
+        described = set(captions.values())
+        for index, block in enumerate(blocks):
+            if block.type not in MARK_TYPES and index not in described:
+                self._block(block, blocks[captions[index]] if index in captions else None)
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: Block, caption: Block | None) -> None:
         if block.type is BlockType.TABLE and block.table is not None:
-            self._add("tables", block.box, {"label": "table", "data": _table_data(block.table)})
+            self._add_captioned("tables", block, {"label": "table", "data": _table_data(block.table)}, caption)
         elif block.type is BlockType.FIGURE:
-            self._add("pictures", block.box, {"label": "picture"} | _image(block, self._page))
+            self._add_captioned("pictures", block, {"label": "picture"} | _image(block, self._page), caption)
             if block.text:
                 self._text(block.box, block.text, label="text")
         elif block.type is BlockType.LIST:
             group = self._add("groups", None, {"label": "list", "name": "list"})
-            for marker, text in _list_items(block):
-                numbered = marker[:1].isdigit()
-                self._text(block.box, text, group, label="list_item", enumerated=numbered, marker=marker or "-")
+            for item in list_items(block.text):
+                mark = {"enumerated": item.numbered, "marker": item.mark or "-"}
+                self._text(block.box, " ".join(item.lines), group, label="list_item", **mark)
         elif block.type is BlockType.TITLE:
             level = block.level or 1
             if level == 1 and not self._document.titled:
@@ -84,6 +86,13 @@ class PageItems:
         elif block.text:
             layer = "furniture" if block.type in _RUNNING else "body"
             self._text(block.box, block.text, label=_LABELS.get(block.type, "text"), content_layer=layer)
+
+    def _add_captioned(self, array: str, block: Block, item: Json, caption: Block | None) -> None:
+        """Adds a table or a picture with its caption, which is inside of it."""
+        added = self._add(array, block.box, item)
+        if caption is not None:
+            self._text(caption.box, caption.text, added, label="caption")
+            added["captions"] = list(added["children"])
 
     def _text(self, box: Box, text: str, parent: Json | None = None, **more: object) -> None:
         text = encodable(text)
@@ -238,18 +247,3 @@ def _image(block: Block, page: PageResult) -> Json:
     size = {"width": block.image.width, "height": block.image.height}
     dpi = round(page.dpi) if page.dpi else 72
     return {"image": {"mimetype": block.image.mime_type, "dpi": dpi, "size": size, "uri": block.image.data_url}}
-
-
-def _list_items(block: Block) -> Iterator[tuple[str, str]]:
-    """The marker and the text of each item of a list."""
-    marker, parts = "", list[str]()
-    for line in block.text.splitlines():
-        match = _MARKER.fullmatch(line)
-        if match is None:
-            parts.append(line.strip())
-            continue
-        if parts:
-            yield marker, " ".join(parts)
-        marker, parts = match["marker"], [match["text"].strip()]
-    if parts:
-        yield marker, " ".join(parts)

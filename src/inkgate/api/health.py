@@ -62,6 +62,13 @@ async def health(request: Request) -> Health:
     return Health(engine=context_of(request).service.engine.name, version=__version__)
 
 
+@router.get("/version", operation_id="get_version", summary="Version")
+@costs(STATE)
+async def version() -> dict[str, str]:
+    """Versions by program, as docling-serve has them."""
+    return {"inkgate": __version__}
+
+
 @router.head("/livez", include_in_schema=False)
 @router.get("/livez", operation_id="get_livez", summary="Liveness probe")
 @costs(STATE)

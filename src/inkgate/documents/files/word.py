@@ -14,6 +14,7 @@ import structlog
 
 from inkgate.layout.markdown import left_out_blocks
 from inkgate_client.block_image import BlockImage
+from inkgate_client.block_parts import is_list, list_items
 from inkgate_client.formats.markdown import content_of, failure_note
 from inkgate_client.formats.text import printable
 from inkgate_client.image_links import beside_image
@@ -27,13 +28,11 @@ if TYPE_CHECKING:
     from docx.document import Document as WordDocument
     from docx.text.paragraph import Paragraph
 
-_ITEM = re.compile(r"(?P<indent> *)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}\s+")
 # Bounded, as marks without an end, of which a page may have thousands, would each be searched to the end of the text.
 _RUN = re.compile(r"(\*\*\*|\*\*|\*)(?=\S)(.{1,500}?)(?<=\S)\1", re.DOTALL)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TAG = re.compile(r"</?(?:mark|sub|sup|u|br)\s*/?>|<!--.{0,500}?-->", re.DOTALL)
-_INDENT = 2
 _DEEPEST = 3
 """Levels of lists that Word's built-in styles have."""
 _NARROWEST_INCHES, _WIDEST_INCHES, _HIGHEST_INCHES = 0.1, 6.0, 8.5
@@ -120,29 +119,19 @@ def _add_paragraphs(document: WordDocument, markdown: str) -> None:
         if heading := _HEADING.match(part):
             level = heading.group().count("#")
             _add_runs(document.add_heading(level=level), part[heading.end() :])
-        elif _ITEM.match(part):
+        elif is_list(part):
             _add_list(document, part)
         elif part.strip():
             _add_runs(document.add_paragraph(), part)
 
 
 def _add_list(document: WordDocument, markdown: str) -> None:
-    items: list[tuple[int, str, str]] = []
-    for line in printable(markdown).split("\n"):
-        found = _ITEM.fullmatch(line)
-        if found is not None:
-            items.append((len(found["indent"]) // _INDENT, found["mark"], found["text"]))
-        elif line.strip() and items:
-            depth, mark, text = items[-1]
-            items[-1] = (depth, mark, f"{text}\n{line.strip()}")
-        elif line.strip():
-            items.append((0, "-", line.strip()))
-    for depth, mark, text in items:
-        level = min(depth + 1, _DEEPEST)
-        numbered = mark[0].isdigit()
+    for item in list_items(printable(markdown)):
+        level = min(item.depth + 1, _DEEPEST)
+        text = "\n".join(item.lines)
         # Numbers stay text: they are what is printed, and may begin anywhere.
-        style = ("List Continue" if numbered else "List Bullet") + (f" {level}" if level > 1 else "")
-        _add_runs(document.add_paragraph(style=style), f"{mark}\t{text}" if numbered else text)
+        style = ("List Continue" if item.numbered else "List Bullet") + (f" {level}" if level > 1 else "")
+        _add_runs(document.add_paragraph(style=style), f"{item.mark}\t{text}" if item.numbered else text)
 
 
 def _add_runs(paragraph: Paragraph, markdown: str) -> None:
