@@ -193,6 +193,8 @@ async def test_a_database_of_the_version_before_is_migrated(stores: Stores) -> N
                 "DROP INDEX inkgate_jobs_batch",
                 "ALTER TABLE inkgate_jobs DROP COLUMN batch",
                 "DROP TABLE inkgate_lines",
+                "DROP TABLE inkgate_files",
+                "DROP TABLE inkgate_secrets",
                 "UPDATE inkgate_schema SET version = 1",
             ):
                 connection.execute(text(statement))

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
+from mistralai.client import Mistral
 
+from support.api_client import png
 from support.nginx import running_nginx
 from support.server import STOP_S, clean_environment
 from support.waiting import until
@@ -84,6 +87,24 @@ class GatewayTier:
         for gateway in self.gateways:
             gateway.stop()
             gateway.start()
+
+
+def upload_and_read(url: str, http: Any, times: int) -> None:  # noqa: ANN401 - their protocol renames httpx's types
+    """Uploads files, and reads each by its signed URL and by its ID, as Mistral's documentation shows. Each call raises
+    an error if it fails.
+    """
+    client = Mistral(api_key="any", server_url=url, client=http)
+    for number in range(times):
+        content = png(width=60 + number)
+        uploaded = client.files.upload(file={"file_name": f"{number}.png", "content": content}, purpose="ocr")
+        signed = client.files.get_signed_url(file_id=uploaded.id)
+        by_url = client.ocr.process(
+            model="mistral-ocr-latest", document={"type": "document_url", "document_url": signed.url}
+        )
+        by_id = client.ocr.process(model="mistral-ocr-latest", document={"type": "file", "file_id": uploaded.id})
+        assert by_url.pages[0].markdown == by_id.pages[0].markdown
+        assert client.files.retrieve(file_id=uploaded.id).size_bytes == len(content)
+        client.files.delete(file_id=uploaded.id)
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""A gateway of support.gateway_tier: the real server with a fake engine, which holds pages back while a file exists."""
+"""A gateway of support.gateway_tier: the real server with a fake engine, which holds pages back while a file exists. It
+shares the database of jobs in the folder of that file.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class HeldEngine(FakeEngine):
 
 async def main(hold: Path) -> None:
     settings = load_settings(None)
-    async with running_api(HeldEngine(hold=hold), server={"port": settings.server.port}) as api:
+    jobs: dict[str, object] = {"folder": str(hold.parent), "database": f"sqlite:///{hold.parent / 'jobs.db'}"}
+    async with running_api(HeldEngine(hold=hold), server={"port": settings.server.port}, jobs=jobs) as api:
         configure_logs(settings.log)  # after running_api, which captures logs for tests in process
         await serve(api.app, settings)
 

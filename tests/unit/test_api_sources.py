@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -10,8 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from inkgate.api.http.decoding import decode_base64, decode_data_url
-from inkgate.api.http.sources import FILE_BYTES, FileStore
+from inkgate.api.http.sources import SignedUrls
 from inkgate.errors import InputRejected, Overloaded
+from inkgate.storage.files import FILE_BYTES, RETENTION_S, MemoryFiles
 
 
 @given(st.binary(max_size=200), st.integers(1, 80), st.booleans(), st.booleans())
@@ -92,75 +92,40 @@ class Clock:
         return self.now
 
 
-def test_files_are_forgotten_when_their_time_is_over() -> None:
+@pytest.mark.anyio
+async def test_files_are_forgotten_when_their_time_is_over() -> None:
     clock = Clock()
-    store = FileStore(retention_s=60, now=clock)
-    kept = store.add("a.png", b"x", "ocr", "me")
-    url = store.signed_url(kept.id, "me", "http://here", valid_s=30)
+    store = MemoryFiles(now=clock)
+    urls = SignedUrls(store)
+    kept = await store.add("a.png", b"x", "ocr", "me")
+    url = await urls.sign(kept.id, "me", "http://here", valid_s=30)
     clock.now += 29
-    found = store.by_signed_url(url, "me")
-    assert found is not None
-    assert found.data == b"x"
+    assert await urls.file(url, "me") == kept
     clock.now += 2
     with pytest.raises(InputRejected, match="expired"):
-        store.by_signed_url(url, "me")
-    assert store.get(kept.id, "me").name == "a.png"
-    clock.now += 30
+        await urls.file(url, "me")
+    assert await store.get(kept.id, "me") == kept
+    clock.now += RETENTION_S - 31
     with pytest.raises(InputRejected, match="file_unknown"):
-        store.get(kept.id, "me")
+        await store.get(kept.id, "me")
     assert store.total_bytes == 0
 
 
-def test_files_fill_the_room_there_is_and_no_more() -> None:
+@pytest.mark.anyio
+async def test_files_fill_the_room_there_is_and_no_more() -> None:
     clock = Clock()
-    store = FileStore(max_total_bytes=10_000 + 4 * FILE_BYTES, retention_s=60, now=clock)
-    store.add("a", b"x" * 4_000, "ocr", "me")
+    store = MemoryFiles(max_total_bytes=10_000 + 4 * FILE_BYTES, now=clock)
+    await store.add("a", b"x" * 4_000, "ocr", "me")
     clock.now += 20
     with pytest.raises(Overloaded) as refused:
-        store.add("b", b"x" * 12_000, "ocr", "other")
-    assert (refused.value.code, refused.value.retry_after_s) == ("service_full", 40)
-    clock.now += 41
-    assert len(store.add("b", b"x" * 12_000, "ocr", "other").data) == 12_000
+        await store.add("b", b"x" * 12_000, "ocr", "other")
+    assert (refused.value.code, refused.value.retry_after_s) == ("service_full", RETENTION_S - 20)
+    clock.now += RETENTION_S
+    assert (await store.add("b", b"x" * 12_000, "ocr", "other")).byte_count == 12_000
 
 
-def test_nobody_fills_the_room_for_all() -> None:
-    clock = Clock()
-    store = FileStore(max_total_bytes=100 * (FILE_BYTES + 100), retention_s=60, now=clock)
-    held = []
-    for owner in ("greedy", "second", "third"):
-        with pytest.raises(Overloaded) as refused:
-            while True:
-                store.add("", b"x" * 100, "", owner)
-        assert refused.value.code == "share_exceeded"
-        held.append(len(store.owned(owner)))
-    assert held == [50, 25, 13]
-    store.delete(store.owned("greedy")[0].id, "greedy")
-    assert len(store.owned("greedy")) == 49
-    clock.now += 61
-    store.add("", b"x" * 100, "", "greedy")
-    assert [len(store.owned(owner)) for owner in ("greedy", "second", "third")] == [1, 0, 0]
-
-
-def test_empty_files_cost_memory_too_and_their_number_is_bounded() -> None:
-    store = FileStore(retention_s=60, now=Clock(), max_files=10)
-    with pytest.raises(Overloaded, match="share_exceeded"):
-        for _ in range(11):
-            store.add("name", b"", "ocr", "me")
-    assert len(store.owned("me")) == 5
-    assert store.total_bytes > 5 * FILE_BYTES
-
-
-def test_memory_that_files_take_is_counted() -> None:
-    store = FileStore(now=Clock())
-    tracemalloc.start()
-    for _ in range(2_000):
-        store.add("name", b"", "ocr", "me")
-    taken, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert taken <= store.total_bytes
-
-
-def test_urls_that_were_not_signed_here_are_nobodys() -> None:
+@pytest.mark.anyio
+async def test_urls_that_were_not_signed_here_are_nobodys() -> None:
     cases = [
         "http://here/v1/files/x/content",
         "http://[::1/v1/files",
@@ -171,4 +136,4 @@ def test_urls_that_were_not_signed_here_are_nobodys() -> None:
         "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=²&signature=0",
         "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=9999999999&signature=0",
     ]
-    assert [url for url in cases if FileStore().by_signed_url(url, "me") is not None] == []
+    assert [url for url in cases if await SignedUrls(MemoryFiles()).file(url, "me") is not None] == []

@@ -1,33 +1,47 @@
-"""The text of nginx's configuration. tests/e2e/test_nginx_tier.py runs it."""
+"""The text of the configurations of nginx and Caddy. tests/e2e/test_nginx_tier.py and test_caddy_tier.py run them."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from fastapi import APIRouter
-from fastapi.routing import APIRoute
+from inkgate.api.app import ROUTES
+from inkgate.api.http.costs import (
+    CONTROL,
+    CORRECTION,
+    DOWNLOAD,
+    FILE,
+    JOB,
+    PICTURE,
+    RESULT,
+    STREAM,
+    WRITTEN,
+    route_costs,
+)
 
-from inkgate.api import docling, document_intelligence, files, mineru
-from inkgate.api.jobs import route as jobs
-from inkgate.api.mistral_batch import route as mistral_batch
-
-CONFIGURATION = Path(__file__).parents[2] / "deploy" / "nginx" / "inkgate.conf"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+OF_JOBS_AND_FILES = (JOB, FILE, CONTROL, CORRECTION, RESULT, WRITTEN, STREAM, DOWNLOAD, PICTURE)
 
 
-def paths(*routers: APIRouter) -> set[str]:
-    return {route.path for router in routers for route in router.routes if isinstance(route, APIRoute)}
-
-
-def test_what_makes_or_shows_a_job_or_a_file_goes_to_one_gateway_and_is_not_repeated() -> None:
-    text = CONFIGURATION.read_text(encoding="utf-8")
+def pattern_of_nginx() -> str:
+    text = (DEPLOY / "nginx" / "inkgate.conf").read_text(encoding="utf-8")
     [(pattern, block)] = re.findall(r"location ~ (\S+) \{(.*?)\n    \}", text, re.DOTALL)
     assert "proxy_next_upstream error;" in block
     assert "proxy_pass http://inkgate_by_client;" in block
-    found = paths(
-        docling.router, document_intelligence.router, files.router, mineru.router, jobs.router, mistral_batch.router
-    )
-    found.discard("/file_parse")  # makes no job: its response is the document
+    return str(pattern)
+
+
+def test_what_makes_or_shows_a_job_or_a_file_goes_to_one_gateway_and_is_not_repeated() -> None:
+    pattern = pattern_of_nginx()
+    routes = route_costs(route for routes in ROUTES for route in routes.router.routes)
+    found = {each.path for each in routes if each.cost in OF_JOBS_AND_FILES}
+    found.discard("/v1/events")  # an event that comes twice makes one job
     assert len(found) > 15
     assert [path for path in sorted(found) if not re.match(pattern, path)] == []
-    assert not re.match(pattern, "/v1/extract")
+    assert [path for path in ("/v1/extract", "/v1/ocr", "/ocr", "/file_parse") if re.match(pattern, path)] == []
+
+
+def test_caddy_keeps_the_same_at_one_gateway_and_the_web_page() -> None:
+    text = (DEPLOY / "caddy" / "Caddyfile").read_text(encoding="utf-8")
+    [pattern] = re.findall(r"@kept path_regexp (\S+)", text)
+    assert pattern == pattern_of_nginx().replace(")(/|$)", "|ui)(/|$)")

@@ -48,7 +48,7 @@ from inkgate.api.http.options import OcrOptions
 from inkgate.api.http.origins import BehindProxies, Cors, Origins, as_client_sees
 from inkgate.api.http.ratelimit import RateLimiter, build_rate_limiter
 from inkgate.api.http.served import ModelNames, ServedModels
-from inkgate.api.http.sources import FileStore, Sources
+from inkgate.api.http.sources import SignedUrls, Sources
 from inkgate.api.jobs import fields as job_fields
 from inkgate.api.jobs import route as jobs
 from inkgate.api.jobs.fields import CorrectionBody
@@ -66,6 +66,7 @@ from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
 from inkgate.settings.extensions import FORMATS, load_extension
 from inkgate.storage.fetch import Fetcher
+from inkgate.storage.files import FileStore, MemoryFiles
 from inkgate.telemetry.tracing import NOT_RECORDING
 
 _BODY_THREADS = 4
@@ -145,7 +146,8 @@ def create_app(
     """
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     drain = Drain()
-    store = FileStore()
+    shared = None if service.jobs is None else service.jobs.files
+    store: FileStore = MemoryFiles() if shared is None else shared
     scheduling = settings.serving.scheduling
     threads = FairThreads(_BODY_THREADS, scheduling)
     bodies = BodyThreads(threads, FairThreads(1, scheduling))
@@ -238,7 +240,14 @@ def _middleware(
     return [
         *stack,
         Middleware(Problems, responses=_ERRORS, guide_url=guide_url(settings)),  # answers the errors of those inside
-        Middleware(CheckAccess, origins=origins, drain=drain, keys=keys, files=files, rate_limiter=rate_limiter),
+        Middleware(
+            CheckAccess,
+            origins=origins,
+            drain=drain,
+            keys=keys,
+            signed_urls=SignedUrls(files),
+            rate_limiter=rate_limiter,
+        ),
         Middleware(CallRoutes, root_path=settings.server.root_path),
     ]
 
@@ -254,14 +263,14 @@ class CheckAccess:
         origins: Origins,
         drain: Drain,
         keys: ApiKeys,
-        files: FileStore,
+        signed_urls: SignedUrls,
         rate_limiter: RateLimiter | None,
     ) -> None:
         self._app = app
         self._origins = origins
         self._drain = drain
         self._keys = keys
-        self._files = files
+        self._signed_urls = signed_urls
         self._rate_limiter = rate_limiter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -271,16 +280,16 @@ class CheckAccess:
         self._origins.check(scope)
         async with nullcontext() if scope["path"] in ALWAYS_ANSWERED else self._drain.count():
             if not is_public(scope["path"]):
-                caller = self._caller(scope)
+                caller = await self._caller(scope)
                 scope["state"]["caller"] = caller
                 if self._rate_limiter is not None:
                     await self._rate_limiter.count(caller)
             await self._app(scope, receive, send)
 
-    def _caller(self, scope: Scope) -> str:
+    async def _caller(self, scope: Scope) -> str:
         """Raises InputRejected: the request has no valid key, or its signed URL has expired."""
         if scope["method"] in _DOWNLOADS:
-            owner = self._files.signed_owner(scope["path"], scope["query_string"].decode("latin-1"))
+            owner = await self._signed_urls.owner(scope["path"], scope["query_string"].decode("latin-1"))
             if owner is not None:
                 return owner
         address = scope["client"][0] if scope.get("client") else "unknown"

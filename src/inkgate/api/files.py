@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -14,11 +15,12 @@ from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of, tenant_of
 from inkgate.api.http.costs import CONTROL, DOWNLOAD, FILE, PICTURE, costs
 from inkgate.api.http.head import parse_head
-from inkgate.api.http.leaving import CountedContent
+from inkgate.api.http.leaving import LoadedContent
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
-from inkgate.api.http.sources import StoredFile, document
+from inkgate.api.http.sources import SignedUrls, document
 from inkgate.errors import InputRejected
+from inkgate.storage.files import StoredFile
 from inkgate_client.types import Document
 
 
@@ -97,7 +99,7 @@ _UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
 )
 @costs(FILE)
 async def upload(request: Request) -> UploadedFile:
-    """Keeps a file in memory for an hour. Only the key that uploaded it can use it.
+    """Keeps a file for an hour. Only the key that uploaded it can use it.
 
     The body is read under the limits of the settings.
     """
@@ -111,7 +113,7 @@ async def upload(request: Request) -> UploadedFile:
         raise InputRejected("file_missing", "The form has no part `file` with a filename.")
     found = document(part.data, part.filename)
     purpose = str(body.fields.get("purpose") or "ocr")[:64]
-    return _described(context.files.add(found.name, found.data, purpose, tenant_of(request)))
+    return _described(await context.files.add(found.name, found.data, purpose, tenant_of(request)))
 
 
 @router.get("", operation_id="list_files", summary="List your files", response_model=FileList, responses=problems(422))
@@ -119,7 +121,7 @@ async def upload(request: Request) -> UploadedFile:
 async def list_files(request: Request) -> Response:
     """The caller's files, latest first."""
     context = context_of(request)
-    found = context.files.owned(tenant_of(request))
+    found = await context.files.owned(tenant_of(request))
     caller = parse_head(request, context.settings).caller
     # 10,000 files take half a second, for which the event loop must not stand still.
     listed = await context.threads.run_large(caller, len(found) * _LISTED_BYTES, _listed, found)
@@ -134,13 +136,13 @@ def _listed(files: Sequence[StoredFile]) -> bytes:
 @router.get("/{file_id}", operation_id="describe_file", summary="Describe a file", responses=_UNKNOWN)
 @costs(CONTROL)
 async def describe(request: Request, file_id: FileId) -> UploadedFile:
-    return _described(context_of(request).files.get(file_id, tenant_of(request)))
+    return _described(await context_of(request).files.get(file_id, tenant_of(request)))
 
 
 @router.delete("/{file_id}", operation_id="delete_file", summary="Delete a file", responses=_UNKNOWN)
 @costs(CONTROL)
 async def delete(request: Request, file_id: FileId) -> DeletedFile:
-    context_of(request).files.delete(file_id, tenant_of(request))
+    await context_of(request).files.delete(file_id, tenant_of(request))
     return DeletedFile(id=file_id)
 
 
@@ -154,8 +156,8 @@ async def signed_url(
     ] = 24,
 ) -> SignedUrl:
     """A URL for `document_url` of `/v1/ocr`. Reading it needs no network."""
-    files = context_of(request).files
-    return SignedUrl(url=files.signed_url(file_id, tenant_of(request), str(request.base_url), expiry * 3600.0))
+    urls = SignedUrls(context_of(request).files)
+    return SignedUrl(url=await urls.sign(file_id, tenant_of(request), str(request.base_url), expiry * 3600.0))
 
 
 @router.get(
@@ -171,15 +173,16 @@ async def download(request: Request, file_id: FileId) -> Response:
     # As an attachment and without sniffing: an upload must never run as a page of this origin. No cache on the way may
     # give it to those who have a signed URL that has expired.
     headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-    data = context.files.get(file_id, tenant).data
-    return CountedContent(context.room, tenant, data, "application/octet-stream", headers, stored=True)
+    file = await context.files.get(file_id, tenant)
+    load = partial(context.files.load, file)
+    return LoadedContent(context.room, tenant, load, 0 if file.data else file.byte_count, headers)
 
 
 def _described(file: StoredFile) -> UploadedFile:
     return UploadedFile(
         id=file.id,
-        bytes=len(file.data),
-        size_bytes=len(file.data),
+        bytes=file.byte_count,
+        size_bytes=file.byte_count,
         created_at=int(file.created_at),
         expires_at=int(file.expires_at),
         filename=file.name,
@@ -201,7 +204,6 @@ async def picture(
     """The page is opened under the same limits as for reading."""
 
     async def load() -> Document:
-        file = context_of(request).files.get(file_id, tenant_of(request))
-        return Document(file.data, file.name)
+        return await context_of(request).sources.from_file_id(file_id, tenant_of(request))
 
     return await picture_response(request, load, page, turn, side)

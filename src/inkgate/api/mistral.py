@@ -124,7 +124,7 @@ async def _get(source: DocumentSource, received: ReceivedRequest) -> Document:
     if source.url is not None and source.type != "file":
         return await received.context.sources.from_url(source.url, received.caller, name)
     if source.file_id is not None:
-        return received.context.sources.from_file_id(source.file_id, received.caller.tenant)
+        return await received.context.sources.from_file_id(source.file_id, received.caller.tenant)
     raise InputRejected(
         "file_missing", "`document` has no `document_url`, `image_url` or `file_id` that matches its `type`."
     )

@@ -152,4 +152,4 @@ async def _written(
             content = await write(admitted, body)
         admitted.set_held_bytes(len(content))
     headers = {"X-Content-Type-Options": "nosniff"}
-    return CountedContent(context.room, head.caller.tenant, content, shape.media_type, headers, stored=False)
+    return CountedContent(context.room, head.caller.tenant, content, shape.media_type, headers)

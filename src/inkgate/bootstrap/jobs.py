@@ -17,6 +17,7 @@ from inkgate.jobs.intake.brokers import intake_tasks
 from inkgate.jobs.machine import jobs_folder
 from inkgate.jobs.reviewing import JobReviews
 from inkgate.jobs.service import JobService
+from inkgate.jobs.shared_files import SharedFiles
 from inkgate.jobs.sinks.build import build_sinks
 from inkgate.jobs.sinks.relay import Relay, RelayLoads, RelaySettings
 from inkgate.jobs.store import JobStore, Sharing
@@ -72,12 +73,17 @@ def job_service(settings: Settings) -> tuple[JobService, JobDocuments, Objects]:
         objects = Objects(settings.storage)
     except ValueError as error:
         raise InputRejected("feature_unavailable", f"`storage.options`: {error}") from error
-    uploads = Uploads(objects, configured.uploads or file_url(folder / "uploads"))
+    uploads_url = configured.uploads or file_url(folder / "uploads")
+    uploads = Uploads(objects, uploads_url)
+    files: SharedFiles | None = None
+    if configured.database.get_secret_value():
+        max_files_bytes = int(configured.max_files_mb * 1_000_000)
+        files = SharedFiles(store.database, store.clock, objects, uploads_url, max_files_bytes)
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     sources = {name: pipeline.sources for name, pipeline in settings.pipelines.items()}
     fetcher = Fetcher(settings.fetch, max_bytes)
     documents = JobDocuments(objects, uploads, fetcher, configured.sources, max_bytes, sources)
-    return JobService(store, uploads, documents, configured), documents, objects
+    return JobService(store, uploads, documents, configured, files), documents, objects
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded, from_page_error
 from inkgate.jobs.documents import JobDocuments
 from inkgate.jobs.job import AddedJob, Job, JobSource, JobState, NewJob
+from inkgate.jobs.shared_files import SharedFiles
 from inkgate.jobs.store import JobStore
 from inkgate.layout.whole_document import finished_pages
 from inkgate.serving.threads import FairThreads
@@ -37,10 +38,19 @@ class JobService:
     Attributes:
         store: of the jobs.
         settings: of jobs.
+        files: of `/v1/files`, if the database is one that gateways share.
     """
 
-    def __init__(self, store: JobStore, uploads: Uploads, documents: JobDocuments, settings: JobSettings) -> None:
+    def __init__(
+        self,
+        store: JobStore,
+        uploads: Uploads,
+        documents: JobDocuments,
+        settings: JobSettings,
+        files: SharedFiles | None = None,
+    ) -> None:
         self.store = store
+        self.files = files
         self.settings = settings
         self._uploads = uploads
         self._documents = documents
@@ -142,6 +152,8 @@ class JobService:
         retention_s = self.settings.retention_days * _DAY_S
         count = await self.store.expire(self.store.clock() - (retention_s if after_s is None else after_s))
         await self.store.forget(self.store.clock() - 2 * retention_s)
+        if self.files is not None:
+            await self.files.expire()
         if loop_time() - self._swept_at >= _SWEEP_EVERY_S:
             await self._sweep_uploads()
             self._swept_at = loop_time()
@@ -164,6 +176,8 @@ class JobService:
         """Deletes uploads that no job needs, also those whose job was never added, or whose deletion failed before."""
         # One that is younger may belong to a job that is being added just now.
         before = self.store.clock() - _UPLOAD_IN_USE_S
+        if self.files is not None:
+            await self.files.sweep(before)
         batch: list[str] = []
         async for sha256 in self._uploads.older(before):
             batch.append(sha256)

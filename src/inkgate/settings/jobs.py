@@ -106,6 +106,10 @@ class JobSettings(Branch):
         description="Share that one tenant may fill of the queue's room not used by others. More get 429.",
     )
     retention_days: PositiveFloat = Field(7.0, description="How long ended jobs, their results and uploads are kept.")
+    max_files_mb: PositiveInt = Field(
+        4096,
+        description="Maximum size of all files of `/v1/files`, which are kept like uploads if `jobs.database` is set.",
+    )
     max_streams: PositiveInt = Field(
         32, description="Maximum open results, streams and waiting requests of jobs for each tenant."
     )

@@ -38,8 +38,7 @@ class Uploads:
         try:
             await self._objects.put(self._url(digest), data, private=True)
         except EngineFailed as error:
-            code = "storage_full" if error.detail == DISK_FULL else "jobs_unavailable"
-            raise Overloaded(code, f"The upload can't be kept: {error.detail}", _RETRY_S) from error
+            raise not_kept(error) from error
         return digest
 
     async def get(self, digest: str) -> bytes:
@@ -80,6 +79,12 @@ class Uploads:
 
     def _url(self, digest: str) -> str:
         return f"{self._folder_url}{digest[:2]}/{digest}"
+
+
+def not_kept(error: EngineFailed) -> Overloaded:
+    """The error for an upload that the object store can't take or give, for this reason."""
+    code = "storage_full" if error.detail == DISK_FULL else "jobs_unavailable"
+    return Overloaded(code, f"Uploads can't be kept or read: {error.detail}", _RETRY_S)
 
 
 def _digest(data: bytes) -> str:

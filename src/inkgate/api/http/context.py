@@ -12,7 +12,7 @@ from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import Drain
 from inkgate.api.http.leaving import EarlyBodies
 from inkgate.api.http.served import ServedModels
-from inkgate.api.http.sources import FileStore, Sources
+from inkgate.api.http.sources import Sources
 from inkgate.engines.base import Engine
 from inkgate.engines.vlm.images import ImageLimits
 from inkgate.extraction.finder import FieldFinder
@@ -25,6 +25,7 @@ from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.sending import SendingRoom
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import Settings
+from inkgate.storage.files import FileStore
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer
 from inkgate_client.telemetry.state import State

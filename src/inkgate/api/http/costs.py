@@ -77,12 +77,12 @@ JOB = Cost(
 )
 FILE = Cost(
     "file",
-    uses="body in memory; the file, in memory for an hour",
+    uses="body in memory; the file, in memory or in the store of jobs for an hour",
     admitted=True,
-    admitted_by=f"{_ADMISSION}; then the memory for files",
+    admitted_by=f"{_ADMISSION}; then the room for files",
     charged_to="tenant: a document and the bytes of the body; then the bytes of its files",
-    shared="a tenant may hold as much memory as stays free",
-    bounded_by=f"{_IN_FLIGHT}, {_BODY}; 512 MB and 20,000 files of all tenants",
+    shared="a tenant may use as much room as stays free",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}; 512 MB (shared: `jobs.max_files_mb`) and 20,000 files of all tenants",
 )
 CORRECTION = Cost(
     "correction",

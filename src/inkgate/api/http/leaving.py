@@ -7,7 +7,7 @@ A disconnect is detected only after the whole body is received. So the bodies of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -79,25 +79,42 @@ class CountedContent(InPieces):
     """Content that is counted in the room for results until the client has taken it."""
 
     def __init__(
-        self,
-        room: SendingRoom,
-        tenant: str,
-        content: bytes,
-        media_type: str,
-        headers: Mapping[str, str],
-        *,
-        stored: bool,
+        self, room: SendingRoom, tenant: str, content: bytes, media_type: str, headers: Mapping[str, str]
     ) -> None:
-        """`stored`: the content stays in memory anyway, so that only a piece is counted."""
         super().__init__(content, media_type, headers)
         self._room = room
         self._tenant = tenant
-        self._held_bytes = min(len(content), _PIECE_BYTES) if stored else len(content)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._room.sending(self._tenant) as permit:
-            permit.grow(self._held_bytes)
+            permit.grow(len(self._content))
             await super().__call__(scope, receive, send)
+
+
+class LoadedContent(Response):
+    """Bytes that are counted in the room for results before they are loaded, until the client has taken them."""
+
+    def __init__(
+        self,
+        room: SendingRoom,
+        tenant: str,
+        load: Callable[[], Awaitable[bytes]],
+        loaded_bytes: int,
+        headers: Mapping[str, str],
+    ) -> None:
+        """`loaded_bytes`: what `load` needs memory for; 0 if they stay in memory anyway: then one piece is counted."""
+        super().__init__()
+        self._sent_headers = headers
+        self._room = room
+        self._tenant = tenant
+        self._load = load
+        self._loaded_bytes = loaded_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._room.sending(self._tenant) as permit:
+            permit.grow(self._loaded_bytes or _PIECE_BYTES)
+            content = InPieces(await self._load(), "application/octet-stream", self._sent_headers)
+            await content(scope, receive, send)
 
 
 @asynccontextmanager

@@ -48,7 +48,7 @@ async def picture_response(
         content = await context.threads.run(admitted.caller, _ENCODE_MS, _encoded, pixels, int(turn))
     # A caller's own file: only the browser may cache it.
     headers = {"Cache-Control": "private, max-age=600", "X-Content-Type-Options": "nosniff"}
-    return CountedContent(context.room, head.caller.tenant, content, "image/jpeg", headers, stored=False)
+    return CountedContent(context.room, head.caller.tenant, content, "image/jpeg", headers)
 
 
 def _encoded(pixels: Pixels, turn: int) -> bytes:

@@ -243,7 +243,7 @@ async def _source(requested: JobRequest, received: ReceivedJob, name: str) -> tu
     if source is None or (source.url is None) == (source.file_id is None):
         raise InputRejected("file_missing", "The JSON needs `source` with either `url` or `file_id`.")
     if source.file_id is not None:
-        found = checked(received.context.sources.from_file_id(source.file_id, received.tenant))
+        found = checked(await received.context.sources.from_file_id(source.file_id, received.tenant))
         return JobSource(), found.data, name if name != _DEFAULT_NAME else found.name
     place, data, name = await received.from_url(source.url or "", name)
     if data is None:

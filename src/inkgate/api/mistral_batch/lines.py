@@ -84,7 +84,8 @@ async def lines_of(requested: MistralBatchRequest, received: ReceivedJob) -> Asy
         count += 1
         yield line
     for file_id in requested.input_files or ():
-        data = received.context.files.get(file_id, received.tenant).data
+        files = received.context.files
+        data = await files.load(await files.get(file_id, received.tenant))
         start = 0
         while start < len(data):
             end = data.find(b"\n", start)
@@ -157,7 +158,7 @@ async def job_of(
 
 async def _source(source: DocumentSource, received: ReceivedJob, name: str) -> tuple[JobSource, bytes | None, str]:
     if source.file_id is not None and source.url is None:
-        found = checked(received.context.sources.from_file_id(source.file_id, received.tenant))
+        found = checked(await received.context.sources.from_file_id(source.file_id, received.tenant))
         return JobSource(), found.data, found.name
     # One request must not wait for 1,000 others.
     return await received.from_url(source.url or "", name, fetch=False)

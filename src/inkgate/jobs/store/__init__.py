@@ -7,9 +7,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Generic, TypeVar
 
-import anyio
 from sqlalchemy import ColumnElement, Connection
 from sqlalchemy.engine import URL
 
@@ -27,14 +25,13 @@ from inkgate.jobs.job import (
     NewJob,
 )
 from inkgate.jobs.store import deliveries, fields, lines, queue, turns, views
-from inkgate.jobs.store.database import Clock, Database
+from inkgate.jobs.store.database import Clock, Database, Recent
 from inkgate.jobs.store.deliveries import DeliveryLane, Due, StoredDelivery
 from inkgate.jobs.store.fields import FieldCorrection, FoundFields, StoredFields
 from inkgate.jobs.store.queue import Claim, JobEnd, LeaseLost, Progress, Release
 from inkgate.jobs.store.records import JobIds, job_of, pack, unpack
 from inkgate.jobs.store.turns import NextJob, Sharing
 from inkgate.serving.threads import FairThreads
-from inkgate_client.concurrency import loop_time
 from inkgate_client.types import PageResult
 
 __all__ = [
@@ -54,8 +51,6 @@ __all__ = [
     "StoredFields",
 ]
 
-T = TypeVar("T")
-_FRESH_S = 2.0
 _FULL_RETRY_S = 30.0
 _PURGED_AT_ONCE = 200
 
@@ -82,9 +77,9 @@ class JobStore:
         self._sharing = sharing or Sharing()
         self._ids = JobIds()
         self._packing = FairThreads(2)
-        self._backlog = _Recent(views.backlog, self.database)
-        self._rate = _Recent(lambda connection: views.pages_per_s(connection, self.database.now()), self.database)
-        self._counts = _Recent(lambda connection: views.counts(connection, self.database.now()), self.database)
+        self._backlog = Recent(views.backlog, self.database)
+        self._rate = Recent(lambda connection: views.pages_per_s(connection, self.database.now()), self.database)
+        self._counts = Recent(lambda connection: views.counts(connection, self.database.now()), self.database)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -390,26 +385,3 @@ class JobStore:
         return await self.database.write(
             lambda connection: deliveries.redeliver(connection, job_id, self.database.now())
         )
-
-
-class _Recent(Generic[T]):
-    """A value that is read at most every two seconds, however many ask for it.
-
-    Attributes:
-        added: what the owner adds since the last reading, by tenant.
-    """
-
-    def __init__(self, read: Callable[[Connection], T], database: Database) -> None:
-        self.added: Counter[str] = Counter()
-        self._read = read
-        self._database = database
-        self._lock = anyio.Lock()
-        self._value: tuple[T, float] | None = None
-
-    async def value(self) -> T:
-        """The value, at most two seconds old."""
-        async with self._lock:
-            if self._value is None or loop_time() - self._value[1] > _FRESH_S:
-                self._value = await self._database.read(self._read), loop_time()
-                self.added.clear()
-            return self._value[0]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import sqlite3
 import stat
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 import structlog
@@ -38,7 +38,7 @@ from inkgate.installation import install_extra
 from inkgate.jobs.store.postgres import limit_waits
 from inkgate.jobs.store.tables import StoreTooNew, migrate, schema
 from inkgate.serving.threads import FairThreads
-from inkgate_client.concurrency import Threads
+from inkgate_client.concurrency import Threads, loop_time
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +51,7 @@ _LONGEST_WAIT_S = 65.0
 _LAST_WAIT_S = 3.0
 """The same while the service stops."""
 _MAX_BATCH = 64
+_FRESH_S = 2.0
 _READERS = 4
 _POSTGRES = {
     "connect_timeout": 5,
@@ -357,6 +358,29 @@ class Database:
             connection.exec_driver_sql(begin)
 
         return engine
+
+
+class Recent(Generic[T]):
+    """A value that is read at most every two seconds, however many ask for it.
+
+    Attributes:
+        added: what the owner adds since the last reading, by tenant.
+    """
+
+    def __init__(self, read: Callable[[Connection], T], database: Database) -> None:
+        self.added: Counter[str] = Counter()
+        self._read = read
+        self._database = database
+        self._lock = anyio.Lock()
+        self._value: tuple[T, float] | None = None
+
+    async def value(self) -> T:
+        """The value, at most two seconds old."""
+        async with self._lock:
+            if self._value is None or loop_time() - self._value[1] > _FRESH_S:
+                self._value = await self._database.read(self._read), loop_time()
+                self.added.clear()
+            return self._value[0]
 
 
 def unavailable(detail: str) -> Overloaded:

@@ -6,6 +6,7 @@ Times are Unix times in seconds: of the database's clock on PostgreSQL, of this 
 from __future__ import annotations
 
 from collections.abc import Callable
+from secrets import token_bytes
 from typing import Any
 
 from sqlalchemy import (
@@ -28,6 +29,8 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+
+from inkgate.storage.files import SECRET_BYTES
 
 metadata = MetaData()
 
@@ -148,9 +151,32 @@ outbox = Table(
     Index("inkgate_outbox_job", "job"),
 )
 
+files = Table(
+    "inkgate_files",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("byte_count", BigInteger, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("cost", BigInteger, nullable=False),  # of StoredFile
+    Index("inkgate_files_owner", "owner", "created_at"),
+    Index("inkgate_files_expires", "expires_at"),
+)
+
+secrets = Table("inkgate_secrets", metadata, Column("value", LargeBinary, primary_key=True))
+"""One row: what signs URLs of files."""
+
 schema = Table("inkgate_schema", metadata, Column("version", Integer, primary_key=True, autoincrement=False))
 
-VERSION = 5
+
+def _make_secret(connection: Connection) -> None:
+    connection.execute(secrets.insert().values(value=token_bytes(SECRET_BYTES)))
+
+
+VERSION = 6
 """Incremented with each change of the tables, and a step in `_STEPS` that makes it."""
 _STEPS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
     2: (
@@ -177,6 +203,7 @@ _STEPS: dict[int, tuple[str | Callable[[Connection], None], ...]] = {
         "CREATE INDEX inkgate_jobs_batch ON inkgate_jobs (tenant, state, rank, not_before) WHERE batch IS NOT NULL",
         lines.create,
     ),
+    6: (files.create, secrets.create, _make_secret),
 }
 """Changes of the tables by version: the SQL, or what runs it, that changes the tables of the version before. No step
 removes a table or column, so that processes of the version before can go on during an update. It has to end within an
@@ -205,6 +232,7 @@ def migrate(connection: Connection) -> None:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
     if not inspect(connection).has_table(schema.name):
         metadata.create_all(connection)
+        _make_secret(connection)
         connection.execute(schema.insert().values(version=VERSION))
         return
     found = connection.execute(select(schema.c.version)).scalar_one()
