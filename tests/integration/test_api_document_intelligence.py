@@ -5,14 +5,21 @@ The requests are those of azure-ai-documentintelligence 1.0.2.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+import cv2
 import httpx
+import numpy as np
 import pytest
 
+from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
+from inkgate.page import Page
+from inkgate_client.block_image import BlockImage
+from inkgate_client.types import Block, BlockType, PageResult, Task
 from support.api_client import Api, b64, png, tiff
 from support.fake_engine import FakeEngine
 from support.jobs_api import BETA, KEYS, jobs_api
@@ -21,6 +28,19 @@ pytestmark = pytest.mark.anyio
 
 READ = "/documentintelligence/documentModels/prebuilt-read:analyze?_overload=analyzeDocument&api-version=2024-11-30"
 LAYOUT = READ.replace("prebuilt-read", "prebuilt-layout")
+
+
+@dataclass
+class FigureEngine(FakeEngine):
+    """Pages with a figure."""
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        read = await super().read(page, task, caller)
+        _, data = cv2.imencode(".jpg", np.zeros((30, 40, 3), np.uint8))
+        image = BlockImage(f"page-{page.index + 1}-1.jpg", "image/jpeg", 40, 30, b64(data.tobytes()))
+        return replace(
+            read, blocks=(Block(BlockType.FIGURE, (10, 70, 50, 100), (), "", "", image=image if task.images else None),)
+        )
 
 
 async def ended(api: Api, place: str) -> dict[str, Any]:
@@ -70,6 +90,30 @@ async def test_open_webui_gets_markdown_of_bytes(tmp_path: Path) -> None:
     assert first.startswith("# Hello page 1")
     assert "# Hello page 2" in second
     assert [page["pageNumber"] for page in result["pages"]] == [2, 3]
+    assert result["stringIndexType"] == "textElements"
+    for page in result["pages"]:
+        assert len(page["words"]) >= 5
+        for word in page["words"]:
+            start = word["span"]["offset"]
+            assert result["content"][start : start + word["span"]["length"]] == word["content"]
+    assert [each["content"] for each in result["paragraphs"] if each.get("role")] == [
+        *("Hello page 1", "Foot", "Hello page 2", "Foot")
+    ]
+
+
+async def test_a_figure_is_sent_as_png(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path, FigureEngine()) as api:
+        head = {"Content-Type": "application/octet-stream"}
+        for query, status in (("&output=pdf,figures", 200), ("", 404)):
+            answer = await api.client.post(LAYOUT + query, content=png(), headers=head)
+            place = answer.headers["operation-location"]
+            figures = (await ended(api, place))["analyzeResult"]["figures"]
+            image = await api.client.get(place.replace("?", f"/figures/{figures[0]['id']}?"))
+            assert image.status_code == status
+            if status == 200:
+                assert image.content.startswith(b"\x89PNG")
+            missing = await api.client.get(place.replace("?", "/figures/1.9?"))
+            assert error_of(missing) == (404, "route_unknown")
 
 
 async def test_what_can_not_be_analyzed_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import socket
 import time
 import zipfile
@@ -17,7 +18,9 @@ import orjson
 import pytest
 from anyio.abc import SocketAttribute
 
-from inkgate.api import docling, document_intelligence
+from inkgate.api import docling
+from inkgate.api.azure_content import AzureForm
+from inkgate.api.azure_document import LAYOUT_PARTS, AnalyzedPart
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.jobs.job import Job
@@ -26,7 +29,6 @@ from inkgate.page import Page
 from inkgate.serving.order import Work
 from inkgate_client.block_image import BlockImage
 from inkgate_client.formats import Format, render
-from inkgate_client.formats.markdown import without_marks
 from inkgate_client.image_links import IMAGE_FOLDER, images_of, with_all_images_embedded
 from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 from support.api_client import Api, Message, RawCall, png, tiff
@@ -76,8 +78,12 @@ DOCUMENTS: dict[str, tuple[FakeEngine, int, bool]] = {
 }
 
 
+def without_page_marks(markdown: bytes) -> str:
+    return re.sub(r"<!-- page \d+ -->\n\n", "", markdown.decode())
+
+
 def docling_whole(job: Job, result: DocumentResult) -> bytes:
-    markdown = without_marks(with_all_images_embedded(result))
+    markdown = without_page_marks(render(with_all_images_embedded(result), Format.MARKDOWN))
     text = render(result, Format.TEXT).decode()
     document = docling.DoclingDocument(filename=job.name, md_content=markdown, text_content=text)
     errors = [f"{job.failed} pages could not be read."] if job.failed else []
@@ -94,21 +100,20 @@ def docling_whole(job: Job, result: DocumentResult) -> bytes:
 
 
 def azure_whole(body: bytes, result: DocumentResult, *, markdown: bool) -> bytes:
-    content = document_intelligence.AnalyzedContent(markdown=markdown)
-    pages = document_intelligence.AnalyzedPages(markdown=markdown)
     found = orjson.loads(body)
-    found["analyzeResult"]["content"] = b"".join(map(content.page, result.pages)).decode()
-    shown = pages.begin() + b"".join(map(pages.page, result.pages)) + pages.end()
-    found["analyzeResult"]["pages"] = orjson.Fragment(shown)
+    for name in LAYOUT_PARTS:
+        part = AnalyzedPart(name, AzureForm(layout=True, markdown=markdown))
+        shown = part.begin() + b"".join(map(part.page, result.pages)) + part.end()
+        found["analyzeResult"][name] = shown.decode() if name == "content" else orjson.Fragment(shown)
     return orjson.dumps(found)
 
 
 def zip_whole(name: str, result: DocumentResult) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{name}/hybrid_auto/{name}.md", without_marks(result))
+        archive.writestr(f"{name}/{name}.md", without_page_marks(render(result, Format.MARKDOWN)))
         for image in images_of(result):
-            archive.writestr(f"{name}/hybrid_auto/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
+            archive.writestr(f"{name}/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
     return file.getvalue()
 
 
@@ -132,17 +137,17 @@ async def test_the_pieces_are_the_bytes_of_the_whole(
             return answer.content
 
         assert await body("/v1/result/{}") == docling_whole(job, result)
-        for suffix, markdown in (("", False), (".md", True)):
+        for suffix, markdown in (("", False), (".m0", True)):
             found = await body(f"{AZURE}/{{}}{suffix}")
             assert found == azure_whole(found, result, markdown=markdown)
         links = {image.name: image.data_url for image in images_of(result)}
-        mineru = {"md_content": without_marks(result), **({"images": links} if images else {})}
+        mineru = {
+            "md_content": without_page_marks(render(result, Format.MARKDOWN)),
+            **({"images": links} if images else {}),
+        }
         found = await body("/tasks/{}/result")
         assert found == orjson.dumps({**orjson.loads(found), "results": {"scan": mineru}})
-        fields = {"response_format_zip": "true", "return_images": str(images).lower()}
-        task = (await api.client.post("/tasks", files={"files": ("scan.tiff", tiff(pages))}, data=fields)).json()
-        await ended(api, {"links": {"self": f"/v1/jobs/{task['task_id']}"}})
-        assert (await api.client.get(task["result_url"])).content == zip_whole("scan", result)
+        assert await body("/tasks/{}.zip/result") == zip_whole("scan", result)
         state = {"status": "partial"} if job.failed else {}
         assert orjson.loads(await body("/v1/jobs/{}/result")) == orjson.loads(render(result, Format.JSON)) | state
         embedded = with_all_images_embedded(result)

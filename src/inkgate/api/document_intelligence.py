@@ -1,9 +1,8 @@
 """Azure AI Document Intelligence: analyze, poll, get the text and a searchable PDF. Analyses are jobs of `/v1/jobs`.
 
 paperless-ngx's remote OCR and Open WebUI call it. The paths of Form Recognizer 3.1 are the same but for their first
-part. Differences from Azure: the models `prebuilt-read` and `prebuilt-layout` only; results have lines and words, but
-no paragraphs, tables or styles of their own (the Markdown of `prebuilt-layout` has tables); lengths are in pixels, also
-of PDFs; words only in text; spans count characters, whatever `stringIndexType` says.
+part. Differences from Azure: the models `prebuilt-read` and `prebuilt-layout` only; `styles` is always empty, and
+languages, key-value pairs and query fields are not found.
 """
 
 from __future__ import annotations
@@ -13,17 +12,21 @@ from functools import partial
 from secrets import token_hex
 from typing import Annotated, Any, Literal, TypeVar
 
-import orjson
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from inkgate.api.azure_content import AzureForm, IndexType
+from inkgate.api.azure_document import LAYOUT_PARTS, PARTS, AnalyzedPart, figure_of
 from inkgate.api.http import uploads
+from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONTROL, JOB, RESULT, STATE, WRITTEN, costs
 from inkgate.api.http.errors import Problem, request_id_of
+from inkgate.api.http.leaving import CountedContent
 from inkgate.api.http.openapi import problems
 from inkgate.api.http.options import parse
+from inkgate.api.http.pictures import png_of
 from inkgate.api.http.sources import document
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, pages_text
 from inkgate.api.jobs.results import (
@@ -33,18 +36,15 @@ from inkgate.api.jobs.results import (
     ResultReader,
     filled_json,
 )
-from inkgate.api.jobs.submit import job_call, submit
+from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.documents.pages import select
+from inkgate.documents.sniff import FileType
 from inkgate.errors import InputRejected
-from inkgate.jobs.job import JobOptions, JobSource, JobState, NewJob
+from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
-from inkgate_client.coordinates import Coordinates
 from inkgate_client.format_names import FileFormat
-from inkgate_client.formats.areas import LineArea, page_in
-from inkgate_client.formats.markdown import page_markdown
-from inkgate_client.formats.text import printable
-from inkgate_client.types import PageResult, Task, TaskKind
+from inkgate_client.types import Task, TaskKind
 
 Json = dict[str, Any]
 
@@ -56,8 +56,8 @@ _VERSIONS = {_DOCUMENT_INTELLIGENCE: "2024-11-30", _FORM_RECOGNIZER: "2023-07-31
 PREFIXES = tuple(f"/{service}/" for service in _VERSIONS)
 _TASKS = {"prebuilt-read": TaskKind.TEXT, "prebuilt-layout": TaskKind.PARSE}
 _MODELS = {
-    "prebuilt-read": "Lines and words.",
-    "prebuilt-layout": "Lines and words, and Markdown with titles and tables.",
+    "prebuilt-read": "Lines and words, and paragraphs.",
+    "prebuilt-layout": "Lines and words, paragraphs, tables, figures, sections and Markdown.",
 }
 _STATUSES = {
     JobState.QUEUED: "notStarted",
@@ -69,9 +69,7 @@ _STATUSES = {
     JobState.QUARANTINED: "failed",
     JobState.CANCELLED: "failed",
 }
-_MARKDOWN = ".md"
-"""An ID that ends with it stands for Markdown content, so that the store needs no field for it."""
-_PAGE_BREAK = "\n\n<!-- PageBreak -->\n\n"
+_INDEX_TYPES = list(IndexType)
 _POLL_S = "1"
 
 
@@ -82,6 +80,17 @@ class AnalyzeOptions(BaseModel):
 
     pages: Annotated[str, Field(max_length=10_000, description="From 1: `1-3,5`.")] = ""
     output_content_format: Annotated[Literal["text", "markdown"], Field(alias="outputContentFormat")] = "text"
+    string_index_type: Annotated[IndexType, Field(alias="stringIndexType")] = IndexType.TEXT_ELEMENTS
+    output: Annotated[str, Field(max_length=100, description="`figures` keeps their images.")] = ""
+
+    @property
+    def images(self) -> bool:
+        """Whether images of figures are requested."""
+        return "figures" in self.output.split(",")
+
+    def suffix(self) -> str:
+        """What is added to the ID of a result, so that the store needs no field for it."""
+        return f".{self.output_content_format[0]}{_INDEX_TYPES.index(self.string_index_type)}"
 
 
 class AnalyzeRequest(BaseModel):
@@ -149,101 +158,6 @@ def _errors(*statuses: int) -> dict[int | str, Json]:
     return found
 
 
-class _Analyzed:
-    """Renders a document page by page, and counts the characters of its content."""
-
-    is_document = True
-
-    def __init__(self, *, markdown: bool) -> None:
-        self._markdown = markdown
-        self._length = 0
-        self._begun = False
-
-    def begin(self) -> bytes:
-        return b""
-
-    def page(self, page: PageResult) -> bytes:
-        raise NotImplementedError
-
-    def end(self) -> bytes:
-        return b""
-
-    def _lead(self) -> str:
-        """What is between the page and the one before."""
-        lead = "" if not self._begun else _PAGE_BREAK if self._markdown else "\n"
-        self._begun = True
-        return lead
-
-    def _shown(self, page: PageResult) -> str:
-        return page_markdown(page) if self._markdown else printable(page.text)
-
-
-class AnalyzedContent(_Analyzed):
-    """The `content` of Azure's result: the text or Markdown of all pages."""
-
-    def page(self, page: PageResult) -> bytes:
-        return (self._lead() + self._shown(page)).encode()
-
-
-class AnalyzedPages(_Analyzed):
-    """The `pages` of Azure's result, as JSON."""
-
-    def begin(self) -> bytes:
-        return b"["
-
-    def page(self, page: PageResult) -> bytes:
-        comma = b"," if self._begun else b""
-        start = self._length + len(self._lead())
-        shown = self._shown(page)
-        self._length = start + len(shown)
-        rows = [row for area in page_in(page, Coordinates.UPRIGHT).areas for row in area.rows]
-        lines, words, at = [], [], 0
-        for row in rows:
-            found = -1 if self._markdown else shown.find(row.text, at)
-            lines.append(_line(row, start + found if found >= 0 else None))
-            if found >= 0:
-                words += _words(row, start + found)
-                at = found + len(row.text)
-        found_page = {
-            "pageNumber": page.index + 1,
-            "angle": 0,
-            "width": page.width,
-            "height": page.height,
-            "unit": "pixel",
-            "spans": [_span(start, len(shown))],
-            "lines": lines,
-            "words": words,
-        }
-        return comma + orjson.dumps(found_page)
-
-    def end(self) -> bytes:
-        return b"]"
-
-
-def _span(offset: int, length: int) -> dict[str, int]:
-    return {"offset": offset, "length": length}
-
-
-def _line(row: LineArea, offset: int | None) -> Json:
-    """`offset`: in the content; None where the content has the line otherwise, or elsewhere."""
-    spans = [] if offset is None else [_span(offset, len(row.text))]
-    return {"content": row.text, "polygon": _polygon(row.quad), "spans": spans}
-
-
-def _words(row: LineArea, offset: int) -> list[Json]:
-    found, at = [], 0
-    for word in row.words:
-        at = max(row.text.find(word.text, at), at)
-        place = {"polygon": _polygon(word.quad), "span": _span(offset + at, len(word.text))}
-        found.append({"content": word.text, "confidence": word.confidence or 0.0, **place})
-        at += len(word.text)
-    return found
-
-
-def _polygon(quad: Any) -> list[float]:  # noqa: ANN401 - a Quad
-    return [round(float(value), 1) for point in quad for value in point]
-
-
 async def _draft(received: ReceivedJob, kind: TaskKind, options: AnalyzeOptions) -> JobDraft:
     source, name = JobSource(), "document"
     if (raw := received.body.raw) is not None:
@@ -258,7 +172,8 @@ async def _draft(received: ReceivedJob, kind: TaskKind, options: AnalyzeOptions)
         else:
             raise InputRejected("file_missing", "The request has neither `base64Source` nor `urlSource`.")
     pages = pages_text(select(options.pages or None, first=1))
-    how = JobOptions(Task(kind=kind), pages)
+    images = options.images and kind is TaskKind.PARSE
+    how = JobOptions(Task(kind=kind, images=images), pages)
     job = NewJob(received.tenant, source, name, how, priority=received.priority(), key=received.key)
     return JobDraft(job, data)
 
@@ -266,7 +181,8 @@ async def _draft(received: ReceivedJob, kind: TaskKind, options: AnalyzeOptions)
 router = APIRouter(tags=["document-intelligence"], responses=_errors())
 
 ModelId = Annotated[str, Path(max_length=100, description="`prebuilt-read` or `prebuilt-layout`.")]
-ResultId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}(\.md)?$")]
+FigureId = Annotated[str, Path(pattern=r"^[1-9][0-9]{0,5}\.[1-9][0-9]{0,5}$", description="Page and number, from 1.")]
+ResultId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}(\.[mt][0-2])?$")]
 _BODY: Json = {
     "required": True,
     "content": {
@@ -323,6 +239,8 @@ def _query(name: str, schema: Mapping[str, object]) -> Json:
         "parameters": [
             _query("pages", {"type": "string"}),
             _query("outputContentFormat", {"type": "string", "enum": ["text", "markdown"]}),
+            _query("stringIndexType", {"type": "string", "enum": list(IndexType)}),
+            _query("output", {"type": "array", "items": {"type": "string", "enum": ["pdf", "figures"]}}),
         ],
     },
 )
@@ -336,8 +254,7 @@ async def analyze(request: Request, model: ModelId) -> Response:
         return await _draft(received, task, options)
 
     added = await submit(call, draft, uploads.receive_document)
-    result_id = added.job.id + (_MARKDOWN if options.output_content_format == "markdown" else "")
-    place = f"{request.base_url}{service}/documentModels/{model}/analyzeResults/{result_id}"
+    place = f"{request.base_url}{service}/documentModels/{model}/analyzeResults/{added.job.id}{options.suffix()}"
     headers = {"Operation-Location": f"{place}?api-version={_VERSIONS[service]}", "Retry-After": _POLL_S}
     return Response(status_code=202, headers=headers | {"apim-request-id": request_id_of(request)})
 
@@ -354,7 +271,7 @@ async def analyze(request: Request, model: ModelId) -> Response:
 async def get(request: Request, model: ModelId, result_id: ResultId) -> Response:
     """State of an analysis, and its result."""
     call = job_call(request)
-    job = await call.job(result_id.removesuffix(_MARKDOWN))
+    job = await _job(call, result_id)
     found = AnalyzeOperation(
         status=_STATUSES[job.state],
         createdDateTime=rfc3339(job.created),
@@ -366,25 +283,38 @@ async def get(request: Request, model: ModelId, result_id: ResultId) -> Response
         found.error = azure_error(Problem.of(error, request_id_of(request)))["error"]
     else:
         about = {"apiVersion": _VERSIONS[_service(request)], "modelId": model}
-        compose = partial(_pieces, found, about, markdown=result_id.endswith(_MARKDOWN))
+        form = _form(job, model, result_id)
+        compose = partial(_pieces, found, about, form)
         return PiecewiseResponse(call, "application/json", lambda permit: compose(ResultReader(call, job, permit)))
-    return json_response(found.model_dump(exclude_none=True))
+    return json_response(found.model_dump(exclude_none=True), headers={"apim-request-id": request_id_of(request)})
 
 
-def _pieces(found: AnalyzeOperation, about: Json, reader: ResultReader, *, markdown: bool) -> AsyncGenerator[bytes]:
+async def _job(call: JobCall, result_id: str) -> Job:
+    return await call.job(result_id.partition(".")[0])
+
+
+def _form(job: Job, model: str, result_id: str) -> AzureForm:
+    """How the result of this ID is shown."""
+    suffix = result_id.partition(".")[2] or "t0"
+    in_inches = job.document is not None and job.document.mime_type == FileType.PDF
+    return AzureForm(model == "prebuilt-layout", suffix.startswith("m"), _INDEX_TYPES[int(suffix[1])], in_inches)
+
+
+def _pieces(found: AnalyzeOperation, about: Json, form: AzureForm, reader: ResultReader) -> AsyncGenerator[bytes]:
     """The analysis with its result."""
-    content, pages = token_hex(16), token_hex(16)
+    parts = LAYOUT_PARTS if form.layout else PARTS
+    tokens = {part: token_hex(16) for part in parts}
     result = about | {
-        "stringIndexType": "unicodeCodePoint",
-        "content": content,
-        "contentFormat": "markdown" if markdown else "text",
-        "pages": pages,
+        "stringIndexType": form.index_type,
+        "contentFormat": "markdown" if form.markdown else "text",
+        "styles": [],
+        **tokens,
     }
-    parts = {
-        content: reader.json_text(AnalyzedContent(markdown=markdown)),
-        pages: reader.rendered(AnalyzedPages(markdown=markdown)),
+    pieces = {
+        token: (reader.json_text if part == "content" else reader.rendered)(AnalyzedPart(part, form))
+        for part, token in tokens.items()
     }
-    return filled_json({**found.model_dump(exclude_none=True), "analyzeResult": result}, parts)
+    return filled_json({**found.model_dump(exclude_none=True), "analyzeResult": result}, pieces)
 
 
 @_route(
@@ -402,10 +332,38 @@ def _pieces(found: AnalyzeOperation, about: Json, reader: ResultReader, *, markd
 async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Response:  # noqa: ARG001 - in the path
     """The document with its text inside, also if `output=pdf` was not requested."""
     call = job_call(request)
-    job = await call.job(result_id.removesuffix(_MARKDOWN))
+    job = await _job(call, result_id)
     if (error := error_of(job)) is not None:
         raise error
     return JobResult(call, job, ResultForm(FileFormat.PDF))
+
+
+@_route(
+    "GET",
+    "/documentModels/{model}/analyzeResults/{result_id}/figures/{figure_id}",
+    operation_id="azure_get_figure",
+    summary="Azure Document Intelligence: get a figure's image",
+    response_class=Response,
+    responses={
+        200: {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}},
+        **_errors(404, 409, 410, 422, 501),
+    },
+)
+@costs(RESULT)
+async def get_figure(request: Request, model: ModelId, result_id: ResultId, figure_id: FigureId) -> Response:  # noqa: ARG001 - in the path
+    """The image of a figure, if `output=figures` was requested."""
+    call, context = job_call(request), context_of(request)
+    job = await _job(call, result_id)
+    if (error := error_of(job)) is not None:
+        raise error
+    page, number = map(int, figure_id.split("."))
+    pages = await call.jobs.store.pages(job.id, page - 2, 1, call.tenant)
+    figure = figure_of(pages[0], number) if pages and pages[0].index == page - 1 else None
+    if figure is None or figure.image is None:
+        why = f"The result has no image of the figure {figure_id}: request the analysis with `output=figures`."
+        raise InputRejected("route_unknown", why)
+    content = await context.threads.run_large(call.caller, len(figure.image.base64), png_of, figure.image.data)
+    return CountedContent(context.room, call.tenant, content, "image/png", {})
 
 
 @_route(
@@ -421,7 +379,7 @@ async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Resp
 async def delete(request: Request, model: ModelId, result_id: ResultId) -> Response:  # noqa: ARG001 - in the path
     """Removes an analysis with its result; one that has not ended is cancelled."""
     call = job_call(request)
-    job = await call.job(result_id.removesuffix(_MARKDOWN))
+    job = await _job(call, result_id)
     await (call.jobs.remove if job.state.ended else call.jobs.store.cancel)(job.id, call.tenant)
     return Response(status_code=204)
 

@@ -1,4 +1,4 @@
-"""Pages of documents as JPEG, for all routes that show them."""
+"""Pages of documents as JPEG, and figures as PNG, for all routes that show them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ JPEG_RESPONSE: dict[int | str, dict[str, Any]] = {
 }
 _JPEG_QUALITY = 82
 _ENCODE_MS = 20
+_PNG = b"\x89PNG"
 
 
 async def picture_response(
@@ -60,3 +61,13 @@ def _encoded(pixels: Pixels, turn: int) -> bytes:
     if not done:
         raise EngineFailed("internal", "The page could not be encoded as a picture.")
     return data.tobytes()
+
+
+def png_of(data: bytes) -> bytes:
+    """The image, which is JPEG or PNG, as PNG. Blocking."""
+    if data.startswith(_PNG):
+        return data
+    bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    if bgr is None:
+        raise EngineFailed("internal", "The figure's image is damaged.")
+    return cv2.imencode(".png", bgr)[1].tobytes()

@@ -121,12 +121,13 @@ class WordArea:
 
 @dataclass(frozen=True, slots=True)
 class LineArea:
-    """A line of text; `quad`: from the engine."""
+    """A line of text; `quad`: from the engine. `line`: the engine's line; None for text without lines."""
 
     text: str
     box: PixelBox
     quad: Quad
     words: tuple[WordArea, ...]
+    line: Line | None = None
 
     @property
     def angle(self) -> float:
@@ -137,12 +138,15 @@ class LineArea:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A block of the page, or a group of rows. Without rows it is a figure or an empty region."""
+    """A block of the page, or a group of rows. Without rows it is a figure or an empty region. `block`: None for rows
+    outside of blocks.
+    """
 
     type: BlockType
     level: int | None
     box: PixelBox
     rows: tuple[LineArea, ...]
+    block: Block | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ def page_areas(page: PageResult) -> list[Area]:
         if rows:
             areas.append((group.start, Area(BlockType.TEXT, None, _around_pixels(row.box for row in rows), rows)))
     if not areas:
-        rows = _unplaced_rows(page.text, within)
+        rows = unplaced_rows(page.text, within)
         return [Area(BlockType.TEXT, None, within, rows)] if rows else []
     return [area for _, area in sorted(areas, key=lambda pair: pair[0])]
 
@@ -224,8 +228,8 @@ def page_areas(page: PageResult) -> list[Area]:
 def _block_area(block: Block, lines: Sequence[Line], within: PixelBox) -> Area:
     left, top, right, bottom = block.box
     box = _pixel_box(((left, top), (right, bottom)), within)
-    rows = _rows(lines, within) if block.lines else _unplaced_rows(block.text, box)
-    return Area(block.type, block.level, _around_pixels([box, *(row.box for row in rows)]), rows)
+    rows = _rows(lines, within) if block.lines else unplaced_rows(block.text, box)
+    return Area(block.type, block.level, _around_pixels([box, *(row.box for row in rows)]), rows, block)
 
 
 def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
@@ -235,7 +239,7 @@ def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
         if text:
             words = _words(text, line, within)
             box = _around_pixels([_pixel_box(line.quad, within), *(word.box for word in words)])
-            rows.append(LineArea(text, box, line.quad, words))
+            rows.append(LineArea(text, box, line.quad, words, line))
     return tuple(rows)
 
 
@@ -267,7 +271,7 @@ def _starts(text: str, contents: Sequence[str]) -> list[int]:
     return starts
 
 
-def _unplaced_rows(text: str, box: PixelBox) -> tuple[LineArea, ...]:
+def unplaced_rows(text: str, box: PixelBox) -> tuple[LineArea, ...]:
     """Rows of text without lines."""
     left, top, right, bottom = box
     quad = ((left, top), (right, top), (right, bottom), (left, bottom))
