@@ -380,7 +380,9 @@ def routes() -> list[RouteCost]:
     """All routes of the application, by class and path."""
     # The routes don't depend on what is behind them, which would load models.
     observatory = SimpleNamespace(add_reasons=lambda _: None, watch_results=lambda _: None)
-    service = SimpleNamespace(observer=NO_OBSERVER, observatory=observatory, upstream=None, jobs=None)
+    service = SimpleNamespace(
+        observer=NO_OBSERVER, observatory=observatory, upstream=None, jobs=None, engine=SimpleNamespace(name="")
+    )
     app = create_app(cast("ServiceView", service), load_settings(None), page=PageSite("/ui"))
     rows: tuple[RouteCost, ...] = app.state.costs
     return sorted(rows, key=lambda row: (COSTS.index(row.cost), row.path, row.method))

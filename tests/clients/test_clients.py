@@ -17,7 +17,7 @@ from lines import render
 from clients.table import ROOT, Client, Table, command
 from support.real_vllm import MODEL, NAME, PYTHON, SETTINGS, running_vllm
 from support.server import Server, clean_environment, running_server
-from support.stub_upstream import Reply, running_stub
+from support.stub_upstream import Reply, Request, error_reply, running_stub
 from support.three_pages import three_pages
 
 KEY = "key-of-a-test"
@@ -55,10 +55,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         if PYTHON.exists() and MODEL.exists():
             url = stack.enter_context(running_vllm(tmp_path_factory.mktemp("vllm") / "vllm.log")).url
         else:
-            pieces = ("Invoice", " number", " 20417")
-            url = stack.enter_context(running_stub(lambda _: Reply(pieces), models=(NAME,))).url
+            url = stack.enter_context(running_stub(_as_the_tiny_model, models=(NAME,))).url
         settings = SETTINGS | WITH_KEY
         yield stack.enter_context(running_server("--vllm-url", url, environment=settings))
+
+
+def _as_the_tiny_model(request: Request) -> Reply:
+    """What the tiny model answers to `line.png`, in a context of 8,192 tokens."""
+    limit = request.get("max_tokens") or 1
+    if limit > 8192:
+        return error_reply(400, f"max_tokens={limit} cannot be greater than max_model_len=8192.")
+    return Reply(("Invoice", " number", " 20417"))
 
 
 def _row(client: Client) -> object:

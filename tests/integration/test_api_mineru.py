@@ -9,6 +9,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import anyio
+import orjson
 import pytest
 
 from inkgate.api.mineru import _stem, folder_name
@@ -62,8 +63,8 @@ async def test_the_result_may_be_an_archive(tmp_path: Path) -> None:
         found = await api.client.get(task["result_url"])
         assert found.headers["content-type"] == "application/zip"
         with zipfile.ZipFile(io.BytesIO(found.content)) as archive:
-            assert archive.namelist() == ["Grüße_1/Grüße_1.md"]
-            assert archive.read("Grüße_1/Grüße_1.md").startswith(b"# Hello page 0")
+            assert archive.namelist() == ["Grüße 1/hybrid_auto/Grüße 1.md"]
+            assert archive.read("Grüße 1/hybrid_auto/Grüße 1.md").startswith(b"# Hello page 0")
 
 
 HOSTILE_NAMES = (
@@ -86,9 +87,9 @@ HOSTILE_NAMES = (
 async def test_names_of_documents_lead_to_no_other_place_in_an_archive() -> None:
     for name in HOSTILE_NAMES:
         folder = folder_name(_stem(name))
-        assert re.fullmatch(r"[\w.-]+", folder), (name, folder)
-        assert not folder.startswith("."), (name, folder)
-        assert not folder.endswith("."), (name, folder)
+        assert re.fullmatch(r"[\w.\- ()\[\]+,&']+", folder), (name, folder)
+        assert not folder.startswith((".", " ")), (name, folder)
+        assert not folder.endswith((".", " ")), (name, folder)
         assert len(f"{folder}.md".encode()) <= 255, (name, folder)
         assert not PureWindowsPath(folder).is_reserved(), (name, folder)
         assert folder.isprintable(), (name, folder)
@@ -102,7 +103,7 @@ async def test_an_archive_of_a_document_with_a_hostile_name_has_one_folder(tmp_p
             found = await api.client.get((await ended(api, answer.json()))["result_url"])
             with zipfile.ZipFile(io.BytesIO(found.content)) as archive:
                 (entry,) = archive.namelist()
-                assert (len(entry.split("/")), ".." in entry.split("/")) == (2, False), entry
+                assert (len(entry.split("/")), ".." in entry.split("/")) == (3, False), entry
 
 
 async def test_results_before_the_end_and_of_failures(tmp_path: Path) -> None:
@@ -131,9 +132,10 @@ async def test_images_come_if_they_are_asked_for(tmp_path: Path) -> None:
             result = await api.client.get((await ended(api, answer.json()))["result_url"])
             if zipped == "true":
                 with zipfile.ZipFile(io.BytesIO(result.content)) as archive:
-                    assert archive.namelist() == ["a/a.md", "a/images/page-1-1.png", "a/images/page-2-1.png"]
-                    assert b"](images/page-2-1.png)" in archive.read("a/a.md")
-                    assert archive.read("a/images/page-2-1.png").startswith(b"\x89PNG")
+                    images = [f"a/hybrid_auto/images/page-{number}-1.png" for number in (1, 2)]
+                    assert archive.namelist() == ["a/hybrid_auto/a.md", *images]
+                    assert b"](images/page-2-1.png)" in archive.read("a/hybrid_auto/a.md")
+                    assert archive.read(images[1]).startswith(b"\x89PNG")
             else:
                 found = result.json()["results"]["a"]
                 assert "](images/page-2-1.png)" in found["md_content"]
@@ -171,3 +173,32 @@ async def test_figures_of_a_parsed_file_are_data_urls_by_name() -> None:
     (name, url), *_ = found["images"].items()
     assert f"images/{name}" in found["md_content"]
     assert url.startswith("data:image/png;base64,")
+
+
+async def test_files_of_json_are_the_same_in_an_archive_in_a_result_and_within_the_request(tmp_path: Path) -> None:
+    flags = {"return_content_list": "true", "return_middle_json": "true", "return_images": "true"}
+    async with jobs_api(tmp_path, PicturedEngine()) as api:
+        files = {"files": ("My report.tiff", tiff(2))}
+        now = (await api.client.post("/file_parse", files=files, data=flags)).json()["results"]["My report"]
+        later = await api.client.post("/tasks", files=files, data=flags)
+        later = await api.client.get((await ended(api, later.json()))["result_url"])
+        assert later.json()["results"]["My report"] == now
+        zipped = {**flags, "response_format_zip": "true", "backend": "pipeline", "parse_method": "ocr"}
+        task = (await api.client.post("/tasks", files=files, data=zipped)).json()
+        answer = await api.client.get((await ended(api, task))["result_url"])
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        read = {name.removeprefix("My report/ocr/"): archive.read(name) for name in archive.namelist()}
+    assert read["My report_content_list.json"].decode() == now["content_list"]
+    assert read["My report_middle.json"].decode() == now["middle_json"]
+    content = orjson.loads(now["content_list"])
+    paths = [entry["img_path"] for entry in content if entry["type"] == "image"]
+    assert paths == ["images/page-1-1.png", "images/page-2-1.png"]
+    assert read.keys() == {"My report.md", "My report_content_list.json", "My report_middle.json", *paths}
+    assert [page["page_idx"] for page in orjson.loads(now["middle_json"])["pdf_info"]] == [0, 1]
+
+
+async def test_health_has_what_the_command_line_of_mineru_3_demands() -> None:
+    async with running_api() as api:
+        found = (await api.client.get("/health")).json()
+    assert (found["status"], found["protocol_version"], found["processing_window_size"]) == ("healthy", 2, 1)
+    assert found["max_concurrent_requests"] > 0

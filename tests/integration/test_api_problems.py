@@ -230,7 +230,7 @@ async def test_openai_s_clients_read_errors_of_addresses_below_v1_in_their_own_f
     wrong = []
     async with running_api() as api:
         for method, path, status, code in (
-            ("POST", "/v1/responses", 404, "route_unknown"),
+            ("POST", "/v1/embeddings", 404, "route_unknown"),
             ("GET", "/v1/", 404, "route_unknown"),
             ("POST", "/v1/files2", 404, "route_unknown"),
             ("GET", "/v1/chat/completions", 405, "method_not_allowed"),

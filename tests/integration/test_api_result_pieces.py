@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import socket
 import time
 import zipfile
@@ -29,6 +28,7 @@ from inkgate.page import Page
 from inkgate.serving.order import Work
 from inkgate_client.block_image import BlockImage
 from inkgate_client.formats import Format, render
+from inkgate_client.formats.markdown import without_marks
 from inkgate_client.image_links import IMAGE_FOLDER, images_of, with_all_images_embedded
 from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 from support.api_client import Api, Message, RawCall, png, tiff
@@ -78,12 +78,8 @@ DOCUMENTS: dict[str, tuple[FakeEngine, int, bool]] = {
 }
 
 
-def without_page_marks(markdown: bytes) -> str:
-    return re.sub(r"<!-- page \d+ -->\n\n", "", markdown.decode())
-
-
 def docling_whole(job: Job, result: DocumentResult) -> bytes:
-    markdown = without_page_marks(render(with_all_images_embedded(result), Format.MARKDOWN))
+    markdown = without_marks(with_all_images_embedded(result))
     text = render(result, Format.TEXT).decode()
     document = docling.DoclingDocument(filename=job.name, md_content=markdown, text_content=text)
     errors = [f"{job.failed} pages could not be read."] if job.failed else []
@@ -111,9 +107,9 @@ def azure_whole(body: bytes, result: DocumentResult, *, markdown: bool) -> bytes
 def zip_whole(name: str, result: DocumentResult) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{name}/{name}.md", without_page_marks(render(result, Format.MARKDOWN)))
+        archive.writestr(f"{name}/hybrid_auto/{name}.md", without_marks(result))
         for image in images_of(result):
-            archive.writestr(f"{name}/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
+            archive.writestr(f"{name}/hybrid_auto/{IMAGE_FOLDER}/{image.name}", image.data, zipfile.ZIP_STORED)
     return file.getvalue()
 
 
@@ -141,13 +137,13 @@ async def test_the_pieces_are_the_bytes_of_the_whole(
             found = await body(f"{AZURE}/{{}}{suffix}")
             assert found == azure_whole(found, result, markdown=markdown)
         links = {image.name: image.data_url for image in images_of(result)}
-        mineru = {
-            "md_content": without_page_marks(render(result, Format.MARKDOWN)),
-            **({"images": links} if images else {}),
-        }
+        mineru = {"md_content": without_marks(result), **({"images": links} if images else {})}
         found = await body("/tasks/{}/result")
         assert found == orjson.dumps({**orjson.loads(found), "results": {"scan": mineru}})
-        assert await body("/tasks/{}.zip/result") == zip_whole("scan", result)
+        fields = {"response_format_zip": "true", "return_images": str(images).lower()}
+        task = (await api.client.post("/tasks", files={"files": ("scan.tiff", tiff(pages))}, data=fields)).json()
+        await ended(api, {"links": {"self": f"/v1/jobs/{task['task_id']}"}})
+        assert (await api.client.get(task["result_url"])).content == zip_whole("scan", result)
         state = {"status": "partial"} if job.failed else {}
         assert orjson.loads(await body("/v1/jobs/{}/result")) == orjson.loads(render(result, Format.JSON)) | state
         embedded = with_all_images_embedded(result)

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.anyio
 async def test_health_and_life() -> None:
     async with running_api() as api:
         health = await api.client.get("/health")
-        assert (health.status_code, health.json()["status"], health.json()["engine"]) == (200, "ok", "fake")
+        assert (health.status_code, health.json()["status"], health.json()["engine"]) == (200, "healthy", "fake")
+        for header in ({"Accept-Docling-Document-Version": "1.11.0"}, {"User-Agent": "docling-serve-sdk/1.14.0"}):
+            assert (await api.client.get("/health", headers=header)).json()["status"] == "ok"
         assert (await api.client.get("/livez")).json() == {"status": "alive"}
 
 

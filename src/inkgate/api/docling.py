@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from inkgate.api.docling_document import docling_document, pagewise_docling
+from inkgate.api.docling_document import PAGES, docling_document, pagewise_docling
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONTROL, DOCUMENT, JOB, RESULT, STREAM, costs
 from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
@@ -28,7 +28,7 @@ from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, StopAtFirst, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import clean_name
-from inkgate.api.jobs.pagewise import PagewiseMarkdown, PagewiseText, document_of
+from inkgate.api.jobs.pagewise import PagewiseElements, PagewiseMarkdown, PagewiseText, document_of
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
@@ -371,9 +371,12 @@ def _pieces(answer: DoclingResult, reader: ResultReader) -> AsyncGenerator[bytes
     parts = {markdown: reader.json_text(PagewiseMarkdown())}
     if job.options.form == _JSON_FORM:
         found = document_of(job, ())
-        shown, renderers = pagewise_docling(job.name, found.mime_type, found.byte_count)
+        shown, made = pagewise_docling(job.name, found.mime_type, found.byte_count)
         answer.document.json_content = shown
-        parts |= {token: reader.rendered(renderer) for token, renderer in renderers.items()}
+        brackets = {shown[PAGES]: ("{", "}")}
+        parts |= {
+            token: reader.rendered(PagewiseElements(part, *brackets.get(token, ()))) for token, part in made.items()
+        }
     parts[text] = reader.json_text(PagewiseText())
     return filled_json(answer.model_dump(), parts)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from secrets import token_hex
 from typing import Any
 
@@ -23,6 +22,8 @@ Json = dict[str, Any]
 
 ARRAYS = ("texts", "groups", "pictures", "tables")
 """The arrays of a document that have its items."""
+PAGES = "pages"
+"""The object that has its pages."""
 _VERSION = "1.1.0"
 """Of the schema: docling-core refuses documents of a later one than its own."""
 _LABELS = {
@@ -141,55 +142,30 @@ def _array(parts: list[bytes]) -> orjson.Fragment:
     return orjson.Fragment(b"[%b]" % b",".join(filter(None, parts)))
 
 
-class PagewiseDocling:
-    """A part of a document's JSON, made page by page: the elements of an array without its brackets, or an object."""
-
-    is_document = True
-
-    def __init__(self, part: Callable[[PageResult, PageItems], bytes], begin: bytes = b"", end: bytes = b"") -> None:
-        """`part`: what a page adds, without the comma before it."""
-        self._part = part
-        self._begin, self._end = begin, end
-        self._document = _Document()
-        self._lead = b""
-
-    def begin(self) -> bytes:
-        return self._begin
-
-    def page(self, page: PageResult) -> bytes:
-        shown = self._part(page, PageItems(page, self._document))
-        if not shown:
-            return b""
-        lead, self._lead = self._lead, b","
-        return lead + shown
-
-    def end(self) -> bytes:
-        return self._end
-
-
-def pagewise_docling(name: str, mime_type: str, byte_count: int) -> tuple[Json, dict[str, PagewiseDocling]]:
-    """The document with strings in place of what is made page by page, and the renderers by these strings, in their
-    order.
+def pagewise_docling(
+    name: str, mime_type: str, byte_count: int
+) -> tuple[Json, dict[str, Callable[[PageResult], bytes]]]:
+    """The document with strings in place of `children`, the arrays and `pages`, and by these strings, in their order,
+    what makes the elements or members that a page adds.
     """
-    tokens = {part: token_hex(16) for part in ("children", *ARRAYS, "pages")}
-    shown = (
-        _head(name, mime_type, byte_count)
-        | {"body": _root([tokens["children"]])}
-        | {part: [tokens[part]] for part in ARRAYS}
-        | {"pages": tokens["pages"]}
-    )
-    renderers = {tokens["children"]: PagewiseDocling(lambda _, found: _elements_of(found.children))}
-    for part in ARRAYS:
-        renderers[tokens[part]] = PagewiseDocling(partial(_items_of, part))
-    renderers[tokens["pages"]] = PagewiseDocling(_member, b"{", b"}")
-    return shown, renderers
+    tokens = {part: token_hex(16) for part in ("children", *ARRAYS, PAGES)}
+    shown = _head(name, mime_type, byte_count) | {"body": _root([]) | {"children": tokens["children"]}}
+    shown |= {part: tokens[part] for part in (*ARRAYS, PAGES)}
+    return shown, {token: _part(part) for part, token in tokens.items()}
 
 
-def _items_of(array: str, _: PageResult, found: PageItems) -> bytes:
-    return _elements_of(found.items[array])
+def _part(name: str) -> Callable[[PageResult], bytes]:
+    """Makes one part of the document of its pages, which it gets in their order."""
+    document = _Document()
+
+    def elements(page: PageResult) -> bytes:
+        found = PageItems(page, document)
+        return _elements_of(found.children if name == "children" else found.items[name])
+
+    return _member if name == PAGES else elements
 
 
-def _member(page: PageResult, _: PageItems) -> bytes:
+def _member(page: PageResult) -> bytes:
     return b'"%d":%b' % (page.index + 1, orjson.dumps(_page(page)))
 
 

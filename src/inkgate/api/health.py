@@ -21,13 +21,19 @@ from inkgate_client.telemetry.state import State
 
 router = APIRouter(tags=["service"])
 
+_MINERU_PROTOCOL = 2
+"""MinerU 3's command line accepts no other."""
+
 
 class Health(BaseModel):
-    """The service responds."""
+    """The service responds, in the fields that MinerU's and docling's clients expect at the same path."""
 
-    status: str = "ok"
+    status: str = Field(description="`healthy`; `ok` to clients of docling, which name it in a header.")
     engine: str
     version: str
+    protocol_version: int = Field(_MINERU_PROTOCOL, description="Of MinerU's tasks.")
+    max_concurrent_requests: int = Field(description="Documents that are read at once.")
+    processing_window_size: int = Field(1, description="Pages for which MinerU's clients put documents into one task.")
 
 
 class Alive(BaseModel):
@@ -59,7 +65,14 @@ class Ready(BaseModel):
 @costs(STATE)
 async def health(request: Request) -> Health:
     """200 while the service can answer."""
-    return Health(engine=context_of(request).service.engine.name, version=__version__)
+    context, headers = context_of(request), request.headers
+    docling = "accept-docling-document-version" in headers or "docling" in headers.get("user-agent", "")
+    return Health(
+        status="ok" if docling else "healthy",
+        engine=context.service.engine.name,
+        version=__version__,
+        max_concurrent_requests=context.settings.limits.max_in_flight,
+    )
 
 
 @router.get("/version", operation_id="get_version", summary="Version")

@@ -2,8 +2,11 @@
 `/v1/jobs`, or within its request (`POST /file_parse`), as by `/ocr`. Open WebUI's engine *MinerU* in its local mode and
 plugins of Dify call the latter.
 
-Differences: one document a request; results have Markdown only (`md_content`, or of a task the file in a ZIP archive);
-other options are accepted and ignored. Errors are problem documents, whose `detail` is a string, as MinerU's.
+MinerU's command line (3.4) adds tasks whose result is a ZIP archive.
+
+Differences: one document a request; results have Markdown, `content_list`, `middle_json` and images, but nothing of
+MinerU's models (`model_output`), no second content list and no original file; other options are accepted and ignored.
+Errors are problem documents, whose `detail` is a string, as MinerU's.
 """
 
 from __future__ import annotations
@@ -29,17 +32,17 @@ from starlette.responses import Response
 from inkgate import __version__
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONTROL, DOCUMENT, JOB, RESULT, costs
-from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
+from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, parse
 from inkgate.api.http.sources import document
-from inkgate.api.http.uploads import UploadedBody
-from inkgate.api.jobs.pagewise import PagewiseMarkdown
+from inkgate.api.jobs.pagewise import PagewiseElements, PagewiseFormat, PagewiseMarkdown
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
+from inkgate.api.mineru_document import MineruPage
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
@@ -49,7 +52,7 @@ from inkgate.settings import PdfText
 from inkgate_client.block_image import BlockImage
 from inkgate_client.formats.markdown import without_marks
 from inkgate_client.image_links import IMAGE_FOLDER, images_on
-from inkgate_client.types import DocumentResult, Task, TaskKind
+from inkgate_client.types import DocumentResult, PageResult, Task, TaskKind
 
 _STATUSES = {
     JobState.QUEUED: "pending",
@@ -63,19 +66,33 @@ _STATUSES = {
 }
 _METHODS = {"txt": PdfText.ALWAYS, "ocr": PdfText.NEVER}
 _LAST_PAGE = 99_999
-_ZIP = ".zip"
-"""A task ID that ends with it stands for a result as an archive, so that the store needs no field for it."""
+_OFFICE = frozenset({".docx", ".pptx", ".xlsx"})
 
 
-class MineruOptions(BaseModel):
-    """The options that are used. MinerU's others are accepted."""
+class MineruForm(BaseModel):
+    """What of the options decides about the result, and not about reading. It is stored with the job of a task."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+    backend: Annotated[str, Field(max_length=100, description="Names a folder of the archive only.")] = "hybrid"
     parse_method: Literal["auto", "txt", "ocr"] = "auto"
+    response_format_zip: Flag = False
+    return_content_list: Flag = False
+    return_middle_json: Flag = False
+
+    def folder(self, suffix: str) -> str:
+        """The folder inside the document's: MinerU's clients look for the files there."""
+        if suffix.lower() in _OFFICE:
+            return "office"
+        kind = self.backend.partition("-")[0]
+        return {"pipeline": self.parse_method, "vlm": "vlm"}.get(kind, f"hybrid_{self.parse_method}")
+
+
+class MineruOptions(MineruForm):
+    """The options that are used. MinerU's others are accepted."""
+
     start_page_id: Annotated[int, Field(ge=0, le=_LAST_PAGE, description="From 0.")] = 0
     end_page_id: Annotated[int, Field(ge=0, le=_LAST_PAGE, description="From 0.")] = _LAST_PAGE
-    response_format_zip: Flag = False
     return_images: Flag = False
 
     def job_options(self) -> JobOptions:
@@ -87,7 +104,9 @@ class MineruOptions(BaseModel):
             pages = f"{self.start_page_id + 1}-{self.end_page_id + 1}"
         elif self.start_page_id:
             pages = f"{self.start_page_id + 1}-"
-        return JobOptions(Task(kind=TaskKind.PARSE, images=self.return_images), pages, _METHODS.get(self.parse_method))
+        task = Task(kind=TaskKind.PARSE, images=self.return_images)
+        form = self.model_dump_json(include=set(MineruForm.model_fields))
+        return JobOptions(task, pages, _METHODS.get(self.parse_method), form=form)
 
 
 class MineruTask(BaseModel):
@@ -111,6 +130,8 @@ class MineruMarkdown(BaseModel):
     """What was read of a file."""
 
     md_content: str
+    content_list: str | None = Field(default=None, description="JSON: blocks in the order of reading.")
+    middle_json: str | None = Field(default=None, description="JSON: blocks with lines and spans.")
     images: dict[str, str] | None = Field(default=None, description="`data:` URLs by name, if they were requested.")
 
 
@@ -132,13 +153,12 @@ async def _parse(received: ReceivedJob) -> JobDraft:
     return JobDraft(job, found.data)
 
 
-async def _task(call: JobCall, job: Job, *, as_zip: bool, status: int = 200, message: str = "") -> Response:
+async def _task(call: JobCall, job: Job, *, status: int = 200, message: str = "") -> Response:
     forecast = await call.forecast(job)
-    task_id = job.id + (_ZIP if as_zip else "")
-    url = f"{str(call.request.base_url).rstrip('/')}/tasks/{task_id}"
+    url = f"{str(call.request.base_url).rstrip('/')}/tasks/{job.id}"
     error = error_of(job) if job.state.ended else None
     task = MineruTask(
-        task_id=task_id,
+        task_id=job.id,
         status=_STATUSES[job.state],
         backend="inkgate",
         file_names=[_stem(job.name)],
@@ -161,30 +181,32 @@ def _stem(name: str) -> str:
 
 _MAX_FOLDER = 60
 """Characters; with up to four bytes each, the name and a suffix are within the 255 bytes of file systems."""
+_IN_NAMES = "._- ()[]+,&'"
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
 
 
 def folder_name(stem: str) -> str:
     """A document's name as a folder of an archive: no other folder, and no name of a device."""
-    name = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in stem)
-    name = name[:_MAX_FOLDER].strip(".") or "document"
+    name = "".join(letter if letter.isalnum() or letter in _IN_NAMES else "_" for letter in stem)
+    name = name[:_MAX_FOLDER].strip(". ") or "document"
     return f"_{name}" if _RESERVED.fullmatch(name) else name
 
 
 router = APIRouter(tags=["mineru"], responses=PROBLEM_RESPONSES)
 
-TaskId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}(\.zip)?$")]
+TaskId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _FLAG = {"type": "string", "enum": ["true", "false"]}
 
 
 def _form(**options: object) -> dict[str, Any]:
     properties = {
         "files": file_schema(),
+        "backend": {"type": "string"},
         "parse_method": {"type": "string", "enum": ["auto", "txt", "ocr"]},
         "start_page_id": {"type": "integer", "minimum": 0},
         "end_page_id": {"type": "integer", "minimum": 0},
         **options,
-        "return_images": _FLAG,
+        **dict.fromkeys(("return_content_list", "return_middle_json", "return_images"), _FLAG),
     }
     schema = {"type": "object", "required": ["files"], "properties": properties}
     return {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
@@ -203,15 +225,8 @@ def _form(**options: object) -> dict[str, Any]:
 async def create(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     call = job_call(request)
-    as_zip = False
-
-    async def parsed(received: ReceivedJob) -> JobDraft:
-        nonlocal as_zip
-        as_zip = parse(MineruOptions, received.body.fields).response_format_zip
-        return await _parse(received)
-
-    added = await submit(call, parsed)
-    return await _task(call, added.job, as_zip=as_zip, status=202, message="Task submitted successfully")
+    added = await submit(call, _parse)
+    return await _task(call, added.job, status=202, message="Task submitted successfully")
 
 
 @router.get(
@@ -225,7 +240,7 @@ async def create(request: Request) -> Response:
 async def get(request: Request, task_id: TaskId) -> Response:
     """State of a task."""
     call = job_call(request)
-    return await _task(call, await call.job(task_id.removesuffix(_ZIP)), as_zip=task_id.endswith(_ZIP))
+    return await _task(call, await call.job(task_id))
 
 
 @router.get(
@@ -247,27 +262,49 @@ async def get(request: Request, task_id: TaskId) -> Response:
 async def result(request: Request, task_id: TaskId) -> Response:
     """Markdown of a task that has ended. 409 if it failed."""
     call = job_call(request)
-    as_zip = task_id.endswith(_ZIP)
-    job = await call.job(task_id.removesuffix(_ZIP))
+    job = await call.job(task_id)
     if not job.state.ended:
-        return await _task(call, job, as_zip=as_zip, status=202)
+        return await _task(call, job, status=202)
     if (error := error_of(job)) is not None:
         raise InputRejected("job_ended", f"The task failed: {error.detail}")
-    if as_zip:
-        return PiecewiseResponse(call, "application/zip", lambda permit: _zip_pieces(ResultReader(call, job, permit)))
-    return PiecewiseResponse(call, "application/json", lambda permit: _json_pieces(ResultReader(call, job, permit)))
+    form = MineruForm.model_validate_json(job.options.form or "{}")
+    media_type, pieces = "application/json", _json_pieces
+    if form.response_format_zip:
+        media_type, pieces = "application/zip", _zip_pieces
+    return PiecewiseResponse(call, media_type, lambda permit: pieces(ResultReader(call, job, permit), form))
 
 
-def _json_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
-    job, name = reader.job, _stem(reader.job.name)
-    markdown, images = token_hex(16), token_hex(16)
-    renderer = PagewiseMarkdown(embedded=False)
-    parts = {markdown: reader.json_text(renderer)}
-    found: dict[str, str] = {"md_content": markdown}
-    if job.options.task.images:
-        found["images"] = images
-        parts[images] = _image_pieces(renderer.images, reader)
-    return filled_json({"backend": "inkgate", "version": __version__, "results": {name: found}}, parts)
+_MIDDLE = '{"pdf_info":[', f'],"_backend":"vlm","_version_name":"{__version__}"}}'
+"""What is around the pages. The blocks are as those of MinerU's backend `vlm`."""
+
+
+def _content(page: PageResult) -> bytes:
+    return orjson.dumps(MineruPage(page).content)[1:-1]
+
+
+def _middle(page: PageResult) -> bytes:
+    return orjson.dumps(MineruPage(page).middle)
+
+
+def _json_files(form: MineruForm) -> dict[str, PagewiseElements]:
+    """The requested files of JSON, by their names in results."""
+    files = {}
+    if form.return_content_list:
+        files["content_list"] = PagewiseElements(_content)
+    if form.return_middle_json:
+        files["middle_json"] = PagewiseElements(_middle, *_MIDDLE)
+    return files
+
+
+def _json_pieces(reader: ResultReader, form: MineruForm) -> AsyncGenerator[bytes]:
+    markdown, images = PagewiseMarkdown(embedded=False), reader.job.options.task.images
+    files: dict[str, PagewiseFormat] = {"md_content": markdown, **_json_files(form)}
+    found = {name: token_hex(16) for name in (*files, *(["images"] if images else []))}
+    parts = {found[name]: reader.json_text(renderer) for name, renderer in files.items()}
+    if images:
+        parts[found["images"]] = _image_pieces(markdown.images, reader)
+    results = {_stem(reader.job.name): found}
+    return filled_json({"backend": "inkgate", "version": __version__, "results": results}, parts)
 
 
 async def _image_pieces(images: Sequence[BlockImage], reader: ResultReader) -> AsyncGenerator[bytes]:
@@ -278,22 +315,26 @@ async def _image_pieces(images: Sequence[BlockImage], reader: ResultReader) -> A
             yield piece
 
 
-async def _zip_pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
-    """A ZIP archive as MinerU makes it: a folder for each document, with its images in another."""
+async def _zip_pieces(reader: ResultReader, form: MineruForm) -> AsyncGenerator[bytes]:
+    """A ZIP archive as MinerU makes it: a folder for each document, with its files in one by how it was read."""
     name = folder_name(_stem(reader.job.name))
-    renderer = PagewiseMarkdown(embedded=False)
-    file = _SentFile()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open(_entry(f"{name}/{name}.md", zipfile.ZIP_DEFLATED), "w") as entry:
-            async with aclosing(reader.rendered(renderer)) as pieces:
-                async for piece in pieces:
-                    await reader.run(len(piece), entry.write, piece)
-        yield file.taken()
-        for image in renderer.images:
+    folder = f"{name}/{form.folder(PurePosixPath(reader.job.name).suffix)}"
+    markdown = PagewiseMarkdown(embedded=False)
+    files: dict[str, PagewiseFormat] = {f"{name}.md": markdown}
+    files |= {f"{name}_{kind.removesuffix('_json')}.json": found for kind, found in _json_files(form).items()}
+    sent = _SentFile()
+    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, renderer in files.items():
+            with archive.open(_entry(f"{folder}/{file}", zipfile.ZIP_DEFLATED), "w") as entry:
+                async with aclosing(reader.rendered(renderer)) as pieces:
+                    async for piece in pieces:
+                        await reader.run(len(piece), entry.write, piece)
+            yield sent.taken()
+        for image in markdown.images:
             data = b64decode(b"".join([piece async for piece in reader.images.filled(image.base64.encode())]))
-            archive.writestr(_entry(f"{name}/{IMAGE_FOLDER}/{image.name}", zipfile.ZIP_STORED), data)
-            yield file.taken()
-    yield file.taken()
+            archive.writestr(_entry(f"{folder}/{IMAGE_FOLDER}/{image.name}", zipfile.ZIP_STORED), data)
+            yield sent.taken()
+    yield sent.taken()
 
 
 def _entry(name: str, compression: int) -> zipfile.ZipInfo:
@@ -342,15 +383,20 @@ class MineruFile:
             raise InputRejected("feature_unavailable", "`response_format_zip` works with `/tasks` only.")
         found, requested = document(part.data, part.filename), options.job_options()
         how = CheckedOptions(requested.task, select(requested.pages or None, first=1), requested.pdf_text)
-        return ReadRequest(found, how, Native.FORM, partial(_response_of, _stem(found.name), options.return_images))
+        return ReadRequest(found, how, Native.FORM, partial(_response_of, _stem(found.name), options))
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
 
 
-def _response_of(name: str, with_images: bool, result: DocumentResult) -> dict[str, Any]:
+def _response_of(name: str, options: MineruOptions, result: DocumentResult) -> dict[str, Any]:
     images = {image.name: image.data_url for page in result.pages for image in images_on(page)}
-    found = MineruMarkdown(md_content=without_marks(result), images=images if with_images else None)
+    files = {
+        kind: (file.begin() + b"".join(map(file.page, result.pages)) + file.end()).decode()
+        for kind, file in _json_files(options).items()
+    }
+    markdown = without_marks(result)
+    found = MineruMarkdown(md_content=markdown, images=images if options.return_images else None, **files)
     return MineruResult(backend="inkgate", version=__version__, results={name: found}).model_dump(exclude_none=True)
 
 
@@ -365,8 +411,4 @@ def _response_of(name: str, with_images: bool, result: DocumentResult) -> dict[s
 @costs(DOCUMENT)
 async def file_parse(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
-    return DocumentResponse(context_of(request), _file)
-
-
-def _file(_: UploadedBody) -> Form:
-    return MineruFile()
+    return DocumentResponse(context_of(request), lambda _: MineruFile())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 import structlog
@@ -48,16 +49,57 @@ _SHOWN = 100
 """Characters of a model's name that are logged."""
 
 
+class ResponseForm(Protocol):
+    """The form of a response: a chat completion's own, or another API's."""
+
+    def whole(self, body: bytes) -> bytes:
+        """The response for a chat completion. Raises EngineFailed."""
+        ...
+
+    def events(self, lines: bytes) -> bytes:
+        """The events for complete lines of a chat completion's stream. Raises EngineFailed."""
+        ...
+
+    def error(self, problem: Problem) -> bytes:
+        """The event that reports an error."""
+        ...
+
+
+class ChatForm:
+    """A ResponseForm that changes nothing."""
+
+    def whole(self, body: bytes) -> bytes:
+        return body
+
+    def events(self, lines: bytes) -> bytes:
+        return lines
+
+    def error(self, problem: Problem) -> bytes:
+        return b"data: " + orjson.dumps(openai_error(problem))
+
+
+def chat_itself(body: bytes) -> tuple[bytes, ResponseForm]:
+    """The chat completion for a request that is one, and the form of its response."""
+    return body, ChatForm()
+
+
 class ChatResponse(Response):
     """Handles the whole request within the response, as DocumentResponse. Its slot is free as the last byte goes out.
 
     Errors before the response begins are raised, for http/errors.py; later ones are the stream's last event.
     """
 
-    def __init__(self, context: Context, upstream: Upstream) -> None:
+    def __init__(
+        self,
+        context: Context,
+        upstream: Upstream,
+        chat_of: Callable[[bytes], tuple[bytes, ResponseForm]] = chat_itself,
+    ) -> None:
+        """`chat_of`: makes a chat completion of the request's body, and the form of its response."""
         super().__init__()
         self._context = context
         self._upstream = upstream
+        self._chat_of = chat_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         context = self._context
@@ -72,6 +114,10 @@ class ChatResponse(Response):
             with admitted.receiving() as count_bytes:
                 body = await uploads.receive_json(request, context.settings.limits, count_bytes)
             admitted.received(len(body))
+            if self._chat_of is not chat_itself and len(body) > LARGE:
+                body, form = await context.bodies.run(admitted.caller, len(body), self._chat_of, body)
+            else:
+                body, form = self._chat_of(body)
             requested = await self._parsed(body, admitted.caller)
             del body  # `requested` has it, and gives it up when it is renamed
             noted |= {"model": requested.model[:_SHOWN], "stream": requested.stream}
@@ -83,7 +129,12 @@ class ChatResponse(Response):
                     requested = await context.bodies.run(admitted.caller, len(requested.body), apply_changes, requested)
                 requested = await self._known(requested)
                 relay = _Relay(
-                    context.settings, admitted, send_freeing_slot(admitted, send), noted, requested.changes.ignored
+                    context.settings,
+                    admitted,
+                    send_freeing_slot(admitted, send),
+                    noted,
+                    form,
+                    requested.changes.ignored,
                 )
                 await relay.answer(self._upstream, requested)
 
@@ -117,6 +168,7 @@ class _Relay:
     admitted: Admitted
     send: Send
     noted: dict[str, Any]
+    form: ResponseForm
     ignored: tuple[str, ...] = ()
     begun: bool = False
 
@@ -177,6 +229,7 @@ class _Relay:
         if answer.status >= 400:
             await self._refusal(answer, body, model)
             return None
+        body = self.form.whole(body)
         return [*_response_headers(answer, self.ignored), (b"content-length", b"%d" % len(body))], body
 
     async def _send_whole(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
@@ -222,21 +275,21 @@ class _Relay:
         if not lines.done:
             raise cut_off_error()
         due.suspend()
-        await self.send({"type": "http.response.body", "body": lines.rest})
+        await self.send({"type": "http.response.body", "body": self._translated(lines.rest)})
 
     def _translated(self, lines: bytes) -> bytes:
-        """Lines of a stream, with the model server's errors in inkgate's words."""
+        """Lines of a stream in the response's form, with the model server's errors in inkgate's words."""
         if _ERROR not in lines:
-            return lines
+            return self.form.events(lines)
         return b"\n".join(map(self._translated_line, lines.split(b"\n")))
 
     def _translated_line(self, line: bytes) -> bytes:
         error = event_error(line[5:]) if line.startswith(b"data:") and _ERROR in line else None
         if error is None:
-            return line
+            return self.form.events(line)
         self.admitted.report(outcome_of(error))
         self.noted["code"] = error.code
-        return b"data: " + orjson.dumps(openai_error(self._problem(error)))
+        return self.form.error(self._problem(error))
 
     def _problem(self, error: InkgateError) -> Problem:
         return Problem.of(error, str(self.noted.get("request_id", "")))
@@ -244,7 +297,7 @@ class _Relay:
     async def _last_event(self, error: InkgateError) -> None:
         """Sends an error event in vLLM's form, without the [DONE] that marks a complete response."""
         # The empty line before it ends an unfinished event.
-        event = b"\ndata: " + orjson.dumps(openai_error(self._problem(error))) + b"\n\n"
+        event = b"\n" + self.form.error(self._problem(error)) + b"\n\n"
         await self.send({"type": "http.response.body", "body": event})
 
 

@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions` for OpenAI's and vLLM's clients."""
+"""`POST /v1/chat/completions` for OpenAI's and vLLM's clients, and `POST /v1/responses` for OpenAI's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from starlette.responses import Response
 
 from inkgate.api.chat.fields import MAX_ANSWERS
 from inkgate.api.chat.relay import ChatResponse
-from inkgate.api.http.context import context_of
+from inkgate.api.chat.responses import chat_of
+from inkgate.api.http.context import Context, context_of
 from inkgate.api.http.costs import CHAT, costs
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, openai_problems
 from inkgate.errors import InputRejected
+from inkgate.model_servers.upstream import Upstream
 
 Json = dict[str, Any]
 
@@ -56,6 +58,27 @@ _REQUEST: Json = {
         }
     },
 }
+_RESPONSES_REQUEST: Json = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["input"],
+                "properties": {
+                    "model": {"type": "string", "description": "As for chat completions."},
+                    "input": {
+                        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}],
+                        "description": "A text, or messages of `input_text` and `input_image`.",
+                    },
+                    "instructions": {"type": ["string", "null"]},
+                    "stream": {"type": ["boolean", "null"]},
+                    "max_output_tokens": {"type": ["integer", "null"], "minimum": 1},
+                },
+            },
+        }
+    },
+}
 _EVENT: Json = {
     "type": "object",
     "required": ["data"],
@@ -90,6 +113,18 @@ CHAT_OPERATION: Json = {
     "openapi_extra": {"requestBody": _REQUEST},
 }
 
+RESPONSES_OPERATION: Json = {
+    "summary": "OpenAI responses",
+    "operation_id": "create_response",
+    "description": "Translates a request of OpenAI's Responses API with texts and images to a chat completion, and its "
+    "answer back. Nothing is stored; tools, files and earlier responses are refused.",
+    "responses": {
+        **_responses(),
+        200: {**_responses()[200], "description": "A response, or with `stream` its events."},
+    },
+    "openapi_extra": {"requestBody": _RESPONSES_REQUEST},
+}
+
 PATH = "/v1/chat/completions"
 
 router = APIRouter(tags=["chat"])
@@ -100,12 +135,23 @@ router = APIRouter(tags=["chat"])
 async def complete(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     context = context_of(request)
-    upstream = context.service.upstream
-    if upstream is None:
+    return ChatResponse(context, _upstream(context))
+
+
+@router.post("/v1/responses", response_class=Response, **RESPONSES_OPERATION)
+@costs(CHAT)
+async def respond(request: Request) -> Response:
+    """Takes the raw request, as `complete` does."""
+    context = context_of(request)
+    return ChatResponse(context, _upstream(context), chat_of)
+
+
+def _upstream(context: Context) -> Upstream:
+    if context.service.upstream is None:
         engine = context.service.engine.name
         raise InputRejected(
             "feature_unavailable",
             f"The engine {engine!r} does not support chat completions. Start inkgate with an engine that uses a vLLM "
             "server, such as `--engine paddleocr-vl`.",
         )
-    return ChatResponse(context, upstream)
+    return context.service.upstream

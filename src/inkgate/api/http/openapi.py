@@ -38,7 +38,7 @@ DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and 
 * `POST /ocr` accepts JSON, forms, and the requests of rapidocr_api and PaddleX clients.
 * `POST /v1/ocr` accepts the requests of Mistral OCR clients.
 * `POST /layout-parsing` accepts the requests of PaddleX document parsing clients.
-* `POST /v1/chat/completions` forwards the requests of OpenAI and vLLM clients to the model servers.
+* `POST /v1/chat/completions` and `/v1/responses` forward the requests of OpenAI and vLLM clients to the model servers.
 * Errors are problem documents (RFC 9457) with a stable `code`, a `remedy` and the `request_id`.
 * If some pages of a document fail, the response has `X-Inkgate-Status: partial`, and each failed page has an `error`.
 """

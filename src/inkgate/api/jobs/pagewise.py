@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -120,6 +120,31 @@ class PagewiseMarkdown:
 
     def end(self) -> bytes:
         return b"\n" if self._begun else b""
+
+
+class PagewiseElements:
+    """A JSON array, or an object, of what `part` makes of each page."""
+
+    is_document = True
+
+    def __init__(self, part: Callable[[PageResult], bytes], begin: str = "[", end: str = "]") -> None:
+        """`part`: the elements that a page adds, without the comma before them; may be empty."""
+        self._part = part
+        self._begin, self._end = begin.encode(), end.encode()
+        self._lead = b""
+
+    def begin(self) -> bytes:
+        return self._begin
+
+    def page(self, page: PageResult) -> bytes:
+        shown = self._part(page)
+        if not shown:
+            return b""
+        lead, self._lead = self._lead, b","
+        return lead + shown
+
+    def end(self) -> bytes:
+        return self._end
 
 
 class PagewiseNdjson:
