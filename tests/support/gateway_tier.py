@@ -1,4 +1,4 @@
-"""Two gateways with a fake engine behind the nginx of deploy/nginx, and what can be done to them."""
+"""Two gateways with a fake engine, alone or behind the nginx of deploy/nginx, and what can be done to them."""
 
 from __future__ import annotations
 
@@ -107,6 +107,22 @@ def upload_and_read(url: str, http: Any, times: int) -> None:  # noqa: ANN401 - 
         client.files.delete(file_id=uploaded.id)
 
 
+def requests_of(gateways: tuple[TierGateway, TierGateway], path: str) -> list[int]:
+    """How many requests to the path each gateway has logged."""
+    return [gateway.log.read_text().count(f'"path": "{path}"') for gateway in gateways]
+
+
+@contextmanager
+def running_gateways(folder: Path) -> Iterator[tuple[TierGateway, TierGateway]]:
+    """Both gateways, which share a database of jobs in the folder."""
+    gateways = (TierGateway(folder), TierGateway(folder))
+    with ExitStack() as stack:
+        for gateway in gateways:
+            stack.callback(gateway.stop)
+            gateway.start()
+        yield gateways
+
+
 @contextmanager
 def running_tier(folder: Path) -> Iterator[GatewayTier]:
     """Both gateways and nginx, as deploy/nginx has it but for ports and paths."""
@@ -114,17 +130,13 @@ def running_tier(folder: Path) -> Iterator[GatewayTier]:
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     command += ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    gateways = (TierGateway(folder), TierGateway(folder))
     upstream = (NGINX / "upstream.conf").read_text(encoding="utf-8")
-    for port, gateway in zip((7860, 7861), gateways, strict=True):
-        upstream = upstream.replace(f":{port} ", f":{gateway.port} ")
-    (folder / "upstream.conf").write_text(upstream)
     server = (NGINX / "inkgate.conf").read_text(encoding="utf-8")
     server = server.replace("/etc/nginx/inkgate-upstream.conf", str(folder / "upstream.conf"))
     server = server.replace("/etc/nginx/tls", str(folder / "tls"))
-    with ExitStack() as stack:
-        for gateway in gateways:
-            stack.callback(gateway.stop)
-            gateway.start()
-        url = stack.enter_context(running_nginx(server, folder))
-        yield GatewayTier(url.replace("http://", "https://"), certificate, folder, gateways)
+    with running_gateways(folder) as gateways:
+        for port, gateway in zip((7860, 7861), gateways, strict=True):
+            upstream = upstream.replace(f":{port} ", f":{gateway.port} ")
+        (folder / "upstream.conf").write_text(upstream)
+        with running_nginx(server, folder) as url:
+            yield GatewayTier(url.replace("http://", "https://"), certificate, folder, gateways)
