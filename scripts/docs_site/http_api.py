@@ -27,6 +27,7 @@ _TITLES = {
     "batch": "Batches of Mistral's clients",
     "docling": "Clients of docling-serve",
     "mineru": "Clients of MinerU",
+    "paddleocr": "Clients of PaddleOCR's job API",
     "document-intelligence": "Clients of Azure AI Document Intelligence",
     "files": "Files",
     "service": "The service",

@@ -313,6 +313,9 @@ async def test_listing(stores: Stores) -> None:
         assert [found.name for found in await store.list("a", after=ids[6], limit=2)] == ["2", "1"]
         assert [found.name for found in await store.list("a", JobFilter([JobState.CANCELLED]))] == ["0"]
         assert len(await store.list(None)) == 10
+        marked = job(options=JobOptions(form='{"batch":"50%_a"}'))
+        (added, _) = await store.add([marked, job(options=JobOptions(form='{"batch":"50xxa"}'))])
+        assert [found.id for found in await store.list("a", JobFilter(form="50%_a"))] == [added.id]
 
 
 async def test_old_results_expire_and_then_the_jobs_are_forgotten(stores: Stores) -> None:

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount, Route
 
 from inkgate.api import app as composition
-from inkgate.api.http.auth import is_public
+from inkgate.api.http.auth import PADDLEOCR_JOBS, is_public, is_signed
 from inkgate.api.http.costs import COSTS, DOWNLOAD, PICTURE, RESULT, STATIC, STREAM, WRITTEN, Cost, RouteCost
 from inkgate.cli.configure import setting_fields
 from inkgate.jobs.intake.arrivals import Intake
@@ -23,7 +23,7 @@ from inkgate.model_servers.server import ModelServer
 from inkgate.serving.permits import Arrival
 from inkgate.ui.site import PageSite
 from support.api_client import Api, add_intake, png, tiff
-from support.jobs_api import ALPHA, KEYS, ended, jobs_api, submit
+from support.jobs_api import ALPHA, KEYS, ended, jobs_api
 from support.stub_upstream import Reply, running_stub
 
 pytestmark = pytest.mark.anyio
@@ -96,9 +96,7 @@ async def test_a_route_that_declares_no_class_is_not_served(monkeypatch: pytest.
 
 async def test_a_full_service_refuses_the_admitted_routes_and_no_others(tmp_path: Path) -> None:
     async with whole_api(tmp_path) as api:
-        job = await ended(api, await submit(api, tiff(1), ALPHA), ALPHA)
-        upload = await api.client.post("/v1/files", files={"file": ("scan.png", png())}, headers=ALPHA)
-        places = {"job_id": job["id"], "task_id": job["id"], "result_id": job["id"], "file_id": upload.json()["id"]}
+        places = await places_of(api)
         wrong = []
         rows: tuple[RouteCost, ...] = api.app.state.costs
         # Last, because they remove what others look at.
@@ -114,9 +112,7 @@ async def test_a_full_service_refuses_the_admitted_routes_and_no_others(tmp_path
 
 async def test_full_room_for_results_refuses_what_is_sent_and_nothing_else(tmp_path: Path) -> None:
     async with whole_api(tmp_path) as api:
-        job = await ended(api, await submit(api, tiff(1), ALPHA), ALPHA)
-        upload = await api.client.post("/v1/files", files={"file": ("scan.png", png())}, headers=ALPHA)
-        places = {"job_id": job["id"], "task_id": job["id"], "result_id": job["id"], "file_id": upload.json()["id"]}
+        places = await places_of(api)
         rows: tuple[RouteCost, ...] = api.app.state.costs
         rows = tuple(row for row in rows if row.method == "GET")
         limiter = api.context.room.limiter
@@ -130,12 +126,26 @@ async def test_full_room_for_results_refuses_what_is_sent_and_nothing_else(tmp_p
     assert set(refused) == {row.path for row in rows if row.cost in kinds} - short - batches
 
 
+async def places_of(api: Api) -> dict[str, str]:
+    """A job that has ended, with the signature of its result, and a file."""
+    form = {"model": "PaddleOCR-VL"}
+    added = await api.client.post(PADDLEOCR_JOBS, files={"file": tiff(1)}, data=form, headers=ALPHA)
+    job = added.json()["data"]["jobId"]
+    await ended(api, {"links": {"self": f"/v1/jobs/{job}"}}, ALPHA)
+    found = (await api.client.get(f"{PADDLEOCR_JOBS}/{job}", headers=ALPHA)).json()["data"]
+    upload = await api.client.post("/v1/files", files={"file": ("scan.png", png())}, headers=ALPHA)
+    signature = found["resultUrl"]["jsonUrl"].partition("signature=")[2]
+    ids = dict.fromkeys(("job_id", "task_id", "result_id"), job)
+    return {**ids, "file_id": upload.json()["id"], "signature": signature}
+
+
 async def status_of(api: Api, row: RouteCost, places: dict[str, str]) -> int:
     given = _FORMS.get(row.method) or (_FORMS["/v1/jobs"] if row.method == "POST" else {})
     headers = {**ALPHA, **given.get("headers", {})}
     known = {"page": "1", "model": "prebuilt-read", "kind": "output", "batch_id": "0" * 32, "name": "receipt"} | places
     path = re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1], "x"), row.path)
     query = {"/ui/api/convert": "?format=text", "/ui/api/fields": "?format=csv"}.get(path, "")
+    query = f"?signature={places['signature']}" if is_signed(path) else query
     answer = await api.client.request(row.method, path + query, **{**given, "headers": headers})
     return answer.status_code
 
@@ -147,7 +157,7 @@ async def test_without_a_key_all_routes_but_the_public_ones_answer_401(tmp_path:
         for row in rows:
             path = re.sub(r"\{\w+(:path)?\}", "1", row.path)
             refused = (await api.client.request(row.method, path)).status_code == 401
-            public = is_public(path) or path.startswith("/ui/1") or path == "/ui"
+            public = is_public(path) or is_signed(path) or path.startswith("/ui/1") or path == "/ui"
             if refused is public or (row.cost is STATIC) > public or (public and row.cost.admitted):
                 wrong.append((row.method, path, row.cost.name, refused))
     assert wrong == []

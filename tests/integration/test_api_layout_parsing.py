@@ -9,7 +9,7 @@ import pytest
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.page import Page
-from inkgate_client.types import Block, BlockType, PageResult, Task, TaskKind
+from inkgate_client.types import Block, BlockType, Line, PageResult, Table, TableCell, Task, TaskKind
 from support.api_client import b64, pdf, png, running_api, tiff
 from support.fake_engine import FakeEngine
 from support.pictured_page import PicturedEngine
@@ -38,9 +38,12 @@ class Blocks(FakeEngine):
     """Finds these blocks on every page."""
 
     blocks: tuple[Block, ...] = ()
+    lines: tuple[Line, ...] = ()
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        return PageResult(page.index, 200, 130, blocks=self.blocks, markdown="all of it", text="all of it")
+        self.tasks.append(task)
+        blocks = self.blocks if task.kind is TaskKind.PARSE else None
+        return PageResult(page.index, 200, 130, lines=self.lines, blocks=blocks, markdown="all of it", text="all of it")
 
 
 @pytest.mark.smoke
@@ -153,7 +156,48 @@ async def test_all_pages_of_a_pdf_are_answered_and_a_failed_one_keeps_its_place(
     failed = partial.json()["result"]["layoutParsingResults"][1]
     assert partial.headers["x-inkgate-status"] == "partial"
     assert failed["prunedResult"]["error"]["code"] == "engine_failed"
-    assert (failed["prunedResult"]["parsing_res_list"], failed["markdown"]["text"]) == ([], "")
+    assert failed["prunedResult"]["parsing_res_list"] == []
+    assert failed["markdown"]["text"] == "> **Page 2 could not be read:** No luck."
+
+
+async def test_a_page_has_what_pp_structure_finds() -> None:
+    cells = (TableCell(0, 0, "a", lines=(0,), box=(10, 40, 60.04, 60)), TableCell(0, 1, ""))
+    lines = (
+        Line("a", ((10, 40), (60, 40), (60, 60), (10, 60)), 0.87654),
+        Line("b", ((9, 70), (60, 70), (60, 90), (9, 90)), 1),
+    )
+    table = Block(
+        BlockType.TABLE, (10, 40, 190, 60), (0,), "a", "| a |  |", type_confidence=0.5, table=Table(1, 2, cells)
+    )
+    blocks = (table, Block(BlockType.TEXT, (9, 70, 60, 90), (1,), "b", "b"))
+    async with running_api(Blocks(blocks=blocks, lines=lines)) as api:
+        answer = await api.client.post(PATH, json={"file": b64(png()), "textDetThresh": 0.4, "textDetLimitType": "max"})
+        plain = await api.client.post(PATH, json={"file": b64(png()), "useLayoutDetection": False})
+    assert api.engine.tasks[0].detection_threshold == 0.4
+    pruned = answer.json()["result"]["layoutParsingResults"][0]["prunedResult"]
+    assert pruned["layout_det_res"] == {
+        "boxes": [
+            {"label": "table", "score": 0.5, "coordinate": [10.0, 40.0, 190.0, 60.0]},
+            {"label": "text", "score": None, "coordinate": [9.0, 70.0, 60.0, 90.0]},
+        ]
+    }
+    found = pruned["overall_ocr_res"]
+    assert (found["rec_texts"], found["rec_scores"]) == (["a", "b"], [0.8765, 1.0])
+    assert (found["rec_boxes"][0], found["text_det_params"]["thresh"]) == ([10, 40, 60, 60], 0.4)
+    assert pruned["table_res_list"] == [
+        {
+            "cell_box_list": [[10.0, 40.0, 60.0, 60.0]],
+            "pred_html": "<html><body><table><tbody><tr><td>a</td><td></td></tr></tbody></table></body></html>",
+            "table_ocr_pred": {
+                "rec_texts": ["a"],
+                "rec_scores": [0.8765],
+                "rec_polys": [[[10, 40], [60, 40], [60, 60], [10, 60]]],
+                "rec_boxes": [[10, 40, 60, 60]],
+            },
+        }
+    ]
+    whole = plain.json()["result"]["layoutParsingResults"][0]["prunedResult"]
+    assert "table_res_list" not in whole
 
 
 WRONG_BODIES: list[tuple[dict[str, object], int, str]] = [

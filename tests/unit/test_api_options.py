@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from inkgate.api.http.options import MAX_FIELDS, OcrOptions, choose, parse
-from inkgate.api.layout_parsing import LayoutParsingRequest
 from inkgate.api.mistral_response import MistralOptions
 from inkgate.api.paddlex import PaddlexRequest
+from inkgate.api.paddlex_layout import LayoutParsingRequest
 from inkgate.api.rapidocr import RapidOcrOptions
 from inkgate.errors import InputRejected
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import orjson
 import pytest
@@ -11,10 +12,10 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from inkgate.api.http.page_list import PageList, PageListForm, PiecesResponse, PublishedForm, ShowPages
-from inkgate.api.layout_parsing import LayoutParsingRequest, _LayoutParsingOutput
 from inkgate.api.mistral_response import MistralAnswer, MistralOptions
 from inkgate.api.ocr import SimpleForm
-from inkgate.api.paddlex import Envelope, PaddlexRequest, _PaddlexOutput
+from inkgate.api.paddlex import Envelope, PaddlexOcrOptions, PaddlexPages, ocr_page
+from inkgate.api.paddlex_layout import LayoutParsingOptions, layout_page
 from inkgate.layout.markdown import page_markdown
 from inkgate.layout.whole_document import finished
 from inkgate_client.coordinates import Coordinates
@@ -72,8 +73,8 @@ FORMS: dict[str, PageListForm] = {
     "simple": SimpleForm(),
     "multipart": SimpleForm(names=("result", "text")),
     "mistral": MistralAnswer(MistralOptions(include_blocks=True, confidence_scores_granularity="word")),
-    "paddlex": _PaddlexOutput(Envelope(), PaddlexRequest(file="x", returnWordBox=True)),
-    "layout": _LayoutParsingOutput(Envelope(), LayoutParsingRequest(file="x")),
+    "paddlex": PaddlexPages(Envelope(), "ocrResults", partial(ocr_page, PaddlexOcrOptions(returnWordBox=True))),
+    "layout": PaddlexPages(Envelope(), "layoutParsingResults", partial(layout_page, LayoutParsingOptions())),
 }
 
 

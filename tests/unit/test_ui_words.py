@@ -31,7 +31,7 @@ VALUES = {
 """What stands for some values; for the others, a number does."""
 ELSEWHERE = re.compile(
     "(cli|bench|batch|integrations|doctor|library|client|settings|runtimes|bootstrap|telemetry|layout)/|"
-    "api/(docling|mineru|mistral|layout_parsing|paddlex|chat|models|events|app)|api/http/(head|origins)|"
+    "api/(docling|mineru|mistral|layout_parsing|paddleocr_jobs|paddlex|chat|models|events|app)|api/http/(head|origins)|"
     "jobs/(intake|sinks|machine)|engines/(choose|transformers|vlm/(preset|parsers))|model_servers/(managed|launch)|"
     "storage/(objects|local|fetch)|extraction/figures|service/terms|documents/files/searchable"
 )

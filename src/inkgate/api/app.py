@@ -30,12 +30,13 @@ from inkgate.api import (
     mistral,
     models,
     ocr,
+    paddleocr_jobs,
     website,
 )
 from inkgate.api.chat import route as chat
 from inkgate.api.chat.images import image_limits
 from inkgate.api.guide import add_guide, guide_url
-from inkgate.api.http.auth import DOCS_FILES, ApiKeys, is_public, key_of
+from inkgate.api.http.auth import DOCS_FILES, PADDLEOCR_JOBS, ApiKeys, is_public, is_signed, key_of
 from inkgate.api.http.context import Context, ServiceView
 from inkgate.api.http.costs import STATIC, RouteCost, route_costs
 from inkgate.api.http.decoding import BodyThreads
@@ -54,11 +55,11 @@ from inkgate.api.jobs import route as jobs
 from inkgate.api.jobs.fields import CorrectionBody
 from inkgate.api.jobs.request import JobRequest
 from inkgate.api.jobs.watches import JobWatches, Pace
-from inkgate.api.layout_parsing import LayoutParsingRequest
 from inkgate.api.mistral_batch import route as mistral_batch
 from inkgate.api.mistral_batch.lines import MistralBatchRequest
 from inkgate.api.mistral_response import MistralRequest
 from inkgate.api.paddlex import PaddlexRequest, paddlex_error
+from inkgate.api.paddlex_layout import LayoutParsingRequest
 from inkgate.api.website import UI_PATH, ServeWebPage
 from inkgate.errors import InputRejected
 from inkgate.serving.sending import SendingRoom
@@ -88,6 +89,7 @@ ROUTES = (
     extract,
     docling,
     mineru,
+    paddleocr_jobs,
     document_intelligence,
     models,
     health,
@@ -104,6 +106,7 @@ REQUESTS = (
     JobRequest,
     CorrectionBody,
     docling.DoclingRequest,
+    paddleocr_jobs.PaddleocrJobRequest,
     document_intelligence.AnalyzeRequest,
     MistralBatchRequest,
 )
@@ -120,6 +123,8 @@ def error_form(path: str) -> ErrorForm | None:
         return paddlex_error
     if path.startswith(document_intelligence.PREFIXES):
         return document_intelligence.azure_error
+    if path == PADDLEOCR_JOBS or path.startswith(f"{PADDLEOCR_JOBS}/"):
+        return paddleocr_jobs.paddleocr_error
     if not path.startswith("/v1/"):
         return None
     return problem_with_openai_error if _OWN_V1.fullmatch(path) else openai_error
@@ -293,6 +298,8 @@ class CheckAccess:
             if owner is not None:
                 return owner
         address = scope["client"][0] if scope.get("client") else "unknown"
+        if scope["method"] in _DOWNLOADS and is_signed(scope["path"]):
+            return f"address:{address}"
         return self._keys.caller(key_of(Headers(scope=scope)), address)
 
 

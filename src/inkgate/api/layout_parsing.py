@@ -7,76 +7,24 @@ settings define the model's sampling, not `temperature`, `maxNewTokens` and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.http.context import context_of
-from inkgate.api.http.conversions import pipe_table_to_html
 from inkgate.api.http.costs import DOCUMENT, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, problems
 from inkgate.api.http.options import OcrOptions, parse
-from inkgate.api.http.page_list import AboutDocument, ShowPages
+from inkgate.api.http.page_list import ShowPages
 from inkgate.api.http.uploads import UploadedBody
-from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexFile, data_info, success_schema
-from inkgate.errors import InputRejected
-from inkgate_client.codec import encodable, page_to_dict
-from inkgate_client.image_links import IMAGE_FOLDER, images_on
-from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
-
-_WHOLE_PAGE = {
-    "ocr": TaskKind.TEXT,
-    "formula": TaskKind.FORMULA,
-    "table": TaskKind.TABLE,
-    "chart": TaskKind.CHART,
-    "spotting": TaskKind.SPOT,
-}
-_LABELS = {
-    BlockType.TITLE: "paragraph_title",
-    BlockType.TEXT: "text",
-    BlockType.LIST: "text",
-    BlockType.TABLE: "table",
-    BlockType.FIGURE: "image",
-    BlockType.CAPTION: "figure_title",
-    BlockType.HEADER: "header",
-    BlockType.FOOTER: "footer",
-    BlockType.REFERENCE: "reference",
-    BlockType.FORMULA: "formula",
-    BlockType.BARCODE: "image",
-    BlockType.STAMP: "seal",
-}
-_UNORDERED = frozenset({BlockType.HEADER, BlockType.FOOTER, BlockType.BARCODE, BlockType.STAMP})
-_AS_MARKDOWN = frozenset({BlockType.LIST, BlockType.FORMULA})
-
-
-class LayoutParsingRequest(PaddlexFile):
-    """The request, as PaddleX's PaddleOCR-VL and PP-StructureV3 pipelines define it."""
-
-    useLayoutDetection: bool | None = None  # noqa: N815 - PaddleX's names
-    promptLabel: Literal["ocr", "formula", "table", "chart", "seal", "spotting"] | None = None  # noqa: N815
-
-    @property
-    def label(self) -> str:
-        """Label of the single block of a page read without layout; empty for a page with layout."""
-        return (self.promptLabel or "ocr") if self.useLayoutDetection is False else ""
-
-    def task(self) -> Task:
-        """The task of the request. `promptLabel` applies only to pages read without layout.
-
-        Raises:
-            InputRejected: "task_unsupported": no engine reads seals.
-        """
-        if self.label and self.label not in _WHOLE_PAGE:
-            raise InputRejected("task_unsupported", f"This service has no engine that reads {self.label!r}.")
-        kind = _WHOLE_PAGE[self.label] if self.label else TaskKind.PARSE
-        rotated = self.useDocOrientationClassify is not False
-        return Task(kind=kind, detect_rotation=rotated, whole_page=bool(self.label))
+from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexPages, success_schema
+from inkgate.api.paddlex_layout import LayoutParsingRequest, layout_page
 
 
 class LayoutParsing:
@@ -90,100 +38,16 @@ class LayoutParsing:
         request = parse(LayoutParsingRequest, received.body.fields)
         options = parse(OcrOptions, received.body.fields, received.query)
         shape = options.shape(received.accept)
-        task = replace(request.task(), images=options.images(shape), invisible=options.invisible)
+        task = request.layout_task(images=options.images(shape), invisible=options.invisible)
         found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
-        shown = ShowPages(_LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""})))
+        page = partial(layout_page, request.model_copy(update={"file": ""}))
+        shown = ShowPages(PaddlexPages(self._envelope, "layoutParsingResults", page))
         order = ReadRequest(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
         return replace(order, marks=bool(options.marks))
 
     def problem(self, problem: Problem) -> Response:
         return self._envelope.problem(problem)
-
-
-@dataclass(frozen=True, slots=True)
-class _LayoutParsingOutput:
-    envelope: Envelope
-    request: LayoutParsingRequest
-
-    def page(self, page: PageResult, about: AboutDocument) -> dict[str, Any]:
-        page_count = about.page_count if about.mime_type == "application/pdf" else None
-        return {
-            "prunedResult": self._pruned(page, page_count),
-            "markdown": {"text": _markdown(page), "images": _images(page)},
-            "outputImages": None,
-            "inputImage": None,
-        }
-
-    def document(self, result: DocumentResult, pages: Sequence[Any]) -> dict[str, Any]:
-        return self.envelope.success({"layoutParsingResults": pages, "dataInfo": data_info(result)})
-
-    def _pruned(self, page: PageResult, page_count: int | None) -> dict[str, Any]:
-        oriented = self.request.useDocOrientationClassify is not False
-        pruned = {
-            "page_count": page_count,
-            "width": page.width,
-            "height": page.height,
-            "model_settings": {
-                "use_doc_preprocessor": oriented,
-                "use_doc_orientation_classify": oriented,
-                "use_doc_unwarping": False,
-                "use_layout_detection": not self.request.label,
-            },
-            "parsing_res_list": _blocks(page) if page.blocks else self._whole(page),
-        }
-        if page.error is not None:
-            pruned["error"] = page_to_dict(page)["error"]
-        return pruned
-
-    def _whole(self, page: PageResult) -> list[dict[str, Any]]:
-        """The page as one block, if it has no blocks."""
-        content = _markdown(page)
-        if not content:
-            return []
-        box = [0, 0, page.width, page.height]
-        label = self.request.label or "text"
-        return [{"block_label": label, "block_content": content, "block_bbox": box, "block_id": 0, "block_order": 1}]
-
-
-def _blocks(page: PageResult) -> list[dict[str, Any]]:
-    shown = []
-    order = 0
-    titled = False
-    for number, block in enumerate(block for block in page.blocks or () if block.type in _LABELS):
-        ordered = block.type not in _UNORDERED
-        order += ordered
-        # PaddleX has one document title, and paragraph titles.
-        first_title = block.type is BlockType.TITLE and block.level == 1 and not titled
-        titled = titled or first_title
-        shown.append(
-            {
-                "block_label": "doc_title" if first_title else _LABELS[block.type],
-                "block_content": encodable(_content(block)),
-                "block_bbox": [round(side) for side in block.box],
-                "block_id": number,
-                "block_order": order if ordered else None,
-            }
-        )
-    return shown
-
-
-def _content(block: Block) -> str:
-    """The block's content in PaddleX's form: tables as HTML, everything else without Markdown syntax."""
-    if block.type is BlockType.TABLE:
-        return pipe_table_to_html(block.markdown)
-    if block.stamp is not None:
-        return block.stamp.text
-    return block.markdown if block.type in _AS_MARKDOWN else block.text
-
-
-def _images(page: PageResult) -> dict[str, str]:
-    """Base64 by the path to which the Markdown links."""
-    return {f"{IMAGE_FOLDER}/{image.name}": image.base64 for image in images_on(page)}
-
-
-def _markdown(page: PageResult) -> str:
-    return encodable(page.text if page.markdown is None else page.markdown)
 
 
 Json = dict[str, Any]
@@ -233,6 +97,9 @@ _PAGE: Json = {
                 "height": {"type": "integer"},
                 "model_settings": {"type": "object"},
                 "parsing_res_list": {"type": "array", "items": _BLOCK},
+                "layout_det_res": {"type": "object", "description": "Boxes of the blocks, with labels and scores."},
+                "overall_ocr_res": {"type": "object", "description": "Lines, as `/ocr` shows them, if there are any."},
+                "table_res_list": {"type": "array", "items": {"type": "object"}, "description": "Cells and HTML."},
                 "error": {"type": "object", "description": "Why this page was not read; an inkgate extension."},
             },
         },

@@ -6,8 +6,9 @@ are null, whatever `visualize` says; pages are not unwarped, and `model_settings
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -20,8 +21,8 @@ from inkgate.api.http.errors import Problem, json_error
 from inkgate.api.http.options import OcrOptions, parse
 from inkgate.api.http.page_list import AboutDocument, ShowPages
 from inkgate.errors import InputRejected
-from inkgate_client.codec import page_to_dict
-from inkgate_client.types import DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.codec import encodable, page_to_dict
+from inkgate_client.types import DocumentResult, Line, PageResult, Quad, Task, TaskKind
 
 ERROR_SCHEMA: dict[str, Any] = {
     "title": "PaddlexError",
@@ -63,20 +64,27 @@ def paddlex_error(problem: Problem, log_id: str = "") -> dict[str, Any]:
     }
 
 
-class PaddlexFile(BaseModel):
-    """Fields of every PaddleX 3 request. Unknown keys are accepted, because newer clients send more.
+class PaddlexOptions(BaseModel):
+    """Options of every PaddleX 3 request. Unknown keys are accepted, because newer clients send more.
 
     Only JSON is accepted, so types are strict: `"no"` and 0 are not booleans.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
+    visualize: bool | None = None
+    useDocOrientationClassify: bool | None = None  # noqa: N815 - PaddleX's names
+    useDocUnwarping: bool | None = None  # noqa: N815
+
+
+class PaddlexFile(BaseModel):
+    """The file of a request, and what its response repeats."""
+
+    model_config = PaddlexOptions.model_config
+
     file: Annotated[str, Field(min_length=1)]
     fileType: Literal[0, 1] | None = None  # noqa: N815 - PaddleX's names
-    visualize: bool | None = None
     logId: Annotated[str, Field(max_length=128)] | None = None  # noqa: N815
-    useDocOrientationClassify: bool | None = None  # noqa: N815
-    useDocUnwarping: bool | None = None  # noqa: N815
 
 
 class Envelope:
@@ -117,8 +125,8 @@ def data_info(result: DocumentResult) -> dict[str, Any]:
 Unit = Annotated[float, Field(ge=0, le=1)]
 
 
-class PaddlexRequest(PaddlexFile):
-    """The request, as PaddleX's OCR pipeline defines it."""
+class PaddlexOcrOptions(PaddlexOptions):
+    """Options of PaddleX's OCR pipeline."""
 
     useTextlineOrientation: bool | None = None  # noqa: N815 - PaddleX's names
     textDetLimitSideLen: Annotated[int, Field(gt=0, le=10_000)] | None = None  # noqa: N815
@@ -144,6 +152,10 @@ class PaddlexRequest(PaddlexFile):
         )
 
 
+class PaddlexRequest(PaddlexOcrOptions, PaddlexFile):
+    """The request, as PaddleX's OCR pipeline defines it."""
+
+
 class Paddlex:
     """Parses one request of a PaddleX client. One per request, because its errors repeat the `logId`."""
 
@@ -158,7 +170,8 @@ class Paddlex:
         found = await received.context.sources.from_text(request.file, received.caller)
         task = request.task(options.task_kind(shape))
         # Keeps only the options, so that the file's base64 is freed before reading.
-        show = ShowPages(_PaddlexOutput(self._envelope, request.model_copy(update={"file": ""})))
+        page = partial(ocr_page, request.model_copy(update={"file": ""}))
+        show = ShowPages(PaddlexPages(self._envelope, "ocrResults", page))
         order = ReadRequest(found, options.read_options(task), shape, show, coordinates=options.coordinates)
         return replace(order, marks=bool(options.marks))
 
@@ -167,72 +180,77 @@ class Paddlex:
 
 
 @dataclass(frozen=True, slots=True)
-class _PaddlexOutput:
-    envelope: Envelope
-    request: PaddlexRequest
+class PaddlexPages:
+    """The response to a request. `results`: name of the list of pages; `show`: makes the JSON of one."""
 
-    def page(self, page: PageResult, about: AboutDocument) -> dict[str, Any]:  # noqa: ARG002 - see PageListForm
-        return {
-            "prunedResult": self._pruned(page),
-            "ocrImage": None,
-            "docPreprocessingImage": None,
-            "inputImage": None,
-        }
+    envelope: Envelope
+    results: str
+    show: Callable[[PageResult, AboutDocument], dict[str, Any]]
+
+    def page(self, page: PageResult, about: AboutDocument) -> dict[str, Any]:
+        return self.show(page, about)
 
     def document(self, result: DocumentResult, pages: Sequence[Any]) -> dict[str, Any]:
-        return self.envelope.success({"ocrResults": pages, "dataInfo": data_info(result)})
+        return self.envelope.success({self.results: pages, "dataInfo": data_info(result)})
 
-    def _pruned(self, page: PageResult) -> dict[str, Any]:
-        lines = page_to_dict(with_lines(page))["lines"]
-        polygons = [[[round(x), round(y)] for x, y in line["quad"]] for line in lines]
-        pruned = {
-            "model_settings": self._model_settings(),
-            "dt_polys": polygons,
-            "text_det_params": self._detection(),
-            "text_type": "general",
-            # Upside-down lines are turned before they are read; their quads show which.
-            "textline_orientation_angles": [_upside_down(line["quad"]) for line in lines],
-            "text_rec_score_thresh": self.request.textRecScoreThresh or 0.0,
-            "return_word_box": bool(self.request.returnWordBox),
-            "rec_texts": [line["text"] for line in lines],
-            "rec_scores": [line["confidence"] for line in lines],
-            "rec_polys": polygons,
-            "rec_boxes": [_box(polygon) for polygon in polygons],
-        }
-        if self.request.returnWordBox:
-            words = [line["words"] for line in lines]
-            pruned["text_word"] = [[word["text"] for word in line] for line in words]
-            quads = [[[[round(x), round(y)] for x, y in word["quad"]] for word in line] for line in words]
-            pruned["text_word_region"] = quads
-            pruned["text_word_boxes"] = [[_box(quad) for quad in line] for line in quads]
-        if page.error is not None:
-            pruned["error"] = page_to_dict(page)["error"]
-        return pruned
 
-    def _model_settings(self) -> dict[str, bool]:
-        return {
-            "use_doc_preprocessor": self.request.useDocOrientationClassify is not False,
-            "use_doc_orientation_classify": self.request.useDocOrientationClassify is not False,
+def ocr_page(options: PaddlexOcrOptions, page: PageResult, about: AboutDocument) -> dict[str, Any]:  # noqa: ARG001 - see PaddlexPages
+    """A page of `ocrResults`."""
+    pruned = ocr_result(options, with_lines(page).lines)
+    if page.error is not None:
+        pruned["error"] = page_to_dict(page)["error"]
+    return {"prunedResult": pruned, "ocrImage": None, "docPreprocessingImage": None, "inputImage": None}
+
+
+def ocr_result(options: PaddlexOcrOptions, lines: Sequence[Line]) -> dict[str, Any]:
+    """The lines of a page, with the options that they were read by."""
+    pruned = {
+        "model_settings": {
+            "use_doc_preprocessor": options.useDocOrientationClassify is not False,
+            "use_doc_orientation_classify": options.useDocOrientationClassify is not False,
             "use_doc_unwarping": False,
-            "use_textline_orientation": self.request.useTextlineOrientation is not False,
-        }
+            "use_textline_orientation": options.useTextlineOrientation is not False,
+        },
+        "dt_polys": [_polygon(line.quad) for line in lines],
+        # Null for what the engine's settings define.
+        "text_det_params": {
+            "limit_side_len": options.textDetLimitSideLen,
+            "limit_type": options.textDetLimitType or "max",
+            "thresh": options.textDetThresh,
+            "box_thresh": options.textDetBoxThresh,
+            "unclip_ratio": options.textDetUnclipRatio,
+        },
+        "text_type": "general",
+        # Upside-down lines are turned before they are read; their quads show which.
+        "textline_orientation_angles": [int(line.quad[1][0] < line.quad[0][0]) for line in lines],
+        "text_rec_score_thresh": options.textRecScoreThresh or 0.0,
+        "return_word_box": bool(options.returnWordBox),
+        **recognized(lines),
+    }
+    if options.returnWordBox:
+        words = [line.words for line in lines]
+        quads = [[_polygon(word.quad) for word in line] for line in words]
+        pruned["text_word"] = [[encodable(word.text) for word in line] for line in words]
+        pruned["text_word_region"] = quads
+        pruned["text_word_boxes"] = [[_box(quad) for quad in line] for line in quads]
+    return pruned
 
-    def _detection(self) -> dict[str, Any]:
-        """The requested detection settings; null for those that the engine's settings define."""
-        return {
-            "limit_side_len": self.request.textDetLimitSideLen,
-            "limit_type": self.request.textDetLimitType or "max",
-            "thresh": self.request.textDetThresh,
-            "box_thresh": self.request.textDetBoxThresh,
-            "unclip_ratio": self.request.textDetUnclipRatio,
-        }
+
+def recognized(lines: Sequence[Line]) -> dict[str, Any]:
+    """The lines' texts, scores and places."""
+    polygons = [_polygon(line.quad) for line in lines]
+    return {
+        "rec_texts": [encodable(line.text) for line in lines],
+        "rec_scores": [round(float(line.confidence), 4) for line in lines],
+        "rec_polys": polygons,
+        "rec_boxes": [_box(polygon) for polygon in polygons],
+    }
+
+
+def _polygon(quad: Quad) -> list[list[int]]:
+    return [[round(x), round(y)] for x, y in quad]
 
 
 def _box(polygon: list[list[int]]) -> list[int]:
     xs, ys = [x for x, _ in polygon], [y for _, y in polygon]
     return [min(xs), min(ys), max(xs), max(ys)]
-
-
-def _upside_down(quad: list[list[float]]) -> int:
-    """1 if the line is upside down (turned by 180 degrees), else 0."""
-    return int(quad[1][0] < quad[0][0])

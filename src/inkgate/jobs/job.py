@@ -188,11 +188,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs to list: those in one of the states and with one of the reviews; empty: all. Newest first."""
+    """Which jobs to list: those in one of the states, with one of the reviews, and with `form` in `JobOptions.form`;
+    empty: all. Newest first.
+    """
 
     states: Collection[JobState] = ()
     reviews: Collection[JobReview] = ()
     oldest_first: bool = False
+    form: str = ""
 
 
 ALL_JOBS = JobFilter()

@@ -29,7 +29,7 @@ def images_on(page: PageResult) -> list[BlockImage]:
 
 def with_embedded_images(page: PageResult) -> PageResult:
     """The page with the images inside of its Markdown, as `data:` URLs."""
-    return _with_targets(page, lambda image: image.data_url)
+    return with_image_targets(page, lambda image: image.data_url)
 
 
 def with_all_images_embedded(result: DocumentResult) -> DocumentResult:
@@ -41,7 +41,7 @@ def with_image_folder(result: DocumentResult, folder: str) -> DocumentResult:
     """The document with links to images in `folder`, relative to the Markdown file."""
     path = quote(folder)
     return replace(
-        result, pages=tuple(_with_targets(page, lambda image: f"{path}/{image.name}") for page in result.pages)
+        result, pages=tuple(with_image_targets(page, lambda image: f"{path}/{image.name}") for page in result.pages)
     )
 
 
@@ -50,7 +50,8 @@ def beside_image(block: Block) -> str:
     return _LINK.sub("", block.markdown, count=1) if block.image is not None else block.markdown
 
 
-def _with_targets(page: PageResult, target_of: Callable[[BlockImage], str]) -> PageResult:
+def with_image_targets(page: PageResult, target_of: Callable[[BlockImage], str]) -> PageResult:
+    """The page with other targets of the links to its images in the Markdown."""
     images = {f"{IMAGE_FOLDER}/{image.name}": image for image in images_on(page)}
     if not images or page.markdown is None:
         return page

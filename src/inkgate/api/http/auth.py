@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers
@@ -14,6 +15,9 @@ PUBLIC = frozenset(
     {"/", "/favicon.ico", "/health", "/livez", "/readyz", "/docs", "/redoc", "/docs/oauth2-redirect", "/openapi.json"}
 )
 """Paths that need no key: probes and descriptions of the service. None of them touches a document."""
+PADDLEOCR_JOBS = "/api/v2/ocr/jobs"
+"""Path of PaddleOCR's jobs."""
+_SIGNED = re.compile(f"{PADDLEOCR_JOBS}/[^/]+/(result[.]jsonl|images/[0-9]+/[^/]+)")
 DOCS_FILES = "/docs/files"
 """Scripts and styles of /docs, as public as the page itself."""
 GUIDE = "/docs/guide"
@@ -60,6 +64,11 @@ def key_of(headers: Headers) -> str | None:
     if scheme.lower() in {"bearer", "token"} and key.strip():
         return key.strip()
     return headers.get("x-api-key") or headers.get("ocp-apim-subscription-key")
+
+
+def is_signed(path: str) -> bool:
+    """Whether the route at this path checks a signature in the query, so that it needs no key."""
+    return _SIGNED.fullmatch(path) is not None
 
 
 def is_public(path: str) -> bool:

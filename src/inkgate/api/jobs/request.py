@@ -68,7 +68,7 @@ class ExtractRequest(BaseModel):
         return JobFields(self.type or "", encodable(schema or ""), names)
 
 
-def _of_text(value: object) -> object:
+def of_text(value: object) -> object:
     """An option that forms have as JSON text."""
     if not isinstance(value, str):
         return value
@@ -83,7 +83,7 @@ class JobRequest(OcrOptions):
 
     source: Annotated[JobSourceRequest | None, Field(description="Not in forms, which have the part `file`.")] = None
     extract: Annotated[
-        Annotated[ExtractRequest, BeforeValidator(_of_text)] | None,
+        Annotated[ExtractRequest, BeforeValidator(of_text)] | None,
         Field(
             repr=False,
             description="Fields to find in the whole document: an object with `type`, `schema` or `fields`. Only in "

@@ -65,6 +65,8 @@ def listed(connection: Connection, tenant: str | None, which: JobFilter, after: 
         chosen = chosen.where(jobs.c.state.in_([state.value for state in which.states]))
     if which.reviews:
         chosen = chosen.where(jobs.c.review.in_([review.value for review in which.reviews]))
+    if which.form:
+        chosen = chosen.where(jobs.c.options.contains(which.form, autoescape=True))
     if after:
         chosen = chosen.where(jobs.c.id > after if which.oldest_first else jobs.c.id < after)
     return [job_of(row) for row in connection.execute(chosen)]
