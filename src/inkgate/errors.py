@@ -142,11 +142,14 @@ _INPUT: dict[str, Code] = {
         "Leave `model` out, or name one that /v1/models lists.",
         command_line="Name one of them with --engine, or as engine.name in the settings."),
     "feature_unavailable": Code(501, _CALLER, "This is not available",
-        "Leave it out of the request, or run an engine that has it."),
+        "Leave it out of the request, or have it set up in the service."),
+    "chat_unavailable": Code(501, _CALLER, "This service answers no chats",
+        "POST the document to /ocr or /v1/ocr, or start inkgate with an engine that uses a model server, such as "
+        "`--engine paddleocr-vl`."),
     "file_unknown": Code(404, _CALLER, "There is no such file",
         "Upload it first; files are kept for an hour. Several gateways need one `jobs.database`."),
     "unauthenticated": Code(401, _CALLER, "An API key is needed",
-        "Send `Authorization: Bearer <key>` with a key of this service."),
+        "Send `Authorization: Bearer <key>` with a key of this service; its operator makes one with `inkgate key`."),
     "host_forbidden": Code(403, _CALLER, "The service does not answer to this host name",
         "Call it as localhost or by its IP address, add the name to `server.allowed_hosts`, or set an API key."),
     "origin_forbidden": Code(403, _CALLER, "Web pages of other sites must not call this service",
@@ -189,7 +192,7 @@ _INPUT: dict[str, Code] = {
 }
 
 _OVERLOAD: dict[str, Code] = {
-    "rate_limited": Code(429, _CALLER, "Too many requests with this key", "Wait as long as Retry-After says.",
+    "rate_limited": Code(429, _CALLER, "Too many requests", "Wait as long as Retry-After says.",
         transient=True),
     "service_full": Code(503, _SERVICE, "The service is full",
         "Wait as long as Retry-After says, then send the same request again.", transient=True),

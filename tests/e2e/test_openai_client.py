@@ -72,7 +72,7 @@ async def test_errors_of_the_gateway_have_their_code_and_request_id(client: Asyn
     async with AsyncOpenAI(api_key="any", base_url=f"{server.url}/v1", max_retries=0) as without_models:
         with pytest.raises(APIError) as caught:
             await without_models.chat.completions.create(model=MODEL, messages=MESSAGES)
-    assert caught.value.code == "feature_unavailable"
+    assert caught.value.code == "chat_unavailable"
     with pytest.raises(NotFoundError):
         await client.completions.create(model=MODEL, prompt="none of ours")
 

@@ -142,7 +142,7 @@ async def test_keys_and_draining_hold_here_too() -> None:
 async def test_an_engine_without_model_servers_says_what_to_start() -> None:
     async with running_api() as api:
         answer = await api.client.post(PATH, json=chat())
-    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "feature_unavailable")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "chat_unavailable")
     assert "--engine paddleocr-vl" in answer.json()["error"]["message"]
 
 

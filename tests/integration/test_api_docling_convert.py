@@ -75,7 +75,8 @@ async def test_a_page_that_fails_makes_a_partial_success() -> None:
 async def test_failures_are_problems_whose_detail_is_a_text() -> None:
     async with running_api(FakeEngine(failing={0: EngineFailed("engine_failed", "No luck.")})) as api:
         answer = await api.client.post("/v1/convert/file", files={"files": ("a.png", png())})
-        assert (answer.status_code, answer.json()["detail"]) == (502, "No luck.")
+        assert answer.status_code == 502
+        assert "No luck. Try again." in answer.json()["detail"]  # docling's client shows nothing else
         file = {"files": ("a.png", png())}
         refused = await api.client.post("/v1/convert/file", files=file, data={"to_formats": "doctags"})
         assert (refused.status_code, refused.json()["code"]) == (422, "options_invalid")

@@ -6,14 +6,15 @@ from inkgate.api.http.errors import Problem
 from inkgate.errors import CODES, EngineFailed, InkgateError, InputRejected, Overloaded, error_class
 
 
-def statuses_of(kind: type[InkgateError], *, without: str = "") -> set[int]:
+def statuses_of(kind: type[InkgateError], *without: str) -> set[int]:
     return {
-        meaning.status for code, meaning in CODES.items() if issubclass(error_class(code), kind) and code != without
+        meaning.status for code, meaning in CODES.items() if issubclass(error_class(code), kind) and code not in without
     }
 
 
 def test_statuses_say_whose_turn_it_is() -> None:
-    assert all(400 <= status < 500 for status in statuses_of(InputRejected, without="feature_unavailable"))
+    not_here = ("feature_unavailable", "chat_unavailable")
+    assert all(400 <= status < 500 for status in statuses_of(InputRejected, *not_here))
     assert statuses_of(Overloaded) == {429, 503, 507}
     assert all(status >= 500 for status in statuses_of(EngineFailed))
 

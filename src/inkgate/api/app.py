@@ -41,7 +41,14 @@ from inkgate.api.http.context import Context, ServiceView
 from inkgate.api.http.costs import STATIC, RouteCost, route_costs
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import ALWAYS_ANSWERED, Drain
-from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error, problem_with_openai_error
+from inkgate.api.http.errors import (
+    ErrorForm,
+    ErrorResponses,
+    Problems,
+    openai_error,
+    problem_with_openai_error,
+    problem_with_remedy,
+)
 from inkgate.api.http.leaving import EarlyBodies
 from inkgate.api.http.observability import Measure, Observe
 from inkgate.api.http.openapi import DESCRIPTION, openapi_of, serve_openapi
@@ -113,8 +120,10 @@ REQUESTS = (
 """Models of requests that routes take raw, for OpenAPI."""
 
 
-_OWN_V1 = re.compile("/v1/(ocr|models|events|(files|jobs|batch|convert|status|result|chunk|clear)(/.*)?)", re.DOTALL)
+_OWN_V1 = re.compile("/v1/(ocr|models|events|(files|jobs|batch)(/.*)?)", re.DOTALL)
 """Paths below /v1 whose errors are problem documents; only OpenAI's clients use all others."""
+_DETAIL = re.compile("/v1/(convert|status|result|chunk|clear)/.*|/file_parse|/tasks(/.*)?", re.DOTALL)
+"""Paths of docling and MinerU."""
 
 
 def error_form(path: str) -> ErrorForm | None:
@@ -125,6 +134,8 @@ def error_form(path: str) -> ErrorForm | None:
         return document_intelligence.azure_error
     if path == PADDLEOCR_JOBS or path.startswith(f"{PADDLEOCR_JOBS}/"):
         return paddleocr_jobs.paddleocr_error
+    if _DETAIL.fullmatch(path):
+        return problem_with_remedy
     if not path.startswith("/v1/"):
         return None
     return problem_with_openai_error if _OWN_V1.fullmatch(path) else openai_error

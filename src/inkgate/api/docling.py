@@ -23,7 +23,7 @@ from inkgate.api.docling_document import PAGES, docling_document, pagewise_docli
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONTROL, DOCUMENT, JOB, RESULT, STREAM, costs
 from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
-from inkgate.api.http.errors import Problem
+from inkgate.api.http.errors import Problem, json_error, problem_with_remedy
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, StopAtFirst, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
@@ -402,7 +402,7 @@ class DoclingFile:
         return _read_request(options, document(part.data, part.filename))
 
     def problem(self, problem: Problem) -> Response:
-        return problem.response()
+        return json_error(problem, problem_with_remedy(problem))
 
 
 class DoclingSources:
@@ -421,7 +421,7 @@ class DoclingSources:
         return _read_request(options, document(data, name))
 
     def problem(self, problem: Problem) -> Response:
-        return problem.response()
+        return json_error(problem, problem_with_remedy(problem))
 
 
 def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:

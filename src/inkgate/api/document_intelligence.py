@@ -131,8 +131,7 @@ def azure_error(problem: Problem) -> Json:
     code = _ERROR_CODES.get(status, "InvalidRequest" if status < 500 else "InternalServerError")
     inner = {"code": problem.code, "message": problem.detail, "remedy": problem.remedy}
     inner["request_id"] = problem.request_id
-    message = f"{problem.title}: {problem.detail} {problem.remedy}"
-    return {"error": {"code": code, "message": message, "innererror": inner}}
+    return {"error": {"code": code, "message": problem.message, "innererror": inner}}
 
 
 class AzureError(BaseModel):

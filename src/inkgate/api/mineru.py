@@ -33,7 +33,7 @@ from inkgate import __version__
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONTROL, DOCUMENT, JOB, RESULT, costs
 from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
-from inkgate.api.http.errors import Problem
+from inkgate.api.http.errors import Problem, json_error, problem_with_remedy
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, parse
 from inkgate.api.http.sources import document
@@ -386,7 +386,7 @@ class MineruFile:
         return ReadRequest(found, how, Native.FORM, partial(_response_of, _stem(found.name), options))
 
     def problem(self, problem: Problem) -> Response:
-        return problem.response()
+        return json_error(problem, problem_with_remedy(problem))
 
 
 def _response_of(name: str, options: MineruOptions, result: DocumentResult) -> dict[str, Any]:

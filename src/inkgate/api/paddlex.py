@@ -57,7 +57,7 @@ def paddlex_error(problem: Problem, log_id: str = "") -> dict[str, Any]:
     return {
         "logId": log_id or uuid4().hex,
         "errorCode": problem.status,
-        "errorMsg": f"{problem.title}: {problem.detail}",
+        "errorMsg": problem.message,
         "code": problem.code,
         "remedy": problem.remedy,
         "request_id": problem.request_id,

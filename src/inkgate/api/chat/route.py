@@ -149,9 +149,5 @@ async def respond(request: Request) -> Response:
 def _upstream(context: Context) -> Upstream:
     if context.service.upstream is None:
         engine = context.service.engine.name
-        raise InputRejected(
-            "feature_unavailable",
-            f"The engine {engine!r} does not support chat completions. Start inkgate with an engine that uses a vLLM "
-            "server, such as `--engine paddleocr-vl`.",
-        )
+        raise InputRejected("chat_unavailable", f"The engine {engine!r} uses no model server.")
     return context.service.upstream

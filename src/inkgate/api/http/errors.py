@@ -56,6 +56,11 @@ class Problem:
             headers["WWW-Authenticate"] = "Bearer"
         return cls(error.code, error.status, error.title, error.detail, error.remedy, request_id, headers)
 
+    @property
+    def message(self) -> str:
+        """What is wrong and what to do, for clients that show one text."""
+        return f"{self.title}: {self.detail} {self.remedy}"
+
     def as_dict(self) -> dict[str, object]:
         """The members of the problem document. `type` is a stable name, not an address to open."""
         return {
@@ -108,7 +113,7 @@ _OPENAI_CODES = {
 def openai_error(problem: Problem) -> dict[str, Any]:
     """`problem` in OpenAI's form. `inkgate_code` and `request_id` are additions."""
     error = {
-        "message": f"{problem.title}: {problem.detail} {problem.remedy}",
+        "message": problem.message,
         "type": _openai_type(problem.status),
         "param": None,
         "code": _OPENAI_CODES.get(problem.code, problem.code),
@@ -121,6 +126,11 @@ def openai_error(problem: Problem) -> dict[str, Any]:
 def problem_with_openai_error(problem: Problem) -> dict[str, Any]:
     """The problem document, with OpenAI's `error` beside its members: OpenAI's client for JavaScript shows no other."""
     return problem.as_dict() | openai_error(problem)
+
+
+def problem_with_remedy(problem: Problem) -> dict[str, Any]:
+    """The problem document with the remedy in its `detail`, too: clients of docling and MinerU show nothing else."""
+    return problem.as_dict() | {"detail": problem.message}
 
 
 def _openai_type(status: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any
 
 import anyio
@@ -78,7 +79,9 @@ class RateLimiter:
         if reset_at is not None:
             # Both are wall clock times; the clock may be changed between them.
             wait_s = min(max(0.0, reset_at - self._now()), self._limit.get_expiry())
-            raise Overloaded("rate_limited", f"Requests are limited to {self._limit}.", wait_s)
+            whom = "this API key" if caller.startswith("key:") else "this address"
+            detail = f"Requests of {whom} are limited to {self._limit}; the next is accepted in {ceil(wait_s)} s."
+            raise Overloaded("rate_limited", detail, wait_s)
 
     async def _hit(self, caller: str) -> float | None:
         """Counts one request. Returns None if it passes, else the time when the next one may."""

@@ -228,7 +228,7 @@ class JobWatches:
             Overloaded: "share_exceeded": the tenant has too many; or as SendingRoom.sending.
         """
         if self._streams[tenant] >= self._max_streams:
-            detail = f"You have {self._max_streams} results and streams of jobs open at once."
+            detail = f"You have {self._max_streams} results and streams of jobs open, of `jobs.max_streams`."
             raise Overloaded("share_exceeded", detail, _RETRY_S)
         self._streams[tenant] += 1
         try:
