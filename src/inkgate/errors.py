@@ -127,7 +127,7 @@ _INPUT: dict[str, Code] = {
         "Check that the URL answers 200 with the file itself."),
     "upstream_rejected": Code(422, _PAGE, "The model server refused the request",
         "Shorten the prompt, scale the page down, or leave out what is named above. The log has the server's message."),
-    "context_length_exceeded": Code(422, _PAGE, "The request is too long for the model",
+    "context_length_exceeded": Code(422, _PAGE, "With its answer, the prompt is too long for the model",
         "Shorten the prompt, scale the page down, or start the model server with a larger --max-model-len."),
     "image_refused": Code(422, _PAGE, "The model server can't read the image",
         "Send a whole JPEG, PNG or WebP file as base64 in a data: URL."),

@@ -62,7 +62,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def _as_the_tiny_model(request: Request) -> Reply:
     """What the tiny model answers to `line.png`, in a context of 8,192 tokens."""
-    limit = request.get("max_tokens") or 1
+    limit = request.get("max_tokens") or request.get("max_completion_tokens") or 1
     if limit > 8192:
         return error_reply(400, f"max_tokens={limit} cannot be greater than max_model_len=8192.")
     return Reply(("Invoice", " number", " 20417"))

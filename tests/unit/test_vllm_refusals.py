@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from inkgate.api.http.errors import Problem, openai_error
 from inkgate.model_servers.refusals import chat_error, upstream_error
 
 
@@ -61,9 +62,17 @@ def test_a_request_that_is_too_long_is_told_with_both_numbers() -> None:
 
 
 def test_an_image_that_the_model_server_cannot_read_has_a_code_of_its_own() -> None:
-    said = ["Failed to load image: cannot identify image file <_io.BytesIO object at 0x7f>", "Incorrect padding"]
+    said = ["Failed to load image: cannot identify image file <_io.BytesIO object at 0x7f>", "Non-base64 digit found"]
     found = [upstream_error(400, body(text)) for text in said]
     assert [(error.code, "BytesIO" in error.detail) for error in found] == 2 * [("image_refused", False)]
+    assert upstream_error(400, body("The prompt says: Failed to load image")).code == "upstream_rejected"
+
+
+def test_langchain_and_litellm_recognize_a_request_that_is_too_long_by_its_words() -> None:
+    error = upstream_error(400, body("max_tokens=9000 cannot be greater than max_model_len=4096."))
+    message = openai_error(Problem.of(error, ""))["error"]["message"]
+    assert "prompt is too long" in message
+    assert "This model's maximum context length is" in message
 
 
 def test_a_field_is_named_and_nothing_else_is_said() -> None:

@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 _REFUSED = frozenset({400, 413, 415, 422})
 _LIMIT = "This model's maximum context length is {limit} tokens for prompt and answer together"
-"""LiteLLM recognizes an error of this kind by the first words, which are OpenAI's."""
+"""LiteLLM recognizes an error of this kind by the first words, which are OpenAI's; LangChain by those of its title."""
 _TOO_LONG = (
     (
         re.compile(r"context length is (?P<limit>\d+) tokens.*?contains (?:at least )?(?P<size>\d+) input tokens"),
@@ -43,7 +43,7 @@ _TOO_LONG = (
 )
 """How vLLM (0.32 and earlier) reports that a request is too long, and our wording."""
 _IMAGE = re.compile(
-    r"^(?:Failed to load image|cannot identify image file|Only base64 data is allowed|Incorrect padding)"
+    "Failed to load image|cannot identify image file|Only base64|Non-base64 digit|Incorrect padding|The URL must be"
 )
 """How vLLM reports an image that it can't decode."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,63}")
