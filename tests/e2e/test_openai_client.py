@@ -89,7 +89,7 @@ async def test_a_stream_that_breaks_off_is_no_whole_answer(client: AsyncOpenAI) 
 async def test_the_engines_name_and_the_models_list(client: AsyncOpenAI, model_server: StubUpstream) -> None:
     names = [model.id async for model in client.models.list()]
     answer = await client.chat.completions.create(model="paddleocr-vl-1.6", messages=MESSAGES)
-    assert names == [MODEL]
+    assert (names[0], "paddleocr-vl-1.6" in names) == (MODEL, True)
     assert answer.choices[0].message.content == "Invoice number 20417"
     assert model_server.seen[-1]["model"] == MODEL
 
