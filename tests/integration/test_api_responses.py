@@ -233,4 +233,4 @@ async def test_an_error_within_a_stream_raises_and_ends_it() -> None:
 async def test_the_embedded_engine_has_no_responses_either() -> None:
     async with running_api() as api:
         answer = await api.client.post(PATH, json={"input": "OCR:"})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "feature_unavailable")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "chat_unavailable")
