@@ -177,6 +177,7 @@ async def test_a_gateway_with_another_folder_says_so(places: Places, tmp_path: P
     with pytest.raises(Overloaded, match="jobs_unavailable") as refused:
         await there.load(await there.get(file.id, "me"))
     assert "jobs.uploads" in refused.value.detail
+    assert there.missing == 1
     await here.delete(file.id, "me")
     with pytest.raises(InputRejected, match="file_unknown"):
         await there.load(file)

@@ -286,5 +286,8 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     observatory.watch_jobs(lambda: JobsState("sqlite", disks=disks))
     full = observatory.warnings()[-1]
     assert (full.code, "0 MB for database)" in full.detail, "secret" in full.detail) == ("jobs-disk-full", True, False)
+    observatory.watch_jobs(lambda: JobsState("sqlite", uploads_missing=2))
+    missing = observatory.warnings()[-1]
+    assert (missing.code, "2 uploads" in missing.detail) == ("uploads-missing", True)
     assert (state.cache, state.at, state.history) == (CacheState({"run": 0, "kept": 0, "joined": 0}), 1000.0, ())
     assert SECRET not in STATE.dump_json(state).decode()

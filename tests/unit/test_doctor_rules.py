@@ -224,6 +224,7 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
     "jobs-packages-missing": (jobs(missing=("`sinks.shop` needs psycopg",)), Severity.CRITICAL),
     "jobs-on-network-disk": (jobs(disks=(replace(LOCAL, file_system="nfs4"),)), Severity.CRITICAL),
     "jobs-on-network-disk: FUSE": (jobs(disks=(replace(LOCAL, file_system="fuse.s3fs"),)), Severity.CRITICAL),
+    "uploads-missing": (jobs(uploads_missing=3), Severity.WARNING),
     "jobs-disk-full": (jobs(disks=(replace(LOCAL, use="uploads", free_bytes=GB // 2),)), Severity.CRITICAL),
     "outbox-stuck": (stored(outbox_oldest_s=400.0, outbox_waiting=9), Severity.CRITICAL),
     "dead-letters": (stored(outbox_dead=2), Severity.WARNING),

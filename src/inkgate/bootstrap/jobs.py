@@ -122,7 +122,7 @@ async def running_jobs(
             also=RelayLoads(reviews.published, service.source),
         )
         tasks += [BackgroundTask("jobs_worker", worker.run), BackgroundTask("jobs_relay", relay.run)]
-    watch = JobsWatch(service.store, settings, JobParts(worker, relay, intake))
+    watch = JobsWatch(service.store, settings, JobParts(worker, relay, intake, service))
     tasks.append(BackgroundTask("jobs_watch", watch.run))
     async with service.store.running(), relay or nullcontext(), supervisor.running(tasks):
         yield RunningJobs(service, intake, worker, watch)

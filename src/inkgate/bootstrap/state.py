@@ -248,6 +248,9 @@ class StateReader:
         ):
             detail = f"jobs: their disk is nearly full ({', '.join(free)}); without room, jobs are refused"
             found.append(ServiceWarning("jobs-disk-full", detail, BY_NAME["jobs-disk-full"].remedy))
+        if jobs is not None and jobs.uploads_missing:
+            detail = f"jobs: {jobs.uploads_missing} uploads were not found since the start"
+            found.append(ServiceWarning("uploads-missing", detail, BY_NAME["uploads-missing"].remedy))
         return found
 
     def watch_jobs(self, jobs: Callable[[], JobsState]) -> None:

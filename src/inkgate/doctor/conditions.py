@@ -197,6 +197,12 @@ CONDITIONS: tuple[Condition, ...] = (
         "Free space on the disk, or keep results and uploads for less time.",
     ),
     Condition(
+        "uploads-missing",
+        _WARNING,
+        "Uploads are not where this process looks for them.",
+        "Give all gateways and workers one `jobs.uploads`, or one folder (docs/guides/object-storage.md).",
+    ),
+    Condition(
         "outbox-stuck",
         _CRITICAL,
         "Results of jobs are not delivered.",

@@ -44,6 +44,7 @@ RULES: Mapping[str, Rule] = {
     "jobs-packages-missing": rules_jobs.jobs_packages_missing,
     "jobs-on-network-disk": rules_jobs.jobs_on_network_disk,
     "jobs-disk-full": rules_jobs.jobs_disk_full,
+    "uploads-missing": rules_jobs.uploads_missing,
     "outbox-stuck": rules_jobs.outbox_stuck,
     "dead-letters": rules_jobs.dead_letters,
     "jobs-waiting": rules_jobs.jobs_waiting,

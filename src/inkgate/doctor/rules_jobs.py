@@ -77,6 +77,13 @@ def full_disks(jobs: JobsState) -> list[JobsDisk]:
     ]
 
 
+def uploads_missing(state: State) -> Diagnosis | None:
+    """An upload or a shared file was not where this process keeps them."""
+    if state.jobs is None or not state.jobs.uploads_missing:
+        return None
+    return Diagnosis((Evidence("uploads not found", state.jobs.uploads_missing, against=since_start(state)),))
+
+
 def outbox_stuck(state: State) -> Diagnosis | None:
     """A delivery has been due for over {outbox_s:g} s. One that failed is due only after its pause."""
     stored = _stored(state)

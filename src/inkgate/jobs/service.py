@@ -58,6 +58,11 @@ class JobService:
         self._swept_at = -math.inf
         self._added: list[Callable[[], None]] = []
 
+    @property
+    def uploads_missing(self) -> int:
+        """Uploads and files so far that were not where this process keeps uploads."""
+        return self._uploads.missing + (0 if self.files is None else self.files.missing)
+
     def call_when_added(self, wake: Callable[[], None]) -> None:
         """Calls `wake` after jobs were added, such as a worker of this process."""
         self._added.append(wake)

@@ -39,6 +39,8 @@ class SharedFiles:
         self._objects = objects
         self._folder_url = folder_url.rstrip("/") + "/files/"
         self._max_bytes = max_bytes
+        self.missing = 0
+        """Files so far whose bytes were not there."""
         self._secret = Recent(lambda connection: connection.execute(select(secrets.c.value)).scalar_one(), database)
 
     async def secret(self) -> bytes:
@@ -95,6 +97,7 @@ class SharedFiles:
                 return await self._objects.get(self._url(file.id), max_bytes=file.byte_count)
         except InputRejected as error:
             await self.get(file.id, None)
+            self.missing += 1
             log.error("file_missing", file=file.id, folder=self._folder_url)  # noqa: TRY400 - no fault of the code
             detail = "The content of the file is not at this gateway. All gateways need the same `jobs.uploads`."
             raise unavailable(detail) from error

@@ -17,6 +17,7 @@ from inkgate.errors import Overloaded
 from inkgate.jobs.intake.arrivals import HTTP, Intake, IntakeOutcome
 from inkgate.jobs.job import WEBHOOK, JobCounts, JobState
 from inkgate.jobs.machine import jobs_disks, missing_packages
+from inkgate.jobs.service import JobService
 from inkgate.jobs.sinks.relay import DeliveryOutcome, Relay
 from inkgate.jobs.store import JobStore
 from inkgate.jobs.worker import Worker
@@ -42,6 +43,7 @@ class JobParts:
     worker: Worker | None = None
     relay: Relay | None = None
     intake: Intake | None = None
+    service: JobService | None = None
 
 
 class JobsWatch:
@@ -99,6 +101,7 @@ class JobsWatch:
             stored=None if late else self._stored,
             disks=self._disks,
             missing=self._missing,
+            uploads_missing=0 if self._parts.service is None else self._parts.service.uploads_missing,
             running=0 if worker is None else worker.jobs_running,
             claims={} if counts is None else {"fresh": counts.fresh_claims, "abandoned": counts.abandoned_claims},
             leases_lost=0 if counts is None else counts.leases_lost,

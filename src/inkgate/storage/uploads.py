@@ -26,6 +26,8 @@ class Uploads:
         self._objects = objects
         self._folder_url = folder_url.rstrip("/") + "/"
         self._threads = Threads("upload_hashes", _HASH_THREADS)
+        self.missing = 0
+        """Uploads so far that were not there."""
 
     async def put(self, data: bytes) -> str:
         """Stores `data` and returns its SHA-256 in hex. Data that is already stored is written again, so that its age
@@ -51,7 +53,9 @@ class Uploads:
         try:
             data = await self._objects.get(self._url(digest), max_bytes=_NO_LIMIT)
         except InputRejected as error:
-            raise InputRejected("source_missing", "The uploaded file is no longer kept.") from error
+            self.missing += 1
+            detail = "The uploaded file is no longer kept, or is in the `jobs.uploads` of another process."
+            raise InputRejected("source_missing", detail) from error
         if await self._threads.run(_digest, data) != digest:
             log.error("upload_damaged", sha256=digest)
             raise InputRejected("source_missing", "The uploaded file was damaged while it was kept.")

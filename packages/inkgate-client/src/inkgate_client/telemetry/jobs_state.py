@@ -70,6 +70,12 @@ class JobsState:
     stored: StoredJobs | None = part(section=_DATABASE, default=None)
     disks: tuple[JobsDisk, ...] = ()
     missing: tuple[str, ...] = ()
+    uploads_missing: int = counter(
+        "inkgate_uploads_missing_total",
+        "Uploads and shared files that were not where this process keeps them.",
+        panel=False,
+        default=0,
+    )
     running: int = gauge("inkgate_jobs_running", "Jobs that this process runs.", default=0)
     claims: Mapping[str, int] = counter(
         "inkgate_job_claims_total",
