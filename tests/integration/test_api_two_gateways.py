@@ -82,6 +82,8 @@ async def test_jobs_of_every_protocol_are_polled_and_fetched_at_the_other(tier: 
     mineru = await here.client.post("/tasks", files=files, headers=ALPHA)
     path = "/documentintelligence/documentModels/prebuilt-read:analyze?api-version=2024-11-30"
     azure = await here.client.post(path, json={"base64Source": b64(png())}, headers=ALPHA)
+    paddle_path, form = "/api/v2/ocr/jobs", {"model": "PaddleOCR-VL-1.6", "optionalPayload": "{}"}
+    paddle = await here.client.post(paddle_path, files=file, data=form, headers=ALPHA)
     line = {"custom_id": "a", "body": {"document": {"type": "file", "file_id": await upload(here, png(), "a.png")}}}
     lines = await upload(here, json.dumps(line).encode(), "lines.jsonl")
     body = {"endpoint": "/v1/ocr", "input_files": [lines]}
@@ -97,6 +99,8 @@ async def test_jobs_of_every_protocol_are_polled_and_fetched_at_the_other(tier: 
     assert (await get(there, f"/tasks/{mineru.json()['task_id']}/result")).status_code == 200
     found = await until_status(there, azure.headers["operation-location"], "status", "succeeded")
     assert found["analyzeResult"]["content"]
+    done = await until_status(there, f"{paddle_path}/{paddle.json()['data']['jobId']}", "state", "done")
+    assert (await get(here, done["resultUrl"]["jsonUrl"], {})).status_code == 200  # its URL is signed
     found = await until_status(here, f"/v1/batch/jobs/{batch['id']}", "status", "SUCCESS")
     for api in tier:
         output = await get(api, f"/v1/files/{found['output_file']}/content")
@@ -106,6 +110,7 @@ async def test_jobs_of_every_protocol_are_polled_and_fetched_at_the_other(tier: 
 async def until_status(api: Api, path: str, field: str, expected: str) -> dict[str, Any]:
     for _ in range(400):
         found = (await get(api, path)).raise_for_status().json()
+        found = found.get("data") or found
         if found[field] == expected:
             return dict(found)
         await anyio.sleep(0.05)
