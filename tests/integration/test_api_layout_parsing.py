@@ -110,7 +110,7 @@ async def test_options_that_mean_nothing_here_do_no_harm() -> None:
     async with running_api() as api:
         answer = await api.client.post(PATH, json={"file": b64(png()), **OPTIONS})
     assert answer.status_code == 200
-    assert api.engine.tasks == [Task(TaskKind.PARSE, detect_rotation=False)]
+    assert api.engine.tasks == [Task(TaskKind.PARSE, detect_rotation=False, images=True)]
     settings = answer.json()["result"]["layoutParsingResults"][0]["prunedResult"]["model_settings"]
     assert (settings["use_doc_unwarping"], settings["use_doc_orientation_classify"]) == (False, False)
 
@@ -239,10 +239,16 @@ async def test_a_task_that_the_engine_cannot_do_is_the_callers_error() -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "task_unsupported")
 
 
-async def test_figures_come_beside_the_markdown_if_they_are_asked_for() -> None:
+async def test_figures_come_beside_the_markdown_unless_they_are_refused() -> None:
+    name = "images/page-1-1.png"
     async with running_api(PicturedEngine()) as api:
-        for include, names in (("", []), ("images", ["images/page-1-1.png"])):
-            answer = await api.client.post(PATH, json={"file": b64(png()), "fileType": 1, "include": include})
+        for options, names, link in (
+            ({}, [name], f'<img src="{name}" alt="Figure" />'),
+            ({"prettifyMarkdown": False}, [name], f"![Figure]({name})"),
+            ({"returnMarkdownImages": False}, [], ""),
+        ):
+            answer = await api.client.post(PATH, json={"file": b64(png()), "fileType": 1, **options})
             (page,) = answer.json()["result"]["layoutParsingResults"]
             assert list(page["markdown"]["images"]) == names
-            assert all(f"]({name})" in page["markdown"]["text"] for name in names)
+            assert link in page["markdown"]["text"]
+            assert (name in page["markdown"]["text"]) == bool(names)

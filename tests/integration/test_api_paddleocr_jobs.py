@@ -106,7 +106,7 @@ async def test_figures_are_files_that_the_markdown_names(tmp_path: Path) -> None
         job = await ended(api, await add(api, tiff(2), ALPHA), ALPHA)
         first, second = [line["layoutParsingResults"][0]["markdown"] for line in await lines_of(api, job)]
         assert (list(first["images"]), list(second["images"])) == (["page-1-1.png"], ["page-2-1.png"])
-        assert "](page-2-1.png)" in second["text"]
+        assert '<img src="page-2-1.png" alt="Figure" />' in second["text"]
         (url,) = second["images"].values()
         assert urlsplit(url).path.endswith("/page-2-1.png")  # the client takes the name of the file from it
         found = await api.client.get(url)

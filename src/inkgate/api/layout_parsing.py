@@ -1,8 +1,8 @@
 """`POST /layout-parsing`: the API of PaddleX's document parsing (PP-StructureV3, PaddleOCR-VL), in PaddleX's envelope.
 
 Intended differences: pages after the tenth are read too; no images are drawn (`outputImages` and `inputImage` are
-null), and figures are cut out only with `include=images` (`markdown.images`); pages are not unwarped; the engine's
-settings define the model's sampling, not `temperature`, `maxNewTokens` and the like.
+null); pages are not unwarped; the engine's settings define the model's sampling, not `temperature`, `maxNewTokens` and
+the like.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inkgate.api.http.costs import DOCUMENT, costs
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, problems
-from inkgate.api.http.options import OcrOptions, parse
+from inkgate.api.http.options import Native, OcrOptions, parse
 from inkgate.api.http.page_list import ShowPages
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexPages, success_schema
@@ -38,7 +38,9 @@ class LayoutParsing:
         request = parse(LayoutParsingRequest, received.body.fields)
         options = parse(OcrOptions, received.body.fields, received.query)
         shape = options.shape(received.accept)
-        task = request.layout_task(images=options.images(shape), invisible=options.invisible)
+        task = request.layout_task(invisible=options.invisible)
+        if shape is not Native.FORM:
+            task = replace(task, images=options.images(shape))
         found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
         page = partial(layout_page, request.model_copy(update={"file": ""}))

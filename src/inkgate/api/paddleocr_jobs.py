@@ -33,13 +33,14 @@ from inkgate.api.jobs.results import PiecewiseResponse, ResultReader
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
 from inkgate.api.paddlex import PaddlexOcrOptions, data_info, ocr_page
-from inkgate.api.paddlex_layout import LayoutParsingOptions, layout_page, markdown_of
+from inkgate.api.paddlex_layout import LayoutParsingOptions, layout_page
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobFilter, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
 from inkgate.serving.permits import Permit
-from inkgate_client.image_links import images_on, with_image_targets
+from inkgate_client.block_image import BlockImage
+from inkgate_client.image_links import images_on
 from inkgate_client.types import PageResult, TaskKind
 
 _STATES = {
@@ -77,7 +78,6 @@ class _PayloadOptions(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    returnMarkdownImages: bool | None = None  # noqa: N815
     outputFormats: list[Any] | None = None  # noqa: N815
 
 
@@ -150,7 +150,7 @@ async def _parse(received: ReceivedJob) -> JobDraft:
         task = options.task(TaskKind.TEXT)
     else:
         options = layout = parse(LayoutParsingOptions, requested.optionalPayload)
-        task = layout.layout_task(images=more.returnMarkdownImages is not False)
+        task = layout.layout_task()
     token = secrets.token_hex(_TOKEN_BYTES)
     if received.key:  # a request that is sent again must be the same
         token = hashlib.sha256(f"{received.tenant} {received.key}".encode()).hexdigest()[: 2 * _TOKEN_BYTES]
@@ -376,11 +376,12 @@ class _Lines:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
     def _parsed(self, page: PageResult) -> dict[str, Any]:
-        shown = layout_page(LayoutParsingOptions.model_validate(self._form.options), page, self._about)
-        # The client saves files by these names, and takes none with a folder.
-        text = markdown_of(with_image_targets(page, lambda image: image.name))
-        images = {image.name: self._url(f"images/{page.index + 1}/{image.name}") for image in images_on(page)}
-        return shown | {"markdown": {"text": text, "images": images}, "outputImages": {}}
+        options = LayoutParsingOptions.model_validate(self._form.options)
+        return layout_page(options, page, self._about, self._linked) | {"outputImages": {}}
+
+    def _linked(self, page: PageResult, image: BlockImage) -> tuple[str, str]:
+        """The URL of an image by its name: the client saves files by these, and takes none with a folder."""
+        return image.name, self._url(f"images/{page.index + 1}/{image.name}")
 
     def end(self) -> bytes:
         return b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -9,9 +10,10 @@ from inkgate.api.http.conversions import pipe_table_to_html
 from inkgate.api.http.page_list import AboutDocument
 from inkgate.api.paddlex import PaddlexFile, PaddlexOcrOptions, ocr_result, recognized
 from inkgate.errors import InputRejected
+from inkgate_client.block_image import BlockImage
 from inkgate_client.codec import encodable, page_to_dict
 from inkgate_client.formats.markdown import failure_note
-from inkgate_client.image_links import IMAGE_FOLDER, images_on
+from inkgate_client.image_links import IMAGE_FOLDER, images_on, with_image_links
 from inkgate_client.types import Block, BlockType, PageResult, Task, TaskKind
 
 _WHOLE_PAGE = {
@@ -42,7 +44,9 @@ _AS_MARKDOWN = frozenset({BlockType.LIST, BlockType.FORMULA})
 class LayoutParsingOptions(PaddlexOcrOptions):
     """Options of PaddleX's PaddleOCR-VL and PP-StructureV3 pipelines."""
 
-    useLayoutDetection: bool | None = None  # noqa: N815 - PaddleX's names
+    prettifyMarkdown: bool | None = None  # noqa: N815 - PaddleX's names
+    returnMarkdownImages: bool | None = None  # noqa: N815
+    useLayoutDetection: bool | None = None  # noqa: N815
     promptLabel: Literal["ocr", "formula", "table", "chart", "seal", "spotting"] | None = None  # noqa: N815
 
     @property
@@ -50,7 +54,7 @@ class LayoutParsingOptions(PaddlexOcrOptions):
         """Label of the single block of a page read without layout; empty for a page with layout."""
         return (self.promptLabel or "ocr") if self.useLayoutDetection is False else ""
 
-    def layout_task(self, *, images: bool = False, invisible: bool = False) -> Task:
+    def layout_task(self, *, invisible: bool = False) -> Task:
         """The task of the request. `promptLabel` applies only to pages read without layout.
 
         Raises:
@@ -59,28 +63,52 @@ class LayoutParsingOptions(PaddlexOcrOptions):
         if self.label and self.label not in _WHOLE_PAGE:
             raise InputRejected("task_unsupported", f"This service has no engine that reads {self.label!r}.")
         kind = _WHOLE_PAGE[self.label] if self.label else TaskKind.PARSE
-        return replace(self.task(kind), whole_page=bool(self.label), images=images, invisible=invisible)
+        return replace(
+            self.task(kind),
+            whole_page=bool(self.label),
+            images=self.returnMarkdownImages is not False,
+            invisible=invisible,
+        )
 
 
 class LayoutParsingRequest(LayoutParsingOptions, PaddlexFile):
     """The request, as PaddleX's PaddleOCR-VL and PP-StructureV3 pipelines define it."""
 
 
-def layout_page(options: LayoutParsingOptions, page: PageResult, about: AboutDocument) -> dict[str, Any]:
-    """A page of `layoutParsingResults`."""
+def _embedded(_: PageResult, image: BlockImage) -> tuple[str, str]:
+    """Base64 by a path."""
+    return f"{IMAGE_FOLDER}/{image.name}", image.base64
+
+
+def layout_page(
+    options: LayoutParsingOptions,
+    page: PageResult,
+    about: AboutDocument,
+    image_of: Callable[[PageResult, BlockImage], tuple[str, str]] = _embedded,
+) -> dict[str, Any]:
+    """A page of `layoutParsingResults`. `image_of`: key and value of an image in `markdown.images`."""
     page_count = about.page_count if about.mime_type == "application/pdf" else None
     return {
         "prunedResult": _pruned(options, page, page_count),
-        "markdown": {"text": markdown_of(page), "images": _images(page)},
+        "markdown": {
+            "text": _markdown(options, page, image_of),
+            "images": dict(image_of(page, image) for image in images_on(page)),
+        },
         "outputImages": None,
         "inputImage": None,
     }
 
 
-def markdown_of(page: PageResult) -> str:
-    """The page's Markdown, with a note if it could not be read."""
+def _markdown(
+    options: LayoutParsingOptions, page: PageResult, image_of: Callable[[PageResult, BlockImage], tuple[str, str]]
+) -> str:
+    """The page's Markdown, with a note if it could not be read. Clients look for its images in `<img src="KEY"`, as
+    PaddleX writes them unless `prettifyMarkdown` is false.
+    """
+    link = "![Figure]({})" if options.prettifyMarkdown is False else '<img src="{}" alt="Figure" />'
+    shown = with_image_links(page, lambda image: link.format(image_of(page, image)[0]))
     note = "" if page.error is None else failure_note(page.index, page.error)
-    return "\n\n".join(part for part in (_content_of(page), encodable(note)) if part)
+    return "\n\n".join(part for part in (_content_of(shown), encodable(note)) if part)
 
 
 def _pruned(options: LayoutParsingOptions, page: PageResult, page_count: int | None) -> dict[str, Any]:
@@ -174,11 +202,6 @@ def _content(block: Block) -> str:
     if block.stamp is not None:
         return block.stamp.text
     return block.markdown if block.type in _AS_MARKDOWN else block.text
-
-
-def _images(page: PageResult) -> dict[str, str]:
-    """Base64 by the path to which the Markdown links."""
-    return {f"{IMAGE_FOLDER}/{image.name}": image.base64 for image in images_on(page)}
 
 
 def _content_of(page: PageResult) -> str:

@@ -19,7 +19,7 @@ assert [text.split("\n")[0].lstrip("# ") for text in texts] == [
     "Rainfall by station",
     "Results and outlook",
 ], texts
-assert all(f"]({name})" in page.markdown_text for page in found.pages for name in page.markdown_images)
+assert all(f'src="{name}"' in page.markdown_text for page in found.pages for name in page.markdown_images)
 assert len(saved) == len({Path(path).read_bytes() for path in saved}) == 3, saved
 assert found.data_info["numPages"] == 3
 (table,) = structured.pages[1].pruned_result["table_res_list"]

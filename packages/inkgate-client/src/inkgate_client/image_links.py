@@ -29,7 +29,7 @@ def images_on(page: PageResult) -> list[BlockImage]:
 
 def with_embedded_images(page: PageResult) -> PageResult:
     """The page with the images inside of its Markdown, as `data:` URLs."""
-    return with_image_targets(page, lambda image: image.data_url)
+    return with_image_links(page, lambda image: f"![Figure]({image.data_url})")
 
 
 def with_all_images_embedded(result: DocumentResult) -> DocumentResult:
@@ -41,7 +41,8 @@ def with_image_folder(result: DocumentResult, folder: str) -> DocumentResult:
     """The document with links to images in `folder`, relative to the Markdown file."""
     path = quote(folder)
     return replace(
-        result, pages=tuple(with_image_targets(page, lambda image: f"{path}/{image.name}") for page in result.pages)
+        result,
+        pages=tuple(with_image_links(page, lambda image: f"![Figure]({path}/{image.name})") for page in result.pages),
     )
 
 
@@ -50,8 +51,8 @@ def beside_image(block: Block) -> str:
     return _LINK.sub("", block.markdown, count=1) if block.image is not None else block.markdown
 
 
-def with_image_targets(page: PageResult, target_of: Callable[[BlockImage], str]) -> PageResult:
-    """The page with other targets of the links to its images in the Markdown."""
+def with_image_links(page: PageResult, link_of: Callable[[BlockImage], str]) -> PageResult:
+    """The page with other links to its images in the Markdown."""
     images = {f"{IMAGE_FOLDER}/{image.name}": image for image in images_on(page)}
     if not images or page.markdown is None:
         return page
@@ -59,7 +60,7 @@ def with_image_targets(page: PageResult, target_of: Callable[[BlockImage], str])
     def linked(found: re.Match[str]) -> str:
         # Once: a page that a thousand times has what looks like the link would get a thousand files.
         image = images.pop(found[1], None)
-        return found[0] if image is None else f"![Figure]({target_of(image)})"
+        return found[0] if image is None else link_of(image)
 
     pattern = re.compile(r"!\[Figure\]\((" + "|".join(map(re.escape, images)) + r")\)")
     return replace(page, markdown=pattern.sub(linked, page.markdown))
