@@ -27,6 +27,7 @@ from inkgate.api import (
     health,
     layout_parsing,
     mineru,
+    mineru_v1,
     mistral,
     models,
     ocr,
@@ -92,6 +93,7 @@ ROUTES = (
     job_fields,
     events,
     mistral_batch,
+    mineru_v1,
     files,
     extract,
     docling,
@@ -102,8 +104,8 @@ ROUTES = (
     health,
     website,
 )
-"""The router searches them in this order: the most used come first, and `mistral_batch` has paths that `files` would
-take.
+"""The router searches them in this order: the most used come first, and `mistral_batch` and `mineru_v1` have paths
+that `files` would take.
 """
 REQUESTS = (
     OcrOptions,
@@ -113,6 +115,8 @@ REQUESTS = (
     JobRequest,
     CorrectionBody,
     docling.DoclingRequest,
+    mineru_v1.V1Upload,
+    mineru_v1.V1JobRequest,
     paddleocr_jobs.PaddleocrJobRequest,
     document_intelligence.AnalyzeRequest,
     MistralBatchRequest,

@@ -11,11 +11,7 @@ Errors are problem documents, whose `detail` is a string, as MinerU's.
 
 from __future__ import annotations
 
-import io
 import re
-import time
-import zipfile
-from base64 import b64decode
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -42,17 +38,16 @@ from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
-from inkgate.api.mineru_document import MineruPage
+from inkgate.api.mineru_files import METHODS, archive_pieces, content_list, middle_json
 from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
 from inkgate.service.reader import CheckedOptions
-from inkgate.settings import PdfText
 from inkgate_client.block_image import BlockImage
 from inkgate_client.formats.markdown import without_marks
-from inkgate_client.image_links import IMAGE_FOLDER, images_on
-from inkgate_client.types import DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.image_links import images_on
+from inkgate_client.types import DocumentResult, Task, TaskKind
 
 _STATUSES = {
     JobState.QUEUED: "pending",
@@ -64,7 +59,6 @@ _STATUSES = {
     JobState.QUARANTINED: "failed",
     JobState.CANCELLED: "failed",
 }
-_METHODS = {"txt": PdfText.ALWAYS, "ocr": PdfText.NEVER}
 _LAST_PAGE = 99_999
 _OFFICE = frozenset({".docx", ".pptx", ".xlsx"})
 
@@ -106,7 +100,7 @@ class MineruOptions(MineruForm):
             pages = f"{self.start_page_id + 1}-"
         task = Task(kind=TaskKind.PARSE, images=self.return_images)
         form = self.model_dump_json(include=set(MineruForm.model_fields))
-        return JobOptions(task, pages, _METHODS.get(self.parse_method), form=form)
+        return JobOptions(task, pages, METHODS.get(self.parse_method), form=form)
 
 
 class MineruTask(BaseModel):
@@ -274,25 +268,13 @@ async def result(request: Request, task_id: TaskId) -> Response:
     return PiecewiseResponse(call, media_type, lambda permit: pieces(ResultReader(call, job, permit), form))
 
 
-_MIDDLE = '{"pdf_info":[', f'],"_backend":"vlm","_version_name":"{__version__}"}}'
-"""What is around the pages. The blocks are as those of MinerU's backend `vlm`."""
-
-
-def _content(page: PageResult) -> bytes:
-    return orjson.dumps(MineruPage(page).content)[1:-1]
-
-
-def _middle(page: PageResult) -> bytes:
-    return orjson.dumps(MineruPage(page).middle)
-
-
 def _json_files(form: MineruForm) -> dict[str, PagewiseElements]:
     """The requested files of JSON, by their names in results."""
     files = {}
     if form.return_content_list:
-        files["content_list"] = PagewiseElements(_content)
+        files["content_list"] = content_list()
     if form.return_middle_json:
-        files["middle_json"] = PagewiseElements(_middle, *_MIDDLE)
+        files["middle_json"] = middle_json()
     return files
 
 
@@ -315,57 +297,12 @@ async def _image_pieces(images: Sequence[BlockImage], reader: ResultReader) -> A
             yield piece
 
 
-async def _zip_pieces(reader: ResultReader, form: MineruForm) -> AsyncGenerator[bytes]:
-    """A ZIP archive as MinerU makes it: a folder for each document, with its files in one by how it was read."""
+def _zip_pieces(reader: ResultReader, form: MineruForm) -> AsyncGenerator[bytes]:
+    """A folder for each document, with its files in one by how it was read."""
     name = folder_name(_stem(reader.job.name))
-    folder = f"{name}/{form.folder(PurePosixPath(reader.job.name).suffix)}"
-    markdown = PagewiseMarkdown(embedded=False)
-    files: dict[str, PagewiseFormat] = {f"{name}.md": markdown}
-    files |= {f"{name}_{kind.removesuffix('_json')}.json": found for kind, found in _json_files(form).items()}
-    sent = _SentFile()
-    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file, renderer in files.items():
-            with archive.open(_entry(f"{folder}/{file}", zipfile.ZIP_DEFLATED), "w") as entry:
-                async with aclosing(reader.rendered(renderer)) as pieces:
-                    async for piece in pieces:
-                        await reader.run(len(piece), entry.write, piece)
-            yield sent.taken()
-        for image in markdown.images:
-            data = b64decode(b"".join([piece async for piece in reader.images.filled(image.base64.encode())]))
-            archive.writestr(_entry(f"{folder}/{IMAGE_FOLDER}/{image.name}", zipfile.ZIP_STORED), data)
-            yield sent.taken()
-    yield sent.taken()
-
-
-def _entry(name: str, compression: int) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, time.localtime()[:6])
-    entry.compress_type = compression
-    return entry
-
-
-class _SentFile(io.BytesIO):
-    """A file that is sent while it is written: what was taken is not kept. An archive goes back only within the entry
-    that it writes.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._sent = 0
-
-    def taken(self) -> bytes:
-        """What was written since the last call."""
-        data = self.getvalue()
-        self._sent += len(data)
-        super().seek(0)
-        self.truncate()
-        return data
-
-    def tell(self) -> int:
-        return self._sent + super().tell()
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        at = offset - self._sent if whence == io.SEEK_SET else offset
-        return self._sent + super().seek(at, whence)
+    folder = f"{name}/{form.folder(PurePosixPath(reader.job.name).suffix)}/"
+    files = {f"{name}_{kind.removesuffix('_json')}.json": found for kind, found in _json_files(form).items()}
+    return archive_pieces(reader, folder, f"{name}.md", files)
 
 
 # -- within the request

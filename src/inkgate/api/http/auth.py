@@ -12,7 +12,18 @@ from starlette.datastructures import Headers
 from inkgate.errors import InputRejected
 
 PUBLIC = frozenset(
-    {"/", "/favicon.ico", "/health", "/livez", "/readyz", "/docs", "/redoc", "/docs/oauth2-redirect", "/openapi.json"}
+    {
+        "/",
+        "/favicon.ico",
+        "/health",
+        "/v1/health",
+        "/livez",
+        "/readyz",
+        "/docs",
+        "/redoc",
+        "/docs/oauth2-redirect",
+        "/openapi.json",
+    }
 )
 """Paths that need no key: probes and descriptions of the service. None of them touches a document."""
 PADDLEOCR_JOBS = "/api/v2/ocr/jobs"
