@@ -34,12 +34,13 @@ class Client(_Row):
 
     name: str
     call: str
-    service: Literal["embedded", "open", "model"]
+    service: Literal["embedded", "open", "model", "scripted"]
     expects: str
     packages: tuple[str, ...] = ()
     npm: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
     quick: bool = False
+    here: bool = False
 
     @property
     def script(self) -> Path:
@@ -66,6 +67,8 @@ class Table(_Row):
 
 def command(client: Client) -> list[str]:
     """The command that runs the client's script; installs the client if it is not installed yet."""
+    if client.here:
+        return [sys.executable, "-P", str(client.script)]
     if client.script.suffix == ".mjs":
         node = shutil.which("node")
         if node is None or shutil.which("npm") is None:
@@ -86,7 +89,9 @@ def unavailable(why: str) -> NoReturn:
 
 def _environment(client: Client) -> Path:
     """The folder with the client's packages; clients with the same packages share one."""
-    pins = json.dumps([sys.version_info[:2], client.packages, client.npm])
+    projects = [ROOT / package.partition("[")[0] for package in client.packages if package.startswith("./")]
+    described = [(project / "pyproject.toml").read_text("utf-8") for project in projects]
+    pins = json.dumps([sys.version_info[:2], client.packages, client.npm, described])
     folder = ENVIRONMENTS / hashlib.sha256(pins.encode()).hexdigest()[:12]
     done = folder / "installed.json"
     if done.exists():
@@ -96,7 +101,8 @@ def _environment(client: Client) -> Path:
     npm = ["npm", "install", "--prefix", str(folder), "--no-fund", "--no-audit", "--ignore-scripts", "--silent"]
     _install([sys.executable, "-m", "venv", "--without-pip", str(folder)])
     if client.packages:
-        _install([*pip, "install", "--quiet", *client.packages])
+        packages = [part for package in client.packages for part in (["-e"] * package.startswith("./") + [package])]
+        _install([*pip, "install", "--quiet", *packages])
     if client.npm:
         _install([*npm, *client.npm])
     done.write_text(pins, encoding="utf-8")
@@ -104,7 +110,7 @@ def _environment(client: Client) -> Path:
 
 
 def _install(arguments: list[str]) -> None:
-    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+    ended = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=INSTALL_S, check=False)
     if ended.returncode:
         said = ended.stderr + ended.stdout
         if _NO_NETWORK.search(said):

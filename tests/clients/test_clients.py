@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -62,10 +63,37 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def _as_the_tiny_model(request: Request) -> Reply:
     """What the tiny model answers to `line.png`, in a context of 8,192 tokens."""
+    if request["model"] != NAME:
+        return error_reply(404, f"The model `{request['model']}` does not exist.")
     limit = request.get("max_tokens") or request.get("max_completion_tokens") or 1
     if limit > 8192:
         return error_reply(400, f"max_tokens={limit} cannot be greater than max_model_len=8192.")
     return Reply(("Invoice", " number", " 20417"))
+
+
+def _scripted(request: Request) -> Reply:
+    """In the form that the prompt asks for."""
+    prompt = json.dumps(request["messages"])
+    if "Layout Detection:" in prompt:
+        layout = "<|box_start|>100 200 900 300<|box_end|><|ref_start|>text<|ref_end|><|rotate_up|>"
+        return Reply((layout,))
+    if "front matter" in prompt:
+        head = (
+            "primary_language: en\nis_rotation_valid: True\nrotation_correction: 0\nis_table: False\nis_diagram: False"
+        )
+        return Reply((f"---\n{head}\n---\n{LINE}",))
+    if "json" in prompt.lower():
+        return Reply(('{"number": "20417"}',))
+    return Reply((LINE,))
+
+
+@pytest.fixture(scope="session")
+def scripted() -> Iterator[Server]:
+    with (
+        running_stub(_scripted, models=(NAME,)) as stub,
+        running_server("--vllm-url", stub.url, environment=SETTINGS | WITH_KEY) as started,
+    ):
+        yield started
 
 
 def _row(client: Client) -> object:
@@ -79,10 +107,17 @@ def test_a_client_works_with_its_defaults(
 ) -> None:
     arguments = command(client)
     service: Server = request.getfixturevalue(client.service)
+    ours = os.pathsep.join(path for path in sys.path if Path(path).is_relative_to(ROOT))
     environment = clean_environment(
-        INKGATE_URL=service.url, INKGATE_KEY=KEY, INKGATE_MODEL=NAME, DOCUMENTS=str(documents), HOME=str(tmp_path)
+        INKGATE_URL=service.url,
+        INKGATE_KEY=KEY,
+        INKGATE_MODEL=NAME,
+        INKGATE_PYTHON=sys.executable,
+        INKGATE_PATH=ours,
+        DOCUMENTS=str(documents),
+        HOME=str(tmp_path),
+        PYTHONPATH=ours if client.here else "",
     )
-    environment.pop("PYTHONPATH", None)
     ended = subprocess.run(
         arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=CALL_S, check=False
     )

@@ -98,7 +98,7 @@ class StubUpstream:
             self.seen.append(request)
             reply = self.script(request)
             if not request.get("stream") and reply.body is None and not reply.silent:
-                reply = replace(reply, body=_completion(reply))
+                reply = replace(reply, body=_completion(reply, request.get("model")))
             await self._answered(reply, receive, send)
         elif scope["path"] == "/metrics" and self.metrics:
             await _whole(send, 200, self.metrics, "text/plain; version=0.0.4; charset=utf-8")
@@ -194,11 +194,13 @@ async def _events(reply: Reply) -> AsyncIterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def _completion(reply: Reply) -> bytes:
+def _completion(reply: Reply, model: object) -> bytes:
     """The response to a request without `stream`."""
     message = {"role": "assistant", "content": "".join(reply.tokens)}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}
-    return json.dumps({"object": "chat.completion", "choices": [choice]}, ensure_ascii=False).encode()
+    about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model}
+    usage = {"prompt_tokens": 7, "completion_tokens": len(reply.tokens), "total_tokens": 7 + len(reply.tokens)}
+    return json.dumps(about | {"choices": [choice], "usage": usage}, ensure_ascii=False).encode()
 
 
 def _event(delta: dict[str, str], logprobs: list[dict[str, object]], finish: str | None = None) -> bytes:

@@ -1,10 +1,12 @@
 """Pages as Mistral's OCR answers them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from inkgate.api.mistral_response import MistralAnswer, MistralOptions
+from inkgate_client.block_image import BlockImage
 from inkgate_client.types import Block, BlockType, Line, PageError, PageResult, Word
 from support.fake_engine import line
 
@@ -20,7 +22,7 @@ def page(*blocks: Block, markdown: str, lines: tuple[Line, ...] = ()) -> PageRes
     return PageResult(0, 100, 60, 199.8, lines=lines, blocks=blocks, markdown=markdown, text=markdown)
 
 
-def shown(result: PageResult, **options: object) -> dict[str, object]:
+def shown(result: PageResult, **options: object) -> dict[str, Any]:
     return MistralAnswer(MistralOptions.model_validate(options)).page(result)
 
 
@@ -41,6 +43,20 @@ def test_figures_are_linked_where_they_are_on_the_page(kinds: str, markdown: str
         for number, kind in enumerate(kinds)
     ]
     assert shown(page(*blocks, markdown=markdown))["markdown"] == expected
+
+
+def test_the_markdown_has_links_and_captions_whether_or_not_the_pixels_were_requested() -> None:
+    image = BlockImage("1-1.jpeg", "image/jpeg", 10, 10, "AAAA")
+    without = block(BlockType.FIGURE, "> [Figure: Figure 1: Hills]\n\n12 m")
+    with_pixels = replace(without, markdown="![Figure](images/1-1.jpeg)\n\nFigure 1: Hills\n\n12 m", image=image)
+    for figure in (without, with_pixels):
+        around = [block(BlockType.TEXT, "a"), figure, block(BlockType.TEXT, "b")]
+        read = page(*around, markdown="\n\n".join(each.markdown for each in around))
+        answer = shown(read, include_blocks=True)
+        assert answer["markdown"] == "a\n\n![img-0.jpeg](img-0.jpeg)\n\nFigure 1: Hills\n\n12 m\n\nb"
+        assert [each["content"] for each in answer["blocks"]] == ["a", "Figure 1: Hills\n\n12 m", "b"]
+        none = shown(read, image_limit=0)["markdown"]
+        assert none == "a\n\nFigure 1: Hills\n\n12 m\n\nb"
 
 
 def test_figures_and_tables_count_through_the_document() -> None:

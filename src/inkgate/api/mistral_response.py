@@ -266,21 +266,21 @@ class _Page:
         """
         at = 0
         for block in self._page.blocks or ():
+            found = markdown.find(block.markdown, at) if block.markdown else -1
+            if block.type is not BlockType.FIGURE:
+                at = found + len(block.markdown) if found >= 0 else at
+                continue
             link = f"![{name}]({name})" if (name := self._image_id(block)) else ""
-            if block.image is not None and block.type is BlockType.FIGURE:
-                found = markdown.find(block.markdown, at)
-                if found >= 0:
-                    shown = "\n\n".join(part for part in (link, beside_image(block)) if part)
-                    rest = markdown[found + len(block.markdown) :]
-                    markdown = markdown[:found] + shown + rest if shown else markdown[:found] + rest.lstrip("\n")
-                    at = found + len(shown)
-            elif link:
-                before = markdown[:at] + "\n\n" if at else ""
-                after = "\n\n" + markdown[at:].lstrip("\n") if markdown[at:].strip() else ""
-                markdown = f"{before}{link}{after}"
-                at = len(before) + len(link)
-            elif block.markdown and (found := markdown.find(block.markdown, at)) >= 0:
-                at = found + len(block.markdown)
+            shown = "\n\n".join(part for part in (link, beside_image(block) if found >= 0 else "") if part)
+            before = markdown[: max(found, at)]
+            rest = markdown[found + len(block.markdown) if found >= 0 else at :]
+            if found < 0 and shown:
+                before += "\n\n" if at else ""
+                rest = "\n\n" + rest.lstrip("\n") if rest.strip() else ""
+            elif not shown:
+                rest = rest.lstrip("\n")
+            markdown = before + shown + rest
+            at = len(before) + len(shown)
         return markdown
 
     def images(self) -> list[dict[str, Any]]:

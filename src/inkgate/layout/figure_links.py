@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from inkgate.layout.markdown import page_markdown
 from inkgate_client.block_image import BlockImage
-from inkgate_client.escape import at_beginning
-from inkgate_client.image_links import IMAGE_FOLDER
+from inkgate_client.image_links import IMAGE_FOLDER, beside_image
 from inkgate_client.types import Block, BlockType, PageResult
-
-_PLACEHOLDER = re.compile(r"> \[Figure(?:: (.*))?\](?=\n|$)")
-"""The placeholder that layout.markdown.figure writes."""
 
 
 def with_images(page: PageResult, images: Mapping[int, BlockImage]) -> PageResult:
@@ -34,10 +29,8 @@ def with_images(page: PageResult, images: Mapping[int, BlockImage]) -> PageResul
 def _with_image(block: Block, image: BlockImage) -> Block:
     if block.type is not BlockType.FIGURE:  # marks have no place in the Markdown
         return replace(block, image=image)
-    found = _PLACEHOLDER.match(block.markdown)
-    caption, rest = ((found[1] or "").strip(), block.markdown[found.end() :]) if found else ("", block.markdown)
     # the caption below, where a reader sees it: programs show the text of the link only without the image
-    parts = (f"![Figure]({IMAGE_FOLDER}/{image.name})", at_beginning(caption), rest.strip("\n"))
+    parts = (f"![Figure]({IMAGE_FOLDER}/{image.name})", beside_image(block))
     return replace(block, image=image, markdown="\n\n".join(part for part in parts if part))
 
 

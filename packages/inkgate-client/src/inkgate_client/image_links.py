@@ -9,11 +9,14 @@ from typing import Final
 from urllib.parse import quote
 
 from inkgate_client.block_image import BlockImage
+from inkgate_client.escape import at_beginning
 from inkgate_client.types import Block, BlockType, DocumentResult, PageResult
 
 IMAGE_FOLDER: Final = "images"
 """The folder of the links, unless they are written to files."""
 _LINK = re.compile(r"!\[Figure\]\([^()\s]*\)\n*")
+_PLACEHOLDER = re.compile(r"> \[Figure(?:: (.*))?\](?=\n|$)")
+"""What inkgate.layout.markdown writes for a figure without an image."""
 
 
 def images_of(result: DocumentResult) -> list[BlockImage]:
@@ -47,8 +50,15 @@ def with_image_folder(result: DocumentResult, folder: str) -> DocumentResult:
 
 
 def beside_image(block: Block) -> str:
-    """The Markdown of a figure without the link to its image: its caption, and the text inside of it."""
-    return _LINK.sub("", block.markdown, count=1) if block.image is not None else block.markdown
+    """The Markdown of a figure without the link to its image, or what stands for it where there is none: its caption,
+    and the text inside of it.
+    """
+    if block.image is not None:
+        return _LINK.sub("", block.markdown, count=1)
+    if (found := _PLACEHOLDER.match(block.markdown)) is None:
+        return block.markdown
+    parts = (at_beginning((found[1] or "").strip()), block.markdown[found.end() :].strip("\n"))
+    return "\n\n".join(part for part in parts if part)
 
 
 def with_image_links(page: PageResult, link_of: Callable[[BlockImage], str]) -> PageResult:
