@@ -12,8 +12,9 @@ import anyio
 import httpx
 import pytest
 
+from inkgate.storage.objects import Objects
 from support.api_client import Api, b64, png, running_api, tiff
-from support.jobs_api import ALPHA, BETA, KEYS, ended
+from support.jobs_api import ALPHA, BETA, KEYS, ended, until
 
 pytestmark = pytest.mark.anyio
 
@@ -151,3 +152,38 @@ async def test_while_the_database_is_away_files_are_unavailable_and_not_unknown(
         assert [(each.status_code, each.json()["code"]) for each in answers] == [(503, "jobs_unavailable")] * 3
         assert all(int(each.headers["retry-after"]) > 0 for each in answers)
         assert (await api.client.post("/ocr", files={"file": ("a.png", png())})).status_code == 200
+
+
+async def test_a_file_that_is_being_stored_or_sent_is_counted(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, _ = tier
+    slow = anyio.Event()
+    put, get_ = Objects.put, Objects.get
+
+    async def late_put(self: Objects, url: str, data: bytes, **more: Any) -> bool:  # noqa: ANN401 - as there
+        await slow.wait()
+        return await put(self, url, data, **more)
+
+    async def late_get(self: Objects, url: str, **more: Any) -> bytes:  # noqa: ANN401 - as there
+        await slow.wait()
+        return await get_(self, url, **more)
+
+    monkeypatch.setattr(Objects, "put", late_put)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(upload, api, png())
+        with anyio.fail_after(10):
+            await until(lambda: api.limiter.in_flight)
+            await anyio.sleep(0.1)
+        assert (api.limiter.in_flight, api.limiter.body_bytes) == (1, len(png()))
+        slow.set()
+    assert api.limiter.in_flight == 0
+
+    slow = anyio.Event()
+    monkeypatch.setattr(Objects, "get", late_get)
+    room = api.context.room.limiter
+    (file,) = (await get(api, "/v1/files")).json()["data"]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(get, api, f"/v1/files/{file['id']}/content")
+        with anyio.fail_after(10):
+            await until(lambda: room.documents)
+        assert room.body_bytes == len(png())
+        slow.set()

@@ -108,12 +108,14 @@ async def upload(request: Request) -> UploadedFile:
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
             body = await uploads.receive(request, context.settings.limits, context.bodies, admitted.caller, count_bytes)
-    part = body.files.get("file")
-    if part is None:
-        raise InputRejected("file_missing", "The form has no part `file` with a filename.")
-    found = document(part.data, part.filename)
-    purpose = str(body.fields.get("purpose") or "ocr")[:64]
-    return _described(await context.files.add(found.name, found.data, purpose, tenant_of(request)))
+        part = body.files.get("file")
+        if part is None:
+            raise InputRejected("file_missing", "The form has no part `file` with a filename.")
+        found = document(part.data, part.filename)
+        purpose = str(body.fields.get("purpose") or "ocr")[:64]
+        admitted.received(len(found.data))
+        with admitted.without_deadline():  # stored as a whole, or not at all
+            return _described(await context.files.add(found.name, found.data, purpose, tenant_of(request)))
 
 
 @router.get("", operation_id="list_files", summary="List your files", response_model=FileList, responses=problems(422))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -77,15 +77,19 @@ def line_form(job: Job) -> LineForm | None:
     return _LINE_FORM.validate_json(job.options.form) if job.options.form.startswith(_FORM_START) else None
 
 
-async def lines_of(requested: MistralBatchRequest, received: ReceivedJob) -> AsyncIterator[BatchLine]:
-    """The lines of a batch, one at a time, as each may hold a document."""
+async def lines_of(
+    requested: MistralBatchRequest, received: ReceivedJob, hold: Callable[[int], None]
+) -> AsyncIterator[BatchLine]:
+    """The lines of a batch, one at a time, as each may hold a document. `hold`: charges the bytes of body and file."""
     count = 0
     for line in requested.requests or ():
         count += 1
         yield line
     for file_id in requested.input_files or ():
         files = received.context.files
-        data = await files.load(await files.get(file_id, received.tenant))
+        file = await files.get(file_id, received.tenant)
+        hold(received.head.body_bytes + file.byte_count)
+        data = await files.load(file)
         start = 0
         while start < len(data):
             end = data.find(b"\n", start)

@@ -80,7 +80,7 @@ async def create(request: Request) -> Response:
         token = hashlib.sha256(key.encode()).hexdigest()[:TOKEN_DIGITS] if key else secrets.token_hex(10)
         jobs: list[NewJob] = []
         stored: dict[str, JobSource] = {}
-        async for line in lines_of(requested, received):
+        async for line in lines_of(requested, received, admitted.set_held_bytes):
             form = LineForm(token, len(jobs), None, {})
             jobs.append(await job_of(call.jobs, received, requested, form, line, stored))
         if not jobs:
