@@ -47,6 +47,7 @@ class TextLayer:
         hidden: lines that the page does not show.
         notes: what a person should look at.
         attachments: names of files that are pinned to the page.
+        links: addresses that the page's links lead to, each once.
     """
 
     lines: tuple[Line, ...]
@@ -58,6 +59,7 @@ class TextLayer:
     hidden: tuple[Line, ...] = ()
     notes: tuple[ReviewNote, ...] = ()
     attachments: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
 
 class Page(Protocol):

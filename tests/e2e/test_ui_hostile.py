@@ -88,6 +88,7 @@ _PAGE = replace(
     review=(ReviewReason.UNCERTAIN_TEXT,),
     review_notes=(ReviewNote(ReviewReason.UNCERTAIN_TEXT, "a", _BOX),),
     attachments=("a",),
+    links=("a",),
 )
 """A page that has something in every field of the published JSON."""
 _PAGES = (

@@ -205,6 +205,24 @@ async def test_a_result_has_the_notes_and_the_page_is_for_review() -> None:
         assert (pinned.needs_review, pinned.pages[0].attachments) == ((), ("pinned 0.txt",))
 
 
+async def test_a_result_has_the_addresses_that_links_lead_to() -> None:
+    links = ("https://example.org/a?b=1", "javascript:alert(1)", "mailto:a@example.org", "https://example.org/a?b=1")
+    with pikepdf.open(io.BytesIO(PLAIN)) as pdf:
+        actions = [pikepdf.Dictionary(S=pikepdf.Name.URI, URI=pikepdf.String(link)) for link in links]
+        boxes = [pikepdf.Array([10, 20 * at, 90, 20 * at + 15]) for at in range(len(links))]
+        pdf.pages[0].Annots = pikepdf.Array(
+            pdf.make_indirect(
+                pikepdf.Dictionary(Type=pikepdf.Name.Annot, Subtype=pikepdf.Name.Link, Rect=box, A=action)
+            )
+            for box, action in zip(boxes, actions, strict=True)
+        )
+        pdf.save(target := io.BytesIO())
+    async with AsyncOcr({}) as ocr:
+        for pdf_text in ("auto", "never"):
+            read = await ocr.read(Document(target.getvalue()), pdf_text=pdf_text)
+            assert [page.links for page in read.pages] == [("https://example.org/a?b=1", "mailto:a@example.org"), ()]
+
+
 async def test_files_on_pages_that_the_cache_answers_are_named_too(opener: Opener) -> None:
     engine = page_reader(ScriptedEngine(), text_layers=text_layers(), cache=page_cache(MemoryStore(100_000), 60.0))
     document = Document(with_files(pinned=1))  # once: a PDF made in another second has other bytes

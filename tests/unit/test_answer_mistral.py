@@ -138,3 +138,25 @@ def test_a_word_that_is_escaped_in_the_markdown_keeps_the_place_of_the_one_befor
     scores = answer["confidence_scores"]
     assert isinstance(scores, dict)
     assert [word["start_index"] for word in scores["word_confidence_scores"]] == [0, 5, 11]
+
+
+def test_hyperlinks_are_the_links_of_the_pdf_and_the_addresses_in_the_text() -> None:
+    lines = (line("See https://b.example/x_y, (http://c.example)", 0),)
+    linked = replace(
+        page(markdown="", lines=lines), text=lines[0].text, links=("https://a.example/", "http://c.example")
+    )
+    assert shown(linked)["hyperlinks"] == ["https://a.example/", "http://c.example", "https://b.example/x_y"]
+    written = PageResult(0, text="b", markdown="[b](https://b.example/1) and <https://b.example/2>.")
+    assert shown(written)["hyperlinks"] == ["https://b.example/1", "https://b.example/2"]
+
+
+def test_confidence_by_block() -> None:
+    lines = (line("one two", 0, 0.8), line("three", 30, 0.5))
+    blocks = (replace(block(BlockType.TEXT, "one two three", (0, 1)), type_confidence=0.7), FIGURE)
+    answer = shown(page(*blocks, markdown="", lines=lines), confidence_scores_granularity="block", include_blocks=True)
+    found = answer["blocks"]
+    assert isinstance(found, list)
+    assert [list(each["confidence_scores"].values()) for each in found] == [[0.7, 0.5, 0.7], [None, None, None]]
+    scores = answer["confidence_scores"]
+    assert isinstance(scores, dict)
+    assert (scores["average_page_confidence_score"], scores["word_confidence_scores"]) == (0.7, [])

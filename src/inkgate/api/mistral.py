@@ -188,7 +188,7 @@ _REQUEST: Json = {
                     "extract_header": {"type": "boolean"},
                     "extract_footer": {"type": "boolean"},
                     "include_blocks": {"type": "boolean"},
-                    "confidence_scores_granularity": {"type": "string", "enum": ["word", "page"]},
+                    "confidence_scores_granularity": {"type": "string", "enum": ["word", "page", "block"]},
                     "document_annotation_format": {"type": "string", "description": "As JSON."},
                     "bbox_annotation_format": {"type": "string", "description": "As JSON."},
                     "include_image_base64": {"type": "boolean"},

@@ -8,6 +8,7 @@ because Mistral's clients need a number.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -72,7 +73,7 @@ class MistralOptions(BaseModel):
     extract_header: bool | None = None
     extract_footer: bool | None = None
     include_blocks: bool | None = None
-    confidence_scores_granularity: Literal["word", "page"] | None = None
+    confidence_scores_granularity: Literal["word", "page", "block"] | None = None
     document_annotation_format: Any = None
     document_annotation_prompt: Any = None
     bbox_annotation_format: Any = None
@@ -135,6 +136,7 @@ class MistralRequest(MistralOptions):
 
 
 _DPI_UNKNOWN = 72
+_ADDRESS = re.compile(r"https?://[^\s<>()\[\]\"'`|\\]+")
 _BLOCK_TYPES: Mapping[BlockType, str] = {
     BlockType.TITLE: "title",
     BlockType.TEXT: "text",
@@ -203,7 +205,7 @@ class MistralAnswer:
                 "width": page.width,
             },
             "tables": shown.tables(),
-            "hyperlinks": [],
+            "hyperlinks": _hyperlinks(page),
             "header": _text(page.header) if self.options.extract_header else None,
             "footer": _text(page.footer) if self.options.extract_footer else None,
             "confidence_scores": shown.confidence(markdown),
@@ -333,10 +335,10 @@ class _Page:
         words: Sequence[Word | TextWord] = placed or page.words
         if granularity is None or not words:
             return None
-        scores = [float(word.confidence) for word in words]
+        average, minimum = _average_and_minimum(words)
         return {
-            "average_page_confidence_score": round(sum(scores) / len(scores), 4),
-            "minimum_page_confidence_score": round(min(scores), 4),
+            "average_page_confidence_score": average,
+            "minimum_page_confidence_score": minimum,
             "word_confidence_scores": _placed(words, markdown) if granularity == "word" else [],
         }
 
@@ -351,7 +353,30 @@ class _Page:
         if block.type is BlockType.TABLE:
             extracted = self._options.table_format is not None
             shown["table_id"] = self._table_id(block) if extracted else None
+        if self._options.confidence_scores_granularity == "block":
+            shown["confidence_scores"] = self._scores(block)
         return shown
+
+    def _scores(self, block: Block) -> dict[str, float | None]:
+        words = [word for index in block.lines for word in _words(self._page, index)]
+        average, minimum = _average_and_minimum(words) if words else (block.confidence, None)
+        return {
+            "average_content_confidence_score": average,
+            "minimum_content_confidence_score": minimum,
+            "block_type_confidence_score": block.type_confidence,
+        }
+
+
+def _hyperlinks(page: PageResult) -> list[str]:
+    """The addresses of the PDF's links, then those that are in the text alone, each once."""
+    text = page.text if page.markdown is None or page.lines else page.markdown
+    written = (found[0].rstrip(".,:;!?*_") for found in _ADDRESS.finditer(text))
+    return [encodable(each) for each in dict.fromkeys((*page.links, *written))]
+
+
+def _average_and_minimum(words: Sequence[Word | TextWord]) -> tuple[float, float]:
+    scores = [float(word.confidence) for word in words]
+    return round(sum(scores) / len(scores), 4), round(min(scores), 4)
 
 
 def _words(page: PageResult, index: int) -> tuple[Word, ...]:

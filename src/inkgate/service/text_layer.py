@@ -193,8 +193,7 @@ def _with_findings(result: PageResult, layer: TextLayer, task: Task) -> PageResu
         LeftOut(line.text if task.invisible else "", LeftOutReason.INVISIBLE, (), line.box) for line in layer.hidden
     )
     result = replace(result, left_out=(*result.left_out, *hidden)) if hidden else result
-    result = replace(result, attachments=layer.attachments) if layer.attachments else result
-    return result.with_notes(layer.notes)
+    return replace(result, attachments=layer.attachments, links=layer.links).with_notes(layer.notes)
 
 
 def _writing_in(pixels: Pixels, known: Sequence[Line], pictures: Sequence[Box]) -> tuple[list[Box], list[Box]]:

@@ -178,6 +178,7 @@ def page_to_dict(page: PageResult, coordinates: Coordinates = Coordinates.UPRIGH
         "review": [reason.value for reason in page.review],
         "review_notes": [_review_note(note) for note in page.review_notes],
         "attachments": [encodable(name) for name in page.attachments],
+        "links": [encodable(link) for link in page.links],
         "timings_ms": {stage: _rounded(spent, 1) for stage, spent in page.timings_ms.items()},
         "degraded": list(page.degraded),
         "attempts": [_attempt(attempt) for attempt in page.attempts],

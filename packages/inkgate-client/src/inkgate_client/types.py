@@ -283,8 +283,7 @@ class LeftOut:
 
     Attributes:
         text: empty for invisible text unless it was requested (`Task.invisible`).
-        lines: indexes into `PageResult.lines`; empty for invisible text.
-        box: around invisible text; None for other reasons.
+        lines, box: indexes into `PageResult.lines`, empty for invisible text; a box around that, else None.
     """
 
     text: str
@@ -379,7 +378,7 @@ class PageResult:
         corrections: words that became terms of the domain (the setting `terms.files`).
         review: why a person should look at the page; empty if nobody needs to.
         review_notes: details of some of these reasons.
-        attachments: names of files that are pinned to the page of a PDF, which were not read.
+        attachments, links: of a page of a PDF, names of pinned files, which were not read, and addresses in links.
         engine: the engine that read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
         degraded: codes of what was given up, such as under load; `notes` of the document say what they mean.
@@ -414,6 +413,7 @@ class PageResult:
     corrections: tuple[TermCorrection, ...] = ()
     review_notes: tuple[ReviewNote, ...] = ()
     attachments: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
     @property
     def lost(self) -> bool:

@@ -93,6 +93,7 @@ WHOLE = PageResult(
     review=(ReviewReason.UNCERTAIN_TEXT,),
     review_notes=(ReviewNote(ReviewReason.CUT_OFF, "the last line", (1.0, 2.0, 3.0, 4.0)),),
     attachments=("notes.txt",),
+    links=("https://example.org/",),
     confidence=1 / 3,
 )
 

@@ -1,4 +1,4 @@
-"""Files inside PDFs. Blocking, in worker processes only."""
+"""Files inside PDFs, and links on their pages. Blocking, in worker processes only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import pypdfium2.raw as pdfium
 
 from inkgate.codes.invoice_xml import MAX_BYTES, NAMES, read_invoice_xml
 from inkgate.documents.pdf.encryption import password_forms
-from inkgate.documents.pdf.notes import MAX_FILES, readable_name
+from inkgate.documents.pdf.notes import MAX_FILES, MAX_LINKS, readable_name
 from inkgate.documents.pdf.pdfium import Handle, PdfiumDocument, PdfiumPage
 
 _MAX_ANNOTATIONS = 2000
 _LONGEST_NAME_BYTES = 4096
+_LONGEST_LINK_BYTES = 2048
+_LINK = re.compile(r"(?:https?|ftp|mailto|tel):[!-~]+", re.IGNORECASE)
+"""Links that lead out of the document; not those that run a script."""
 _MAX_CATALOG_BYTES = 128 * 2**20
 """Larger files with attachments are not looked into for a portfolio's catalog."""
 _MAYBE_PORTFOLIO = re.compile(rb"/Collection\b|/ObjStm\b")
@@ -67,6 +70,25 @@ def attached_files(page: PdfiumPage) -> tuple[str, ...]:
             names.append(readable_name(_name(file)) if file else "")
         pdfium.FPDFPage_CloseAnnot(annotation)
     return tuple(names[:MAX_FILES])
+
+
+def linked_addresses(document: PdfiumDocument, page: PdfiumPage) -> tuple[str, ...]:
+    """The addresses that the page's links lead to, in the order of the links; each once, up to `MAX_LINKS`."""
+    found: dict[str, None] = {}
+    at, link = ctypes.c_int(0), pdfium.FPDF_LINK()
+    for _ in range(_MAX_ANNOTATIONS):
+        if len(found) == MAX_LINKS or not pdfium.FPDFLink_Enumerate(page.handle, at, link):
+            break
+        action = pdfium.FPDFLink_GetAction(link)
+        if action and pdfium.FPDFAction_GetType(action) == pdfium.PDFACTION_URI:
+            size = int(pdfium.FPDFAction_GetURIPath(document.handle, action, None, 0))
+            if 1 < size <= _LONGEST_LINK_BYTES:
+                buffer = ctypes.create_string_buffer(size)
+                pdfium.FPDFAction_GetURIPath(document.handle, action, buffer, size)
+                address = buffer.value.decode("latin-1").strip()
+                if _LINK.fullmatch(address):
+                    found[address] = None
+    return tuple(found)
 
 
 def is_portfolio(document: PdfiumDocument, password: str) -> bool:

@@ -14,7 +14,7 @@ from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.missing_fonts import font_names, font_notes, has_unembedded, missing_fonts
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
-from inkgate.documents.pdf.remarks import page_remarks
+from inkgate.documents.pdf.remarks import PageRemarks, page_remarks
 from inkgate.documents.pdf.replaced import without_hidden
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
@@ -29,6 +29,7 @@ MAX_HIDDEN = 200
 """Invisible lines of a page that are reported."""
 MIN_INK = 0.01
 """Least height and width of ink, in ems. A bar of light fonts is 0.04 wide."""
+_NO_REMARKS = PageRemarks()
 NOT_COMPARED = "the page is too complex to compare its text with what it shows"
 
 
@@ -46,7 +47,7 @@ def examine(document: PdfiumDocument, call: PdfCall) -> PageFacts:
     if facts is None:
         with document.page(call.index) as page:
             facts = _facts(page, call)
-    return replace(facts, layer=_noted(facts.layer, remarks.notes, remarks.files))
+    return replace(facts, layer=_noted(facts.layer, remarks.notes, remarks))
 
 
 def _facts(page: PdfiumPage, call: PdfCall) -> PageFacts:
@@ -116,9 +117,9 @@ def _is_blank(glyph: Glyph) -> bool:
 
 
 def _noted(
-    layer: TextLayer | None, notes: tuple[ReviewNote, ...], attachments: tuple[str, ...] = ()
+    layer: TextLayer | None, notes: tuple[ReviewNote, ...], remarks: PageRemarks = _NO_REMARKS
 ) -> TextLayer | None:
-    if not notes and not attachments:
+    if not notes and not remarks.files and not remarks.links:
         return layer
     layer = TextLayer(()) if layer is None else layer
-    return replace(layer, notes=(*layer.notes, *notes), attachments=attachments)
+    return replace(layer, notes=(*layer.notes, *notes), attachments=remarks.files, links=remarks.links)

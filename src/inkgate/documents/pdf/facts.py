@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS
-from inkgate.documents.pdf.notes import MAX_FILES, texts_of
+from inkgate.documents.pdf.notes import MAX_FILES, MAX_LINKS, texts_of
 from inkgate.page import LineStyle, TextLayer
 from inkgate_client.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
 
@@ -37,6 +37,7 @@ class PageFacts:
             "notes": [] if layer is None else [[note.reason, note.detail, note.box] for note in layer.notes],
             "verdict": self.verdict,
             "attachments": [] if layer is None else list(layer.attachments),
+            "links": [] if layer is None else list(layer.links),
         }
 
     @classmethod
@@ -76,6 +77,7 @@ def _layer(flat: dict[str, Any]) -> TextLayer | None:
         tuple(_line(line) for line in flat["hidden"]),
         tuple(_note(*note) for note in flat["notes"]),
         texts_of(flat["attachments"], MAX_FILES),
+        texts_of(flat["links"], MAX_LINKS),
     )
 
 

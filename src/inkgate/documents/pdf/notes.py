@@ -10,6 +10,8 @@ from typing import Final
 
 MAX_FILES: Final = 50
 """Files whose names are looked at, of a document and of each page."""
+MAX_LINKS: Final = 500
+"""Links of a page that are kept."""
 MAX_NAMES: Final = 5
 """Files that a note names; it counts the others."""
 _LONGEST_NAME: Final = 60
