@@ -259,6 +259,17 @@ async def test_an_answer_is_as_long_as_the_context_of_a_small_server_allows() ->
     assert (warning["max_model_len"], warning["answer_tokens"]) == (2048, 4096)
 
 
+async def test_a_server_that_is_restarted_with_a_smaller_context_is_asked_for_what_fits() -> None:
+    tokens = PRESET.plan(TaskKind.TEXT).limits.tokens(PAGE.size)
+    with running_stub(server_of_2048_tokens(tokens + 8, GOOD)) as stub:
+        stub.described["max_model_len"] = 16_384
+        async with engine_on(stub) as engine:
+            stub.described["max_model_len"] = 2048
+            results = [await engine.read(PAGE, Task(), NO_CALLER) for _ in range(2)]
+    assert [result.error for result in results] == [None, None]
+    assert [request["max_completion_tokens"] > 2048 for request in stub.seen] == [True, False, False]
+
+
 async def test_a_page_that_a_small_context_cuts_names_the_flag() -> None:
     with running_stub(replace(GOOD, finish="length")) as stub:
         stub.described["max_model_len"] = 2048

@@ -11,7 +11,7 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.engines.vlm.elements import BlockReaders, ElementReader
-from inkgate.engines.vlm.image_read import ImageReader, WholePageReader
+from inkgate.engines.vlm.image_read import ContextLimit, ImageReader, WholePageReader
 from inkgate.engines.vlm.preset import Preset
 from inkgate.engines.vlm.presets import presets_with
 from inkgate.errors import EngineFailed, InputRejected
@@ -93,7 +93,7 @@ class VlmEngine:
         model = self._chosen(await self._served())
         client = ChatClient(self._upstream, ServerTimeouts(settings.first_token_s, settings.progress_s))
         context_tokens = model.max_model_len if isinstance(model, ServedModelName) else None
-        images = ImageReader(self._preset, model, settings, client, self._threads, context_tokens=context_tokens)
+        images = ImageReader(self._preset, model, settings, client, self._threads, context=ContextLimit(context_tokens))
         self._reader = self._reader_of(images)
         read = next((kind for kind in (TaskKind.TEXT, TaskKind.PARSE) if kind in self._preset.tasks), None)
         self._pool.found(model, None if read is None else partial(images.request, self._preset.plan(read)))

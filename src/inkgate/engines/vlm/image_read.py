@@ -31,7 +31,7 @@ from inkgate.layout.markdown import RUNNING, page_markdown, running_text
 from inkgate.layout.running import is_page_number
 from inkgate.model_servers.client import ChatClient, stream_body
 from inkgate.model_servers.protocol import token_limit
-from inkgate.model_servers.upstream import ModelCall
+from inkgate.model_servers.upstream import ModelCall, ServedModelName
 from inkgate.page import Page, RgbArray
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import VllmSettings
@@ -115,13 +115,18 @@ class _Step:
     change: str
 
 
+@dataclass(slots=True)
+class ContextLimit:
+    """Maximum tokens of a prompt with its answer, as the servers report; None: unknown. Of several servers, the least
+    one that was met.
+    """
+
+    tokens: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ImageReader:
-    """Reads images with one model on one server, or on several behind one address.
-
-    Attributes:
-        context_tokens: maximum tokens of a prompt with its answer, as the server reports; None: unknown.
-    """
+    """Reads images with one model on one server, or on several behind one address."""
 
     preset: Preset
     model: str
@@ -129,7 +134,7 @@ class ImageReader:
     client: ChatClient
     threads: FairThreads
     schemas: SchemaSupport = field(default_factory=SchemaSupport)
-    context_tokens: int | None = None
+    context: ContextLimit = field(default_factory=ContextLimit)
 
     async def read(self, picture: Picture, plan: PromptPlan, request: PageRequest) -> ImageRead:
         """The first complete answer; if no attempt gives one, the longest, with `error`.
@@ -236,7 +241,12 @@ class ImageReader:
         cut = self._fit(body, tokens, tokens + self._text_tokens(plan))
         call = replace(self._call(plan, tokens, body, image), caller=request.caller, content=request.content)
         call = replace(call, body=await self.threads.run_large(request.caller, len(image.url), stream_body, body))
-        reply = await self._reply(body, call)
+        try:
+            reply = await self._reply(body, call)
+        except RequestRefused:
+            if not await self._is_context_shorter():
+                raise
+            return await self._ask(picture, plan, image, request)
         if cut and isinstance(reply.error, AnswerTruncated):
             reply = replace(reply, error=EngineFailed(reply.error.code, cut))
         request.timings.add("first_token", reply.first_token_ms)
@@ -263,7 +273,7 @@ class ImageReader:
         Raises:
             InputRejected: "context_length_exceeded": nothing is left.
         """
-        wanted, context = token_limit(body), self.context_tokens
+        wanted, context = token_limit(body), self.context.tokens
         if wanted is None or context is None or prompt_tokens + wanted <= context:
             return ""
         left = context - prompt_tokens
@@ -278,6 +288,17 @@ class ImageReader:
             f"The answer reached its token limit before its end: the model server's --max-model-len of {context} "
             f"leaves {left} tokens for it."
         )
+
+    async def _is_context_shorter(self) -> bool:
+        """Whether a server reports less than was known: it was restarted, or is one of several. Notes it."""
+        name = next((name for name in await self.client.models() if name == self.model), "")
+        found = name.max_model_len if isinstance(name, ServedModelName) else None
+        known = self.context.tokens
+        if found is None or (known is not None and found >= known):
+            return False
+        log.warning("model_server_context_shorter", model=self.model, max_model_len=found, before=known)
+        self.context.tokens = found
+        return True
 
     def _text_tokens(self, plan: PromptPlan) -> int:
         """An estimate of the prompt's tokens without the image."""
