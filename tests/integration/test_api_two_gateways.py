@@ -86,6 +86,11 @@ async def test_jobs_of_every_protocol_are_polled_and_fetched_at_the_other(tier: 
     paddle_path, form = "/api/v2/ocr/jobs", {"model": "PaddleOCR-VL-1.6", "optionalPayload": "{}"}
     paddle = await here.client.post(paddle_path, files=file, data=form, headers=ALPHA)
     line = {"custom_id": "a", "body": {"document": {"type": "file", "file_id": await upload(here, png(), "a.png")}}}
+    sent = (await here.client.post("/v1/uploads", json={"filename": "a.png", "bytes": 9}, headers=ALPHA)).json()
+    await there.client.put(sent["upload_url"], content=png(), headers={**ALPHA, **sent["upload_headers"]})
+    sent = (await here.client.post(f"/v1/uploads/{sent['id']}/complete", headers=ALPHA)).raise_for_status().json()
+    files_of_job = [{"source": {"type": "file_id", "file_id": sent["file"]["id"]}}]
+    parsed = await there.client.post("/v1/parse/jobs", json={"files": files_of_job}, headers=ALPHA)
     lines = await upload(here, json.dumps(line).encode(), "lines.jsonl")
     body = {"endpoint": "/v1/ocr", "input_files": [lines]}
     batch = (await there.client.post("/v1/batch/jobs", json=body, headers=ALPHA)).raise_for_status().json()
@@ -100,6 +105,9 @@ async def test_jobs_of_every_protocol_are_polled_and_fetched_at_the_other(tier: 
     assert (await get(there, f"/tasks/{mineru.json()['task_id']}/result")).status_code == 200
     found = await until_status(there, azure.headers["operation-location"], "status", "succeeded")
     assert found["analyzeResult"]["content"]
+    done = await until_status(here, f"/v1/parse/jobs/{parsed.json()['job_id']}", "status", "completed")
+    markdown = done["files"][0]["output_files"]["markdown"]["file_id"]
+    assert (await get(there, f"/v1/files/{markdown}/content")).status_code == 200
     done = await until_status(there, f"{paddle_path}/{paddle.json()['data']['jobId']}", "state", "done")
     assert (await get(here, done["resultUrl"]["jsonUrl"], {})).status_code == 200  # its URL is signed
     found = await until_status(here, f"/v1/batch/jobs/{batch['id']}", "status", "SUCCESS")

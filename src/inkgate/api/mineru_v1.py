@@ -8,7 +8,8 @@ both with images as `zip`; all tiers are read by this service's engine. Errors h
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from secrets import token_bytes
 from typing import Annotated, Any, Literal
@@ -38,6 +39,7 @@ from inkgate.documents.pages import select
 from inkgate.errors import BodyTooLarge, InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
+from inkgate.service.gateway import Admitted
 from inkgate_client.types import Task, TaskKind
 
 _STATUSES = {
@@ -154,12 +156,14 @@ async def tiers(request: Request) -> Response:
     return json_response({"object": "list", "data": known})
 
 
-async def _received(request: Request, receive: ReceiveBody) -> UploadedBody:
+@asynccontextmanager
+async def _received(request: Request, receive: ReceiveBody) -> AsyncIterator[tuple[Admitted, UploadedBody]]:
     context = context_of(request)
     head = parse_head(request, context.settings)
     async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
         with admitted.receiving() as count_bytes:
-            return await receive(request, context.settings.limits, context.bodies, admitted.caller, count_bytes)
+            body = await receive(request, context.settings.limits, context.bodies, admitted.caller, count_bytes)
+        yield admitted, body
 
 
 def _upload_id(filename: str) -> str:
@@ -201,7 +205,8 @@ async def _upload(request: Request, upload_id: str) -> dict[str, Any]:
 @costs(FILE)
 async def create_upload(request: Request) -> Response:
     """Says where to send the file."""
-    announced = parse(V1Upload, (await _received(request, uploads.receive)).fields)
+    async with _received(request, uploads.receive) as (_, body):
+        announced = parse(V1Upload, body.fields)
     max_bytes = int(context_of(request).settings.limits.max_body_mb * 1_000_000)
     if announced.bytes > max_bytes:
         raise BodyTooLarge("body_too_large", f"The file has {announced.bytes} bytes, more than {max_bytes}.")
@@ -220,12 +225,15 @@ async def create_upload(request: Request) -> Response:
 @costs(FILE)
 async def send_upload(request: Request, upload_id: UploadId) -> Response:
     """Keeps the file as those of `/v1/files`. Sent again, it is kept once."""
-    body = await _received(request, uploads.receive_document)
-    if body.raw is None:
-        raise InputRejected("file_missing", "The body is no file. Send the file itself as application/octet-stream.")
-    if (await _upload(request, upload_id))["status"] == "pending":
-        found = document(body.raw.data, _name_in(upload_id))
-        await context_of(request).files.add(found.name, found.data, upload_id, tenant_of(request))
+    async with _received(request, uploads.receive_document) as (admitted, body):
+        if body.raw is None:
+            detail = "The body is no file. Send the file itself as application/octet-stream."
+            raise InputRejected("file_missing", detail)
+        if (await _upload(request, upload_id))["status"] == "pending":
+            found = document(body.raw.data, _name_in(upload_id))
+            admitted.received(len(found.data))
+            with admitted.without_deadline():  # stored as a whole, or not at all
+                await context_of(request).files.add(found.name, found.data, upload_id, tenant_of(request))
     return json_response(await _upload(request, upload_id))
 
 
