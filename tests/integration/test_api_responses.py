@@ -199,6 +199,16 @@ async def test_the_rules_for_chats_hold_here_too() -> None:
     assert [("priority" in request) for request in stub.seen] == [False]
 
 
+async def test_a_large_image_is_translated_in_a_thread_and_sent_whole() -> None:
+    url = "data:image/png;base64," + 3_000_000 * "A"
+    part = {"type": "input_image", "image_url": url}
+    async with relay() as (api, stub):
+        body = {"model": "stub-model", "input": [{"role": "user", "content": [part]}]}
+        answer = await api.client.post(PATH, json=body)
+    assert answer.status_code == 200
+    assert stub.seen[0]["messages"][0]["content"][0]["image_url"]["url"] == url
+
+
 async def test_errors_are_the_clients_own_exceptions() -> None:
     long = "This model's maximum context length is 2048 tokens. However, your prompt contains 9000 input tokens."
     async with relay(error_reply(422, long)) as (api, _):
