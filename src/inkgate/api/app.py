@@ -136,7 +136,7 @@ def error_form(path: str) -> ErrorForm | None:
         return paddlex_error
     if path.startswith(document_intelligence.PREFIXES):
         return document_intelligence.azure_error
-    if path == PADDLEOCR_JOBS or path.startswith(f"{PADDLEOCR_JOBS}/"):
+    if path.startswith(PADDLEOCR_JOBS):
         return paddleocr_jobs.paddleocr_error
     if _DETAIL.fullmatch(path):
         return problem_with_remedy

@@ -73,14 +73,6 @@ class PaddleocrJobRequest(BaseModel):
     batchId: Annotated[str, Field(max_length=200, description="The same for several jobs.")] | None = None  # noqa: N815
 
 
-class _PayloadOptions(BaseModel):
-    """Options that a job has besides those of PaddleX."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    outputFormats: list[Any] | None = None  # noqa: N815
-
-
 class _JobForm(BaseModel):
     """What is stored with the job, in `JobOptions.form`. `batch`: as `_batch_key` makes it."""
 
@@ -140,8 +132,7 @@ async def _parse(received: ReceivedJob) -> JobDraft:
     if not lines and not requested.model.startswith(_BLOCKS_OF):
         known = ", ".join(f"`{name}...`" for name in (_LINES_OF, *_BLOCKS_OF))
         raise InputRejected("options_invalid", f"model: must be {known}.")
-    more = parse(_PayloadOptions, requested.optionalPayload)
-    if more.outputFormats:
+    if requested.optionalPayload.get("outputFormats"):
         why = "`outputFormats` is not supported; `GET /v1/jobs/{id}/result?format=docx` makes a Word file."
         raise InputRejected("feature_unavailable", why)
     options: PaddlexOcrOptions
@@ -177,10 +168,15 @@ async def _source(requested: PaddleocrJobRequest, received: ReceivedJob) -> tupl
     return await received.from_url(requested.fileUrl, "document")
 
 
-def _form_of(job: Job) -> _JobForm | None:
-    """What is stored with the job; None for jobs of other protocols."""
-    form = job.options.form
-    return _JobForm.model_validate_json(form) if form.startswith('{"paddleocr":') else None
+def _form_of(job: Job) -> _JobForm:
+    """What is stored with the job. Raises InputRejected("job_unknown") for jobs of other protocols."""
+    if not job.options.form.startswith('{"paddleocr":'):
+        raise _unknown_error()
+    return _JobForm.model_validate_json(job.options.form)
+
+
+def _unknown_error() -> InputRejected:
+    return InputRejected("job_unknown", "No job of PaddleOCR's API has this ID and signature.")
 
 
 def _url(call: JobCall, job: Job, form: _JobForm, place: str) -> str:
@@ -189,7 +185,8 @@ def _url(call: JobCall, job: Job, form: _JobForm, place: str) -> str:
 
 
 def _shown(call: JobCall, job: Job) -> dict[str, Any]:
-    """The job for clients."""
+    """The job for clients. Raises InputRejected("job_unknown") as `_form_of` does."""
+    form = _form_of(job)
     found = PaddleocrJob(jobId=job.id, state=_STATES[job.state])
     if job.pages is not None:
         times = [None if time is None else rfc3339(time) for time in (job.started, job.ended)]
@@ -201,25 +198,12 @@ def _shown(call: JobCall, job: Job) -> dict[str, Any]:
         found.errorMsg = f"{error.title}: {error.detail}"
     elif job.state.ended:
         found.errorMsg = f"{job.failed} of {job.pages} pages could not be read." if job.failed else None
-        form = _form_of(job)
-        found.resultUrl = None if form is None else {"jsonUrl": _url(call, job, form, "result.jsonl")}
+        found.resultUrl = {"jsonUrl": _url(call, job, form, "result.jsonl")}
     return found.model_dump(exclude_none=True)
 
 
 def _answer(call: JobCall, data: Mapping[str, Any]) -> Response:
     return json_response({"traceId": request_id_of(call.request), "code": 0, "msg": "Success", "data": data})
-
-
-async def _job(call: JobCall, job_id: str) -> Job:
-    """The caller's job. Raises InputRejected("job_unknown") for jobs of other protocols too: they have no URLs."""
-    job = await call.job(job_id)
-    if _form_of(job) is None:
-        raise _unknown_error()
-    return job
-
-
-def _unknown_error() -> InputRejected:
-    return InputRejected("job_unknown", "No job of PaddleOCR's API has this ID and signature.")
 
 
 router = APIRouter(prefix=PADDLEOCR_JOBS, tags=["paddleocr"])
@@ -314,14 +298,14 @@ async def batch(
 async def get(request: Request, job_id: JobId) -> Response:
     """State and progress of a job."""
     call = job_call(request)
-    return _answer(call, _shown(call, await _job(call, job_id)))
+    return _answer(call, _shown(call, await call.job(job_id)))
 
 
 async def _signed(request: Request, job_id: str, signature: str) -> tuple[JobCall, Job, _JobForm]:
     """The job of a signed URL, and a call of its owner. Raises InputRejected("job_unknown")."""
     job = await job_call(request).jobs.store.get(job_id, None)
     form = _form_of(job)
-    if form is None or not hmac.compare_digest(form.paddleocr.encode(), signature.encode()):
+    if not hmac.compare_digest(form.paddleocr.encode(), signature.encode()):
         raise _unknown_error()
     request.scope["state"]["caller"] = job.tenant
     return job_call(request), job, form
