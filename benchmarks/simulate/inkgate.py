@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from random import Random
 
 import anyio
 
@@ -34,7 +33,6 @@ class Inkgate:
         self,
         link: Link,
         limit: Limit,
-        seed: int,
         scheduling: SchedulingSettings | None = None,
     ) -> None:
         self._link = link
@@ -42,7 +40,7 @@ class Inkgate:
         self._deaths = 0
         self._gauge = PressureGauge()
         self._estimates = OutputEstimates()
-        self.work_queue = WorkQueue(limit, scheduling or SchedulingSettings(), random=Random(seed))
+        self.work_queue = WorkQueue(limit, scheduling or SchedulingSettings())
 
     @property
     def limit(self) -> int | None:
@@ -114,12 +112,12 @@ class _TokenCount:
 
 def adaptive(settings: AdaptiveSettings | None = None, scheduling: SchedulingSettings | None = None) -> NewPolicy:
     """inkgate with its default or the given settings."""
-    return lambda link, seed: Inkgate(link, AdaptiveLimit(settings or AdaptiveSettings()), seed, scheduling)
+    return lambda link, _: Inkgate(link, AdaptiveLimit(settings or AdaptiveSettings()), scheduling)
 
 
 def fixed(limit: int) -> NewPolicy:
     """inkgate with a fixed limit, as a baseline for the adaptive one."""
-    return lambda link, seed: Inkgate(link, FixedLimit(limit), seed)
+    return lambda link, _: Inkgate(link, FixedLimit(limit))
 
 
 def _size_class(page: PageWork) -> int:

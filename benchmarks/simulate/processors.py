@@ -112,7 +112,7 @@ def simulate(limit: Callable[[Engine], Limit], speed: Speed, load: Load = Load()
 
 async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, seed: int) -> PageRates:
     engine, chance = Engine(speed), random.Random(seed)
-    work_queue = WorkQueue(new_limit(engine), SchedulingSettings(), random=random.Random(seed))
+    work_queue = WorkQueue(new_limit(engine), SchedulingSettings())
     ended = {True: 0, False: 0}
 
     async def ask(number: int) -> None:

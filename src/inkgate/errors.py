@@ -348,9 +348,14 @@ class FieldsMissing(InputRejected, codes=["fields_missing"]):
 
 
 class Overloaded(InkgateError, codes=_OVERLOAD):
-    """The caller should come back in `retry_after_s` seconds."""
+    """The caller should come back in `retry_after_s` seconds.
+
+    Attributes:
+        slot_s: seconds until the next refused one may come after it, where the refusal knows.
+    """
 
     retry_after_s: float
+    slot_s: float | None = None
 
     def __init__(self, code: str, detail: str, retry_after_s: float) -> None:
         super().__init__(code, detail)

@@ -94,11 +94,18 @@ async def test_a_full_service_refuses_before_the_body_is_read() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(first.run)
             await stub.wait_until_asked()
-            refused = await api.client.post(PATH, json=chat())
+            refused = await api.client.post(PATH, json=chat(), headers={"X-Inkgate-Wait": "0"})
+            others = [
+                await api.client.post(path, json=chat(), headers={"X-Inkgate-Wait": "0"})
+                for path in (PATH, "/v1/ocr", "/ocr", "/layout-parsing", PATH)
+            ]
             first.left.set()
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
     assert refused.json()["error"]["code"] == "service_full"
     assert refused.json()["error"]["type"] == "server_error"
+    assert {answer.status_code for answer in others} == {503}
+    return_ms = [int(answer.headers["retry-after-ms"]) for answer in (refused, *others)]
+    assert return_ms == sorted(set(return_ms))
     assert len(stub.seen) == 1
 
 
@@ -275,11 +282,14 @@ async def test_the_example_of_the_description_works_as_described() -> None:
 
 
 WAITS: list[tuple[dict[str, object], dict[str, str], bool]] = [
-    ({"chat_wait_s": 60}, {}, True),
-    ({}, {"X-Inkgate-Wait": "60"}, True),
-    ({}, {}, False),
-    ({"chat_wait_s": 60}, {"X-Inkgate-Wait": "0"}, False),
-    ({"chat_wait_s": 60, "waiting_chats": 5}, {}, False),
+    ({}, {}, True),
+    ({"chat_wait_s": 0}, {"X-Inkgate-Wait": "60"}, True),
+    ({"chat_wait_s": 0}, {}, False),
+    ({}, {"X-Inkgate-Wait": "0"}, False),
+    ({}, {"X-Stainless-Read-Timeout": "0.02"}, False),
+    ({}, {"X-Stainless-Timeout": "0.02"}, False),
+    ({}, {"X-Stainless-Read-Timeout": "60.0", "X-Stainless-Timeout": "never"}, True),
+    ({"waiting_mb": 0.5}, {}, False),
 ]
 """Settings, headers, whether all of many requests at once are answered."""
 

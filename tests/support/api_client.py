@@ -95,7 +95,7 @@ async def running_api(
     named = {"name": "vllm"} if vllm and "preset" in vllm else {}
     settings = load_settings(None, **flags, pdf=pdf, engine={**named, "vllm": vllm or {}})
     engine = engine or FakeEngine()
-    limiter = FixedLimiter(settings.limits.max_in_flight, waiting_chats=settings.serving.admission.waiting_chats)
+    limiter = FixedLimiter(settings.limits.max_in_flight, waiting_mb=settings.serving.admission.waiting_mb)
     with_context = [structlog.contextvars.merge_contextvars]
     with structlog.testing.capture_logs(processors=with_context) as logs:
         async with (

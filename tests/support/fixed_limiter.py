@@ -29,10 +29,10 @@ class EmptyBacklog:
 
 
 class FixedLimiter(AdmissionLimiter):
-    """Admits up to a fixed number of concurrent documents. `waiting_chats`: maximum number of requests that wait."""
+    """Admits up to a fixed number of concurrent documents. `waiting_mb`: memory for requests that wait."""
 
-    def __init__(self, max_in_flight: int, retry_after_s: float = 2.0, waiting_chats: int = 2000) -> None:
-        settings = AdmissionSettings(max_bytes_mb=1e8, reserve=0.0, waiting_chats=waiting_chats)
+    def __init__(self, max_in_flight: int, retry_after_s: float = 2.0, waiting_mb: float = 320.0) -> None:
+        settings = AdmissionSettings(max_bytes_mb=1e8, reserve=0.0, waiting_mb=waiting_mb)
         super().__init__(max_in_flight, settings, EmptyBacklog(retry_after_s))
 
     @property

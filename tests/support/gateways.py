@@ -10,4 +10,4 @@ from support.fixed_limiter import FixedLimiter
 
 def gateway_to(reader: Reader, max_in_flight: int = 100) -> Gateway:
     """The Gateway; it refuses more documents at once than `max_in_flight`."""
-    return Gateway(reader, FixedLimiter(max_in_flight, waiting_chats=0), NO_OBSERVER)
+    return Gateway(reader, FixedLimiter(max_in_flight, waiting_mb=0.0), NO_OBSERVER)

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from random import Random
 
 from inkgate.serving.order import Work
 from inkgate.serving.outcomes import WorkOutcome
@@ -26,7 +25,7 @@ class SchedulerBench:
         self.now = 1000.0
         self.limit = FakeLimit(places)
         chosen = SchedulingSettings.model_validate(changes)
-        self.work_queue = WorkQueue(self.limit, chosen, lambda: self.now, Random(1), extra=extra)
+        self.work_queue = WorkQueue(self.limit, chosen, lambda: self.now, extra=extra)
         self.order: list[str] = []
 
     @asynccontextmanager

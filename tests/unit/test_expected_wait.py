@@ -22,7 +22,7 @@ async def test_who_would_wait_in_vain_is_refused_at_once() -> None:
         assert house.work_queue.expected_wait_s(late) == pytest.approx(11.0, rel=0.03)
         with pytest.raises(Overloaded) as refused:
             await house.one(late)
-        assert refused.value.retry_after_s == pytest.approx(10.0 * 1.15, rel=0.14)
+        assert refused.value.retry_after_s == pytest.approx(10.0, rel=0.02)
         light = Work(100, "other", priority=Priority.INTERACTIVE)
         assert house.work_queue.expected_wait_s(light) == pytest.approx(2.0, rel=0.03), "it goes before the heavy one"
     assert house.is_empty()
@@ -115,7 +115,7 @@ async def test_without_a_rate_nobody_is_refused_for_time() -> None:
         tasks.start_soon(house.one, Work(10**9, deadline=house.now + 0.5, flow="a"))
         await anyio.wait_all_tasks_blocked()
         assert house.work_queue.waiting == 1
-        assert house.work_queue.retry_after_s() == pytest.approx(2.3, rel=0.14)
+        assert house.work_queue.retry_after_s() == 2.0
     assert house.order == ["a"]
 
 
@@ -216,15 +216,3 @@ async def test_an_idle_engine_is_not_waited_for() -> None:
     assert house.work_queue.expected_wait_s(Work(1000)) == 0
     await house.one(Work(1000, flow="a", deadline=house.now + 1))
     assert house.order == ["a"]
-
-
-async def test_those_refused_together_are_told_different_times() -> None:
-    house = SchedulerBench(max_retry_after_s=100.0)
-    await house.done(1, seconds=1.0)
-    async with anyio.create_task_group() as tasks, house.busy():
-        tasks.start_soon(house.one, Work(10_000))
-        await anyio.wait_all_tasks_blocked()
-        told = [house.work_queue.retry_after_s() for _ in range(100)]
-    assert len(set(told)) == 100
-    assert 100 <= min(told) < 105
-    assert 125 < max(told) <= 130

@@ -42,7 +42,7 @@ class Service:
 
     def __post_init__(self) -> None:
         limits = LimitSettings()
-        self.work_queue = WorkQueue(FixedLimit(SLOTS), SchedulingSettings(), random=self.random)
+        self.work_queue = WorkQueue(FixedLimit(SLOTS), SchedulingSettings())
         self.degradation = Degradation(DegradationSettings(), lambda: self.work_queue.queue_s)
         self.limiter = AdmissionLimiter(limits.max_in_flight, AdmissionSettings(), self.work_queue, self.degradation)
         self.window = limits.page_window

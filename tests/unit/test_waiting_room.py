@@ -37,18 +37,30 @@ def anyio_backend() -> Backend:
 class WaitingRoomBench:
     """A limiter with one slot, for which requests wait."""
 
-    def __init__(self, most: int = 10) -> None:
-        self.limiter = FixedLimiter(1, waiting_chats=most)
+    def __init__(self, waiting_mb: float = 320.0) -> None:
+        settings = AdmissionSettings(max_bytes_mb=1e8, waiting_mb=waiting_mb)
+        self.limiter = AdmissionLimiter(1, settings, EmptyBacklog())
         self.came_in: list[str] = []
+        self.refused: Counter[str] = Counter()
         self.go = anyio.Event()
 
     async def opens(self) -> None:
         self.go.set()
 
-    async def enters(self, name: str, wait_s: float = 60.0, tenant: str = "a") -> None:
-        async with await self.limiter.wait(Arrival(tenant), wait_s):
+    async def enters(
+        self, name: str, wait_s: float = 60.0, tenant: str = "a", priority: Priority = Priority.NORMAL
+    ) -> None:
+        async with await self.limiter.wait(Arrival(tenant, priority), wait_s):
             self.came_in.append(name)
             await self.go.wait()
+
+    async def tries(self, tenant: str) -> None:
+        """Enters with a large body, or counts that it is refused."""
+        try:
+            async with await self.limiter.wait(Arrival(tenant, body_bytes=1_000_000), 60.0):
+                await self.go.wait()
+        except Overloaded:
+            self.refused[tenant] += 1
 
 
 async def test_who_waits_gets_room_in_the_order_of_arrival() -> None:
@@ -61,7 +73,7 @@ async def test_who_waits_gets_room_in_the_order_of_arrival() -> None:
         assert (door.came_in, door.limiter.waiting) == (["a"], 4)
         door.go.set()
     assert door.came_in == list("abcde")
-    assert (door.limiter.waiting, door.limiter._uses, door.limiter.in_flight) == (0, {}, 0)
+    assert (door.limiter.waiting, door.limiter._uses, door.limiter.documents) == (0, {}, 0)
 
 
 async def test_who_does_not_wait_is_refused_at_once_and_who_waits_when_the_time_is_over() -> None:
@@ -79,20 +91,8 @@ async def test_who_does_not_wait_is_refused_at_once_and_who_waits_when_the_time_
     assert not door.limiter._uses
 
 
-async def test_no_more_wait_than_may() -> None:
-    door = WaitingRoomBench(most=2)
-    async with anyio.create_task_group() as tasks:
-        for name in "abc":
-            tasks.start_soon(door.enters, name)
-            await anyio.lowlevel.checkpoint()
-        with pytest.raises(Overloaded):
-            await door.enters("d")
-        door.go.set()
-    assert door.came_in == list("abc")
-
-
 async def test_a_tenant_does_not_wait_behind_the_row_of_another() -> None:
-    door = WaitingRoomBench(most=100)
+    door = WaitingRoomBench()
     async with anyio.create_task_group() as tasks:
         for number in range(50):
             tasks.start_soon(door.enters, f"many {number}")
@@ -130,7 +130,7 @@ async def test_who_leaves_when_its_turn_has_come_leaves_its_place_too() -> None:
         tasks.start_soon(door.opens)
         with pytest.raises(CallerLeft):
             await door.limiter.wait(Arrival("a"), 60.0, leaves_at_its_turn)
-    assert (door.limiter.in_flight, door.limiter.waiting) == (0, 0)
+    assert (door.limiter.documents, door.limiter.waiting) == (0, 0)
 
 
 async def test_two_thousand_waiting_tenants_wake_nothing_while_nothing_changes() -> None:
@@ -236,17 +236,113 @@ async def test_a_tenant_that_waits_counts_as_active_and_whoever_is_refused_is_fo
         limiter.admit(Arrival("a"))
     with pytest.raises(Overloaded, match="service_full"):
         limiter.admit(Arrival("b", body_bytes=2_000_000_000))
+    await anyio.sleep(29)
+    with pytest.raises(Overloaded, match="share_exceeded"):
+        limiter.admit(Arrival("a"))
+    await anyio.sleep(2)
+    limiter.admit(Arrival("a"))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(limiter.wait, Arrival("a"), 100.0)
-        await anyio.sleep(29)
-        assert limiter.waiting == 1
-        await anyio.sleep(2)
-        assert (limiter.waiting, limiter.documents) == (0, 8)
         tasks.start_soon(limiter.wait, Arrival("c"), 100.0)
         await anyio.sleep(90)
         with pytest.raises(Overloaded, match="share_exceeded"):
             limiter.admit(Arrival("a"))
         tasks.cancel_scope.cancel()
+
+
+async def test_requests_that_do_not_wait_find_the_reserve_while_others_do() -> None:
+    limiter = AdmissionLimiter(8, AdmissionSettings(reserve=0.125), EmptyBacklog())
+    refused = 0
+
+    async def chat() -> None:
+        async with await limiter.wait(Arrival("a"), 600.0):
+            await anyio.sleep(1.0)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(400):
+            tasks.start_soon(chat)
+        await anyio.sleep(1.5)  # all eight of the first ones have ended
+        for _ in range(20):
+            assert limiter.waiting
+            try:
+                async with limiter.admit(Arrival("a")):
+                    await anyio.sleep(1.0)
+            except Overloaded:
+                refused += 1
+                await anyio.sleep(1.0)
+    assert refused == 0
+
+
+@pytest.mark.parametrize("slots", [2, 4])
+async def test_where_the_reserve_is_less_than_a_slot_a_refused_request_finds_one_when_it_returns(slots: int) -> None:
+    limiter = AdmissionLimiter(slots, AdmissionSettings(reserve=0.125), EmptyBacklog())
+
+    async def chat() -> None:
+        async with await limiter.wait(Arrival("a"), 600.0):
+            await anyio.sleep(1.0)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(40):
+            tasks.start_soon(chat)
+        await anyio.sleep(1.5)
+        assert limiter.documents == slots
+        with pytest.raises(Overloaded):
+            limiter.admit(Arrival("a"))
+        await anyio.sleep(2)
+        async with limiter.admit(Arrival("a")):
+            assert limiter.documents == slots
+    assert limiter.documents == 0
+
+
+async def test_interactive_requests_go_first_and_batches_get_their_share() -> None:
+    door = WaitingRoomBench()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(door.enters, "first")
+        await anyio.lowlevel.checkpoint()
+        for name, count, priority in (
+            ("b", 2, Priority.BATCH),
+            ("n", 5, Priority.NORMAL),
+            ("i", 30, Priority.INTERACTIVE),
+        ):
+            for _ in range(count):
+                tasks.start_soon(door.enters, name, 60.0, "a", priority)
+            await anyio.wait_all_tasks_blocked()
+        door.go.set()
+    entered = "".join(door.came_in[1:])
+    assert entered[:9] == "iiiiniiii"
+    assert entered.index("b") == 16  # of both other classes
+    assert Counter(entered) == {"i": 30, "n": 5, "b": 2}
+
+
+async def test_one_tenant_can_not_fill_the_line() -> None:
+    door = WaitingRoomBench(waiting_mb=16.0)  # 12 MB without early bodies: a hundred requests with large bodies
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(door.enters, "first")
+        await anyio.lowlevel.checkpoint()
+        for tenant, count in (("a", 120), ("b", 5), ("c", 5)):
+            for _ in range(count):
+                tasks.start_soon(door.tries, tenant)
+            await anyio.wait_all_tasks_blocked()
+        assert door.limiter.line.requests == {"a": 87, "b": 5, "c": 5}
+        assert (door.refused, door.limiter.line.held_bytes) == (Counter(a=33), 97 * 120_000)
+        door.go.set()
+    assert (door.limiter.waiting, door.limiter.line.held_bytes, door.limiter._uses) == (0, 0, {})
+
+
+async def test_a_thousand_leave_the_line_at_once_and_nothing_stays() -> None:
+    door = WaitingRoomBench()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(door.enters, "first")
+        await anyio.lowlevel.checkpoint()
+        with anyio.CancelScope() as drain:
+            async with anyio.create_task_group() as waiting:
+                for number in range(1000):
+                    waiting.start_soon(door.enters, "x", 600.0, f"tenant {number % 7}")
+                await anyio.wait_all_tasks_blocked()
+                assert door.limiter.waiting == 1000
+                drain.cancel()
+        assert (door.limiter.waiting, door.limiter.documents, door.limiter.line.held_bytes) == (0, 1, 0)
+        door.go.set()
+    assert (door.came_in, door.limiter._uses) == (["first"], {})
 
 
 async def test_one_event_tries_few_of_those_for_whom_there_is_no_room_and_the_next_one_tries_others() -> None:

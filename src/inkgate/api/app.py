@@ -45,6 +45,7 @@ from inkgate.api.http.drain import ALWAYS_ANSWERED, Drain
 from inkgate.api.http.errors import (
     ErrorForm,
     ErrorResponses,
+    Places,
     Problems,
     openai_error,
     problem_with_openai_error,
@@ -81,8 +82,6 @@ from inkgate.telemetry.tracing import NOT_RECORDING
 _BODY_THREADS = 4
 """Concurrent threads for decoding bodies and for rendering responses: both are short, and more threads would only take
 cores from the engine."""
-_EARLY_BYTES = 64_000_000
-"""Memory for bodies whose requests wait for admission: 200 page images of 300 KB."""
 
 ROUTES = (
     chat,
@@ -174,12 +173,15 @@ def create_app(
     room = SendingRoom.of(settings.serving)
     rate_limiter = build_rate_limiter(settings.rate_limit)
     measure = Measure(service.observer)
+    places = Places(service.gateway.limiter.slot_s)
     app = FastAPIOffline(
         static_url=DOCS_FILES,
         title="inkgate",
         version=__version__,
         description=DESCRIPTION,
-        middleware=_middleware(settings, drain, store, rate_limiter, Middleware(Observe, tracer=tracer, ended=measure)),
+        middleware=_middleware(
+            settings, drain, store, rate_limiter, Middleware(Observe, tracer=tracer, ended=measure), places
+        ),
         exception_handlers={HTTPException: _ERRORS.http_error, RequestValidationError: _ERRORS.validation_error},
         lifespan=_lifespan(rate_limiter),
     )
@@ -194,7 +196,7 @@ def create_app(
         served=ServedModels(service.upstream, model=ModelNames.of(settings.engine, service.engine.name)),
         threads=threads,
         bodies=bodies,
-        early_bodies=EarlyBodies(_EARLY_BYTES),
+        early_bodies=EarlyBodies(service.gateway.limiter.line.early_bytes),
         image_limits=image_limits(settings.engine),
         room=room,
         has_page=page is not None,
@@ -250,7 +252,12 @@ def _router(name: str) -> APIRouter:
 
 
 def _middleware(
-    settings: Settings, drain: Drain, files: FileStore, rate_limiter: RateLimiter | None, observe: Middleware
+    settings: Settings,
+    drain: Drain,
+    files: FileStore,
+    rate_limiter: RateLimiter | None,
+    observe: Middleware,
+    places: Places,
 ) -> list[Middleware]:
     """What a request passes inside BehindProxies and ServeWebPage, outermost first."""
     stack = [observe]  # outside all that refuses requests, so that each has an ID and a line in the log
@@ -259,7 +266,8 @@ def _middleware(
     origins, keys = Origins(settings), ApiKeys(settings.auth.key_hashes)
     return [
         *stack,
-        Middleware(Problems, responses=_ERRORS, guide_url=guide_url(settings)),  # answers the errors of those inside
+        # answers the errors of those inside
+        Middleware(Problems, responses=_ERRORS, guide_url=guide_url(settings), places=places),
         Middleware(
             CheckAccess,
             origins=origins,

@@ -40,7 +40,7 @@ _RENAMED = {
     "serving.scheduling.retry_after_most_s": "serving.scheduling.max_retry_after_s",
 }
 """Former names of settings and branches."""
-_REMOVED = ("serving.scheduling.overtake_s",)
+_REMOVED = ("serving.admission.waiting_chats", "serving.scheduling.overtake_s")
 """Former settings that nothing replaces."""
 _USER = re.compile(r"//[^/@]*@")
 OTHER_VARIABLES = frozenset(

@@ -182,8 +182,12 @@ class Gateway:
         """
         # The priority of an unknown document is not known yet, so it is not refused for a wait that only lower
         # priorities have.
-        priority = caller.priority if caller.priority_given else Priority.INTERACTIVE
+        priority = caller.priority if caller.priority_given or relayed else Priority.INTERACTIVE
         arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline, relayed)
-        async with await self.limiter.wait(arrival, wait_s, watched) as permit:
+        begun = perf_counter()
+        permit = await self.limiter.wait(arrival, wait_s, watched)
+        async with permit:
+            if wait_s:
+                self.observer.stage("admission", perf_counter() - begun)
             with caller.in_time("The time limit passed before the response was ready.") as scope:
                 yield Admitted(self, replace(caller, charge=permit), permit, scope)

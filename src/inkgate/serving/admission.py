@@ -11,7 +11,7 @@ import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -19,9 +19,11 @@ import anyio
 
 from inkgate.errors import Overloaded
 from inkgate.serving.degradation import Degradation
+from inkgate.serving.line import WaitingLine, WaitingRequest
 from inkgate.serving.order import Work
 from inkgate.serving.outcomes import WorkOutcome
 from inkgate.serving.permits import ANYBODY, Arrival, Permit
+from inkgate.serving.throughput import TokenRate
 from inkgate.settings import AdmissionSettings
 from inkgate_client.concurrency import loop_time
 
@@ -32,6 +34,8 @@ _TRIES = 32
 µs, and the end of a page is an event."""
 _SOONEST_S = 0.05
 """Minimum time to the next attempt that is made because of time alone."""
+_USUAL_SLOT_S = 0.1
+"""Time between two freed slots until it has been measured."""
 
 
 class Backlog(Protocol):
@@ -54,24 +58,12 @@ class Backlog(Protocol):
         ...
 
 
-class _WaitingRequest:
-    """A request that waits for room. `permit` is set before `admitted`."""
-
-    __slots__ = ("admitted", "arrival", "permit")
-
-    def __init__(self, arrival: Arrival) -> None:
-        self.arrival = arrival
-        self.admitted = anyio.Event()
-        self.permit: Permit | None = None
-
-
 @dataclass(slots=True)
 class _TenantUse:
-    """What a tenant holds, and its waiting requests in order of arrival."""
+    """What a tenant holds."""
 
     documents: int = 0
     body_bytes: int = 0
-    waiting: OrderedDict[_WaitingRequest, None] = field(default_factory=OrderedDict)
 
 
 class AdmissionLimiter:
@@ -89,16 +81,17 @@ class AdmissionLimiter:
     longer than `body_patience_s` are evicted, oldest first, from tenants over their share: as many as are needed, and
     none if that would not be enough.
 
-    Requests that wait do so before their bodies are read. Tenants take turns, and within a tenant the first to arrive
-    is admitted first. Nothing polls: whatever may make room calls `wake`, which admits them. One timer serves what
-    passes with time: refused tenants that are forgotten, uploads that become slow, degradation that ends.
+    Requests that wait do so before their bodies are read, in a WaitingLine. They leave the reserve to requests that
+    don't wait, which would be refused for as long as the line lasts otherwise. Nothing polls: whatever may make room
+    calls `wake`, which admits them. One timer serves what passes with time: refused tenants that are forgotten, uploads
+    that become slow, degradation that ends.
 
     Used from one event loop. Amortized O(1); eviction is O(documents).
 
     Attributes:
         documents, body_bytes: in flight.
         tenants: number of tenants with documents in flight.
-        waiting: number of waiting requests.
+        line: the requests that wait.
         arriving: permits whose bodies have not fully arrived, oldest first.
         ended: counts of how documents ended.
         refused: counts of refused and evicted documents by error code.
@@ -123,7 +116,7 @@ class AdmissionLimiter:
         self.documents = 0
         self.body_bytes = 0
         self.tenants = 0
-        self.waiting = 0
+        self.line = WaitingLine(int(settings.waiting_mb * 1e6), settings.reserve)
         self.ended: Counter[WorkOutcome] = Counter()
         self.refused: Counter[str] = Counter()
         self.arriving: dict[Permit, None] = {}
@@ -136,7 +129,9 @@ class AdmissionLimiter:
         self._degradation = degradation
         self._clock = clock
         self._uses: dict[str, _TenantUse] = {}
-        self._turns: OrderedDict[str, None] = OrderedDict()
+        self._slots = TokenRate(clock)
+        self._refused_at = -math.inf
+        """When a request that does not wait was refused."""
         self._refused: OrderedDict[str, float] = OrderedDict()
         self._busy = False
         self._alarm: asyncio.TimerHandle | None = None
@@ -150,9 +145,9 @@ class AdmissionLimiter:
                 room, or it would wait past its deadline. It says when to retry.
         """
         try:
-            return self._admitted(arrival, self._clock())
-        except Overloaded as error:
-            self.refused[error.code] += 1
+            return self._counted(arrival)
+        except Overloaded:
+            self._refused_at = self._clock()
             raise
 
     async def wait(
@@ -161,22 +156,25 @@ class AdmissionLimiter:
         wait_s: float,
         watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> Permit:
-        """Admits a request like `admit`, but waits for room up to `wait_s` seconds and to the deadline; at once if too
-        many wait. `watched`: context around the wait, which may end it.
+        """Admits a request like `admit`, but waits for room up to `wait_s` seconds and to the deadline, if there is
+        memory for it. `watched`: context around the wait, which may end it.
 
         Raises:
             Overloaded: as `admit`.
             Exception: raised by `watched`.
         """
-        if not wait_s or self.waiting >= self._settings.waiting_chats:
+        if not wait_s:
             return self.admit(arrival)
+        waiting = WaitingRequest(arrival)
+        if not self.line.has_room(waiting):
+            return self._counted(arrival)
         now = self._clock()
-        if arrival.tenant not in self._turns:
+        if arrival.tenant not in self.line.requests:
             try:
                 return self._admitted(arrival, now)
             except Overloaded:
                 pass  # it waits
-        waiting = self._join(arrival, now)
+        self._join(waiting, now)
         try:
             async with watched():
                 with anyio.CancelScope(deadline=min(arrival.deadline, now + wait_s)):
@@ -188,7 +186,7 @@ class AdmissionLimiter:
             raise
         finally:
             self._leave(waiting)
-        return waiting.permit or self.admit(arrival)
+        return waiting.permit or self._counted(arrival)
 
     @property
     def max_documents(self) -> int:
@@ -199,6 +197,16 @@ class AdmissionLimiter:
     def retry_after_s(self) -> float:
         """Seconds after which a refused client may retry."""
         return self._backlog.retry_after_s()
+
+    @property
+    def waiting(self) -> int:
+        """Number of waiting requests."""
+        return len(self.line)
+
+    def slot_s(self) -> float:
+        """Expected time between two slots that become free for the same tenant."""
+        per_s = self._slots.per_s
+        return max(1, self.tenants) * (1 / per_s if per_s else _USUAL_SLOT_S)
 
     def change(self, tenant: str, documents: int, body_bytes: int) -> None:
         """Adds to what a tenant holds (negative: frees, and admits who waits). Called by its permits."""
@@ -224,6 +232,7 @@ class AdmissionLimiter:
     def end_document(self, tenant: str, body_bytes: int, outcome: WorkOutcome) -> None:
         """Counts how a document of `tenant` ended, and frees its slot and these bytes. Called by its permit."""
         self.ended[outcome] += 1
+        self._slots.finished(1)
         self.change(tenant, -1, -body_bytes)
 
     def grow(self, permit: Permit, body_bytes: int) -> None:
@@ -244,7 +253,7 @@ class AdmissionLimiter:
 
     def wake(self) -> None:
         """Admits those who wait and now have room. To be called when there may be more room than before."""
-        if not self._turns or self._busy:
+        if not self.line or self._busy:
             return
         now = self._clock()
         self._busy = True
@@ -254,6 +263,14 @@ class AdmissionLimiter:
             self._busy = False
         self._set_alarm(now)
 
+    def _counted(self, arrival: Arrival) -> Permit:
+        """A permit. Raises Overloaded as `admit`, and counts it."""
+        try:
+            return self._admitted(arrival, self._clock())
+        except Overloaded as error:
+            self.refused[error.code] += 1
+            raise
+
     def _admitted(self, arrival: Arrival, now: float) -> Permit:
         self._forget(now)
         if self._degradation is not None:
@@ -262,6 +279,7 @@ class AdmissionLimiter:
         self._check_deadline(arrival, now)
         self._refused.pop(arrival.tenant, None)
         permit = Permit(self, arrival, now)
+        self._slots.started()
         # The slot is taken before room is made for it, which nobody who waits may take instead.
         self.change(arrival.tenant, 1, arrival.body_bytes)
         self._evict(slow)
@@ -362,57 +380,53 @@ class AdmissionLimiter:
 
     def _forget_unused(self, tenant: str) -> None:
         use = self._uses[tenant]
-        if not use.documents and not use.body_bytes and not use.waiting:
+        if not use.documents and not use.body_bytes and tenant not in self.line.requests:
             del self._uses[tenant]
 
     # -- requests that wait
 
-    def _join(self, arrival: Arrival, now: float) -> _WaitingRequest:
-        waiting = _WaitingRequest(arrival)
-        self._uses.setdefault(arrival.tenant, _TenantUse()).waiting[waiting] = None
-        self._turns.setdefault(arrival.tenant)
-        self._refused.pop(arrival.tenant, None)  # it counts as active as long as it waits
-        self.waiting += 1
+    def _join(self, waiting: WaitingRequest, now: float) -> None:
+        tenant = waiting.arrival.tenant
+        self._uses.setdefault(tenant, _TenantUse())
+        self.line.join(waiting)
+        self._refused.pop(tenant, None)  # it counts as active as long as it waits
         self._set_alarm(now)
-        return waiting
 
-    def _leave(self, waiting: _WaitingRequest) -> None:
+    def _leave(self, waiting: WaitingRequest) -> None:
         if waiting.permit is None:
-            self._no_longer_waits(waiting)
+            self.line.leave(waiting)
+            self._forget_unused(waiting.arrival.tenant)
             self.wake()  # the next one of its tenant may fit where it did not
 
-    def _no_longer_waits(self, waiting: _WaitingRequest) -> None:
-        tenant = waiting.arrival.tenant
-        use = self._uses[tenant]
-        del use.waiting[waiting]
-        self.waiting -= 1
-        if not use.waiting:
-            self._turns.pop(tenant, None)
-            self._forget_unused(tenant)
-
     def _admit_waiting(self, now: float) -> None:
-        refused: list[str] = []
-        while self._turns and len(refused) < _TRIES and self._may_have_room(now):
-            tenant, _ = self._turns.popitem(last=False)
-            waiting = next(iter(self._uses[tenant].waiting))
-            try:
-                waiting.permit = self._admitted(waiting.arrival, now)
-            except Overloaded:
-                refused.append(tenant)
-                continue
-            self._turns[tenant] = None
-            self._no_longer_waits(waiting)
-            waiting.admitted.set()
-        goes_first = len(refused) < _TRIES
-        for tenant in reversed(refused) if goes_first else refused:
-            self._turns[tenant] = None
-            self._turns.move_to_end(tenant, last=not goes_first)
+        tries = _TRIES
+        while tries and self._may_have_room(now):
+            refused: list[WaitingRequest] = []
+            for waiting in islice(self.line.in_turn(), tries):
+                try:
+                    waiting.permit = self._admitted(waiting.arrival, now)
+                except Overloaded:
+                    refused.append(waiting)
+                    continue
+                self.line.admit(waiting)
+                waiting.admitted.set()
+                break
+            else:
+                if len(refused) == tries:  # the next event tries others
+                    for waiting in refused:
+                        self.line.defer(waiting)
+                return
+            tries -= len(refused)
 
     def _may_have_room(self, now: float) -> bool:
-        """Whether a try can succeed, as far as that is known without one."""
+        """Whether a try can succeed, as far as that is known without one. Who waits leaves the reserve, and at least
+        one slot once a request that does not wait was refused.
+        """
         oldest = next(iter(self.arriving), None)
         is_slow = oldest is not None and now - oldest.since >= self._settings.body_patience_s
-        return is_slow or self.documents < self.max_documents
+        most = self.max_documents
+        reserved = max(int(self._settings.reserve * most), now - self._refused_at < self._settings.remember_s)
+        return is_slow or self.documents < max(1, most - reserved)
 
     def _set_alarm(self, now: float) -> None:
         """Sets the timer for the next time at which there may be room although nothing happens."""
@@ -421,7 +435,7 @@ class AdmissionLimiter:
             self._alarm = None
         self._forget(now)
         at = min((time for time in self._next_times(now) if time > now), default=math.inf)
-        if self._turns and at < math.inf:
+        if self.line and at < math.inf:
             self._alarm = asyncio.get_running_loop().call_later(max(at - now, _SOONEST_S), self.wake)
 
     def _next_times(self, now: float) -> Iterator[float]:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from random import Random, SystemRandom
 
 import anyio
 
@@ -23,8 +22,6 @@ from inkgate.serving.throughput import Throughput, TokenRate
 from inkgate.settings import SchedulingSettings
 from inkgate_client.concurrency import loop_time
 
-_JITTER = 0.3
-"""Maximum jitter of Retry-After, so that clients refused together don't come back together."""
 _SHORT = 0.2
 """A work may always wait this share of its time, even if it will probably miss its deadline. In the simulator, a tenant
 that asks for a fifth of the engine's capacity, beside one that asks for all of it, lost 6 to 37 % of its responses
@@ -98,7 +95,6 @@ class WorkQueue:
         limit: Limit,
         settings: SchedulingSettings,
         clock: Callable[[], float] = loop_time,
-        random: Random | None = None,
         *,
         timed: bool = False,
         extra: bool = False,
@@ -113,7 +109,6 @@ class WorkQueue:
         self.limit = limit
         self._settings = settings
         self._clock = clock
-        self._random = random or SystemRandom()
         self._timed = timed
         self._extra = extra
         self._extra_turn: Turn | None = None
@@ -236,9 +231,8 @@ class WorkQueue:
         return self._throughput.mean_s(work.tokens)
 
     def retry_after_s(self) -> float:
-        """Time to clear the backlog (waiting tokens / tokens a second) with jitter, within the configured bounds."""
-        bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.max_retry_after_s)
-        return bounded_s * (1 + _JITTER * self._random.random())
+        """Time to clear the backlog (waiting tokens / tokens a second), within the configured bounds."""
+        return min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.max_retry_after_s)
 
     def check(self, work: Work) -> None:
         """Raises Overloaded("service_full") if `work` would wait too long."""

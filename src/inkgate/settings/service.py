@@ -237,7 +237,9 @@ class SchedulingSettings(Branch):
         0.3, gt=0, le=1, description="Maximum expected wait, as a share of a request's time limit. Longer: 503 at once."
     )
     retry_after_s: PositiveFloat = Field(2.0, description="Minimum Retry-After, also used while no rate is known.")
-    max_retry_after_s: PositiveFloat = Field(120.0, description="Maximum Retry-After, before up to 30 % of jitter.")
+    max_retry_after_s: PositiveFloat = Field(
+        30.0, description="Maximum Retry-After, before callers are spread over up to 60 s."
+    )
 
 
 class AdmissionSettings(Branch):
@@ -253,12 +255,13 @@ class AdmissionSettings(Branch):
         description="Share of the capacity closed to tenants over their share while others are active.",
     )
     chat_wait_s: float = Field(
-        0.0,
+        600.0,
         ge=0,
-        description="How long chat requests wait for admission; `X-Inkgate-Wait` overrides it.",
+        description="How long chat requests wait for admission, at most 90 % of their time; `X-Inkgate-Wait` overrides "
+        "it.",
     )
-    waiting_chats: int = Field(
-        2000, ge=0, description="Maximum chat requests that wait for admission. More are refused."
+    waiting_mb: float = Field(
+        320.0, ge=0, description="Memory for chat requests that wait for admission: 1,700 of one tenant. More get 503."
     )
     remember_s: PositiveFloat = Field(30.0, description="How long a refused tenant counts as active.")
     body_patience_s: PositiveFloat = Field(

@@ -28,6 +28,7 @@ T = TypeVar("T")
 OTHER = "other"
 """Label value for names outside of the closed set."""
 STAGES = {
+    "admission": "wait for admission: a chat request",
     "receive": "receive the request body",
     "open": "open a document or a page",
     "render": "render a page to pixels",

@@ -107,9 +107,8 @@ class ChatResponse(Response):
         head = parse_head(Request(scope), context.settings)
         early = EarlyBody(context.early_bodies, receive, head.max_bytes)
         request = Request(scope, early.receive)
-        wait_s = context.settings.serving.admission.chat_wait_s if head.wait_s is None else head.wait_s
         gateway = context.service.gateway
-        admission = gateway.admit(head.caller, head.body_bytes, wait_s, early.receive_early, relayed=True)
+        admission = gateway.admit(head.caller, head.body_bytes, head.wait_s, early.receive_early, relayed=True)
         async with admission as admitted:
             with admitted.receiving() as count_bytes:
                 body = await uploads.receive_json(request, context.settings.limits, count_bytes)

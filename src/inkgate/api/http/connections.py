@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from inkgate.api.http.errors import Places
 from inkgate.operating_system import file_limit
 from inkgate_client.concurrency import loop_time
 
@@ -15,6 +16,7 @@ log = structlog.get_logger(__name__)
 _MAX_OPEN = 8_000
 """Default maximum if the file limit allows it: an idle connection takes about 20 kB."""
 _LOG_EVERY_S = 10.0
+_FULL_RETRY_S = 1.0
 
 
 def default_connections() -> int:
@@ -36,6 +38,7 @@ class Connections:
         self._clock = clock
         self._open: set[WriteTransport] = set()
         self._waiting: dict[WriteTransport, None] = {}
+        self._places = Places(clock=clock)
         self._closed = 0
         self._refused = 0
         self._log_at = float("-inf")
@@ -61,6 +64,10 @@ class Connections:
     def work(self, connection: WriteTransport) -> None:
         """Marks `connection` as having a request; it can't be replaced until that has its response."""
         self._waiting.pop(connection, None)
+
+    def return_s(self) -> float:
+        """Seconds after which a client that was refused should return."""
+        return self._places.return_s("", _FULL_RETRY_S)
 
     def leave(self, connection: WriteTransport) -> None:
         """Removes `connection`, which is closed. Safe to call twice."""

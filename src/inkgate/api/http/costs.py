@@ -63,7 +63,7 @@ CHAT = Cost(
     admitted_by=f"{_ADMISSION}; it may wait there",
     charged_to="tenant: a document and the bytes of the body; at the model server, tokens",
     shared="call queue: class, tenant, deadline",
-    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `serving.admission.waiting_chats`, `limits.time_s`, {_SENDING}",
+    bounded_by=f"{_IN_FLIGHT}, {_BODY}, `serving.admission.waiting_mb`, `limits.time_s`, {_SENDING}",
 )
 JOB = Cost(
     "job",

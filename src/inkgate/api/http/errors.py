@@ -5,9 +5,11 @@ that turns exceptions into them.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from random import Random, SystemRandom
 from typing import Any
 
 import anyio
@@ -21,8 +23,9 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.serving.outcomes import CallerLeft
+from inkgate_client.concurrency import loop_time
 
 log = structlog.get_logger(__name__)
 
@@ -145,6 +148,11 @@ def json_error(problem: Problem, body: dict[str, Any]) -> Response:
     return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type=media_type)
 
 
+_REFUSALS = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_MAX_RETRY_S = 60.0
+_SLOT_S = 0.1
+_MAX_TENANTS = 10_000
+"""Maximum number of refused tenants whose places are remembered."""
 LINGER_S = 5.0
 """How long the rest of a refused body is read and discarded, so that the client can read the response: closing a
 connection with unread data resets it and loses the response."""
@@ -190,14 +198,48 @@ class ErrorResponses:
         return self.response(_noted(rejected, request), _route_path(request))
 
 
-class Problems:
-    """Responds to every exception, and links each error response to the documentation of its code. Exceptions after the
-    response has begun are only logged.
+class Places:
+    """Gives each refused caller a time of its own to return: the time until a slot is free for the first one of a
+    tenant, and a slot later for each further one. Clients that were refused together would return together otherwise.
+
+    OpenAI's clients ignore more than 60 s, or give up. So whoever has a later place gets a random time up to then.
     """
 
-    def __init__(self, app: ASGIApp, responses: ErrorResponses, guide_url: str) -> None:
+    def __init__(
+        self,
+        slot_s: Callable[[], float] = lambda: _SLOT_S,
+        clock: Callable[[], float] = loop_time,
+        random: Random | None = None,
+    ) -> None:
+        """`slot_s`: expected time between two slots for the same tenant."""
+        self._slot_s = slot_s
+        self._clock = clock
+        self._random = random or SystemRandom()
+        self._next: OrderedDict[str, float] = OrderedDict()
+
+    def return_s(self, tenant: str, soonest_s: float, slot_s: float | None = None) -> float:
+        """Seconds after which a refused caller of `tenant` should return. `slot_s`: if the refusal knows it."""
+        slot_s = self._slot_s() if slot_s is None else slot_s
+        now = self._clock()
+        soonest = now + soonest_s
+        at = max(self._next.pop(tenant, 0.0), soonest)
+        latest = now + (_MAX_RETRY_S if soonest_s < _MAX_RETRY_S else soonest_s + _MAX_RETRY_S)
+        self._next[tenant] = min(at + slot_s, latest)
+        if len(self._next) > _MAX_TENANTS:
+            self._next.popitem(last=False)
+        at += slot_s * self._random.random() if at > soonest else 0.0
+        return (at if at <= latest else self._random.uniform(soonest, latest)) - now
+
+
+class Problems:
+    """Responds to every exception, and links each error response to the documentation of its code. Exceptions after the
+    response has begun are only logged. Sets Retry-After of all refusals, by `Places`.
+    """
+
+    def __init__(self, app: ASGIApp, responses: ErrorResponses, guide_url: str, places: Places | None = None) -> None:
         """`guide_url`: of the documentation, with a slash at the end; empty: there is no link."""
         self._app = app
+        self._places = places or Places()
         self._responses = responses
         self._codes_url = f"{guide_url}reference/errors/" if guide_url else ""
 
@@ -205,7 +247,7 @@ class Problems:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self._codes_url)
+        exchange = _Exchange(scope, receive, send, self._codes_url, self._places)
         try:
             await self._app(scope, exchange.receive, exchange.send)
         except CallerLeft:
@@ -218,6 +260,8 @@ class Problems:
         else:
             return
         scope["state"]["code"] = failure.code
+        if isinstance(failure, Overloaded):
+            exchange.slot_s = failure.slot_s
         if exchange.answer_begun:
             log.error("answer_broken_off", code=failure.code)
             return
@@ -228,9 +272,11 @@ class Problems:
 class _Exchange:
     """A request's receive and send, with their progress."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, codes_url: str) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, codes_url: str, places: Places) -> None:
         self.answer_begun = False
         self.body_ended = False
+        self.slot_s: float | None = None
+        self._places = places
         self._scope = scope
         self._codes_url = codes_url
         self._receive = receive
@@ -245,6 +291,8 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if not self.answer_begun:
             self._add_link(message)
+            if message["status"] in _REFUSALS:
+                self._set_place(message)
             self.answer_begun = True
         await self._send(message)
 
@@ -252,6 +300,14 @@ class _Exchange:
         code = self._scope["state"].get("code")
         if message["status"] >= 400 and code and self._codes_url:
             MutableHeaders(scope=message).append("Link", f'<{self._codes_url}#{code}>; rel="help"')
+
+    def _set_place(self, message: Message) -> None:
+        headers = MutableHeaders(scope=message)
+        if (soonest := headers.get("Retry-After", "")).isdecimal():
+            state = self._scope["state"]
+            after_s = self._places.return_s(str(state.get("caller", "")), float(soonest), self.slot_s)
+            headers["Retry-After"] = str(math.ceil(after_s))
+            headers["Retry-After-Ms"] = str(round(1000 * after_s))
 
     async def discard_body(self) -> None:
         """Reads and discards the rest of the body for a while."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import anyio
@@ -17,6 +18,10 @@ from inkgate.settings import Settings
 PRIORITY_HEADER = "X-Inkgate-Priority"
 TIMEOUT_HEADER = "X-Inkgate-Timeout"
 WAIT_HEADER = "X-Inkgate-Wait"
+_CLIENT_TIMEOUTS = ("x-stainless-read-timeout", "x-stainless-timeout")
+"""Headers of OpenAI's SDKs (Python, JavaScript): in how many seconds a response must begin."""
+_WAIT_SHARE = 0.9
+"""Maximum share of a request's time that it waits by default. The rest is for the response."""
 _ANEW = ("no-store", "no-cache")
 
 
@@ -27,13 +32,13 @@ class RequestHead:
     Attributes:
         body_bytes: its Content-Length; 0 if it has none, since its body is charged as it grows.
         max_bytes: maximum size of its body: its Content-Length, or the limit on all bodies.
-        wait_s: how long a chat request may wait for admission, in seconds; None if it has no such header.
+        wait_s: how long it waits for admission if it is a chat request, in seconds.
     """
 
     caller: Caller
     body_bytes: int
     max_bytes: int
-    wait_s: float | None = None
+    wait_s: float = 0.0
 
 
 def parse_head(request: Request, settings: Settings) -> RequestHead:
@@ -68,7 +73,7 @@ def parse_head(request: Request, settings: Settings) -> RequestHead:
     announced = announced_bytes(request.headers.get("content-length", ""))
     limit = int(settings.limits.max_body_mb * 1_000_000)
     max_bytes = limit if announced is None else min(announced, limit)
-    return RequestHead(caller, 0 if announced is None else max_bytes, max_bytes, _wait_s(request))
+    return RequestHead(caller, 0 if announced is None else max_bytes, max_bytes, _wait_s(request, patience_s, settings))
 
 
 def _timeout_s(request: Request) -> float:
@@ -84,10 +89,11 @@ def _timeout_s(request: Request) -> float:
     return timeout_s
 
 
-def _wait_s(request: Request) -> float | None:
+def _wait_s(request: Request, patience_s: float, settings: Settings) -> float:
     text = request.headers.get(WAIT_HEADER)
     if text is None:
-        return None
+        given = (_seconds(request.headers.get(name, "")) for name in _CLIENT_TIMEOUTS)
+        return min(settings.serving.admission.chat_wait_s, _WAIT_SHARE * min(patience_s, *given))
     try:
         wait_s = float(text)
     except ValueError:
@@ -95,6 +101,15 @@ def _wait_s(request: Request) -> float | None:
     if not wait_s >= 0:
         raise InputRejected("options_invalid", f"{WAIT_HEADER} must be a number of seconds, such as 300, or 0.")
     return wait_s
+
+
+def _seconds(text: str) -> float:
+    """The time of a header that inkgate does not define; infinite if it is no time."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return math.inf
+    return seconds if seconds > 0 else math.inf
 
 
 def _priority(request: Request) -> Priority | None:

@@ -57,7 +57,6 @@ _MAX_AHEAD = 3
 """How many times what a client must read is counted in advance if it reads more. Its system acknowledges in jumps: with
 a large receive buffer, nothing for seconds while the client reads from it.
 """
-_FULL_RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._await_head()
             return
         limit = self._table.max_open
-        self._refuse(Overloaded("service_full", f"All {limit} connections that are allowed are open.", _FULL_RETRY_S))
+        self._refuse(
+            Overloaded("service_full", f"All {limit} connections that are allowed are open.", self._table.return_s())
+        )
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._table.leave(self.transport)

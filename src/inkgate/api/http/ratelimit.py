@@ -81,7 +81,9 @@ class RateLimiter:
             wait_s = min(max(0.0, reset_at - self._now()), self._limit.get_expiry())
             whom = "this API key" if caller.startswith("key:") else "this address"
             detail = f"Requests of {whom} are limited to {self._limit}; the next is accepted in {ceil(wait_s)} s."
-            raise Overloaded("rate_limited", detail, wait_s)
+            refusal = Overloaded("rate_limited", detail, wait_s)
+            refusal.slot_s = self._limit.get_expiry() / self._limit.amount
+            raise refusal
 
     async def _hit(self, caller: str) -> float | None:
         """Counts one request. Returns None if it passes, else the time when the next one may."""

@@ -200,6 +200,7 @@ class AdmissionState:
     ended: Mapping[str, int] = counter(
         "inkgate_documents_ended_total", "Accepted documents by outcome.", "outcome", default_factory=dict
     )
+    waiting: int = gauge("inkgate_documents_waiting", "Chat requests that wait for admission.", default=0)
 
 
 @reading
