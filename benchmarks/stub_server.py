@@ -1,17 +1,20 @@
 """A stub of a model server or OCR service, which costs little itself: for measuring gateways and load generators.
 
-    python -m benchmarks.stub_server PORT [--echo] [--delay-ms N]
+    python -m benchmarks.stub_server PORT [--echo] [--delay-ms N] [--slots N]
 
 A chat completion returns a fixed text; with `--echo`, it returns the request's field `user`, and streams it if the
 request has `stream`. /models lists one model. Any other path returns a text. `--delay-ms`: response times are uniformly
 distributed between N and 2 N ms, so that distributions can be compared. Without `--echo`, bodies are not looked at.
+With `--slots`, N requests at a time take exactly the delay, and others wait.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import heapq
 import json
+from typing import ClassVar
 
 import httptools
 import uvloop
@@ -50,6 +53,8 @@ class Connection(asyncio.Protocol):
     """One client with consecutive requests."""
 
     served = 0
+    free_at: ClassVar[list[float]] = []
+    """When each slot is free, in the time of the event loop: a heap. Empty: there are as many as requests."""
 
     def __init__(self, *, echoes: bool, delay_ms: int) -> None:
         self.echoes = echoes
@@ -81,7 +86,12 @@ class Connection(asyncio.Protocol):
             answer = MODELS
         self.body.clear()
         Connection.served += 1
-        if self.delay_ms:
+        if Connection.free_at and self.path.endswith(b"/chat/completions"):
+            loop = asyncio.get_running_loop()
+            done_at = max(loop.time(), Connection.free_at[0]) + self.delay_ms / 1000
+            heapq.heapreplace(Connection.free_at, done_at)
+            loop.call_at(done_at, self.write, answer)
+        elif self.delay_ms:
             after_ms = self.delay_ms * (1 + Connection.served * 37 % 101 / 100)
             asyncio.get_running_loop().call_later(after_ms / 1000, self.write, answer)
         else:
@@ -104,7 +114,9 @@ def main() -> None:
     parser.add_argument("port", type=int)
     parser.add_argument("--echo", action="store_true")
     parser.add_argument("--delay-ms", type=int, default=0)
+    parser.add_argument("--slots", type=int, default=0)
     asked = parser.parse_args()
+    Connection.free_at += [0.0] * asked.slots
     uvloop.run(serve(asked.port, echoes=asked.echo, delay_ms=asked.delay_ms))
 
 

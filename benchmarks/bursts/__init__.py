@@ -1,0 +1,1 @@
+"""Clients that send many requests at once, with their own defaults."""
