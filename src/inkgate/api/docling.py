@@ -491,6 +491,6 @@ async def convert_source_now(request: Request) -> Response:
 @router.post("/chunk/{path:path}", include_in_schema=False)
 @costs(CONTROL)
 async def chunk(path: str) -> Response:
-    """Raises InputRejected("feature_unavailable"): tells clients what to call."""
+    """Raises InputRejected("route_unknown"), whose detail says what to call. Clients retry 501."""
     why = f"There are no chunks (/v1/chunk/{path}). Convert to `json`, and split that with docling's HybridChunker."
-    raise InputRejected("feature_unavailable", why[:500])
+    raise InputRejected("route_unknown", why[:500])

@@ -181,17 +181,22 @@ def _name_in(upload_id: str) -> str:
     return raw[_RANDOM_BYTES:].decode(errors="ignore")
 
 
+def _pending(upload_id: str) -> dict[str, Any]:
+    url = f"/v1/uploads/{upload_id}/content"
+    headers = {"Content-Type": "application/octet-stream"}
+    shown: dict[str, Any] = {"id": upload_id, "object": "upload", "filename": _name_in(upload_id), "status": "pending"}
+    return shown | {"upload_url": url, "upload_method": "PUT", "upload_headers": headers}
+
+
 async def _upload(request: Request, upload_id: str) -> dict[str, Any]:
     """An upload: completed once its file is stored, whose purpose is the upload's ID."""
+    pending = _pending(upload_id)
     files = await context_of(request).files.owned(tenant_of(request))
     stored = next((file for file in files if file.purpose == upload_id), None)
-    shown: dict[str, Any] = {"id": upload_id, "object": "upload", "filename": _name_in(upload_id)}
     if stored is None:
-        url = f"/v1/uploads/{upload_id}/content"
-        headers = {"Content-Type": "application/octet-stream"}
-        return shown | {"status": "pending", "upload_url": url, "upload_method": "PUT", "upload_headers": headers}
+        return pending
     file = {"id": stored.id, "object": "file", "bytes": stored.byte_count, "filename": stored.name}
-    return shown | {"status": "completed", "bytes": stored.byte_count, "file": file}
+    return {**pending, "status": "completed", "bytes": stored.byte_count, "file": file}
 
 
 @router.post(
@@ -210,8 +215,7 @@ async def create_upload(request: Request) -> Response:
     max_bytes = int(context_of(request).settings.limits.max_body_mb * 1_000_000)
     if announced.bytes > max_bytes:
         raise BodyTooLarge("body_too_large", f"The file has {announced.bytes} bytes, more than {max_bytes}.")
-    shown = await _upload(request, _upload_id(announced.filename))
-    return json_response(shown | {"bytes": announced.bytes})
+    return json_response(_pending(_upload_id(announced.filename)) | {"bytes": announced.bytes})
 
 
 @router.put(
