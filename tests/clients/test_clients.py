@@ -19,7 +19,7 @@ from clients.table import ROOT, Client, Table, command
 from support.real_vllm import MODEL, NAME, PYTHON, SETTINGS, running_vllm
 from support.server import Server, clean_environment, running_server
 from support.stub_upstream import Reply, Request, error_reply, running_stub
-from support.three_pages import three_pages
+from support.three_pages import HEADINGS, three_pages
 
 KEY = "key-of-a-test"
 LINE = "Invoice number 20417"
@@ -96,6 +96,15 @@ def scripted() -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def recorded() -> Iterator[dict[str, dict[str, list[object]]]]:
+    """The objects of `three.pdf` that each client showed; printed at the end as README.md has them (`pytest -s`)."""
+    found: dict[str, dict[str, list[object]]] = {}
+    yield found
+    for name, objects in found.items():
+        print(f"| {name} |", " | ".join(", ".join(map(str, of)) for of in objects.values()), "|", file=sys.stderr)
+
+
 def _row(client: Client) -> object:
     mark = pytest.mark.real if client.quick else pytest.mark.installs
     return pytest.param(client, id=client.name, marks=mark)
@@ -103,7 +112,11 @@ def _row(client: Client) -> object:
 
 @pytest.mark.parametrize("client", [_row(client) for client in Table.read().client])
 def test_a_client_works_with_its_defaults(
-    client: Client, documents: Path, tmp_path: Path, request: pytest.FixtureRequest
+    client: Client,
+    documents: Path,
+    recorded: dict[str, dict[str, list[object]]],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     arguments = command(client)
     service: Server = request.getfixturevalue(client.service)
@@ -125,3 +138,8 @@ def test_a_client_works_with_its_defaults(
     seen = ended.stdout.strip().rpartition("\n")[2]
     assert json.loads(seen), f"{client.call} prints what it saw as JSON in its last line, not {seen!r}"
     print(f"{client.name}: {seen}", file=sys.stderr)
+    if objects := json.loads(seen).get("objects"):
+        recorded[client.name] = objects
+        assert len(objects["pages"]) == 3
+        assert len(set(objects["figures"])) == 3
+        assert (objects["tables"], objects["headings"]) == (["4x3"], list(HEADINGS))

@@ -45,4 +45,11 @@ except ResourceNotFoundError as error:
     refusal = error
 assert refusal.error.code == "NotFound"
 assert "prebuilt-layout" in refusal.message
-print(json.dumps({"words": [len(page.words) for page in result.pages], "figures": ids, "models": names}))
+headings = {"title", "sectionHeading"}
+objects = {
+    "pages": [page.page_number for page in result.pages],
+    "figures": ids,
+    "tables": [f"{table.row_count}x{table.column_count}"],
+    "headings": [paragraph.content for paragraph in result.paragraphs if paragraph.role in headings],
+}
+print(json.dumps({"objects": objects, "words": [len(page.words) for page in result.pages], "models": names}))

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 from pathlib import Path
 
 import requests
@@ -22,10 +23,19 @@ def post(path: str, name: str, kind: int) -> dict:
 
 [page] = post("/ocr", "report.png", 1)["ocrResults"]
 texts = page["prunedResult"]["rec_texts"]
-pages = post("/layout-parsing", "three.pdf", 0)["layoutParsingResults"]
 assert "Algeria" in texts
 assert len(page["prunedResult"]["rec_boxes"]) == len(texts)
-assert len(pages) == 3
-assert "Rainfall by station" in pages[1]["markdown"]["text"]
-labels = [[block["block_label"] for block in page["prunedResult"]["parsing_res_list"]] for page in pages]
-print(json.dumps({"lines": len(texts), "labels": labels}))
+pages = post("/layout-parsing", "three.pdf", 0)["layoutParsingResults"]
+blocks = [(number, block) for number, page in enumerate(pages) for block in page["prunedResult"]["parsing_res_list"]]
+figures = [(number, name) for number, page in enumerate(pages) for name in page["markdown"]["images"]]
+assert all(f'src="{name}"' in pages[number]["markdown"]["text"] for number, name in figures)
+tables = [block["block_content"].split("<tr")[1:] for _, block in blocks if block["block_label"] == "table"]
+objects = {
+    "pages": [number for number, _ in enumerate(pages)],
+    "figures": [f"page {number}: {name}" for number, name in figures],
+    "tables": [f"{len(rows)}x{len(re.findall('<t[dh][ >]', rows[0]))}" for rows in tables],
+    "headings": [
+        block["block_content"] for _, block in blocks if block["block_label"] in {"doc_title", "paragraph_title"}
+    ],
+}
+print(json.dumps({"objects": objects, "lines": len(texts)}))
