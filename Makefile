@@ -49,7 +49,8 @@ test-real: setup-dev ## run the tests of real servers and tools only
 test-all: setup-dev ## run the tests of `make test` and `make test-rest`
 	@exec scripts/run_tests all $(ARGS)
 
-test-long: setup-dev ## run all tests, soaks and statistics too, and property tests on fresh examples
+test-long: setup-dev ## run all tests, soaks and statistics too, property tests on fresh examples, and the guides in a new environment
+	@test -n "$(ARGS)" || $(BIN)/python scripts/walk_docs.py --guides --fresh
 	@exec scripts/run_tests long $(ARGS)
 
 check: setup-dev ## check format, lint, types, imports, sizes of modules and docs, the way of an upload, generated files, and the documentation's links

@@ -1,7 +1,7 @@
-"""Load for `POST /ocr` by Locust (docs/guides/load-testing.md shows its output):
+"""Load for `POST /ocr` by Locust (docs/guides/load-testing.md):
 
     pip install locust
-    locust -f examples/locustfile.py --host http://127.0.0.1:7860 --pages examples --headless -u 8 -r 8 -t 30s
+    locust -f examples/locustfile.py --host http://127.0.0.1:7860 --headless -u 8 -r 8 -t 30s
 
 Each user sends a page, waits for the response, and sends the next one: a closed loop. A refused user waits as long as
 `Retry-After` says. A response with an unread page counts as failed, whatever its status.
@@ -74,7 +74,9 @@ def judge(status: int, headers: Mapping[str, str], content: bytes) -> Verdict:
 @events.init_command_line_parser.add_listener
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds options to Locust; also settable by the environment: LOCUST_PAGES, LOCUST_FORM."""
-    parser.add_argument("--pages", env_var="LOCUST_PAGES", default="examples", help="Folder of images and PDFs.")
+    parser.add_argument(
+        "--pages", env_var="LOCUST_PAGES", default=str(Path(__file__).parent), help="Folder of images and PDFs."
+    )
     parser.add_argument("--form", env_var="LOCUST_FORM", default="json", choices=["json", "multipart"])
 
 

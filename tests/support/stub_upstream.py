@@ -99,13 +99,15 @@ class StubUpstream:
             reply = self.script(request)
             if not request.get("stream") and reply.body is None and not reply.silent:
                 reply = replace(reply, body=_completion(reply, request.get("model")))
-            await self._answered(reply, receive, send)
+            await self._answered(reply, request.get("stream_options") or {}, receive, send)
         elif scope["path"] == "/metrics" and self.metrics:
             await _whole(send, 200, self.metrics, "text/plain; version=0.0.4; charset=utf-8")
         else:
             await _whole(send, 404, b'{"detail": "Not Found"}', "application/json")
 
-    async def _answered(self, reply: Reply, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    async def _answered(
+        self, reply: Reply, options: dict[str, Any], receive: ASGIReceiveCallable, send: ASGISendCallable
+    ) -> None:
         if reply.body is not None:
             await _whole(send, reply.status, reply.body, reply.content_type)
             return
@@ -122,7 +124,7 @@ class StubUpstream:
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(until_left)
-                await _streamed(reply, send)
+                await _streamed(reply, options, send)
                 answered = True
                 tasks.cancel_scope.cancel()
         finally:
@@ -161,12 +163,12 @@ async def _whole(send: ASGISendCallable, status: int, body: bytes, content_type:
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def _streamed(reply: Reply, send: ASGISendCallable) -> None:
+async def _streamed(reply: Reply, options: dict[str, Any], send: ASGISendCallable) -> None:
     if reply.silent == "at all":
         await anyio.sleep_forever()
     headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
     await send({"type": "http.response.start", "status": 200, "headers": headers, "trailers": False})
-    async for event in _events(reply):
+    async for event in _events(reply, usage=options.get("include_usage", False)):
         await send({"type": "http.response.body", "body": event, "more_body": True})
     if reply.silent:
         await anyio.sleep_forever()
@@ -174,7 +176,7 @@ async def _streamed(reply: Reply, send: ASGISendCallable) -> None:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _events(reply: Reply) -> AsyncIterator[bytes]:
+async def _events(reply: Reply, *, usage: bool) -> AsyncIterator[bytes]:
     yield _event({"role": "assistant", "content": ""}, [])
     for token in reply.tokens:
         if reply.pause_s:
@@ -189,8 +191,9 @@ async def _events(reply: Reply) -> AsyncIterator[bytes]:
     yield _event({"content": ""}, [_logprob(token, reply.logprob) for token in reply.special], reply.finish)
     if reply.broken:
         return
-    usage = {"prompt_tokens": 7, "completion_tokens": len(reply.tokens)}
-    yield _data({"object": "chat.completion.chunk", "choices": [], "usage": usage})
+    if usage:
+        used = {"prompt_tokens": 7, "completion_tokens": len(reply.tokens)}
+        yield _data({"object": "chat.completion.chunk", "choices": [], "usage": used})
     yield b"data: [DONE]\n\n"
 
 

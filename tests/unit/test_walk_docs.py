@@ -1,4 +1,4 @@
-"""scripts/walk_readme.py fails for a line, a link or a picture that does not work, and says what it did not run."""
+"""scripts/walk_docs.py fails for a line, a link or a picture that does not work, and says what it did not run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_does_not_work_fails_and_what_is_not_run_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "scripts")
-    walk_readme = importlib.import_module("walk_readme")
+    walk_docs = importlib.import_module("walk_docs")
     clone = tmp_path / "inkgate"
     programs = clone / ".venv" / "bin"
     programs.mkdir(parents=True)
@@ -52,8 +52,9 @@ def test_what_does_not_work_fails_and_what_is_not_run_is_said(
     (clone / "LICENSE").touch()
     Image.new("L", (9, 9)).save(clone / "blank.png")
     Image.linear_gradient("L").save(clone / "drawn.png")
-    walk = walk_readme.Walk(clone, tmp_path)
-    walk_readme.walk_page(walk, "page.md")
+    walk = walk_docs.Walk(clone, tmp_path)
+    walk_docs.walk_page(walk, "page.md")
+    walk.close()
     names = [failure.partition(": ")[2] for failure in walk.failures]
     assert names == ["ls nowhere", "the program in Python", "nowhere.md", "blank.png"], capsys.readouterr().out
     assert walk.skipped == ["make test", "https://example.com/"]
