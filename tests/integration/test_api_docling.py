@@ -49,7 +49,11 @@ async def test_a_file_is_converted_to_markdown_and_text(tmp_path: Path) -> None:
 async def test_a_task_has_the_same_document_as_a_conversion_within_the_request(tmp_path: Path) -> None:
     body = {
         "sources": [{"kind": "file", "base64_string": b64(tiff(3)), "filename": "a.tiff"}],
-        "options": {"to_formats": ["md", "json"], "page_range": [2, 2**63 - 1]},
+        "options": {
+            "to_formats": ["md", "json"],
+            "page_range": [2, 2**63 - 1],
+            "md_page_break_placeholder": "<!-- -->",
+        },
         "target": {"kind": "inbody"},
     }
     async with jobs_api(tmp_path) as api:
@@ -57,6 +61,7 @@ async def test_a_task_has_the_same_document_as_a_conversion_within_the_request(t
         now = (await api.client.post("/v1/convert/source", json=body)).json()["document"]
         later = (await result_of(api, task))["document"]
     assert later == now
+    assert later["md_content"].count("\n\n<!-- -->\n\n") == 1
     assert list(later["json_content"]["pages"]) == ["2", "3"]
     assert [text["self_ref"] for text in later["json_content"]["texts"]] == [f"#/texts/{n}" for n in range(6)]
 

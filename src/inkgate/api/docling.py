@@ -39,8 +39,6 @@ from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate_client.formats import Format, render
-from inkgate_client.formats.markdown import page_markdown, without_marks
-from inkgate_client.image_links import with_all_images_embedded
 from inkgate_client.types import Document, DocumentResult, DocumentStatus, Task, TaskKind
 
 _STATUSES = {
@@ -74,10 +72,6 @@ _LAST_PAGE = 999_999_999
 _PageNumber = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
-_JSON_FORM = '{"docling": "json"}'
-"""What is stored with the job of a task whose result has `json_content`."""
-
-
 class DoclingOptions(BaseModel):
     """The options that are used. docling's others are accepted."""
 
@@ -99,7 +93,7 @@ class DoclingOptions(BaseModel):
         str, Field(max_length=100, description="`embedded` and `referenced`: images are inside, as `data:` URLs.")
     ] = _NO_IMAGES
     md_page_break_placeholder: Annotated[
-        str, Field(max_length=100, description="Text between pages of the Markdown. Not used by tasks.")
+        str, Field(max_length=100, description="Text between pages of the Markdown.")
     ] = ""
 
     def job_options(self) -> JobOptions:
@@ -128,7 +122,8 @@ class DoclingOptions(BaseModel):
         pdf_text = PdfText.NEVER if self.force_ocr else PdfText.ALWAYS if self.do_ocr is False else None
         images = self.include_images and self.image_export_mode != _NO_IMAGES
         task = Task(kind=TaskKind.PARSE, images=images)
-        return JobOptions(task, pages, pdf_text, form=_JSON_FORM if self.shows_json else "")
+        form = self.model_dump_json(include={"to_formats", "md_page_break_placeholder"})  # what the result depends on
+        return JobOptions(task, pages, pdf_text, form=form)
 
     @property
     def shows_json(self) -> bool:
@@ -368,8 +363,9 @@ def _pieces(answer: DoclingResult, reader: ResultReader) -> AsyncGenerator[bytes
     """The result with the texts of the document."""
     answer.document.md_content, answer.document.text_content = markdown, text = token_hex(16), token_hex(16)
     job = reader.job
-    parts = {markdown: reader.json_text(PagewiseMarkdown())}
-    if job.options.form == _JSON_FORM:
+    options = DoclingOptions.model_validate_json(job.options.form or "{}")
+    parts = {markdown: reader.json_text(PagewiseMarkdown(page_break=options.md_page_break_placeholder))}
+    if options.shows_json:
         found = document_of(job, ())
         shown, made = pagewise_docling(job.name, found.mime_type, found.byte_count)
         answer.document.json_content = shown
@@ -433,11 +429,11 @@ def _read_request(options: DoclingOptions, found: Document) -> ReadRequest:
 
 def _answer(name: str, options: DoclingOptions, begun: float, result: DocumentResult) -> dict[str, Any]:
     failed = sum(page.error is not None for page in result.pages)
-    result = with_all_images_embedded(result)
+    markdown = PagewiseMarkdown(page_break=options.md_page_break_placeholder)
     return DoclingResult(
         document=DoclingDocument(
             filename=name,
-            md_content=_markdown(result, options.md_page_break_placeholder),
+            md_content=(b"".join(map(markdown.page, result.pages)) + markdown.end()).decode(),
             json_content=docling_document(name, result) if options.shows_json else None,
             text_content=render(result, Format.TEXT).decode(),
         ),
@@ -446,15 +442,6 @@ def _answer(name: str, options: DoclingOptions, begun: float, result: DocumentRe
         processing_time=round(perf_counter() - begun, 3),
         timings={},
     ).model_dump()
-
-
-def _markdown(result: DocumentResult, page_break: str) -> str:
-    """The Markdown, with `page_break` between pages if it isn't empty. A blank page has its break too, so that clients
-    can count pages.
-    """
-    if not page_break:
-        return without_marks(result)
-    return f"\n\n{page_break}\n\n".join(page_markdown(page) for page in result.pages)
 
 
 _REFUSED_NOW = problems(400, 403, 404, 408, 413, 415, 422, 502, 504)

@@ -98,11 +98,14 @@ class PagewiseMarkdown:
 
     is_document = True
 
-    def __init__(self, *, marked: bool = False, embedded: bool = True) -> None:
-        """`marked`: a comment begins each page. `embedded`: False: links to files, which `images` has."""
+    def __init__(self, *, marked: bool = False, embedded: bool = True, page_break: str = "") -> None:
+        """`marked`: a comment begins each page. `embedded`: False: links to files, which `images` has. `page_break`:
+        stands between pages. A blank page has its break, too, so that clients can count pages.
+        """
         self.images: list[BlockImage] = []
         self._embedded = embedded
         self._marked = marked
+        self._page_break = page_break
         self._begun = False
 
     def begin(self) -> bytes:
@@ -112,14 +115,15 @@ class PagewiseMarkdown:
         shown = with_embedded_images(page) if self._embedded else page
         self.images += [] if self._embedded else images_on(page)
         parts = [part for part in (page_mark(page) if self._marked else "", page_markdown(shown)) if part]
-        if not parts:
+        between = f"\n\n{self._page_break}\n\n" if self._page_break else "\n\n"
+        if not (parts or self._page_break):
             return b""
-        lead = "\n\n" if self._begun else ""
+        lead = between if self._begun else ""
         self._begun = True
         return (lead + "\n\n".join(parts)).encode()
 
     def end(self) -> bytes:
-        return b"\n" if self._begun else b""
+        return b"\n" if self._begun and not self._page_break else b""
 
 
 class PagewiseElements:
