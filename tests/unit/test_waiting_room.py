@@ -328,6 +328,29 @@ async def test_one_tenant_can_not_fill_the_line() -> None:
     assert (door.limiter.waiting, door.limiter.line.held_bytes, door.limiter._uses) == (0, 0, {})
 
 
+@pytest.mark.parametrize("overload", [1.5, 4.0])
+async def test_under_lasting_overload_those_who_waited_still_have_time_for_their_response(overload: float) -> None:
+    limiter = AdmissionLimiter(16, AdmissionSettings(reserve=0.0), EmptyBacklog())
+    ended: Counter[str] = Counter()
+
+    async def chat() -> None:
+        deadline = anyio.current_time() + 10.0
+        try:
+            async with await limiter.wait(Arrival("a", deadline=deadline), 600.0):
+                with anyio.CancelScope(deadline=deadline) as scope:
+                    await anyio.sleep(2.0)
+            ended["late" if scope.cancelled_caught else "in time"] += 1
+        except Overloaded:
+            ended["refused"] += 1
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(int(120 * 8 * overload)):
+            tasks.start_soon(chat)
+            await anyio.sleep(1 / (8 * overload))
+    assert ended["in time"] > 0.9 * 120 * 8
+    assert ended["late"] < 0.05 * ended["in time"]
+
+
 async def test_a_thousand_leave_the_line_at_once_and_nothing_stays() -> None:
     door = WaitingRoomBench()
     async with anyio.create_task_group() as tasks:

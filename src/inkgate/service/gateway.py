@@ -170,11 +170,13 @@ class Gateway:
         watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         *,
         relayed: bool = False,
+        client_s: float = math.inf,
     ) -> AsyncIterator[Admitted]:
         """Admits a request of `body_bytes`, its size if known, before its body is received.
 
         `wait_s`: how long it may wait for room. `watched`: context around that wait, which may end it.
-        `relayed`: it goes to a model server as it is, and no page of it is read.
+        `relayed`: it goes to a model server as it is, and no page of it is read. `client_s`: its client leaves if no
+        response has begun by then.
 
         Raises:
             Overloaded: there is no room; it says when to retry.
@@ -183,7 +185,8 @@ class Gateway:
         # The priority of an unknown document is not known yet, so it is not refused for a wait that only lower
         # priorities have.
         priority = caller.priority if caller.priority_given or relayed else Priority.INTERACTIVE
-        arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline, relayed)
+        deadline = min(caller.deadline, anyio.current_time() + client_s)
+        arrival = Arrival(caller.tenant, priority, body_bytes, deadline, relayed)
         begun = perf_counter()
         permit = await self.limiter.wait(arrival, wait_s, watched)
         async with permit:

@@ -34,6 +34,10 @@ _TRIES = 32
 µs, and the end of a page is an event."""
 _SOONEST_S = 0.05
 """Minimum time to the next attempt that is made because of time alone."""
+_RESPONSE_SHARE = 0.1
+"""Minimum share of its time that a request keeps for its response when it waits."""
+_RESIDENCE = 1.5
+"""How many times the usual residence it keeps. If all waited until their time is nearly over, none would be in time."""
 _USUAL_SLOT_S = 0.1
 """Time between two freed slots until it has been measured."""
 
@@ -156,8 +160,8 @@ class AdmissionLimiter:
         wait_s: float,
         watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> Permit:
-        """Admits a request like `admit`, but waits for room up to `wait_s` seconds and to the deadline, if there is
-        memory for it. `watched`: context around the wait, which may end it.
+        """Admits a request like `admit`, but waits for room up to `wait_s` seconds, and as long as its deadline leaves
+        time for the response, if there is memory for it. `watched`: context around the wait, which may end it.
 
         Raises:
             Overloaded: as `admit`.
@@ -177,7 +181,7 @@ class AdmissionLimiter:
         self._join(waiting, now)
         try:
             async with watched():
-                with anyio.CancelScope(deadline=min(arrival.deadline, now + wait_s)):
+                with anyio.CancelScope(deadline=min(now + wait_s, self._latest(arrival, now))):
                     await waiting.admitted.wait()
         except BaseException:
             if waiting.permit is not None:  # admitted, and then abandoned
@@ -187,6 +191,11 @@ class AdmissionLimiter:
         finally:
             self._leave(waiting)
         return waiting.permit or self._counted(arrival)
+
+    def _latest(self, arrival: Arrival, now: float) -> float:
+        """Clock time until which a request may wait."""
+        residence_s = self.documents / (self._slots.per_s or math.inf)
+        return arrival.deadline - max(_RESPONSE_SHARE * (arrival.deadline - now), _RESIDENCE * residence_s)
 
     @property
     def max_documents(self) -> int:

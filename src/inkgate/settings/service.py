@@ -257,8 +257,7 @@ class AdmissionSettings(Branch):
     chat_wait_s: float = Field(
         600.0,
         ge=0,
-        description="How long chat requests wait for admission, at most 90 % of their time; `X-Inkgate-Wait` overrides "
-        "it.",
+        description="How long chat requests wait for admission, if their time allows; `X-Inkgate-Wait` overrides it.",
     )
     waiting_mb: float = Field(
         320.0, ge=0, description="Memory for chat requests that wait for admission: 1,700 of one tenant. More get 503."

@@ -108,7 +108,9 @@ class ChatResponse(Response):
         early = EarlyBody(context.early_bodies, receive, head.max_bytes)
         request = Request(scope, early.receive)
         gateway = context.service.gateway
-        admission = gateway.admit(head.caller, head.body_bytes, head.wait_s, early.receive_early, relayed=True)
+        admission = gateway.admit(
+            head.caller, head.body_bytes, head.wait_s, early.receive_early, relayed=True, client_s=head.client_s
+        )
         async with admission as admitted:
             with admitted.receiving() as count_bytes:
                 body = await uploads.receive_json(request, context.settings.limits, count_bytes)

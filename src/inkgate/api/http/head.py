@@ -20,8 +20,6 @@ TIMEOUT_HEADER = "X-Inkgate-Timeout"
 WAIT_HEADER = "X-Inkgate-Wait"
 _CLIENT_TIMEOUTS = ("x-stainless-read-timeout", "x-stainless-timeout")
 """Headers of OpenAI's SDKs (Python, JavaScript): in how many seconds a response must begin."""
-_WAIT_SHARE = 0.9
-"""Maximum share of a request's time that it waits by default. The rest is for the response."""
 _ANEW = ("no-store", "no-cache")
 
 
@@ -32,13 +30,15 @@ class RequestHead:
     Attributes:
         body_bytes: its Content-Length; 0 if it has none, since its body is charged as it grows.
         max_bytes: maximum size of its body: its Content-Length, or the limit on all bodies.
-        wait_s: how long it waits for admission if it is a chat request, in seconds.
+        wait_s: how long it may wait for admission if it is a chat request, in seconds.
+        client_s: the client's own timeout until the response begins; infinite if it sends none.
     """
 
     caller: Caller
     body_bytes: int
     max_bytes: int
     wait_s: float = 0.0
+    client_s: float = math.inf
 
 
 def parse_head(request: Request, settings: Settings) -> RequestHead:
@@ -73,7 +73,9 @@ def parse_head(request: Request, settings: Settings) -> RequestHead:
     announced = announced_bytes(request.headers.get("content-length", ""))
     limit = int(settings.limits.max_body_mb * 1_000_000)
     max_bytes = limit if announced is None else min(announced, limit)
-    return RequestHead(caller, 0 if announced is None else max_bytes, max_bytes, _wait_s(request, patience_s, settings))
+    client_s = min(_seconds(request.headers.get(name, "")) for name in _CLIENT_TIMEOUTS)
+    wait_s = _wait_s(request, settings)
+    return RequestHead(caller, 0 if announced is None else max_bytes, max_bytes, wait_s, client_s)
 
 
 def _timeout_s(request: Request) -> float:
@@ -89,11 +91,10 @@ def _timeout_s(request: Request) -> float:
     return timeout_s
 
 
-def _wait_s(request: Request, patience_s: float, settings: Settings) -> float:
+def _wait_s(request: Request, settings: Settings) -> float:
     text = request.headers.get(WAIT_HEADER)
     if text is None:
-        given = (_seconds(request.headers.get(name, "")) for name in _CLIENT_TIMEOUTS)
-        return min(settings.serving.admission.chat_wait_s, _WAIT_SHARE * min(patience_s, *given))
+        return settings.serving.admission.chat_wait_s
     try:
         wait_s = float(text)
     except ValueError:
