@@ -102,6 +102,8 @@ async def started(name: str) -> AsyncIterator[Setup]:
 
 async def rates(arguments: argparse.Namespace) -> list[Setup]:
     entries = documents(arguments.manifest, arguments.documents)
+    if not entries:
+        raise SystemExit(f"{arguments.manifest} has no images in `pages/` or `receipts/` whose text is known.")
     async with AsyncExitStack() as stack:
         setups = [await stack.enter_async_context(started(name)) for name in arguments.setups]
         for setup in setups:

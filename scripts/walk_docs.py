@@ -176,7 +176,7 @@ RULES = (
     Rule("inkgate loadtest ", until="run 1"),
     Rule("inkgate tune ", until="Finding the demand"),
     Rule("inkgate compare-engines ", until="starts, round 1"),
-    Rule("benchmarks.workers", until="x", replace=("MANIFEST", "manifest.json")),
+    Rule("benchmarks.workers", skip="starts 30 processes, for a large machine"),
     Rule("inkgate mcp --http", until="7862"),
     Rule("--strict", status=3),
     Rule("sudo ", skip=SYSTEM),
@@ -611,6 +611,8 @@ def walk_page(walk: Walk, name: str) -> None:
 
 def shell_line(walk: Walk, line: str, shown: list[str]) -> str | None:
     """Runs a line; the response to curl has the table that the page shows."""
+    if rule_of(line).skip:
+        return rule_of(line).skip
     if line.startswith("uv ") and shutil.which("uv") is None:
         walk.run(f"{walk.work}/yours/bin/pip install --quiet uv")
     if line.startswith("pip install --constraint"):  # "into an environment of yours"
