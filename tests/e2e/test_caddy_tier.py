@@ -34,7 +34,7 @@ def running_caddy(gateways: tuple[TierGateway, TierGateway], folder: Path) -> It
     text = CADDYFILE.read_text(encoding="utf-8").replace("\nocr.example.com {", f"\n{url} {{")
     for port, gateway in zip((7860, 7861), gateways, strict=True):
         text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{gateway.port}")
-    (folder / "Caddyfile").write_text("{\n\tadmin off\n}\n" + text)
+    (folder / "Caddyfile").write_text("{\n\tadmin off\n\tdefault_bind 127.0.0.1\n}\n" + text)
     log = folder / "caddy.log"
     with log.open("wb") as written:
         command = [program, "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
