@@ -199,7 +199,8 @@ RULES = (
 
 @dataclass(slots=True)
 class Walk:
-    """A walk through pages in the folder `clone`, with other files in `work`. `borrowed`: `make` did not install it.
+    """A walk through pages in the folder `clone`, with other files in `work`. `borrowed`: it is of the guides, whose
+    environment `make serve` did not install.
 
     Of a page: `page_services`, with ports of their own; `names`: assignments of its commands; `programs` runs its
     Python.
@@ -329,7 +330,7 @@ class Walk:
             return "there is no docker here"
         line = line.replace(*rule.replace)
         if rule.url:
-            self._serve(line, rule.url)
+            self._serve(line, rule.url, for_page=self.borrowed)
             return None
         self.need(line)
         if NAMES.match(line):
@@ -352,25 +353,26 @@ class Walk:
             assert list(self.clone.glob(pattern)), f"{pattern} was not written"
         return None
 
-    def _serve(self, line: str, url: str) -> None:
+    def _serve(self, line: str, url: str, *, for_page: bool = False) -> None:
         port = url.split(":")[2].split("/", maxsplit=1)[0]
-        if port in self.ports:  # a service runs there already; the page's own follows it
+        if for_page or port in self.ports:  # the page's own service, beside that of all pages
             self.end_page_services()
             self.page_ports[port] = "0"
             with socket.socket() as listener:
                 listener.bind(("127.0.0.1", 0))
                 self.page_ports[port] = str(listener.getsockname()[1])
-        self.need(line.replace(f"--port {port}", ""))
+        self._port(port)  # so that `need` starts nothing there
+        self.need(line)
         variables = {"INKGATE_SERVER__PORT": self._port(port)} if "--port" not in line else {}
         process = self.shell(line, **variables)
         (self.page_services if port in self.page_ports else self.services).append(process)
         wait_until(lambda: opens(self.here(url)), process, self.output)
 
     def need(self, text: str) -> None:
-        """Starts the services of SERVICES that the text names and that don't run yet."""
+        """Starts the services of SERVICES that the text names and that don't run yet; README starts its own."""
         for found in ADDRESS.finditer(text):
             port = found[1] or found[2]
-            if port in SERVICES and port not in self.ports:
+            if self.borrowed and port in SERVICES and port not in self.ports and port not in self.page_ports:
                 line, path = SERVICES[port]
                 names, self.names = self.names, []
                 self._serve(line, f"http://127.0.0.1:{port}{path}")
