@@ -380,8 +380,14 @@ def routes() -> list[RouteCost]:
     """All routes of the application, by class and path."""
     # The routes don't depend on what is behind them, which would load models.
     observatory = SimpleNamespace(add_reasons=lambda _: None, watch_results=lambda _: None)
+    limiter = SimpleNamespace(slot_s=lambda: 0.0, line=SimpleNamespace(early_bytes=0))
     service = SimpleNamespace(
-        observer=NO_OBSERVER, observatory=observatory, upstream=None, jobs=None, engine=SimpleNamespace(name="")
+        observer=NO_OBSERVER,
+        observatory=observatory,
+        gateway=SimpleNamespace(limiter=limiter),
+        upstream=None,
+        jobs=None,
+        engine=SimpleNamespace(name=""),
     )
     app = create_app(cast("ServiceView", service), load_settings(None), page=PageSite("/ui"))
     rows: tuple[RouteCost, ...] = app.state.costs

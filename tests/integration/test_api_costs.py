@@ -24,6 +24,7 @@ from inkgate.serving.permits import Arrival
 from inkgate.ui.site import PageSite
 from support.api_client import Api, add_intake, png, tiff
 from support.jobs_api import ALPHA, KEYS, ended, jobs_api
+from support.pictured_page import PicturedEngine
 from support.stub_upstream import Reply, running_stub
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +57,7 @@ async def whole_api(folder: Path) -> AsyncIterator[Api]:
     """The API with all that it can serve."""
     with running_stub(Reply(["Hello"]), ("stub-model",)) as stub:
         upstream = ModelServer(stub.url, 5)
-        async with jobs_api(folder, auth=KEYS, page=PageSite("/ui"), upstream=upstream) as api:
+        async with jobs_api(folder, PicturedEngine(), auth=KEYS, page=PageSite("/ui"), upstream=upstream) as api:
             jobs = api.context.service.jobs
             assert jobs is not None
             add_intake(api, Intake(jobs, {}))
@@ -141,9 +142,9 @@ async def places_of(api: Api) -> dict[str, str]:
 
 async def status_of(api: Api, row: RouteCost, places: dict[str, str]) -> int:
     given = _FORMS.get(row.method) or (_FORMS["/v1/jobs"] if row.method == "POST" else {})
-    headers = {**ALPHA, **given.get("headers", {})}
+    headers = {**ALPHA, "X-Inkgate-Wait": "0", **given.get("headers", {})}
     known = {"page": "1", "model": "prebuilt-read", "kind": "output", "batch_id": "0" * 32, "name": "receipt"}
-    known |= {"upload_id": "upload-" + "A" * 20, "output": "markdown"} | places
+    known |= {"upload_id": "upload-" + "A" * 20, "output": "markdown", "figure_id": "1.1"} | places
     path = re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1], "x"), row.path)
     query = {"/ui/api/convert": "?format=text", "/ui/api/fields": "?format=csv"}.get(path, "")
     query = f"?signature={places['signature']}" if is_signed(path) else query
