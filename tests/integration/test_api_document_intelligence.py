@@ -68,6 +68,9 @@ async def test_paperless_gets_the_text_and_a_searchable_pdf(tmp_path: Path) -> N
         assert found["status"] == "succeeded"
         result = found["analyzeResult"]
         assert (result["modelId"], result["contentFormat"]) == ("prebuilt-read", "text")
+        assert len(result["paragraphs"]) >= 2
+        assert result["warnings"] == []
+        assert result.keys().isdisjoint({"tables", "figures", "sections"})
         assert [page["pageNumber"] for page in result["pages"]] == [1, 2]
         for page in result["pages"]:
             assert page["lines"]

@@ -19,7 +19,7 @@ from anyio.abc import SocketAttribute
 
 from inkgate.api import docling
 from inkgate.api.azure_content import AzureForm
-from inkgate.api.azure_document import LAYOUT_PARTS, AnalyzedPart
+from inkgate.api.azure_document import LARGE_PARTS, SMALL_PARTS, AnalyzedPart
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.jobs.job import Job
@@ -97,10 +97,11 @@ def docling_whole(job: Job, result: DocumentResult) -> bytes:
 
 def azure_whole(body: bytes, result: DocumentResult, *, markdown: bool) -> bytes:
     found = orjson.loads(body)
-    for name in LAYOUT_PARTS:
+    for name in LARGE_PARTS:
         part = AnalyzedPart(name, AzureForm(layout=True, markdown=markdown))
         shown = part.begin() + b"".join(map(part.page, result.pages)) + part.end()
         found["analyzeResult"][name] = shown.decode() if name == "content" else orjson.Fragment(shown)
+    found["analyzeResult"] |= {name: orjson.Fragment(part.small(name)) for name in SMALL_PARTS}
     return orjson.dumps(found)
 
 

@@ -206,7 +206,13 @@ async def test_a_result_has_the_notes_and_the_page_is_for_review() -> None:
 
 
 async def test_a_result_has_the_addresses_that_links_lead_to() -> None:
-    links = ("https://example.org/a?b=1", "javascript:alert(1)", "mailto:a@example.org", "https://example.org/a?b=1")
+    links = (
+        "https://example.org/a?b=1",
+        "https://example.org/K\u00f6ln".encode(),
+        "javascript:alert(1)",
+        "mailto:a@example.org",
+        "https://example.org/a?b=1",
+    )
     with pikepdf.open(io.BytesIO(PLAIN)) as pdf:
         actions = [pikepdf.Dictionary(S=pikepdf.Name.URI, URI=pikepdf.String(link)) for link in links]
         boxes = [pikepdf.Array([10, 20 * at, 90, 20 * at + 15]) for at in range(len(links))]
@@ -220,7 +226,10 @@ async def test_a_result_has_the_addresses_that_links_lead_to() -> None:
     async with AsyncOcr({}) as ocr:
         for pdf_text in ("auto", "never"):
             read = await ocr.read(Document(target.getvalue()), pdf_text=pdf_text)
-            assert [page.links for page in read.pages] == [("https://example.org/a?b=1", "mailto:a@example.org"), ()]
+            assert [page.links for page in read.pages] == [
+                (links[0], "https://example.org/Köln", "mailto:a@example.org"),
+                (),
+            ]
 
 
 async def test_files_on_pages_that_the_cache_answers_are_named_too(opener: Opener) -> None:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from inkgate.api.azure_content import AzureForm, IndexType
-from inkgate.api.azure_document import LAYOUT_PARTS, AnalyzedPart, figure_of
+from inkgate.api.azure_document import LARGE_PARTS, SMALL_PARTS, AnalyzedPart, figure_of
 from inkgate_client.types import (
     Barcode,
     Block,
@@ -102,11 +102,11 @@ MARKDOWN = AzureForm(layout=True, markdown=True)
 
 def shown(form: AzureForm, *pages: PageResult) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in LAYOUT_PARTS:
+    for name in LARGE_PARTS:
         part = AnalyzedPart(name, form)
         data = part.begin() + b"".join(map(part.page, pages)) + part.end()
         found[name] = data.decode() if name == "content" else orjson.loads(data)
-    return found
+    return found | {name: orjson.loads(part.small(name)) for name in SMALL_PARTS}
 
 
 def items(found: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, int]]]]:

@@ -82,12 +82,16 @@ class PageContent:
 
     Attributes:
         at: where it ends in the document's.
-        lines, words, marks: the page's, as Azure shows them, in the order in which they were written.
+        lines, words, marks: the page's, as Azure shows them, in the order in which they were written. Lines and words
+            are empty unless it is `detailed`: they take as long as all else.
         paragraphs: the page's.
     """
 
-    def __init__(self, page: PageResult, form: AzureForm, at: int, checkboxes: Sequence[Block]) -> None:
+    def __init__(
+        self, page: PageResult, form: AzureForm, at: int, checkboxes: Sequence[Block], *, detailed: bool
+    ) -> None:
         self.at = at
+        self._detailed = detailed
         self.lines: list[Json] = []
         self.words: list[Json] = []
         self.marks: list[Json] = []
@@ -166,7 +170,8 @@ class PageContent:
 
     def add_line(self, row: LineArea, text: str, spans: Sequence[Json] = ()) -> None:
         """`spans`: empty for a line that the content has otherwise."""
-        self.lines.append({"content": text, "polygon": self.polygon(row.quad), "spans": spans})
+        if self._detailed:
+            self.lines.append({"content": text, "polygon": self.polygon(row.quad), "spans": spans})
 
     def check_mark(self, block: Block) -> str:
         """Writes a check box. Returns what stands for it."""
@@ -216,14 +221,14 @@ class PageContent:
         self.write(lead)
         start = self.start()
         self.write(quote(bare, first))
-        if bare:
+        if bare and self._detailed:
             found = {"content": bare, "polygon": self.polygon(word.quad)}
             self.words.append(found | {"span": _span(start, self.at), "confidence": word.confidence or 0.0})
         self.write(rest)
 
     def _add_words(self, row: LineArea, start: int) -> None:
         """Adds the words of a row whose words have no known places on the page."""
-        for found in re.finditer(r"\S+", row.text):
+        for found in re.finditer(r"\S+", row.text) if self._detailed else ():
             begin, end = (start + self._length(row.text[:at]) for at in found.span())
             word = {"content": found[0], "span": _span(begin, end), "confidence": self._page.confidence or 0.0}
             self.words.append(word)
@@ -252,7 +257,8 @@ class PageContent:
         """The corners on the page as it was sent."""
         page = self._page
         sent = before_rotation(quad, page.rotation, page.width, page.height)
-        return [self.scaled(value) for point in sent for value in point]
+        scale, digits = (self._scale, 4) if self._scale else (1.0, 1)
+        return [round(float(value) / scale, digits) for point in sent for value in point]
 
     def scaled(self, pixels: float) -> float:
         """A length in the page's unit."""

@@ -20,9 +20,11 @@ from inkgate_client.formats.text import printable
 from inkgate_client.image_links import beside_image
 from inkgate_client.types import MARK_TYPES, Block, BlockType, LeftOutReason, PageResult, Table, TableCell
 
-PARTS = ("content", "pages", "paragraphs", "warnings")
-"""Members of a result that are made page by page."""
-LAYOUT_PARTS = (*PARTS, "tables", "figures", "sections")
+LARGE_PARTS = ("content", "pages", "paragraphs", "tables")
+"""Members of a result for which its pages are gone through."""
+SMALL_PARTS = ("figures", "sections", "warnings")
+"""Members that are collected beside `paragraphs` and `tables`."""
+PARTS = (*LARGE_PARTS, *SMALL_PARTS)
 _PAGE_BREAK = "\n\n<!-- PageBreak -->\n\n"
 _ROLES = {
     BlockType.HEADER: "pageHeader",
@@ -49,15 +51,20 @@ class _Section:
     end: int = 0
     elements: list[str] = field(default_factory=list)
 
+    def shown(self) -> Json:
+        span = {"offset": self.start, "length": self.end - self.start}
+        return {"spans": [span], "elements": self.elements}
+
 
 @dataclass(slots=True)
 class _Document:
     """What a page must know of the pages before it."""
 
     form: AzureForm
+    detailed: bool = True
     at: int = 0
     titled: bool = False
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LAYOUT_PARTS, 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     sections: list[_Section] = field(default_factory=list)
     open_sections: list[int] = field(default_factory=list)
 
@@ -86,13 +93,14 @@ class _Document:
 
 
 class AnalyzedPart:
-    """A member of the result, made page by page as JSON; of `content`, its text."""
+    """One of LARGE_PARTS, made page by page as JSON; of `content`, its text."""
 
     is_document = True
 
     def __init__(self, part: str, form: AzureForm) -> None:
         self._part = part
-        self._document = _Document(form)
+        self._document = _Document(form, detailed=part == "pages")
+        self._collected: dict[str, list[bytes]] = {name: [] for name in SMALL_PARTS}
         self._lead = b""
 
     def begin(self) -> bytes:
@@ -100,6 +108,9 @@ class AnalyzedPart:
 
     def page(self, page: PageResult) -> bytes:
         found = AnalyzedPage(page, self._document)
+        if self._part in {"paragraphs", "tables"}:
+            for name, items in self._collected.items():
+                items += [orjson.dumps(item) for item in found.items[name]]
         if self._part == "content":
             return found.content.text().encode()
         shown = orjson.dumps(found.items[self._part])[1:-1]
@@ -109,18 +120,18 @@ class AnalyzedPart:
         return lead + shown
 
     def end(self) -> bytes:
-        if self._part == "content":
-            return b""
-        sections = [
-            {"spans": [{"offset": each.start, "length": each.end - each.start}], "elements": each.elements}
-            for each in self._document.sections
-        ]
-        return orjson.dumps(sections)[1:] if self._part == "sections" else b"]"
+        return b"" if self._part == "content" else b"]"
+
+    def small(self, name: str) -> bytes:
+        """One of SMALL_PARTS, after the last page of `paragraphs` or `tables`."""
+        if name == "sections":
+            return orjson.dumps([section.shown() for section in self._document.sections])
+        return b"[%b]" % b",".join(self._collected[name])
 
 
 def figure_of(page: PageResult, number: int) -> Block | None:
     """The figure of this number, from 1, on the page; None if it has fewer."""
-    figures = AnalyzedPage(page, _Document(AzureForm(layout=True))).figures
+    figures = AnalyzedPage(page, _Document(AzureForm(layout=True), detailed=False)).figures
     return figures[number - 1] if 0 < number <= len(figures) else None
 
 
@@ -134,8 +145,10 @@ class AnalyzedPage:
     def __init__(self, page: PageResult, document: _Document) -> None:
         areas = page_areas(page)
         boxes = [area.block for area in areas if area.block is not None and area.block.checkbox is not None]
-        self.content = PageContent(page, document.form, document.at, boxes if document.form.layout else ())
-        self.items: dict[str, list[Json]] = {part: [] for part in LAYOUT_PARTS}
+        self.content = PageContent(
+            page, document.form, document.at, boxes if document.form.layout else (), detailed=document.detailed
+        )
+        self.items: dict[str, list[Json]] = {part: [] for part in PARTS}
         self.items["paragraphs"] = self.content.paragraphs
         self.figures: list[Block] = []
         self._page = page

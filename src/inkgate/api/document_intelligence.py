@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.azure_content import AzureForm, IndexType
-from inkgate.api.azure_document import LAYOUT_PARTS, PARTS, AnalyzedPart, figure_of
+from inkgate.api.azure_document import LARGE_PARTS, SMALL_PARTS, AnalyzedPart, figure_of
 from inkgate.api.http import uploads
 from inkgate.api.http.context import context_of
 from inkgate.api.http.costs import CONTROL, JOB, RESULT, STATE, WRITTEN, costs
@@ -299,20 +299,26 @@ def _form(job: Job, model: str, result_id: str) -> AzureForm:
     return AzureForm(model == "prebuilt-layout", suffix.startswith("m"), _INDEX_TYPES[int(suffix[1])], in_inches)
 
 
+async def _small(part: AnalyzedPart, name: str) -> AsyncGenerator[bytes]:
+    yield part.small(name)
+
+
 def _pieces(found: AnalyzeOperation, about: Json, form: AzureForm, reader: ResultReader) -> AsyncGenerator[bytes]:
     """The analysis with its result."""
-    parts = LAYOUT_PARTS if form.layout else PARTS
-    tokens = {part: token_hex(16) for part in parts}
+    large, small = (LARGE_PARTS, SMALL_PARTS) if form.layout else (LARGE_PARTS[:-1], SMALL_PARTS[-1:])
+    tokens = {part: token_hex(16) for part in (*large, *small)}
     result = about | {
         "stringIndexType": form.index_type,
         "contentFormat": "markdown" if form.markdown else "text",
         "styles": [],
         **tokens,
     }
-    pieces = {
-        token: (reader.json_text if part == "content" else reader.rendered)(AnalyzedPart(part, form))
-        for part, token in tokens.items()
-    }
+    pieces, part = {}, AnalyzedPart("content", form)
+    for name in large:
+        part = AnalyzedPart(name, form)
+        pieces[tokens[name]] = (reader.json_text if name == "content" else reader.rendered)(part)
+    for name in small:
+        pieces[tokens[name]] = _small(part, name)
     return filled_json({**found.model_dump(exclude_none=True), "analyzeResult": result}, pieces)
 
 

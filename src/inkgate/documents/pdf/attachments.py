@@ -19,7 +19,7 @@ from inkgate.documents.pdf.pdfium import Handle, PdfiumDocument, PdfiumPage
 _MAX_ANNOTATIONS = 2000
 _LONGEST_NAME_BYTES = 4096
 _LONGEST_LINK_BYTES = 2048
-_LINK = re.compile(r"(?:https?|ftp|mailto|tel):[!-~]+", re.IGNORECASE)
+_LINK = re.compile(r"(?:https?|ftp|mailto|tel):[^\s\x00-\x1f\x7f-\x9f]+", re.IGNORECASE)
 """Links that lead out of the document; not those that run a script."""
 _MAX_CATALOG_BYTES = 128 * 2**20
 """Larger files with attachments are not looked into for a portfolio's catalog."""
@@ -85,7 +85,7 @@ def linked_addresses(document: PdfiumDocument, page: PdfiumPage) -> tuple[str, .
             if 1 < size <= _LONGEST_LINK_BYTES:
                 buffer = ctypes.create_string_buffer(size)
                 pdfium.FPDFAction_GetURIPath(document.handle, action, buffer, size)
-                address = buffer.value.decode("latin-1").strip()
+                address = buffer.value.decode("utf-8", "replace").strip()
                 if _LINK.fullmatch(address):
                     found[address] = None
     return tuple(found)

@@ -287,13 +287,14 @@ def _pixel_box(points: Iterable[Point], within: PixelBox) -> PixelBox:
     """The smallest box of whole pixels around the points, clipped to `within`; of no area if outside. The points are
     rounded as in JSON: the box is the same out of a service's result.
     """
-    xs, ys = zip(*(rounded(point) for point in points), strict=True)
+    xs, ys = zip(*points, strict=True)
+    x0, y0, x1, y1 = rounded((min(xs), min(ys), max(xs), max(ys)))
     left, top, right, bottom = within
     return (
-        min(max(math.floor(min(xs)), left), right),
-        min(max(math.floor(min(ys)), top), bottom),
-        min(max(math.ceil(max(xs)), left), right),
-        min(max(math.ceil(max(ys)), top), bottom),
+        min(max(math.floor(x0), left), right),
+        min(max(math.floor(y0), top), bottom),
+        min(max(math.ceil(x1), left), right),
+        min(max(math.ceil(y1), top), bottom),
     )
 
 
