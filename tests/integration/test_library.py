@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import pickle
-import re
 import signal
 import subprocess
 import sys
@@ -365,24 +364,3 @@ def test_importing_is_fast_and_all_names_exist() -> None:
     assert {"fastapi", "sqlalchemy"} & set(named.split()) == set()
     assert {getattr(inkgate, name) for name in inkgate.__all__}
     assert set(inkgate.__all__) <= set(dir(inkgate))
-
-
-def test_the_examples_of_the_documentation_run(small: Path, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "start" / "python.md").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = list(dict.fromkeys(re.findall(r"```python\n(.*?)```", page + readme, re.DOTALL)))  # both have the first
-    assert len(blocks) > 3
-    (tmp_path / "examples").mkdir()
-    for name in ("a.png", "b.png"):
-        (tmp_path / name).write_bytes(small.read_bytes())
-    with Image.open(ROOT / "examples" / "report.png") as report:  # its upper half, with the table
-        report.crop((0, 0, report.width, report.height // 2)).save(tmp_path / "examples" / "report.png")
-    for name in ("scan.pdf", "long.pdf"):
-        (tmp_path / name).write_bytes(PDF)
-    program = f"import os; os.chdir({str(tmp_path)!r})\n" + "\n".join(blocks)
-    ended = run(program)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "technical assistance" in ended.stdout
-    assert "missing.png" in ended.stdout
-    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert {"report.md", "report.docx", "report.pdf", "tables", "a.png.md", "b.png.md", "a.json"} <= written
