@@ -129,6 +129,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "`image_url`"),
     ({"input": [{"role": "user", "content": [{"type": "input_file", "file_data": "x"}]}]}, "/v1/ocr"),
     ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "input_audio"),
+    ({"input": [{"role": "user", "content": [{"type": ["input_text"]}]}]}, "input_text"),
 ]
 
 
@@ -238,6 +239,24 @@ async def test_an_error_within_a_stream_raises_and_ends_it() -> None:
     assert answer.text.count("event: error") == 1
     assert "response.completed" not in answer.text
     assert "secret" not in answer.text
+
+
+GARBLED = [
+    b'{"choices": []}',
+    b'{"choices": [{"message": {"content": 5}, "finish_reason": "stop"}]}',
+    b'{"choices": [{"message": {"content": "a"}, "finish_reason": ["stop"]}]}',
+    b'{"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}], "usage": "all"}',
+]
+
+
+async def test_what_is_no_chat_completion_is_the_model_servers_fault() -> None:
+    wrong = []
+    for body in GARBLED:
+        async with relay(Reply(body=body)) as (api, _):
+            answer = await api.client.post(PATH, json={"model": "m", "input": "OCR:"})
+        if (answer.status_code, answer.json()["error"]["code"]) != (502, "upstream_garbled"):
+            wrong.append((body, answer.text))
+    assert wrong == []
 
 
 async def test_the_embedded_engine_has_no_responses_either() -> None:

@@ -45,7 +45,7 @@ _WITHOUT_EFFECT = frozenset(
 )
 """Fields that can't change the answer of one request without tools."""
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
-_TEXTS = frozenset({"input_text", "output_text", "text"})
+_TEXTS = ("input_text", "output_text", "text")
 _REASONS = {"length": "max_output_tokens"}
 
 
@@ -152,14 +152,9 @@ class ResponsesForm:
         try:
             chat = orjson.loads(body)
             choice = chat["choices"][0]
-            text, self._finish, self._usage = (
-                choice["message"].get("content"),
-                choice["finish_reason"],
-                chat.get("usage"),
-            )
+            self._take(choice["message"].get("content"), choice["finish_reason"], chat.get("usage"))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise EngineFailed("upstream_garbled", "The model server's response is not a chat completion.") from error
-        self._text.append(text or "")
         self._begin(chat)
         return orjson.dumps(self._completed())
 
@@ -185,6 +180,7 @@ class ResponsesForm:
             chunk = orjson.loads(payload)
             choice: Json = next(iter(chunk.get("choices") or ()), {})
             delta = (choice.get("delta") or {}).get("content") or ""
+            self._take(delta, choice.get("finish_reason"), chunk.get("usage"))
         except (ValueError, TypeError, AttributeError) as error:
             raise EngineFailed("upstream_garbled", "An event of the model server is no chunk of a chat.") from error
         if not self._response:
@@ -194,10 +190,15 @@ class ResponsesForm:
             yield self._event("response.output_item.added", output_index=0, item=self._message("in_progress", ()))
             yield self._of_part("response.content_part.added", part=_output_text(""))
         if delta:
-            self._text.append(delta)
             yield self._of_part("response.output_text.delta", delta=delta, logprobs=[])
-        self._finish = choice.get("finish_reason") or self._finish
-        self._usage = chunk.get("usage") or self._usage
+
+    def _take(self, text: object, finish: object, usage: object) -> None:
+        """Adds what a completion or a chunk has. Raises TypeError: it is none."""
+        if not (isinstance(text or "", str) and isinstance(finish or "", str) and isinstance(usage or {}, dict)):
+            raise TypeError("of another type than in a chat completion")
+        self._text.append(str(text or ""))
+        self._finish = str(finish or self._finish)
+        self._usage = dict(usage) if isinstance(usage, dict) and usage else self._usage
 
     def _last_events(self) -> Iterator[bytes]:
         self._ended = True
