@@ -260,7 +260,7 @@ async def test_requests_that_do_not_wait_find_the_reserve_while_others_do() -> N
     async with anyio.create_task_group() as tasks:
         for _ in range(400):
             tasks.start_soon(chat)
-        await anyio.sleep(1.5)  # all eight of the first ones have ended
+        await anyio.wait_all_tasks_blocked()
         for _ in range(20):
             assert limiter.waiting
             try:

@@ -85,7 +85,7 @@ class AdmissionLimiter:
     longer than `body_patience_s` are evicted, oldest first, from tenants over their share: as many as are needed, and
     none if that would not be enough.
 
-    Requests that wait do so before their bodies are read, in a WaitingLine. They leave the reserve to requests that
+    Requests that may wait do so before their bodies are read, in a WaitingLine. They leave the reserve to requests that
     don't wait, which would be refused for as long as the line lasts otherwise. Nothing polls: whatever may make room
     calls `wake`, which admits them. One timer serves what passes with time: refused tenants that are forgotten, uploads
     that become slow, degradation that ends.
@@ -173,7 +173,7 @@ class AdmissionLimiter:
         if not self.line.has_room(waiting):
             return self._counted(arrival)
         now = self._clock()
-        if arrival.tenant not in self.line.requests:
+        if arrival.tenant not in self.line.requests and self._may_have_room(now):
             try:
                 return self._admitted(arrival, now)
             except Overloaded:
@@ -428,8 +428,8 @@ class AdmissionLimiter:
             tries -= len(refused)
 
     def _may_have_room(self, now: float) -> bool:
-        """Whether a try can succeed, as far as that is known without one. Who waits leaves the reserve, and at least
-        one slot once a request that does not wait was refused.
+        """Whether a try can succeed, as far as that is known without one. Who may wait leaves the reserve, and at
+        least one slot once a request that does not wait was refused.
         """
         oldest = next(iter(self.arriving), None)
         is_slow = oldest is not None and now - oldest.since >= self._settings.body_patience_s
