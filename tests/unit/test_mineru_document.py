@@ -8,7 +8,18 @@ import orjson
 
 from inkgate.api.mineru_document import MineruPage
 from inkgate_client.block_image import BlockImage
-from inkgate_client.types import Block, BlockType, LeftOut, LeftOutReason, Line, PageResult, Quad, Table, TableCell
+from inkgate_client.types import (
+    Block,
+    BlockType,
+    LeftOut,
+    LeftOutReason,
+    Line,
+    PageError,
+    PageResult,
+    Quad,
+    Table,
+    TableCell,
+)
 
 
 def quad(top: float) -> Quad:
@@ -87,3 +98,9 @@ def test_a_page_without_blocks_is_its_paragraphs() -> None:
         ("three", [0, 0, 1000, 1000]),
     ]
     assert MineruPage(PageResult(1)).content == []
+
+
+def test_a_page_that_failed_says_so() -> None:
+    page = MineruPage(PageResult(1, error=PageError("engine_failed", "No luck.", "Try again.")))
+    assert [entry["text"] for entry in page.content] == ["Page 2 could not be read: No luck."]
+    assert page.middle["para_blocks"][0]["lines"][0]["spans"][0]["content"] == "Page 2 could not be read: No luck."

@@ -1,8 +1,6 @@
-"""MinerU's API. A document is read by a task (`POST /tasks`, `GET /tasks/{id}`, `GET /tasks/{id}/result`), a job of
-`/v1/jobs`, or within its request (`POST /file_parse`), as by `/ocr`. Open WebUI's engine *MinerU* in its local mode and
-plugins of Dify call the latter.
-
-MinerU's command line (3.4) adds tasks whose result is a ZIP archive.
+"""MinerU 3's API. A document is read by a task (`POST /tasks`, `GET /tasks/{id}`, `GET /tasks/{id}/result`), a job of
+`/v1/jobs`, or within its request (`POST /file_parse`), as by `/ocr`. MinerU's command line adds tasks whose result is a
+ZIP archive. Plugins of Dify call `/file_parse`, and so does Open WebUI's engine *MinerU* where jobs are off.
 
 Differences: one document a request; results have Markdown, `content_list`, `middle_json` and images, but nothing of
 MinerU's models (`model_output`), no second content list and no original file; other options are accepted and ignored.

@@ -67,6 +67,9 @@ class MineruPage:
         for block in blocks:
             if block.type in _OUTSIDE and block.text:
                 self._add_text(_OUTSIDE[block.type], block.box, block.text, block.lines, outside=True)
+        if page.error is not None:  # a program must not take the page for an empty one
+            note = f"Page {page.index + 1} could not be read: {page.error.detail}"
+            self._add_text("text", whole, note, ())
         shown = {line for block in blocks for line in block.lines}
         for left in page.left_out:
             if left.reason in _LEFT_OUT and left.lines and shown.isdisjoint(left.lines):
