@@ -177,6 +177,25 @@ async def test_models_are_listed(tmp_path: Path, service: str) -> None:
         assert error_of(await api.client.get(f"/{service}/documentModels/mine")) == (404, "route_unknown")
 
 
+@pytest.mark.parametrize("service", ["documentintelligence", "formrecognizer"])
+async def test_azures_clients_in_a_browser_send_their_headers_and_see_where_to_poll(
+    tmp_path: Path, service: str
+) -> None:
+    page = "https://app.example"
+    headers = "accept, content-type, ocp-apim-subscription-key, x-ms-client-request-id, x-ms-useragent"
+    path = READ.replace("documentintelligence", service)
+    async with jobs_api(tmp_path, server={"cors_origins": [page]}) as api:
+        preflight = {"origin": page, "access-control-request-method": "POST", "access-control-request-headers": headers}
+        allowed = await api.client.options(path, headers=preflight)
+        assert allowed.status_code == 200
+        assert set(headers.split(", ")) <= set(allowed.headers["access-control-allow-headers"].lower().split(", "))
+        answer = await api.client.post(path, json={"base64Source": b64(png())}, headers={"origin": page})
+        exposed = answer.headers["access-control-expose-headers"].split(", ")
+        for name in ("Operation-Location", "Retry-After", "apim-request-id"):
+            assert name in exposed
+            assert answer.headers[name]
+
+
 async def test_azures_header_has_the_key(tmp_path: Path) -> None:
     async with jobs_api(tmp_path, auth=KEYS) as api:
         refused = await api.client.post(READ, json={"base64Source": b64(png())})
