@@ -115,7 +115,7 @@ def paddleocr_error(problem: Problem) -> dict[str, Any]:
     return {
         "traceId": problem.request_id,
         "code": problem.status,
-        "msg": f"{problem.title}: {problem.detail} {problem.remedy}",
+        "msg": problem.message,
         "data": None,
         "inkgate_code": problem.code,
     }
