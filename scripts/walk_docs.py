@@ -250,11 +250,11 @@ class Walk:
         if port not in self.ports:
             with socket.socket() as listener:
                 try:
-                    listener.bind(("127.0.0.1", int(port)))
+                    listener.bind(("127.0.0.1", 0 if self.borrowed else int(port)))  # tests run beside the guides
                 except OSError:
                     listener.bind(("127.0.0.1", 0))
                 self.ports[port] = str(listener.getsockname()[1])
-            if self.ports[port] != port:
+            if self.ports[port] != port and not self.borrowed:
                 print(f"port {port} is taken: {self.ports[port]} is used in its place", flush=True)
         return self.ports[port]
 
@@ -271,9 +271,8 @@ class Walk:
             "UV_TOOL_DIR": str(self.work / "uv" / "tools"),
             "UV_TOOL_BIN_DIR": str(self.work / "uv" / "bin"),
             "UV_SYSTEM_CERTS": "1",  # as curl does
-            **(
-                {"PIP_NO_BUILD_ISOLATION": "0"} if self.borrowed else {}
-            ),  # "0" turns it off: hatchling is borrowed, too
+            # "0" turns isolation off: hatchling is borrowed, too.
+            **({"PIP_NO_BUILD_ISOLATION": "0", "INKGATE_METRICS__PORT": "0"} if self.borrowed else {}),
             "CURL_HOME": str(self.work),  # curl fails for an error of HTTP
             "PYTHONUNBUFFERED": "1",
         }
