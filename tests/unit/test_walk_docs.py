@@ -60,3 +60,55 @@ def test_what_does_not_work_fails_and_what_is_not_run_is_said(
     assert walk.skipped == ["make test", "https://example.com/"]
     assert "not run page.md:7: make test: a step of .ci/run of its own" in capsys.readouterr().out
     assert (clone / "installed").exists()
+
+
+GUIDE = """# A guide
+
+```console
+$ printf '%s' 'one
+two'
+one
+$ echo \\
+    three
+```
+
+```sh
+word=four
+test $word = four
+```
+
+- in a list
+
+    ```python
+    number = 5
+    ```
+
+```python
+print(number)
+```
+
+```text
+6
+```
+"""
+
+
+def test_commands_have_all_their_lines_and_programs_continue_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    walk_docs = importlib.import_module("walk_docs")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "guide.md").write_text(GUIDE)
+    walk = walk_docs.Walk(tmp_path, tmp_path, borrowed=True)
+    walk_docs.walk_page(walk, "docs/guide.md")
+    walk.close()
+    assert (walk.count, walk.failures) == (5, ["docs/guide.md:23: the program in Python"])
+    assert "it prints:\n5" in capsys.readouterr().out
+
+
+def test_every_rule_is_for_a_command_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    assert importlib.import_module("walk_docs").needless_rules(ROOT) == []
