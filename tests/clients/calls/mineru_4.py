@@ -19,4 +19,4 @@ result = MinerUApiParser(api_url=url, api_key=key).parse(pdf, page_range="2-3")
 blocks = [[block.type for block in page.blocks] for page in result.pages]
 assert len(blocks) == 2
 assert sum(kinds.count("table") for kinds in blocks) == 1, blocks
-print(json.dumps(blocks))
+print(json.dumps({"blocks": blocks}))
