@@ -135,10 +135,12 @@ def test_a_client_works_with_its_defaults(
         arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=CALL_S, check=False
     )
     assert ended.returncode == 0, f"{client.expects}\n{ended.stdout[-2000:]}\n{ended.stderr[-4000:]}"
-    seen = ended.stdout.strip().rpartition("\n")[2]
-    assert json.loads(seen), f"{client.call} prints what it saw as JSON in its last line, not {seen!r}"
-    print(f"{client.name}: {seen}", file=sys.stderr)
-    if objects := json.loads(seen).get("objects"):
+    last = ended.stdout.strip().rpartition("\n")[2]
+    seen = json.loads(last)
+    assert isinstance(seen, dict), f"{client.call} prints what it saw as a JSON object in its last line, not {last!r}"
+    assert seen, f"{client.call} saw nothing"
+    print(f"{client.name}: {last}", file=sys.stderr)
+    if objects := seen.get("objects"):
         recorded[client.name] = objects
         assert len(objects["pages"]) == 3
         assert len(set(objects["figures"])) == 3

@@ -15,4 +15,4 @@ client = MinerUClient(
 image = Image.open(Path(os.environ["DOCUMENTS"], "report.png")).convert("RGB")
 blocks = client.two_step_extract(image)
 assert [(block.type, block.content) for block in blocks] == [("text", "Invoice number 20417")], blocks
-print(json.dumps([[block.type, block.content] for block in blocks]))
+print(json.dumps({"blocks": [[block.type, block.content] for block in blocks]}))
