@@ -41,7 +41,7 @@ def test_the_example_file_loads_and_the_example_variables_say_the_same(
     file = tmp_path / "inkgate.toml"
     file.write_text(example, encoding="utf-8")
     assert tomllib.loads(example)["limits"]["max_body_mb"] == 100
-    (variables,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    (variables,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
     from_file = load_settings(file)
     for line in variables.splitlines():
         name, _, value = line.partition("=")
