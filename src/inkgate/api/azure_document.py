@@ -12,7 +12,7 @@ import orjson
 
 from inkgate.api.azure_content import AzureForm, Json, PageContent, attribute, html, inline, prose
 from inkgate.layout.table_blocks import header_rows
-from inkgate_client.block_parts import captions_of, is_list
+from inkgate_client.block_parts import captions_of, is_list, text_is_unplaced
 from inkgate_client.formats.areas import Area, LineArea, page_areas, unplaced_rows
 from inkgate_client.formats.markdown import content_of, failure_note
 from inkgate_client.formats.text import failure_note as text_failure_note
@@ -158,7 +158,7 @@ class AnalyzedPage:
         self._numbers = {id(line): number for number, line in enumerate(page.lines)}
         reference = document.numbered("pages")
         self.content.begin_page("" if reference == "/pages/0" else _PAGE_BREAK if self._markdown else "\n")
-        if self._markdown and not page.blocks and not page.lines and page.markdown is not None:
+        if self._markdown and text_is_unplaced(page) and not page.lines and page.markdown is not None:
             self._model_page([row for area in areas for row in area.rows])
         else:
             self._blocks([area for area in areas if area.type not in MARK_TYPES])

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from inkgate_client.block_parts import captions_of, list_items
+from inkgate_client.block_parts import captions_of, list_items, text_is_unplaced
 from inkgate_client.codec import encodable
 from inkgate_client.types import MARK_TYPES, Block, BlockType, Box, DocumentResult, PageResult, Table
 
@@ -55,7 +55,7 @@ class PageItems:
         self.children: list[Json] = []
         self._page = page
         self._document = document
-        if page.blocks is None:
+        if text_is_unplaced(page):
             for part in filter(None, (part.strip() for part in page.text.split("\n\n"))):
                 self._text((0, 0, page.width, page.height), part, label="text")
         blocks = page.blocks or ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from inkgate_client.block_parts import captions_of, list_items
+from inkgate_client.block_parts import captions_of, list_items, text_is_unplaced
 from inkgate_client.codec import encodable
 from inkgate_client.image_links import IMAGE_FOLDER
 from inkgate_client.table_html import html_of
@@ -55,7 +55,7 @@ class MineruPage:
     def _add_blocks(self) -> None:
         page = self._page
         whole: Box = (0, 0, page.width, page.height)
-        if page.blocks is None:
+        if text_is_unplaced(page):
             for part in filter(None, (part.strip() for part in page.text.split("\n\n"))):
                 self._add_text("text", whole, part, ())
         blocks = page.blocks or ()

@@ -11,6 +11,7 @@ from inkgate.api.http.page_list import AboutDocument
 from inkgate.api.paddlex import PaddlexFile, PaddlexOcrOptions, ocr_result, recognized
 from inkgate.errors import InputRejected
 from inkgate_client.block_image import BlockImage
+from inkgate_client.block_parts import text_is_unplaced
 from inkgate_client.codec import encodable, page_to_dict
 from inkgate_client.formats.markdown import failure_note
 from inkgate_client.image_links import IMAGE_FOLDER, images_on, with_image_links
@@ -116,6 +117,7 @@ def _pruned(options: LayoutParsingOptions, page: PageResult, page_count: int | N
     blocks = [block for block in page.blocks or () if block.type in _LABELS]
     labels = _labels(blocks)
     tables = [_table(page, block) for block in blocks if block.type is BlockType.TABLE]
+    whole = _whole(options, page) if text_is_unplaced(page) else []
     pruned: dict[str, Any] = {
         "page_count": page_count,
         "width": page.width,
@@ -127,7 +129,7 @@ def _pruned(options: LayoutParsingOptions, page: PageResult, page_count: int | N
             "use_layout_detection": not options.label,
             "use_table_recognition": not options.label,
         },
-        "parsing_res_list": _parsed(blocks, labels) if page.blocks else _whole(options, page),
+        "parsing_res_list": [*whole, *_parsed(blocks, labels, len(whole))],
     }
     if page.blocks is not None:
         pruned["layout_det_res"] = {
@@ -143,7 +145,7 @@ def _pruned(options: LayoutParsingOptions, page: PageResult, page_count: int | N
 
 
 def _whole(options: LayoutParsingOptions, page: PageResult) -> list[dict[str, Any]]:
-    """The page as one block, if it has no blocks."""
+    """The page as one block, if no block has its text."""
     content = _content_of(page)
     if not content:
         return []
@@ -158,10 +160,11 @@ def _labels(blocks: list[Block]) -> list[str]:
     return ["doc_title" if block is first else _LABELS[block.type] for block in blocks]
 
 
-def _parsed(blocks: list[Block], labels: list[str]) -> list[dict[str, Any]]:
+def _parsed(blocks: list[Block], labels: list[str], before: int) -> list[dict[str, Any]]:
+    """`before`: the number of blocks before these."""
     shown = []
-    order = 0
-    for number, (block, label) in enumerate(zip(blocks, labels, strict=True)):
+    order = before
+    for number, (block, label) in enumerate(zip(blocks, labels, strict=True), before):
         ordered = block.type not in _UNORDERED
         order += ordered
         shown.append(

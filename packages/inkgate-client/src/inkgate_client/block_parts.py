@@ -1,4 +1,6 @@
-"""Parts of blocks that output formats show on their own: items of lists, and captions with what they describe. Pure."""
+"""What output formats ask of blocks: whether they have the text, items of lists, and captions with what they describe.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from inkgate_client.types import Block, BlockType, Box
+from inkgate_client.types import MARK_TYPES, Block, BlockType, Box, PageResult
 
 _ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+\u2022\u00b7]|\d{1,9}[.)])\s+(?P<text>.*)", re.DOTALL)
 _INDENT = 2
@@ -23,6 +25,11 @@ class ListItem:
     @property
     def numbered(self) -> bool:
         return self.mark[:1].isdigit()
+
+
+def text_is_unplaced(page: PageResult) -> bool:
+    """Whether no block has the page's text: a model that gives no places read it, and marks may stand beside it."""
+    return all(block.type in MARK_TYPES for block in page.blocks or ())
 
 
 def list_items(text: str) -> list[ListItem]:

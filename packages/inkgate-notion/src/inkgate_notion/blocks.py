@@ -9,6 +9,7 @@ from typing import Final
 import orjson
 
 from inkgate.layout.markdown import left_out_blocks
+from inkgate_client.block_parts import text_is_unplaced
 from inkgate_client.formats.markdown import content_of, failure_note
 from inkgate_client.formats.text import printable
 from inkgate_client.types import Block, BlockType, DocumentResult, PageResult, Table
@@ -89,11 +90,11 @@ def _document_blocks(document: DocumentResult) -> Iterator[Json]:
 
 def _page_blocks(page: PageResult) -> Iterator[Json]:
     hidden = left_out_blocks(page.blocks or (), page.left_out)
+    if text_is_unplaced(page):
+        yield from _paragraphs(content_of(page))
     for number, block in enumerate(page.blocks or ()):
         if number not in hidden:
             yield from _block(block)
-    if not page.blocks:
-        yield from _paragraphs(content_of(page))
     if page.error is not None:
         yield _text_block("quote", _plain(failure_note(page.index, page.error).removeprefix("> ")))
 

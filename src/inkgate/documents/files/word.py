@@ -14,7 +14,7 @@ import structlog
 
 from inkgate.layout.markdown import left_out_blocks
 from inkgate_client.block_image import BlockImage
-from inkgate_client.block_parts import is_list, list_items
+from inkgate_client.block_parts import is_list, list_items, text_is_unplaced
 from inkgate_client.formats.markdown import content_of, failure_note
 from inkgate_client.formats.text import printable
 from inkgate_client.image_links import beside_image
@@ -81,11 +81,11 @@ def render(result: DocumentResult) -> bytes:
 def _add_page(document: WordDocument, page: PageResult) -> None:
     blocks = page.blocks or ()
     hidden = left_out_blocks(blocks, page.left_out)
+    if text_is_unplaced(page):
+        _add_paragraphs(document, content_of(page))
     for number, block in enumerate(blocks):
         if number not in hidden:
             _add_block(document, block, page.dpi)
-    if not blocks:
-        _add_paragraphs(document, content_of(page))
     if page.error is not None:
         document.add_paragraph(_plain(failure_note(page.index, page.error).removeprefix("> ")), "Intense Quote")
 

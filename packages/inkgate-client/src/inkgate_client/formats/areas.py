@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inkgate_client.block_parts import text_is_unplaced
 from inkgate_client.coordinates import Coordinates, before_rotation, rounded
 from inkgate_client.formats.text import one_line
 from inkgate_client.types import Block, BlockType, Box, Line, PageResult, Point, Quad
@@ -219,9 +220,9 @@ def page_areas(page: PageResult) -> list[Area]:
         rows = _rows(group.lines, within)
         if rows:
             areas.append((group.start, Area(BlockType.TEXT, None, _around_pixels(row.box for row in rows), rows)))
-    if not areas:
+    if text_is_unplaced(page) and not any(area.rows for _, area in areas):
         rows = unplaced_rows(page.text, within)
-        return [Area(BlockType.TEXT, None, within, rows)] if rows else []
+        areas[:0] = [(-1, Area(BlockType.TEXT, None, within, rows))] if rows else []
     return [area for _, area in sorted(areas, key=lambda pair: pair[0])]
 
 

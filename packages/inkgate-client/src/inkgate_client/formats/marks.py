@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from inkgate_client.block_parts import text_is_unplaced
 from inkgate_client.escape import escape
 from inkgate_client.types import Block, DocumentResult, Line, PageResult, TextWord, Word
 
@@ -31,11 +32,11 @@ def marked(page: PageResult) -> PageResult:
     """
     if page.markdown is None:
         return page
-    if not page.blocks:
+    if text_is_unplaced(page):
         return replace(page, markdown=_with_marks(page.markdown, _doubtful(page.lines or page.words)))
     done, rest = "", page.markdown
     blocks = []
-    for block in page.blocks:
+    for block in page.blocks or ():
         markdown = _with_marks(block.markdown, _doubtful([page.lines[index] for index in block.lines]))
         before, found, after = rest.partition(block.markdown) if block.markdown else (rest, "", "")
         if found:
