@@ -37,8 +37,8 @@ FAULTS = (
     ),
     Fault(
         "src/inkgate/serving/queue.py",
-        "bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s)",
-        "bounded_s = min(max(0.0, self._settings.retry_after_s)",
+        "return min(max(self.backlog_s or 0.0, self._settings.retry_after_s)",
+        "return min(max(0.0, self._settings.retry_after_s)",
         "Retry-After does not grow with the backlog",
     ),
     Fault(

@@ -48,6 +48,7 @@ class Code:
         retry_after_s: seconds after which to retry, unless the error has its own: a dead server is restarted, a stalled
             one must be detected first.
         command_line: the remedy for the command line, where it differs.
+        openai: OpenAI's code for it, which OpenAI's clients compare; empty: OpenAI has none.
     """
 
     status: int
@@ -57,6 +58,7 @@ class Code:
     transient: bool = False
     retry_after_s: float | None = None
     command_line: str = ""
+    openai: str = ""
 
 
 _CALLER, _PAGE, _SERVER, _SERVICE = Blame
@@ -130,7 +132,7 @@ _INPUT: dict[str, Code] = {
     "context_length_exceeded": Code(422, _PAGE, "With its answer, the prompt is too long for the model",
         "Shorten the prompt, scale the page down, or start the model server with a larger --max-model-len."),
     "image_refused": Code(422, _PAGE, "The model server can't read the image",
-        "Send a whole JPEG, PNG or WebP file as base64 in a data: URL."),
+        "Send a whole JPEG, PNG or WebP file as base64 in a data: URL.", openai="invalid_image"),
     "content_quarantined": Code(422, _PAGE, "This page made the engine crash before",
         "Scan the page again, or retry much later. Other pages are read normally."),
     "task_unsupported": Code(422, _CALLER, "The engine can't do this task", "Choose another task, or another engine."),
@@ -140,7 +142,7 @@ _INPUT: dict[str, Code] = {
         "Correct what is named above; see docs/guides/extending.md."),
     "engine_unknown": Code(404, _CALLER, "There is no such engine or model",
         "Leave `model` out, or name one that /v1/models lists.",
-        command_line="Name one of them with --engine, or as engine.name in the settings."),
+        command_line="Name one of them with --engine, or as engine.name in the settings.", openai="model_not_found"),
     "feature_unavailable": Code(501, _CALLER, "This is not available",
         "Leave it out of the request, or have it set up in the service."),
     "chat_unavailable": Code(501, _CALLER, "This service answers no chats",
@@ -149,7 +151,8 @@ _INPUT: dict[str, Code] = {
     "file_unknown": Code(404, _CALLER, "There is no such file",
         "Upload it first; files are kept for an hour. Several gateways need one `jobs.database`."),
     "unauthenticated": Code(401, _CALLER, "An API key is needed",
-        "Send `Authorization: Bearer <key>` with a key of this service; its operator makes one with `inkgate key`."),
+        "Send `Authorization: Bearer <key>` with a key of this service; its operator makes one with `inkgate key`.",
+        openai="invalid_api_key"),
     "host_forbidden": Code(403, _CALLER, "The service does not answer to this host name",
         "Call it as localhost or by its IP address, add the name to `server.allowed_hosts`, or set an API key."),
     "origin_forbidden": Code(403, _CALLER, "Web pages of other sites must not call this service",

@@ -12,6 +12,7 @@ import pytest
 from inkgate.errors import (
     CODES,
     AnswerLost,
+    AnswerTruncated,
     Blame,
     EngineFailed,
     InkgateError,
@@ -80,7 +81,8 @@ def test_an_error_has_what_the_table_says() -> None:
         (EngineFailed, "upstream_stalled", AnswerLost),
         (EngineFailed, "output_repeats", OutputRepeats),
         (OutputUnusable, "output_repeats", OutputRepeats),
-        (EngineFailed, "output_truncated", EngineFailed),
+        (EngineFailed, "output_truncated", AnswerTruncated),
+        (EngineFailed, "internal", EngineFailed),
         (InputRejected, "task_unsupported", TaskUnsupported),
     ],
 )

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.errors import CODES, EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.serving.outcomes import CallerLeft
 from inkgate_client.concurrency import loop_time
 
@@ -105,21 +105,13 @@ ErrorForm = Callable[[Problem], dict[str, Any]]
 """Makes the body of an error in the form that some clients expect."""
 
 
-_OPENAI_CODES = {
-    "unauthenticated": "invalid_api_key",
-    "engine_unknown": "model_not_found",
-    "image_refused": "invalid_image",
-}
-"""Codes of which OpenAI has its own, which its clients compare."""
-
-
 def openai_error(problem: Problem) -> dict[str, Any]:
     """`problem` in OpenAI's form. `inkgate_code` and `request_id` are additions."""
     error = {
         "message": problem.message,
         "type": _openai_type(problem.status),
         "param": None,
-        "code": _OPENAI_CODES.get(problem.code, problem.code),
+        "code": CODES[problem.code].openai or problem.code,
         "inkgate_code": problem.code,
         "request_id": problem.request_id,
     }
