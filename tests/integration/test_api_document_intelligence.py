@@ -107,7 +107,7 @@ async def test_open_webui_gets_markdown_of_bytes(tmp_path: Path) -> None:
 async def test_a_figure_is_sent_as_png(tmp_path: Path) -> None:
     async with jobs_api(tmp_path, FigureEngine()) as api:
         head = {"Content-Type": "application/octet-stream"}
-        for query, status in (("&output=pdf,figures", 200), ("", 404)):
+        for query, status in (("&output=pdf,figures", 200), ("&output=figures&output=pdf", 200), ("", 404)):
             answer = await api.client.post(LAYOUT + query, content=png(), headers=head)
             place = answer.headers["operation-location"]
             figures = (await ended(api, place))["analyzeResult"]["figures"]
@@ -139,6 +139,18 @@ async def test_what_can_not_be_analyzed_is_refused(tmp_path: Path) -> None:
         assert error["code"] == "NotFound"
         assert "no such job" in error["message"]
         assert error["innererror"]["remedy"]
+
+
+async def test_a_result_is_that_of_the_model_that_made_it(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        answer = await api.client.post(READ + "&pages=1&pages=3", json={"base64Source": b64(tiff(3))})
+        place = answer.headers["operation-location"]
+        found = await ended(api, place)
+        assert [page["pageNumber"] for page in found["analyzeResult"]["pages"]] == [1, 3]
+        for model, expected in (("layout", "job_unknown"), ("invoice", "route_unknown")):
+            other = place.replace("prebuilt-read", f"prebuilt-{model}")
+            assert error_of(await api.client.get(other)) == (404, expected)
+            assert error_of(await api.client.delete(other)) == (404, expected)
 
 
 async def test_a_document_that_fails_says_why(tmp_path: Path) -> None:

@@ -246,7 +246,9 @@ def _query(name: str, schema: Mapping[str, object]) -> Json:
 @costs(JOB)
 async def analyze(request: Request, model: ModelId) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
-    task, options = _task_of(model), parse(AnalyzeOptions, dict(request.query_params))
+    query = request.query_params
+    lists = {name: ",".join(query.getlist(name)) for name in ("output", "pages")}
+    task, options = _task_of(model), parse(AnalyzeOptions, {**query, **lists})
     call, service = job_call(request), _service(request)
 
     async def draft(received: ReceivedJob) -> JobDraft:
@@ -270,7 +272,7 @@ async def analyze(request: Request, model: ModelId) -> Response:
 async def get(request: Request, model: ModelId, result_id: ResultId) -> Response:
     """State of an analysis, and its result."""
     call = job_call(request)
-    job = await _job(call, result_id)
+    job = await _job(call, model, result_id)
     found = AnalyzeOperation(
         status=_STATUSES[job.state],
         createdDateTime=rfc3339(job.created),
@@ -288,8 +290,12 @@ async def get(request: Request, model: ModelId, result_id: ResultId) -> Response
     return json_response(found.model_dump(exclude_none=True), headers={"apim-request-id": request_id_of(request)})
 
 
-async def _job(call: JobCall, result_id: str) -> Job:
-    return await call.job(result_id.partition(".")[0])
+async def _job(call: JobCall, model: str, result_id: str) -> Job:
+    """The caller's analysis by this model. Raises InputRejected."""
+    task, job = _task_of(model), await call.job(result_id.partition(".")[0])
+    if job.options.task.kind is not task:
+        raise InputRejected("job_unknown", f"`{model}` made no result with this ID.")
+    return job
 
 
 def _form(job: Job, model: str, result_id: str) -> AzureForm:
@@ -334,10 +340,10 @@ def _pieces(found: AnalyzeOperation, about: Json, form: AzureForm, reader: Resul
     },
 )
 @costs(WRITTEN)
-async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Response:  # noqa: ARG001 - in the path
+async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Response:
     """The document with its text inside, also if `output=pdf` was not requested."""
     call = job_call(request)
-    job = await _job(call, result_id)
+    job = await _job(call, model, result_id)
     if (error := error_of(job)) is not None:
         raise error
     return JobResult(call, job, ResultForm(FileFormat.PDF))
@@ -355,10 +361,10 @@ async def get_pdf(request: Request, model: ModelId, result_id: ResultId) -> Resp
     },
 )
 @costs(RESULT)
-async def get_figure(request: Request, model: ModelId, result_id: ResultId, figure_id: FigureId) -> Response:  # noqa: ARG001 - in the path
+async def get_figure(request: Request, model: ModelId, result_id: ResultId, figure_id: FigureId) -> Response:
     """The image of a figure, if `output=figures` was requested."""
     call, context = job_call(request), context_of(request)
-    job = await _job(call, result_id)
+    job = await _job(call, model, result_id)
     if (error := error_of(job)) is not None:
         raise error
     page, number = map(int, figure_id.split("."))
@@ -381,10 +387,10 @@ async def get_figure(request: Request, model: ModelId, result_id: ResultId, figu
     responses=_errors(404, 409, 422, 501),
 )
 @costs(CONTROL)
-async def delete(request: Request, model: ModelId, result_id: ResultId) -> Response:  # noqa: ARG001 - in the path
+async def delete(request: Request, model: ModelId, result_id: ResultId) -> Response:
     """Removes an analysis with its result; one that has not ended is cancelled."""
     call = job_call(request)
-    job = await _job(call, result_id)
+    job = await _job(call, model, result_id)
     await (call.jobs.remove if job.state.ended else call.jobs.store.cancel)(job.id, call.tenant)
     return Response(status_code=204)
 
