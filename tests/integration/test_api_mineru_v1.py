@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,21 @@ async def test_documents_may_be_inline_and_failures_are_told(tmp_path: Path) -> 
         assert (late.status_code, late.json()["code"]) == (409, "job_ended")
 
 
+async def test_an_upload_keeps_one_file_under_a_clean_name(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path) as api:
+        for name in ("folder/", "\x01"):  # nothing of these is left
+            upload = (await api.client.post("/v1/uploads", json={"filename": name, "bytes": 9})).json()
+            sent = await api.client.put(upload["upload_url"], content=png(), headers=upload["upload_headers"])
+            assert (sent.status_code, sent.json()["file"]["filename"]) == (200, "document")
+        for other, expected in ((tiff(2), "options_invalid"), (b"", "document_empty")):
+            again = await api.client.put(upload["upload_url"], content=other, headers=upload["upload_headers"])
+            assert error(again)[1] == expected
+        forged = "upload-" + urlsafe_b64encode(bytes(12) + b"../../a\r\nb.png").decode().rstrip("=")
+        head = upload["upload_headers"]
+        sent = await api.client.put(f"/v1/uploads/{forged}/content", content=png(), headers=head)
+        assert sent.json()["file"]["filename"] == "ab.png"
+
+
 async def test_requests_that_can_not_be_met_are_refused(tmp_path: Path) -> None:
     async with jobs_api(tmp_path, jobs={"work": False}) as api:
         inline = {"type": "inline", "name": "a.png", "data": b64(png())}
@@ -113,6 +129,7 @@ async def test_requests_that_can_not_be_met_are_refused(tmp_path: Path) -> None:
             ({"files": []}, (422, "options_invalid")),
             ({"files": [{"source": inline}, {"source": inline}]}, (422, "options_invalid")),
             ({"files": [{"source": inline}], "output_formats": ["docx"]}, (422, "options_invalid")),
+            ({"files": [{"source": inline}], "output_formats": []}, (422, "options_invalid")),
             ({"files": [{"source": inline, "page_range": "r2-r1"}]}, (422, "pages_invalid")),
             ({"files": [{"source": {"type": "local", "path": "/etc/passwd"}}]}, (422, "options_invalid")),
             ({"files": [{"source": {"type": "file_id", "file_id": "none"}}]}, (404, "file_unknown")),

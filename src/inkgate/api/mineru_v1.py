@@ -99,7 +99,7 @@ class V1JobRequest(BaseModel):
     files: Annotated[list[V1File], Field(min_length=1, max_length=100, description="One."), StopAtFirst()]
     tier: Tier | None = Field(default=None, description="All are read by the same engine.")
     ocr_mode: Literal["auto", "txt", "ocr"] = "auto"
-    output_formats: Annotated[list[str], Field(max_length=20), StopAtFirst()] = ["markdown"]
+    output_formats: Annotated[list[str], Field(min_length=1, max_length=20), StopAtFirst()] = ["markdown"]
 
     def job_options(self) -> JobOptions:
         """How the job reads. Raises InputRejected: there is no such output, or the pages are invalid."""
@@ -128,7 +128,7 @@ class V1Form(BaseModel):
 
 router = APIRouter(prefix="/v1", tags=["mineru"], responses=PROBLEM_RESPONSES)
 
-UploadId = Annotated[str, Path(pattern=r"^upload-[A-Za-z0-9_-]{17,300}$")]
+UploadId = Annotated[str, Path(pattern=r"^upload-[A-Za-z0-9_-]{16,300}$")]
 JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
@@ -178,7 +178,7 @@ def _name_in(upload_id: str) -> str:
         raw = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
     except ValueError:
         raise InputRejected("file_unknown", "There is no upload with this ID.") from None
-    return raw[_RANDOM_BYTES:].decode(errors="ignore")
+    return clean_name(raw[_RANDOM_BYTES:].decode(errors="ignore"))
 
 
 def _pending(upload_id: str) -> dict[str, Any]:
@@ -233,8 +233,12 @@ async def send_upload(request: Request, upload_id: UploadId) -> Response:
         if body.raw is None:
             detail = "The body is no file. Send the file itself as application/octet-stream."
             raise InputRejected("file_missing", detail)
-        if (await _upload(request, upload_id))["status"] == "pending":
-            found = document(body.raw.data, _name_in(upload_id))
+        found = document(body.raw.data, _name_in(upload_id))
+        known = await _upload(request, upload_id)
+        if known.get("bytes", len(found.data)) != len(found.data):
+            detail = f"The upload has a file of {known['bytes']} bytes already. Announce another upload."
+            raise InputRejected("options_invalid", detail)
+        if known["status"] == "pending":
             admitted.received(len(found.data))
             with admitted.without_deadline():  # stored as a whole, or not at all
                 await context_of(request).files.add(found.name, found.data, upload_id, tenant_of(request))
