@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,19 @@ async def test_results_need_the_signature_and_nothing_else(tmp_path: Path) -> No
         other = (await api.client.post("/v1/jobs", files={"file": png()}, headers=ALPHA)).json()["id"]
         assert error_of(await api.client.get(f"{PATH}/{other}", headers=ALPHA)) == (404, "job_unknown")
         assert error_of(await api.client.get(f"{PATH}/{other}/result.jsonl?signature=")) == (404, "job_unknown")
+
+
+async def test_a_key_of_a_request_does_not_tell_the_signature(tmp_path: Path) -> None:
+    async with jobs_api(tmp_path, auth=KEYS) as api:
+        head = ALPHA | {"Idempotency-Key": "1"}
+        job, again = [await add(api, png(), head) for _ in range(2)]
+        assert again["jobId"] == job["jobId"]
+        job = await ended(api, job, ALPHA)
+        assert (await api.client.get(job["resultUrl"]["jsonUrl"])).status_code == 200
+        tenant = f"key:{hashlib.sha256(b'alpha').hexdigest()[:12]}"
+        guess = hashlib.sha256(f"{tenant} 1".encode()).hexdigest()[:32]
+        guessed = await api.client.get(f"{PATH}/{job['jobId']}/result.jsonl?signature={guess}")
+        assert error_of(guessed) == (404, "job_unknown")
 
 
 async def test_a_page_that_fails_is_told_in_the_job_and_in_its_markdown(tmp_path: Path) -> None:

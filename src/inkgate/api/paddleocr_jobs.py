@@ -144,7 +144,8 @@ async def _parse(received: ReceivedJob) -> JobDraft:
         task = layout.layout_task()
     token = secrets.token_hex(_TOKEN_BYTES)
     if received.key:  # a request that is sent again must be the same
-        token = hashlib.sha256(f"{received.tenant} {received.key}".encode()).hexdigest()[: 2 * _TOKEN_BYTES]
+        secret, key = await received.context.files.secret(), f"{received.tenant} {received.key}"
+        token = hmac.new(secret, key.encode(), hashlib.sha256).hexdigest()[: 2 * _TOKEN_BYTES]
     form = _JobForm(
         paddleocr=token,
         lines=lines,
