@@ -172,4 +172,4 @@ async def test_a_page_whose_pixels_can_not_be_had_again_keeps_its_text(error: Ex
     with capture_logs() as logs:
         result = await engine.read(page, Task(kind=TaskKind.PARSE), NO_CALLER)
     assert (result.error, result.blocks, result.rotation) == (None, (), 90)
-    assert [(log["event"], log["code"]) for log in logs] == [("codes_not_sought", code)]
+    assert [(log["event"], log["code"]) for log in logs] == [("ink_not_examined", code), ("codes_not_sought", code)]

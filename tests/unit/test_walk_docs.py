@@ -100,12 +100,12 @@ def test_commands_have_all_their_lines_and_programs_continue_each_other(
     walk_docs = importlib.import_module("walk_docs")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "guide.md").write_text(GUIDE)
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "guide.md").write_text(GUIDE)
     walk = walk_docs.Walk(tmp_path, tmp_path, borrowed=True)
-    walk_docs.walk_page(walk, "docs/guide.md")
+    walk_docs.walk_page(walk, "pages/guide.md")
     walk.close()
-    assert (walk.count, walk.failures) == (5, ["docs/guide.md:23: the program in Python"])
+    assert (walk.count, walk.failures) == (5, ["pages/guide.md:23: the program in Python"])
     assert "it prints:\n5" in capsys.readouterr().out
 
 
