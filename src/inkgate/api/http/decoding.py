@@ -33,6 +33,9 @@ LARGE = 1_000_000
 _WHITESPACE = b" \t\r\n\f\v"
 _END = b"=" + _WHITESPACE
 _FILE_NAME = re.compile(r".{1,250}\.[A-Za-z]{3,4}")
+_WITHIN_LINE = re.compile(r"(?<=\S) +(?=\S)")
+_FEWEST_SPACES = 4
+"""Spaces of which one at least would be within a line if each stood for a `+`."""
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 
 
@@ -128,7 +131,7 @@ def decode_base64(text: str) -> bytes:
     form's decoding made of each `+`. Blocking.
 
     Raises:
-        InputRejected: "base64_invalid".
+        InputRejected: "base64_invalid": it is not base64, or its spaces may stand for `+` or for nothing.
     """
     try:
         return pybase64.b64decode(text, validate=True)  # standard base64 in one piece is not copied
@@ -149,21 +152,29 @@ def _decode_any_base64(text: str) -> bytes:
 
 def _has_lost_pluses(text: str) -> bool:
     """Whether the spaces of base64 stand for `+`, which forms decode to a space. If so, it has whole groups of four
-    with them, as padded base64 has. If it has them without as well, spaces that begin or end lines, or cut the text
-    into lines of one length, stand for nothing.
+    with them, as padded base64 has. If it can be decoded without as well, spaces only at the ends of lines, or that cut
+    the text into lines of one length, stand for nothing.
+
+    Raises:
+        InputRejected: "base64_invalid": spaces so few may be where they are by chance.
     """
     first = text.find(" ")
     if first < 0 or any(sign in text for sign in "+-_"):
         return False
-    with_spaces = len(text) - sum(map(text.count, "\r\n\t\f\v"))
-    if with_spaces % 4:
+    with_spaces, spaces = len(text) - sum(map(text.count, "\r\n\t\f\v")), text.count(" ")
+    without, is_padded = with_spaces - spaces, "=" in text
+    if with_spaces % 4 or (is_padded and " " in text[text.find("=") :]):
         return False
-    if (with_spaces - text.count(" ")) % 4:
+    if without % 4 == 1 or (is_padded and without % 4):
         return True
-    ends, lines = text[first :: first + 1], text.count("\n")
-    in_lines = first % 4 == 0 and ends.count(" ") == len(ends) == text.count(" ")
-    at_edges = lines and lines in {text.count("\n "), text.count(" \n") + text.count(" \r\n")}
-    return not (in_lines or at_edges)
+    ends = text.rstrip()[first :: first + 1]
+    in_lines = ends.count(" ") == len(ends) == text.rstrip().count(" ")
+    if not in_lines and _WITHIN_LINE.search(text):
+        return True
+    if spaces < _FEWEST_SPACES:
+        detail = "Its spaces can stand for `+` or for nothing. Send it without spaces, or each `+` in a form as `%2B`."
+        raise InputRejected("base64_invalid", detail)
+    return False
 
 
 def decode_data_url(url: str) -> bytes:
