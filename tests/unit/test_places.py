@@ -41,6 +41,14 @@ async def test_a_refusal_may_know_the_pace_and_a_long_time_is_not_cut() -> None:
     assert all(3600 <= at <= 3660 for at in after_s)
 
 
+async def test_who_waits_for_one_thing_has_no_place_in_the_line_for_another() -> None:
+    places = Places(random=Random(1))
+    assert places.return_s("a", 3600.0, code="share_exceeded") == 3600  # of the room for files
+    assert places.return_s("a", 2.0, code="share_exceeded") == 2  # of documents in flight
+    assert places.return_s("a", 30.0, code="jobs_full") == 30
+    assert places.return_s("a", 2.0, code="service_full") == 2
+
+
 async def test_the_places_of_few_tenants_are_remembered() -> None:
     places = Places()
     for number in range(10_100):

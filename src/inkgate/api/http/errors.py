@@ -144,7 +144,7 @@ _REFUSALS = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _MAX_RETRY_S = 60.0
 _SLOT_S = 0.1
 _MAX_TENANTS = 10_000
-"""Maximum number of refused tenants whose places are remembered."""
+"""Maximum number of lines of refused tenants that are remembered."""
 LINGER_S = 5.0
 """How long the rest of a refused body is read and discarded, so that the client can read the response: closing a
 connection with unread data resets it and loses the response."""
@@ -207,16 +207,20 @@ class Places:
         self._slot_s = slot_s
         self._clock = clock
         self._random = random or SystemRandom()
-        self._next: OrderedDict[str, float] = OrderedDict()
+        self._next: OrderedDict[tuple[str, str, bool], float] = OrderedDict()
 
-    def return_s(self, tenant: str, soonest_s: float, slot_s: float | None = None) -> float:
-        """Seconds after which a refused caller of `tenant` should return. `slot_s`: if the refusal knows it."""
+    def return_s(self, tenant: str, soonest_s: float, slot_s: float | None = None, code: str = "") -> float:
+        """Seconds after which a refused caller of `tenant` should return. `slot_s`: if the refusal knows it. `code`: of
+        the refusal; who waits for one thing, such as room for files, has no place in the line for another.
+        """
         slot_s = self._slot_s() if slot_s is None else slot_s
         now = self._clock()
         soonest = now + soonest_s
-        at = max(self._next.pop(tenant, 0.0), soonest)
-        latest = now + (_MAX_RETRY_S if soonest_s < _MAX_RETRY_S else soonest_s + _MAX_RETRY_S)
-        self._next[tenant] = min(at + slot_s, latest)
+        is_long = soonest_s >= _MAX_RETRY_S
+        line = (tenant, code, is_long)
+        at = max(self._next.pop(line, 0.0), soonest)
+        latest = now + (soonest_s + _MAX_RETRY_S if is_long else _MAX_RETRY_S)
+        self._next[line] = min(at + slot_s, latest)
         if len(self._next) > _MAX_TENANTS:
             self._next.popitem(last=False)
         at += slot_s * self._random.random() if at > soonest else 0.0
@@ -297,7 +301,8 @@ class _Exchange:
         headers = MutableHeaders(scope=message)
         if (soonest := headers.get("Retry-After", "")).isdecimal():
             state = self._scope["state"]
-            after_s = self._places.return_s(str(state.get("caller", "")), float(soonest), self.slot_s)
+            caller, code = str(state.get("caller", "")), str(state.get("code", ""))
+            after_s = self._places.return_s(caller, float(soonest), self.slot_s, code)
             headers["Retry-After"] = str(math.ceil(after_s))
             headers["Retry-After-Ms"] = str(round(1000 * after_s))
 
