@@ -293,6 +293,21 @@ async def test_where_the_reserve_is_less_than_a_slot_a_refused_request_finds_one
     assert limiter.documents == 0
 
 
+async def test_the_slot_of_a_refused_request_that_does_not_return_is_not_left_empty() -> None:
+    limiter = AdmissionLimiter(2, AdmissionSettings(reserve=0.125, remember_s=30.0), EmptyBacklog())
+    async with limiter.admit(Arrival("a")), anyio.create_task_group() as tasks:
+        async with limiter.admit(Arrival("a")):
+            tasks.start_soon(limiter.wait, Arrival("b"), 600.0)
+            await anyio.sleep(1)
+            with pytest.raises(Overloaded):
+                limiter.admit(Arrival("a"))
+        await anyio.sleep(29)
+        assert (limiter.documents, limiter.waiting) == (1, 1)
+        await anyio.sleep(2)
+        assert (limiter.documents, limiter.waiting) == (2, 0)
+        tasks.cancel_scope.cancel()
+
+
 async def test_interactive_requests_go_first_and_batches_get_their_share() -> None:
     door = WaitingRoomBench()
     async with anyio.create_task_group() as tasks:

@@ -449,6 +449,7 @@ class AdmissionLimiter:
 
     def _next_times(self, now: float) -> Iterator[float]:
         yield from islice(self._refused.values(), 1)
+        yield self._refused_at + self._settings.remember_s
         slow_at = (permit.since + self._settings.body_patience_s for permit in self.arriving)
         yield next((time for time in slow_at if time > now), math.inf)
         if self._degradation is not None:
