@@ -171,6 +171,15 @@ async def test_what_is_refused_leaves_no_bytes(places: Places) -> None:
     assert sorted(await places.kept()) == sorted(file.id for file in await files.owned("me"))
 
 
+async def test_a_file_of_which_a_part_was_lost_is_not_given(places: Places) -> None:
+    files = await places.files()
+    file = await files.add("a", b"whole", "ocr", "me")
+    for damaged in (b"who", b"whole and more"):
+        await places.objects.put(f"{places.folder_url}/files/{file.id}", damaged)
+        with pytest.raises(Overloaded, match="jobs_unavailable"):
+            await files.load(file)
+
+
 async def test_a_gateway_with_another_folder_says_so(places: Places, tmp_path: Path) -> None:
     here, there = await places.files(), await places.files(folder_url=file_url(tmp_path / "others"))
     file = await here.add("a", b"x", "ocr", "me")

@@ -108,3 +108,27 @@ async def test_the_one_model_is_the_engine() -> None:
     async with running_api() as api:
         answer = await api.client.get("/v1/models")
     assert [model["id"] for model in answer.json()["data"]] == ["fake"]
+
+
+async def test_files_are_listed_by_the_page_by_purpose_and_by_name() -> None:
+    async with running_api() as api:
+        names = ["a.png", "b.PNG", "c.pdf", "d.png", "e.png"]
+        for name in names:
+            purpose = {"purpose": "batch" if name == "d.png" else "ocr"}
+            (await api.client.post("/v1/files", files={"file": (name, png())}, data=purpose)).raise_for_status()
+
+        async def listed(**query: str | int) -> tuple[str, int, bool]:
+            found = (await api.client.get("/v1/files", params=query)).raise_for_status().json()
+            return "".join(file["filename"][0] for file in found["data"]), found["total"], found["has_more"]
+
+        assert await listed() == ("edcba", 5, False)
+        pages = [await listed(page=page, page_size=2) for page in range(4)]  # Mistral's client stops at an empty one
+        assert pages == [("ed", 5, True), ("cb", 5, True), ("a", 5, False), ("", 5, False)]
+        assert await listed(purpose="ocr", page_size=3) == ("ecb", 4, True)
+        assert await listed(search=".png") == ("edba", 4, False)
+        first = (await api.client.get("/v1/files", params={"limit": 2})).json()
+        assert (await listed(limit=2, after=first["data"][-1]["id"])) == ("cb", 5, True)
+        assert (await api.client.get("/v1/files", params={"after": "0"})).status_code == 404
+        wrongs: tuple[dict[str, str | int], ...] = ({"page": -1}, {"page_size": 0}, {"limit": "x"})
+        for wrong in wrongs:
+            assert (await api.client.get("/v1/files", params=wrong)).status_code == 422

@@ -433,6 +433,8 @@ async def test_expired_results_are_gone(tmp_path: Path) -> None:
         assert code(await api.client.get(job["links"]["result"])) == (410, "job_expired")
         lines = (await api.client.get(job["links"]["pages"])).text.splitlines()
         assert [json.loads(line)["error"]["code"] for line in lines] == ["job_expired"]
+        assert code(await api.client.get(f"{job['links']['self']}/pages/1")) == (410, "job_expired")
+        assert jobs.uploads_missing == 0
 
 
 async def test_without_the_database_jobs_say_when_to_come_back_and_documents_are_read(tmp_path: Path) -> None:

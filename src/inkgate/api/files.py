@@ -20,7 +20,7 @@ from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
 from inkgate.api.http.sources import SignedUrls, document
 from inkgate.errors import InputRejected
-from inkgate.storage.files import StoredFile
+from inkgate.storage.files import MAX_FILES, StoredFile, unknown_file
 from inkgate_client.types import Document
 
 
@@ -43,12 +43,37 @@ class UploadedFile(BaseModel):
     deleted: bool = Field(default=False, description="Always false: deleted files are not kept.")
 
 
+class FileQuery(BaseModel):
+    """Which files to list, and how many: as Mistral's clients say it, or as OpenAI's (`after`, `limit`)."""
+
+    page: Annotated[int, Field(ge=0, le=MAX_FILES, description="From 0, of `page_size` files.")] = 0
+    page_size: Annotated[int, Field(ge=1)] = MAX_FILES
+    after: Annotated[str, Field(max_length=64, description="ID of the last file that you have.")] = ""
+    limit: Annotated[int, Field(ge=1)] = MAX_FILES
+    purpose: Annotated[str, Field(max_length=64, description="Only files with this purpose.")] = ""
+    search: Annotated[str, Field(max_length=1000, description="Only files with this in their names.")] = ""
+
+    def has(self, file: StoredFile) -> bool:
+        """Whether `file` is asked for."""
+        return self.purpose in ("", file.purpose) and self.search.lower() in file.name.lower()
+
+    def start(self, found: Sequence[StoredFile]) -> int:
+        """The index of the first of `found` to list. Raises InputRejected: `after` is none of them."""
+        if not self.after:
+            return self.page * self.page_size
+        for at, file in enumerate(found, 1):
+            if file.id == self.after:
+                return at
+        raise unknown_file()
+
+
 class FileList(BaseModel):
-    """The caller's files."""
+    """The caller's files, or some of them."""
 
     data: list[UploadedFile]
     object: str = "list"
-    total: int
+    total: int = Field(description="How many there are in all.")
+    has_more: bool = Field(description="Whether there are more after the last one.")
 
 
 class DeletedFile(BaseModel):
@@ -118,21 +143,27 @@ async def upload(request: Request) -> UploadedFile:
             return _described(await context.files.add(found.name, found.data, purpose, tenant_of(request)))
 
 
-@router.get("", operation_id="list_files", summary="List your files", response_model=FileList, responses=problems(422))
+@router.get(
+    "", operation_id="list_files", summary="List your files", response_model=FileList, responses=problems(404, 422)
+)
 @costs(CONTROL)
-async def list_files(request: Request) -> Response:
+async def list_files(request: Request, which: Annotated[FileQuery, Query()]) -> Response:
     """The caller's files, latest first."""
     context = context_of(request)
-    found = await context.files.owned(tenant_of(request))
+    found = [each for each in await context.files.owned(tenant_of(request)) if which.has(each)]
+    start = which.start(found)
+    shown = found[start : start + min(which.page_size, which.limit)]
     caller = parse_head(request, context.settings).caller
     # 10,000 files take half a second, for which the event loop must not stand still.
-    listed = await context.threads.run_large(caller, len(found) * _LISTED_BYTES, _listed, found)
+    cost = len(shown) * _LISTED_BYTES
+    listed = await context.threads.run_large(caller, cost, _listed, shown, len(found), start + len(shown))
     return Response(listed, media_type="application/json")
 
 
-def _listed(files: Sequence[StoredFile]) -> bytes:
-    """The list as JSON. Blocking."""
-    return FileList(data=[_described(file) for file in files], total=len(files)).model_dump_json().encode()
+def _listed(files: Sequence[StoredFile], total: int, end: int) -> bytes:
+    """The list as JSON. `end`: number of the last file among all. Blocking."""
+    listed = FileList(data=[_described(file) for file in files], total=total, has_more=end < total)
+    return listed.model_dump_json().encode()
 
 
 @router.get("/{file_id}", operation_id="describe_file", summary="Describe a file", responses=_UNKNOWN)

@@ -119,7 +119,7 @@ async def running_jobs(
             sinks,
             service.document,
             RelaySettings(poll_s=settings.jobs.poll_s),
-            also=RelayLoads(reviews.published, service.source),
+            also=RelayLoads(reviews.published, service.load),
         )
         tasks += [BackgroundTask("jobs_worker", worker.run), BackgroundTask("jobs_relay", relay.run)]
     watch = JobsWatch(service.store, settings, JobParts(worker, relay, intake, service))

@@ -19,7 +19,7 @@ async def file_request(jobs: JobService, job: Job, result: DocumentResult, kind:
     Raises:
         InkgateError: the document can't be loaded any more: see JobDocuments.load.
     """
-    document = await jobs.source(job) if kind is FileFormat.PDF else Document(b"", job.name)
+    document = await jobs.load(job) if kind is FileFormat.PDF else Document(b"", job.name)
     return FileRequest(document, result, kind)
 
 

@@ -156,6 +156,7 @@ class Job:
         document: None until it was opened.
         not_before: when it is tried again, if it waits for that.
         review: of its fields; None for a job that finds none, and once they are no longer kept.
+        expired: its upload and its result are no longer kept.
     """
 
     id: str
@@ -179,6 +180,7 @@ class Job:
     document: JobDocument | None
     failure: JobFailure | None
     review: JobReview | None = None
+    expired: bool = False
 
     @property
     def caller(self) -> Caller:

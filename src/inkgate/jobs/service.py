@@ -133,12 +133,14 @@ class JobService:
             job.name, known.mime_type, known.byte_count, known.page_count, known.engine, finished, known.notes
         )
 
-    async def source(self, job: Job) -> Document:
-        """What the job read, loaded again; see JobDocuments.load."""
-        return await self._documents.load(job)
-
     async def load(self, job: Job) -> Document:
-        """The job's document as it was sent. Raises InputRejected and EngineFailed as JobDocuments.load does."""
+        """The job's document as it was sent.
+
+        Raises:
+            InputRejected, EngineFailed: as JobDocuments.load; "job_expired": it was uploaded, and is no longer kept.
+        """
+        if job.expired and job.source.upload:
+            raise InputRejected("job_expired", "The upload is no longer kept.")
         return await self._documents.load(job)
 
     async def remove(self, job_id: str, tenant: str | None) -> None:

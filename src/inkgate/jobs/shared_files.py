@@ -94,13 +94,21 @@ class SharedFiles:
     async def load(self, file: StoredFile) -> bytes:
         try:
             with _as_overload():
-                return await self._objects.get(self._url(file.id), max_bytes=file.byte_count)
+                return await self._whole(file)
         except InputRejected as error:
             await self.get(file.id, None)
             self.missing += 1
             log.error("file_missing", file=file.id, folder=self._folder_url)  # noqa: TRY400 - no fault of the code
-            detail = "The content of the file is not at this gateway. All gateways need the same `jobs.uploads`."
+            detail = (
+                "The file's content is not at this gateway, or not whole. All gateways need the same `jobs.uploads`."
+            )
             raise unavailable(detail) from error
+
+    async def _whole(self, file: StoredFile) -> bytes:
+        data = await self._objects.get(self._url(file.id), max_bytes=file.byte_count)
+        if len(data) < file.byte_count:
+            raise InputRejected("source_missing", "The end of the file is missing.")
+        return data
 
     async def owned(self, owner: str) -> Sequence[StoredFile]:
         chosen = select(files).where(files.c.owner == owner, files.c.expires_at > self._database.now())

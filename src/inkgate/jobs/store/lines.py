@@ -124,7 +124,9 @@ def waiting_lines(connection: Connection, tenant: str, id_start: str, limit: int
 def _as_job(job: NewJob, job_id: str, created: float) -> Job:
     unknown = dict.fromkeys(("started", "ended", "pages", "document", "error_code", "error_detail"))
     counts = dict.fromkeys(("saved", "failed", "attempts"), 0)
-    return job_of(SimpleNamespace(**new_row(job, job_id), **unknown, **counts, created=created, not_before=created))
+    return job_of(
+        SimpleNamespace(**new_row(job, job_id), **unknown, **counts, expired=False, created=created, not_before=created)
+    )
 
 
 def needed_uploads(connection: Connection) -> set[str]:

@@ -116,6 +116,7 @@ def job_of(row: Row[Any] | SimpleNamespace) -> Job:
         document=None if row.document is None else _DOCUMENT.validate_json(row.document),
         failure=failure,
         review=None if row.review is None else JobReview(row.review),
+        expired=row.expired,
     )
 
 
