@@ -6,6 +6,7 @@ import json
 import threading
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 import anyio
@@ -21,12 +22,14 @@ from inkgate.page import Page
 from inkgate.service.page_cache import page_cache
 from inkgate.serving.cache import MemoryStore
 from inkgate.settings import VllmSettings
+from inkgate_client.block_image import BlockImage
 from inkgate_client.codec import estimated_bytes, page_to_dict
 from inkgate_client.concurrency import INLINE_BYTES, single_error
-from inkgate_client.types import PageResult, Task
+from inkgate_client.types import Block, BlockType, PageResult, Task
 from support.api_client import RawCall, b64, pdf, png, running_api, tiff
 from support.chat_api import JSON, PATH, relay
 from support.fake_engine import FakeEngine, line
+from support.jobs_api import jobs_api
 from support.loop_work import LoopWork, loop_work
 from support.page_readers import page_reader
 from support.ppocr import ArrayPage
@@ -70,6 +73,24 @@ async def test_dense_pages_are_rendered_in_threads(loop_work: LoopWork, path: st
             for _ in range(3):
                 group.start_soon(lambda: api.client.post(path, files={name: ("a.tif", tiff(3))}))
     check(loop_work, *filter(None, [heavy]))
+
+
+async def test_a_figure_of_a_dense_page_is_looked_for_in_a_thread(loop_work: LoopWork, tmp_path: Path) -> None:
+    class Figures(DenseEngine):
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+            image = BlockImage("page-1-1.png", "image/png", 200, 130, b64(png()))
+            figure = Block(BlockType.FIGURE, (0, 0, 20, 20), (), "", "", image=image)
+            return replace(await super().read(page, task, caller), blocks=(figure,))
+
+    path = "/documentintelligence/documentModels/prebuilt-layout:analyze?output=figures"
+    async with jobs_api(tmp_path, Figures()) as api:
+        added = await api.client.post(path, content=png(), headers={"content-type": "image/png"})
+        place = added.headers["operation-location"].partition("?")[0]
+        job = place.rpartition("/")[2].partition(".")[0]
+        await api.client.get(f"/v1/jobs/{job}", params={"wait": 5})
+        assert (await api.client.get(f"{place}/figures/1.1")).content == png()
+    assert loop_work.elsewhere["figure_of"] > INLINE_BYTES
+    assert "figure_of" not in loop_work.here
 
 
 async def test_a_small_page_is_rendered_without_a_thread(loop_work: LoopWork) -> None:

@@ -13,6 +13,7 @@ import orjson
 import pybase64
 import pytest
 
+from inkgate.api import azure_document
 from inkgate_client import codec
 
 Function = Callable[..., Any]
@@ -61,6 +62,7 @@ WATCHED: tuple[tuple[Any, str, Size], ...] = (
     (hashlib, "sha256", _taken),
     (codec, "page_to_dict", _page),
     (codec, "dump_page", _given),
+    (azure_document, "figure_of", _page),
     (codec._STORED_PAGE, "validate_json", _taken),
 )
 

@@ -43,6 +43,7 @@ from inkgate.documents.sniff import FileType
 from inkgate.errors import InputRejected
 from inkgate.jobs.job import Job, JobOptions, JobSource, JobState, NewJob
 from inkgate.jobs.published import rfc3339
+from inkgate_client.codec import estimated_bytes
 from inkgate_client.format_names import FileFormat
 from inkgate_client.types import Task, TaskKind
 
@@ -369,7 +370,10 @@ async def get_figure(request: Request, model: ModelId, result_id: ResultId, figu
         raise error
     page, number = map(int, figure_id.split("."))
     pages = await call.jobs.store.pages(job.id, page - 2, 1, call.tenant)
-    figure = figure_of(pages[0], number) if pages and pages[0].index == page - 1 else None
+    figure = None
+    if pages and pages[0].index == page - 1:
+        size = estimated_bytes(pages[0])
+        figure = await context.threads.run_large(call.caller, size, figure_of, pages[0], number)
     if figure is None or figure.image is None:
         why = f"The result has no image of the figure {figure_id}: request the analysis with `output=figures`."
         raise InputRejected("route_unknown", why)
