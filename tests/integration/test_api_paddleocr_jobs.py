@@ -112,6 +112,7 @@ async def test_figures_are_files_that_the_markdown_names(tmp_path: Path) -> None
         assert urlsplit(url).path.endswith("/page-2-1.png")  # the client takes the name of the file from it
         found = await api.client.get(url)
         assert (found.status_code, found.headers["content-type"]) == (200, "image/png")
+        assert found.headers["cache-control"] == "no-store"
         assert found.content.startswith(b"\x89PNG")
         assert error_of(await api.client.get(url.replace("page-2", "page-9"))) == (404, "file_unknown")
         assert error_of(await api.client.get(url.replace("/2/page-2", "/1/page-2"))) == (404, "file_unknown")
@@ -126,7 +127,7 @@ async def test_results_need_the_signature_and_nothing_else(tmp_path: Path) -> No
         job = await ended(api, await add(api, png(), ALPHA), ALPHA)
         url = job["resultUrl"]["jsonUrl"]
         place, signature = url.split("?signature=")
-        assert (await api.client.get(url)).status_code == 200
+        assert (await api.client.get(url)).headers["cache-control"] == "no-store"
         for wrong in (place, f"{place}?signature=", f"{place}?signature={signature[:-1]}", f"{place}?signature=ä"):
             for headers in ({}, ALPHA, BETA):
                 assert error_of(await api.client.get(wrong, headers=headers)) == (404, "job_unknown")

@@ -273,7 +273,7 @@ class PiecewiseResponse(Response):
         super().__init__()
         self._call = call
         self._compose = compose
-        self._head = {"content-type": media_type}
+        self._head = {"content-type": media_type, "cache-control": "no-store"}  # a URL may be signed, and need no key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as in ASGI
         with self._call.watches.stream(self._call.tenant) as permit:
