@@ -6,8 +6,11 @@ import json
 from collections.abc import Callable
 
 import orjson
+import pytest
 
-from inkgate.engines.vlm.parsers.answer import ParsedAnswer
+from inkgate.engines.vlm.parsers.answer import ParsedAnswer, Parser
+from inkgate.engines.vlm.parsers.blocks import grounded_markdown, layout_json
+from inkgate.engines.vlm.parsers.doctags import doctags
 from inkgate.engines.vlm.preset import Preset, PromptPlan
 from inkgate.engines.vlm.presets import find_preset, known_presets
 from inkgate.errors import InkgateError, InputRejected
@@ -152,6 +155,25 @@ def test_a_page_in_blocks_has_types_places_and_contents() -> None:
         assert 0 < top < bottom < PAGE.height
         cut = plan.parser(output[: len(output) // 2], seen)
         assert [str(block.type) for block in cut.blocks[:2]] == SIX[:2], name
+
+
+PART_WITHOUT_A_PLACE = [
+    (doctags, "<doctag><text><loc_9><loc_9><loc_99><loc_40>placed</text><text><loc_9><loc_9>lost</text></doctag>"),
+    (
+        layout_json,
+        '[{"bbox": [9, 9, 99, 40], "category": "", "text": "placed"}, {"bbox": [], "category": "", "text": "lost"}]',
+    ),
+    (grounded_markdown, "lost<|ref|>text<|/ref|><|det|>[[9, 9, 99, 40]]<|/det|>placed"),
+]
+
+
+@pytest.mark.parametrize(("parser", "output"), PART_WITHOUT_A_PLACE, ids=lambda each: getattr(each, "__name__", ""))
+def test_text_without_a_usable_place_is_a_block_of_the_page(parser: Parser, output: str) -> None:
+    answer = parser(output, Size(200, 100))
+    assert [(block.text, block.box) for block in answer.blocks][1:] == [("lost", (0, 0, 200, 100))]
+    assert answer.text == answer.markdown == "placed\n\nlost"
+    alone = parser(output.replace("99", "9"), Size(200, 100))
+    assert (alone.blocks, sorted((alone.markdown or "").split("\n\n"))) == ((), ["lost", "placed"])
 
 
 def test_a_page_in_markdown_is_without_what_the_model_adds() -> None:

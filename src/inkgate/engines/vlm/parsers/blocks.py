@@ -96,19 +96,17 @@ def block_of(kind: BlockType, box: Box, content: str, size: Size, label: str = "
     return PlacedBlock(kind, box, answer.text, shown, level, label)
 
 
-def blocks_answer(blocks: Sequence[PlacedBlock], loose: Sequence[str] = ()) -> ParsedAnswer:
-    """The answer of these blocks. `loose`: Markdown without a place, which follows them."""
-    rest = [markdown(text, _NOWHERE) for text in loose if text.strip()]
-    texts = [*(block.text for block in blocks), *(answer.text for answer in rest)]
-    shown = [*(block.markdown for block in blocks), *(answer.markdown or "" for answer in rest)]
+def blocks_answer(blocks: Sequence[PlacedBlock], loose: Sequence[str], size: Size) -> ParsedAnswer:
+    """The answer of these blocks. `loose`: Markdown without a place on the page of this size. It follows them, as
+    blocks of the whole page.
+    """
+    page: Box = (0.0, 0.0, float(size.width), float(size.height))
+    every = [*blocks, *(block_of(BlockType.TEXT, page, text, size) for text in loose if text.strip())]
     return ParsedAnswer(
-        text="\n\n".join(text for text in texts if text),
-        markdown="\n\n".join(text for text in shown if text),
-        blocks=tuple(blocks),
+        text="\n\n".join(block.text for block in every if block.text),
+        markdown="\n\n".join(block.markdown for block in every if block.markdown),
+        blocks=tuple(every if blocks else ()),
     )
-
-
-_NOWHERE = Size(1, 1)
 
 
 def layout_json(output: str, size: Size) -> ParsedAnswer:
@@ -134,7 +132,7 @@ def layout_json(output: str, size: Size) -> ParsedAnswer:
             break
     if not blocks and not loose and output.strip() and "[" not in output:
         raise EngineFailed("engine_output_invalid", "the model's answer is not a JSON array")
-    return blocks_answer(blocks, loose)
+    return blocks_answer(blocks, loose, size)
 
 
 def _objects(output: str) -> Iterator[Mapping[str, object]]:
@@ -179,7 +177,7 @@ def grounded_markdown(output: str, size: Size) -> ParsedAnswer:
             loose.append(content)
         else:
             blocks.append(block_of(kind, box, content, size, label))
-    return blocks_answer(blocks, loose)
+    return blocks_answer(blocks, loose, size)
 
 
 _LAYOUT = re.compile(

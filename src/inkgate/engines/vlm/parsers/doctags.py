@@ -111,7 +111,7 @@ class _Reader:
     def finished(self) -> ParsedAnswer:
         while self._open:
             self._end()
-        return blocks_answer(self._blocks, self._loose)
+        return blocks_answer(self._blocks, self._loose, self._size)
 
     def _list(self, name: str, *, closes: bool) -> None:
         if name not in _LISTS:
