@@ -107,16 +107,18 @@ async def test_documents_may_be_inline_and_failures_are_told(tmp_path: Path) -> 
         assert (late.status_code, late.json()["code"]) == (409, "job_ended")
 
 
-async def test_an_upload_keeps_one_file_under_a_clean_name(tmp_path: Path) -> None:
+async def test_an_upload_takes_the_file_that_it_announced_under_a_clean_name(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api:
         for name in ("folder/", "\x01"):  # nothing of these is left
-            upload = (await api.client.post("/v1/uploads", json={"filename": name, "bytes": 9})).json()
+            upload = (await api.client.post("/v1/uploads", json={"filename": name, "bytes": len(png())})).json()
+            for data, expected in ((png()[:-1], "options_invalid"), (b"", "document_empty")):
+                cut = await api.client.put(upload["upload_url"], content=data, headers=upload["upload_headers"])
+                assert error(cut)[1] == expected
             sent = await api.client.put(upload["upload_url"], content=png(), headers=upload["upload_headers"])
             assert (sent.status_code, sent.json()["file"]["filename"]) == (200, "document")
-        for other, expected in ((tiff(2), "options_invalid"), (b"", "document_empty")):
-            again = await api.client.put(upload["upload_url"], content=other, headers=upload["upload_headers"])
-            assert error(again)[1] == expected
-        forged = "upload-" + urlsafe_b64encode(bytes(12) + b"../../a\r\nb.png").decode().rstrip("=")
+        forged = "upload-" + urlsafe_b64encode(
+            bytes(12) + len(png()).to_bytes(8) + b"../../a\r\nb.png"
+        ).decode().rstrip("=")
         head = upload["upload_headers"]
         sent = await api.client.put(f"/v1/uploads/{forged}/content", content=png(), headers=head)
         assert sent.json()["file"]["filename"] == "ab.png"
@@ -139,7 +141,7 @@ async def test_requests_that_can_not_be_met_are_refused(tmp_path: Path) -> None:
             assert error(await api.client.post("/v1/parse/jobs", json=body)) == expected, body
         huge = {"filename": "a.pdf", "bytes": 10**12}
         assert error(await api.client.post("/v1/uploads", json=huge)) == (413, "body_too_large")
-        for unknown in ("upload-" + "A" * 20, "upload-" + "_" * 21):
+        for unknown in ("upload-" + "A" * 30, "upload-" + "_" * 29):
             assert error(await api.client.post(f"/v1/uploads/{unknown}/complete")) == (404, "file_unknown")
         waiting = (await api.client.post("/v1/parse/jobs", json={"files": [{"source": inline}]})).json()
         assert waiting["status"] == "queued"

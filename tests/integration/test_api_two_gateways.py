@@ -86,7 +86,9 @@ async def test_jobs_of_every_protocol_are_polled_and_fetched_at_the_other(tier: 
     paddle_path, form = "/api/v2/ocr/jobs", {"model": "PaddleOCR-VL-1.6", "optionalPayload": "{}"}
     paddle = await here.client.post(paddle_path, files=file, data=form, headers=ALPHA)
     line = {"custom_id": "a", "body": {"document": {"type": "file", "file_id": await upload(here, png(), "a.png")}}}
-    sent = (await here.client.post("/v1/uploads", json={"filename": "a.png", "bytes": 9}, headers=ALPHA)).json()
+    sent = (
+        await here.client.post("/v1/uploads", json={"filename": "a.png", "bytes": len(png())}, headers=ALPHA)
+    ).json()
     await there.client.put(sent["upload_url"], content=png(), headers={**ALPHA, **sent["upload_headers"]})
     sent = (await here.client.post(f"/v1/uploads/{sent['id']}/complete", headers=ALPHA)).raise_for_status().json()
     files_of_job = [{"source": {"type": "file_id", "file_id": sent["file"]["id"]}}]

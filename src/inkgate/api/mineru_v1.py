@@ -58,7 +58,7 @@ _TYPES = {"markdown": "text/markdown; charset=utf-8", "middle_json": "applicatio
 _TIERS = ("flash", "basic", "standard", "advanced")
 Tier = Literal["flash", "basic", "standard", "advanced"]
 _UPLOAD = "upload-"
-_NAME_BYTES, _RANDOM_BYTES = 120, 12
+_NAME_BYTES, _RANDOM_BYTES, _SIZE_BYTES = 120, 12, 8
 
 
 class V1Upload(BaseModel):
@@ -128,7 +128,7 @@ class V1Form(BaseModel):
 
 router = APIRouter(prefix="/v1", tags=["mineru"], responses=PROBLEM_RESPONSES)
 
-UploadId = Annotated[str, Path(pattern=r"^upload-[A-Za-z0-9_-]{16,300}$")]
+UploadId = Annotated[str, Path(pattern=r"^upload-[A-Za-z0-9_-]{27,300}$")]
 JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
@@ -166,25 +166,29 @@ async def _received(request: Request, receive: ReceiveBody) -> AsyncIterator[tup
         yield admitted, body
 
 
-def _upload_id(filename: str) -> str:
-    """An ID that has the name of the file, so that nothing is stored before the file is there."""
-    name = clean_name(filename).encode(errors="replace")[-_NAME_BYTES:]
-    return _UPLOAD + urlsafe_b64encode(token_bytes(_RANDOM_BYTES) + name).rstrip(b"=").decode()
+def _upload_id(announced: V1Upload) -> str:
+    """An ID that has size and name of the file, so that nothing is stored before the file is there."""
+    name = clean_name(announced.filename).encode(errors="replace")[-_NAME_BYTES:]
+    whole = token_bytes(_RANDOM_BYTES) + announced.bytes.to_bytes(_SIZE_BYTES) + name
+    return _UPLOAD + urlsafe_b64encode(whole).rstrip(b"=").decode()
 
 
-def _name_in(upload_id: str) -> str:
+def _announced(upload_id: str) -> tuple[int, str]:
+    """Size and name of an upload's file. Raises InputRejected("file_unknown")."""
     encoded = upload_id.removeprefix(_UPLOAD)
     try:
         raw = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
     except ValueError:
         raise InputRejected("file_unknown", "There is no upload with this ID.") from None
-    return clean_name(raw[_RANDOM_BYTES:].decode(errors="ignore"))
+    size, name = raw[_RANDOM_BYTES:][:_SIZE_BYTES], raw[_RANDOM_BYTES + _SIZE_BYTES :]
+    return int.from_bytes(size), clean_name(name.decode(errors="ignore"))
 
 
 def _pending(upload_id: str) -> dict[str, Any]:
     url = f"/v1/uploads/{upload_id}/content"
     headers = {"Content-Type": "application/octet-stream"}
-    shown: dict[str, Any] = {"id": upload_id, "object": "upload", "filename": _name_in(upload_id), "status": "pending"}
+    size, name = _announced(upload_id)
+    shown: dict[str, Any] = {"id": upload_id, "object": "upload", "filename": name, "status": "pending", "bytes": size}
     return shown | {"upload_url": url, "upload_method": "PUT", "upload_headers": headers}
 
 
@@ -215,7 +219,7 @@ async def create_upload(request: Request) -> Response:
     max_bytes = int(context_of(request).settings.limits.max_body_mb * 1_000_000)
     if announced.bytes > max_bytes:
         raise BodyTooLarge("body_too_large", f"The file has {announced.bytes} bytes, more than {max_bytes}.")
-    return json_response(_pending(_upload_id(announced.filename)) | {"bytes": announced.bytes})
+    return json_response(_pending(_upload_id(announced)))
 
 
 @router.put(
@@ -233,12 +237,12 @@ async def send_upload(request: Request, upload_id: UploadId) -> Response:
         if body.raw is None:
             detail = "The body is no file. Send the file itself as application/octet-stream."
             raise InputRejected("file_missing", detail)
-        found = document(body.raw.data, _name_in(upload_id))
-        known = await _upload(request, upload_id)
-        if known.get("bytes", len(found.data)) != len(found.data):
-            detail = f"The upload has a file of {known['bytes']} bytes already. Announce another upload."
+        size, name = _announced(upload_id)
+        found = document(body.raw.data, name)
+        if len(found.data) != size:
+            detail = f"The file has {len(found.data)} bytes, and the upload announced {size}. Announce another upload."
             raise InputRejected("options_invalid", detail)
-        if known["status"] == "pending":
+        if (await _upload(request, upload_id))["status"] == "pending":
             admitted.received(len(found.data))
             with admitted.without_deadline():  # stored as a whole, or not at all
                 await context_of(request).files.add(found.name, found.data, upload_id, tenant_of(request))
