@@ -89,6 +89,10 @@ async def test_middle_json_and_an_archive_with_images(tmp_path: Path) -> None:
         job = await parsed(api, source, output_formats=["zip", "middle_json"])
         middle = (await output(api, job, "middle_json")).json()
         archived = (await output(api, job, "zip")).content
+        for path in ("/v1/result", "/v1/jobs", "/tasks"):  # other protocols' clients may get it, too
+            assert (await api.client.get(f"{path}/{job['job_id']}")).status_code == 200
+        unasked = await api.client.get(f"/v1/files/mineru.{job['job_id']}.markdown/content")
+        assert (unasked.status_code, unasked.json()["code"]) == (404, "file_unknown")
     assert [page["page_idx"] for page in middle["pdf_info"]] == [0, 1]
     with zipfile.ZipFile(io.BytesIO(archived)) as archive:
         images = ["images/page-1-1.png", "images/page-2-1.png"]

@@ -29,7 +29,7 @@ from inkgate.api.http.options import Flag, Native, StopAtFirst, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import clean_name
 from inkgate.api.jobs.pagewise import PagewiseElements, PagewiseMarkdown, PagewiseText, document_of
-from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
+from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema, form_of
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
@@ -363,7 +363,7 @@ def _pieces(answer: DoclingResult, reader: ResultReader) -> AsyncGenerator[bytes
     """The result with the texts of the document."""
     answer.document.md_content, answer.document.text_content = markdown, text = token_hex(16), token_hex(16)
     job = reader.job
-    options = DoclingOptions.model_validate_json(job.options.form or "{}")
+    options = form_of(DoclingOptions, job)
     parts = {markdown: reader.json_text(PagewiseMarkdown(page_break=options.md_page_break_placeholder))}
     if options.shows_json:
         found = document_of(job, ())

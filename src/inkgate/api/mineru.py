@@ -32,7 +32,7 @@ from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Flag, Native, parse
 from inkgate.api.http.sources import document
 from inkgate.api.jobs.pagewise import PagewiseElements, PagewiseFormat, PagewiseMarkdown
-from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema
+from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema, form_of
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
 from inkgate.api.jobs.submit import JobCall, job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
@@ -259,7 +259,7 @@ async def result(request: Request, task_id: TaskId) -> Response:
         return await _task(call, job, status=202)
     if (error := error_of(job)) is not None:
         raise InputRejected("job_ended", f"The task failed: {error.detail}")
-    form = MineruForm.model_validate_json(job.options.form or "{}")
+    form = form_of(MineruForm, job)
     media_type, pieces = "application/json", _json_pieces
     if form.response_format_zip:
         media_type, pieces = "application/zip", _zip_pieces

@@ -30,7 +30,7 @@ from inkgate.api.http.options import StopAtFirst, parse
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import UploadedBody, clean_name
 from inkgate.api.jobs.pagewise import PagewiseMarkdown
-from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, pages_text
+from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, form_of, pages_text
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader
 from inkgate.api.jobs.submit import job_call, submit
 from inkgate.api.jobs.views import error_of, json_response
@@ -297,7 +297,7 @@ async def _draft(received: ReceivedJob) -> JobDraft:
 
 
 def _job(job: Job, status: int = 200) -> Response:
-    form = V1Form.model_validate_json(job.options.form or "{}")
+    form = form_of(V1Form, job)
     state, error = _STATUSES[job.state], error_of(job) if job.state.ended else None
     file: dict[str, Any] = {
         "file_id": None,
@@ -388,6 +388,8 @@ async def download(request: Request, job_id: JobId, output: Literal["markdown", 
     job = await call.job(job_id)
     if (error := error_of(job)) is not None:
         raise error if not job.state.ended else InputRejected("job_ended", f"The job failed: {error.detail}")
+    if output not in form_of(V1Form, job).output_formats:
+        raise InputRejected("file_unknown", f"The job was not asked for the output {output}.")  # a ZIP lacks figures
 
     def pieces(reader: ResultReader) -> AsyncGenerator[bytes]:
         if output == _ZIP:

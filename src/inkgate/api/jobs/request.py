@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, ValidationError
 from starlette.requests import Request
 
 from inkgate.api.http.context import Context
@@ -22,11 +22,13 @@ from inkgate.documents.sniff import sniff
 from inkgate.errors import InputRejected
 from inkgate.jobs.documents import prefix_of
 from inkgate.jobs.finding import field_request_of
-from inkgate.jobs.job import JobFields, JobOptions, JobSource, NewJob
+from inkgate.jobs.job import Job, JobFields, JobOptions, JobSource, NewJob
 from inkgate.jobs.sinks.webhook import check_webhook
 from inkgate.settings import Settings
 from inkgate_client.codec import encodable
 from inkgate_client.types import Document, Task, TaskKind
+
+M = TypeVar("M", bound=BaseModel)
 
 KEY_HEADER = "Idempotency-Key"
 _LONGEST_KEY = 255
@@ -265,6 +267,14 @@ def options_of(requested: OcrOptions) -> JobOptions:
     if "\0" in password:  # PostgreSQL can't store it, and no PDF has it
         raise InputRejected("options_invalid", "password: it has a NUL character.")
     return JobOptions(task, pages_text(requested.selection()), requested.pdf_text, password)
+
+
+def form_of(model: type[M], job: Job) -> M:
+    """What a protocol has stored in `JobOptions.form`; its defaults for a job of another protocol."""
+    try:
+        return model.model_validate_json(job.options.form or "{}")
+    except ValidationError:
+        return model()
 
 
 def pages_text(selection: PageSelection | None) -> str:
