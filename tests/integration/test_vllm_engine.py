@@ -270,6 +270,19 @@ async def test_a_server_that_is_restarted_with_a_smaller_context_is_asked_for_wh
     assert [request["max_completion_tokens"] > 2048 for request in stub.seen] == [True, False, False]
 
 
+@pytest.mark.parametrize("small", [100, 2048])
+async def test_a_server_that_is_restarted_with_a_larger_context_is_asked_for_more(small: int) -> None:
+    def script(request: Request) -> Reply:
+        return replace(GOOD, finish="stop" if request["max_completion_tokens"] > 2048 else "length")
+
+    with running_stub(script) as stub:
+        stub.described["max_model_len"] = small
+        async with engine_on(stub) as engine:
+            stub.described["max_model_len"] = 16_384
+            results = [await engine.read(PAGE, Task(), NO_CALLER) for _ in range(2)]
+    assert [result.error is None for result in results] == [small == 100, True]  # what was cut is not read again
+
+
 async def test_a_page_that_a_small_context_cuts_names_the_flag() -> None:
     with running_stub(replace(GOOD, finish="length")) as stub:
         stub.described["max_model_len"] = 2048

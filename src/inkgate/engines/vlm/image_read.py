@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -117,8 +118,8 @@ class _Step:
 
 @dataclass(slots=True)
 class ContextLimit:
-    """Maximum tokens of a prompt with its answer, as the servers report; None: unknown. Of several servers, the least
-    one that was met.
+    """Maximum tokens of a prompt with its answer, as a server reports; None: unknown. Of several servers, the last one
+    that was asked because a request did not fit.
     """
 
     tokens: int | None = None
@@ -235,19 +236,29 @@ class ImageReader:
             return found
         raise AssertionError("the second round returns or raises")
 
-    async def _ask(self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest) -> ImageRead:
+    async def _ask(
+        self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest, *, again: bool = True
+    ) -> ImageRead:
+        """`again`: asks once more if the server's context is another than was known."""
         body = self.request(plan, image.url)
         tokens = plan.limits.tokens(picture.size)
-        cut = self._fit(body, tokens, tokens + self._text_tokens(plan))
+        try:
+            cut = self._fit(body, tokens, tokens + self._text_tokens(plan))
+        except InputRejected:
+            if not again or not await self._is_context_changed():
+                raise
+            return await self._ask(picture, plan, image, request, again=False)
         call = replace(self._call(plan, tokens, body, image), caller=request.caller, content=request.content)
         call = replace(call, body=await self.threads.run_large(request.caller, len(image.url), stream_body, body))
         try:
             reply = await self._reply(body, call)
         except RequestRefused:
-            if not await self._is_context_shorter():
+            if not again or not await self._is_context_changed(longer=False):
                 raise
-            return await self._ask(picture, plan, image, request)
+            return await self._ask(picture, plan, image, request, again=False)
         if cut and isinstance(reply.error, AnswerTruncated):
+            with suppress(InkgateError):
+                await self._is_context_changed()  # for the next one
             reply = replace(reply, error=EngineFailed(reply.error.code, cut))
         request.timings.add("first_token", reply.first_token_ms)
         request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
@@ -289,14 +300,14 @@ class ImageReader:
             f"leaves {left} tokens for it."
         )
 
-    async def _is_context_shorter(self) -> bool:
-        """Whether a server reports less than was known: it was restarted, or is one of several. Notes it."""
+    async def _is_context_changed(self, *, longer: bool = True) -> bool:
+        """Notes the context that a server reports now. Returns whether it is less than was known, or also more."""
         name = next((name for name in await self.client.models() if name == self.model), "")
         found = name.max_model_len if isinstance(name, ServedModelName) else None
         known = self.context.tokens
-        if found is None or (known is not None and found >= known):
+        if found is None or found == known or (known is not None and found > known and not longer):
             return False
-        log.warning("model_server_context_shorter", model=self.model, max_model_len=found, before=known)
+        log.warning("model_server_context_changed", model=self.model, max_model_len=found, before=known)
         self.context.tokens = found
         return True
 
