@@ -117,6 +117,10 @@ async def test_a_figure_is_sent_as_png(tmp_path: Path) -> None:
                 assert image.content.startswith(b"\x89PNG")
             missing = await api.client.get(place.replace("?", "/figures/1.9?"))
             assert error_of(missing) == (404, "route_unknown")
+        jobs = api.context.service.jobs
+        assert jobs is not None
+        await jobs.store.expire(jobs.store.clock() + 10)
+        assert error_of(await api.client.get(place.replace("?", "/figures/1.1?"))) == (410, "job_expired")
 
 
 async def test_what_can_not_be_analyzed_is_refused(tmp_path: Path) -> None:

@@ -116,6 +116,10 @@ async def test_figures_are_files_that_the_markdown_names(tmp_path: Path) -> None
         assert found.content.startswith(b"\x89PNG")
         assert error_of(await api.client.get(url.replace("page-2", "page-9"))) == (404, "file_unknown")
         assert error_of(await api.client.get(url.replace("/2/page-2", "/1/page-2"))) == (404, "file_unknown")
+        jobs = api.context.service.jobs
+        assert jobs is not None
+        await jobs.store.expire(jobs.store.clock() + 10)
+        assert error_of(await api.client.get(url)) == (410, "job_expired")
         without = json.dumps({"returnMarkdownImages": False})
         job = await ended(api, await add(api, png(), ALPHA, optionalPayload=without), ALPHA)
         (line,) = await lines_of(api, job)

@@ -37,7 +37,7 @@ from inkgate.api.jobs.results import (
     filled_json,
 )
 from inkgate.api.jobs.submit import JobCall, job_call, submit
-from inkgate.api.jobs.views import error_of, json_response
+from inkgate.api.jobs.views import error_of, expired_error, json_response
 from inkgate.documents.pages import select
 from inkgate.documents.sniff import FileType
 from inkgate.errors import InputRejected
@@ -375,6 +375,8 @@ async def get_figure(request: Request, model: ModelId, result_id: ResultId, figu
         size = estimated_bytes(pages[0])
         figure = await context.threads.run_large(call.caller, size, figure_of, pages[0], number)
     if figure is None or figure.image is None:
+        if not pages and not await call.jobs.store.pages(job.id, -1, 1, call.tenant):
+            raise expired_error()
         why = f"The result has no image of the figure {figure_id}: request the analysis with `output=figures`."
         raise InputRejected("route_unknown", why)
     content = await context.threads.run_large(call.caller, len(figure.image.base64), png_of, figure.image.data)

@@ -31,7 +31,7 @@ from inkgate.api.jobs.pagewise import document_of
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema, of_text, pages_text
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader
 from inkgate.api.jobs.submit import JobCall, job_call, submit
-from inkgate.api.jobs.views import error_of, json_response
+from inkgate.api.jobs.views import error_of, expired_error, json_response
 from inkgate.api.paddlex import PaddlexOcrOptions, data_info, ocr_page
 from inkgate.api.paddlex_layout import LayoutParsingOptions, layout_page
 from inkgate.documents.pages import select
@@ -379,7 +379,7 @@ class _Lines:
     response_class=Response,
     responses={
         200: {"content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}},
-        **_errors(404, 422, 429, 501),
+        **_errors(404, 409, 410, 422, 429, 501),
     },
 )
 @costs(RESULT)
@@ -403,4 +403,8 @@ async def _image(call: JobCall, job: Job, index: int, name: str, permit: Permit)
                 permit.grow(len(found.base64))
                 yield found.data
                 return
+    if (error := error_of(job)) is not None:
+        raise error
+    if not await call.jobs.store.pages(job.id, -1, 1, job.tenant):
+        raise expired_error()
     raise InputRejected("file_unknown", "The result has no figure of this name.")
