@@ -198,7 +198,7 @@ async def test_the_jobs_of_a_batch_are_shown_together(tmp_path: Path) -> None:
 
 
 async def test_a_url_is_read_under_the_rules_of_fetching(tmp_path: Path) -> None:
-    json_body = {"model": "PaddleOCR-VL-1.6", "optionalPayload": {}}
+    json_body = {"model": "PaddleOCR-VL-1.6", "optionalPayload": None}
     async with jobs_api(tmp_path) as api:
         forbidden = await api.client.post(PATH, json={**json_body, "fileUrl": "http://example.com/a.pdf"})
         assert error_of(forbidden) == (422, "options_invalid")  # 403 is a wrong key to the client

@@ -67,8 +67,10 @@ class PaddleocrJobRequest(BaseModel):
     model: Annotated[str, Field(max_length=100, description="`PP-OCR...`: lines; others: blocks and Markdown.")]
     fileUrl: Annotated[str, Field(max_length=MAX_URL_LENGTH)] | None = None  # noqa: N815 - PaddleOCR's names
     optionalPayload: Annotated[  # noqa: N815
-        dict[str, Any], BeforeValidator(of_text), Field(description="Options, as `/ocr` and `/layout-parsing` take.")
-    ] = {}
+        dict[str, Any] | None,
+        BeforeValidator(of_text),
+        Field(description="Options, as `/ocr` and `/layout-parsing` take."),
+    ] = None
     pageRanges: Annotated[str, Field(max_length=1000, description="Such as `2,4-6`.")] | None = None  # noqa: N815
     batchId: Annotated[str, Field(max_length=200, description="The same for several jobs.")] | None = None  # noqa: N815
 
@@ -132,15 +134,16 @@ async def _parse(received: ReceivedJob) -> JobDraft:
     if not lines and not requested.model.startswith(_BLOCKS_OF):
         known = ", ".join(f"`{name}...`" for name in (_LINES_OF, *_BLOCKS_OF))
         raise InputRejected("options_invalid", f"model: must be {known}.")
-    if requested.optionalPayload.get("outputFormats"):
+    payload = requested.optionalPayload or {}
+    if payload.get("outputFormats"):
         why = "`outputFormats` is not supported; `GET /v1/jobs/{id}/result?format=docx` makes a Word file."
         raise InputRejected("feature_unavailable", why)
     options: PaddlexOcrOptions
     if lines:
-        options = parse(PaddlexOcrOptions, requested.optionalPayload)
+        options = parse(PaddlexOcrOptions, payload)
         task = options.task(TaskKind.TEXT)
     else:
-        options = layout = parse(LayoutParsingOptions, requested.optionalPayload)
+        options = layout = parse(LayoutParsingOptions, payload)
         task = layout.layout_task()
     token = secrets.token_hex(_TOKEN_BYTES)
     if received.key:  # a request that is sent again must be the same
