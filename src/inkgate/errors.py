@@ -383,6 +383,10 @@ class ShareExceeded(Overloaded, codes=["share_exceeded"]):
     """The caller uses more than its share while others wait."""
 
 
+class NotStarted(Overloaded, codes=["starting"]):
+    """The engine has not started. Nothing was sent to a model server."""
+
+
 class Draining(Overloaded, codes=["draining"]):
     """The service shuts down."""
 

@@ -47,7 +47,8 @@ def test_an_image_in_a_data_url(client: Mistral) -> None:
 
 def test_the_models_are_listed_and_described(client: Mistral) -> None:
     listed = client.models.list().data or []
-    assert [model.type for model in listed] == ["base"]
+    assert {model.type for model in listed} == {"base"}
+    assert len({model.id for model in listed if isinstance(model, BaseModelCard)}) == len(listed)
     described = client.models.retrieve(model_id="mistral-ocr-latest")
     assert isinstance(described, BaseModelCard)
     assert described.id == "mistral-ocr-latest"

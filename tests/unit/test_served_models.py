@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from inkgate.api.http.served import ServedModels
-from inkgate.errors import EngineFailed
+from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +20,7 @@ class Upstream:
     def __init__(self) -> None:
         self.answers = anyio.Event()
         self.asked = 0
-        self.failure: EngineFailed | None = None
+        self.failure: InkgateError | None = None
 
     async def models(self) -> tuple[str, ...]:
         self.asked += 1
@@ -68,6 +68,17 @@ async def test_a_failure_is_forgotten_after_a_moment() -> None:
     now[0] += 2.0
     assert await served.names() == ("one",)
     assert upstream.asked == 2
+
+
+async def test_the_models_of_an_engine_are_known_as_soon_as_it_has_started() -> None:
+    upstream = Upstream()
+    upstream.answers.set()
+    upstream.failure = Overloaded("starting", "It waits for its model server.", 5.0)
+    served = ServedModels(upstream, now=lambda: 0.0)
+    with pytest.raises(Overloaded, match="starting"):
+        await served.names()
+    upstream.failure = None
+    assert await served.names() == ("one",)
 
 
 async def test_who_asks_and_leaves_gives_the_next_one_no_longer_to_wait() -> None:

@@ -123,7 +123,7 @@ REQUESTS = (
 """Models of requests that routes take raw, for OpenAPI."""
 
 
-_OWN_V1 = re.compile("/v1/(ocr|models|events|(files|jobs|batch)(/.*)?)", re.DOTALL)
+_OWN_V1 = re.compile("/v1/(ocr|models|events|health|tiers|(files|jobs|batch|uploads|parse)(/.*)?)", re.DOTALL)
 """Paths below /v1 whose errors are problem documents; only OpenAI's clients use all others."""
 _DETAIL = re.compile("/v1/(convert|status|result|chunk|clear)/.*|/file_parse|/tasks(/.*)?", re.DOTALL)
 """Paths of docling and MinerU."""

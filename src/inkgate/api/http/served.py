@@ -9,13 +9,13 @@ from typing import Self
 import anyio
 
 from inkgate.engines.vlm.presets import preset_of
-from inkgate.errors import EngineFailed, InkgateError
+from inkgate.errors import EngineFailed, InkgateError, NotStarted
 from inkgate.model_servers.upstream import Upstream
 from inkgate.settings import EngineSettings
 
 _FRESH_S = 10.0
 _FAILED_S = 2.0
-"""How long a failure is cached; requests get it at once."""
+"""How long a failure is cached; requests get it at once. `NotStarted`, found without a request, is not cached."""
 _TIMEOUT_S = 5.0
 
 
@@ -99,6 +99,7 @@ class ServedModels:
         if self._now() - self._requested_at >= self._timeout_s:
             self._requested_at = self._now()
         failure: InkgateError | None = None
+        kept_s = self._fresh_s
         try:
             with anyio.move_on_after(self._requested_at + self._timeout_s - self._now()) as scope:
                 self._names = await upstream.models()
@@ -106,8 +107,10 @@ class ServedModels:
                 failure = EngineFailed("upstream_stalled", "The model server did not list its models in time.")
         except InkgateError as error:
             failure = error
+        if failure is not None:
+            kept_s = 0.0 if isinstance(failure, NotStarted) else _FAILED_S
         self._failure, self._requested_at = failure, float("-inf")
-        self._good_until = self._now() + (self._fresh_s if failure is None else _FAILED_S)
+        self._good_until = self._now() + kept_s
 
     async def known(self) -> tuple[str, ...]:
         """The names; if no server responds now, the last known ones."""
