@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -111,6 +112,15 @@ class AnalyzeOperation(BaseModel):
     lastUpdatedDateTime: str  # noqa: N815
     error: Json | None = None
     analyzeResult: Json | None = None  # noqa: N815
+
+
+class _WithoutColon(StringConvertor):
+    """A part of a path that is no `{model}:analyze`."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("without_colon", _WithoutColon())
 
 
 _ERROR_CODES = {
@@ -438,7 +448,7 @@ async def models(request: Request) -> AzureModels:
 
 @_route(
     "GET",
-    "/documentModels/{model}",
+    "/documentModels/{model:without_colon}",
     operation_id="azure_get_model",
     summary="Azure Document Intelligence: get a model",
     responses=_errors(404, 422),
