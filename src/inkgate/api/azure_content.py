@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from html import escape as html_escape
 from typing import Any
 
-from inkgate_client.coordinates import before_rotation
+from inkgate_client.coordinates import around, before_rotation, quad_of
 from inkgate_client.escape import at_beginning, escape
 from inkgate_client.formats.areas import LineArea, PixelBox, WordArea
 from inkgate_client.formats.text import printable
@@ -77,7 +77,7 @@ class AzureForm:
     inches: bool = False
 
 
-class PageContent:
+class PageWriter:
     """The content of a page, which grows as it is written.
 
     Attributes:
@@ -139,7 +139,7 @@ class PageContent:
     def spans(self, start: int | None = None) -> list[Json]:
         """The place of what was written since `start`; by default, of the page."""
         begin = self._first if start is None else start
-        return [_span(begin, self.at)]
+        return [span(begin, self.at)]
 
     # -- paragraphs, lines and words
 
@@ -152,7 +152,7 @@ class PageContent:
         for number, row in enumerate(rows):
             self.write(between if number else "")
             texts.append(self._row(row, quote if self._markdown else as_it_is))
-        return self._add_paragraph(start, between.join(texts), role, box or _around(row.box for row in rows))
+        return self._add_paragraph(start, between.join(texts), role, box or around(row.box for row in rows))
 
     def model_text(self, markdown: str, rows: list[LineArea], role: str, box: Box) -> Json:
         """Writes Markdown as a paragraph. Takes the rows that stand in it out of `rows`."""
@@ -163,7 +163,7 @@ class PageContent:
                 rows.remove(row)
                 at = found + len(row.text)
                 begin = start + self._length(text[:found])
-                self.add_line(row, row.text, [_span(begin, start + self._length(text[:at]))])
+                self.add_line(row, row.text, [span(begin, start + self._length(text[:at]))])
                 self._add_words(row, begin)
         self.write(text)
         return self._add_paragraph(start, text, role, box)
@@ -181,7 +181,7 @@ class PageContent:
         self.write(names[checked])
         mark = {"state": "selected" if checked else "unselected", "polygon": self.polygon(quad_of(block.box))}
         confidence = block.checkbox.confidence if block.checkbox else 0.0
-        self.marks.append(mark | {"span": _span(start, self.at), "confidence": confidence})
+        self.marks.append(mark | {"span": span(start, self.at), "confidence": confidence})
         return names[checked]
 
     def _add_paragraph(self, start: int, content: str, role: str, box: Box) -> Json:
@@ -223,14 +223,14 @@ class PageContent:
         self.write(quote(bare, first))
         if bare and self._detailed:
             found = {"content": bare, "polygon": self.polygon(word.quad)}
-            self.words.append(found | {"span": _span(start, self.at), "confidence": word.confidence or 0.0})
+            self.words.append(found | {"span": span(start, self.at), "confidence": word.confidence or 0.0})
         self.write(rest)
 
     def _add_words(self, row: LineArea, start: int) -> None:
         """Adds the words of a row whose words have no known places on the page."""
         for found in re.finditer(r"\S+", row.text) if self._detailed else ():
             begin, end = (start + self._length(row.text[:at]) for at in found.span())
-            word = {"content": found[0], "span": _span(begin, end), "confidence": self._page.confidence or 0.0}
+            word = {"content": found[0], "span": span(begin, end), "confidence": self._page.confidence or 0.0}
             self.words.append(word)
 
     def _checkbox(self, mark: str, box: PixelBox) -> Block | None:
@@ -285,15 +285,5 @@ def attribute(text: str, first: bool) -> str:  # noqa: ARG001 - a Quote
     return html_escape(text)
 
 
-def _span(start: int, end: int) -> Json:
+def span(start: int, end: int) -> Json:
     return {"offset": start, "length": end - start}
-
-
-def quad_of(box: Box) -> Quad:
-    left, top, right, bottom = box
-    return ((left, top), (right, top), (right, bottom), (left, bottom))
-
-
-def _around(boxes: Iterable[PixelBox]) -> Box:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))

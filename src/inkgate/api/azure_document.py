@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from inkgate.api.azure_content import AzureForm, Json, PageContent, attribute, html, inline, prose
+from inkgate.api.azure_content import AzureForm, Json, PageWriter, attribute, html, inline, prose, span
 from inkgate.layout.table_blocks import header_rows
 from inkgate_client.block_parts import captions_of, is_list, text_is_unplaced
 from inkgate_client.formats.areas import Area, LineArea, page_areas, unplaced_rows
@@ -52,8 +52,7 @@ class _Section:
     elements: list[str] = field(default_factory=list)
 
     def shown(self) -> Json:
-        span = {"offset": self.start, "length": self.end - self.start}
-        return {"spans": [span], "elements": self.elements}
+        return {"spans": [span(self.start, self.end)], "elements": self.elements}
 
 
 @dataclass(slots=True)
@@ -145,7 +144,7 @@ class AnalyzedPage:
     def __init__(self, page: PageResult, document: _Document) -> None:
         areas = page_areas(page)
         boxes = [area.block for area in areas if area.block is not None and area.block.checkbox is not None]
-        self.content = PageContent(
+        self.content = PageWriter(
             page, document.form, document.at, boxes if document.form.layout else (), detailed=document.detailed
         )
         self.items: dict[str, list[Json]] = {part: [] for part in PARTS}
@@ -216,7 +215,7 @@ class AnalyzedPage:
                     "kind": code.format,
                     "value": printable(code.text),
                     "polygon": content.polygon(code.quad),
-                    "span": {"offset": content.at, "length": 0},
+                    "span": span(content.at, content.at),
                     "confidence": 1.0,
                 }
                 for code in codes

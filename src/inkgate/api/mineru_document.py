@@ -11,6 +11,7 @@ from typing import Any
 
 from inkgate_client.block_parts import captions_of, list_items, text_is_unplaced
 from inkgate_client.codec import encodable
+from inkgate_client.coordinates import around
 from inkgate_client.image_links import IMAGE_FOLDER
 from inkgate_client.table_html import html_of
 from inkgate_client.types import MARK_TYPES, Block, BlockType, Box, LeftOutReason, PageResult, box_of_quad
@@ -73,7 +74,7 @@ class MineruPage:
         shown = {line for block in blocks for line in block.lines}
         for left in page.left_out:
             if left.reason in _LEFT_OUT and left.lines and shown.isdisjoint(left.lines):
-                box = _around([box_of_quad(page.lines[line].quad) for line in left.lines])
+                box = around([box_of_quad(page.lines[line].quad) for line in left.lines])
                 self._add_text(_LEFT_OUT[left.reason], box, left.text, left.lines, outside=True)
 
     def _add_block(self, block: Block, caption: Block | None) -> None:
@@ -115,7 +116,7 @@ class MineruPage:
         if caption is not None:
             lines = self._lines(caption.box, caption.text, caption.lines)
             inner.append(_block(f"{kind}_caption", caption.box, lines))
-        box = _around([part["bbox"] for part in inner])
+        box = around([part["bbox"] for part in inner])
         self._inside.append({"type": kind, "bbox": _box(box), "blocks": inner})
 
     def _add_text(
@@ -152,8 +153,3 @@ def _line(box: Box, span: Json) -> Json:
 
 def _box(box: Box) -> list[float]:
     return [round(float(value), 2) for value in box]
-
-
-def _around(boxes: list[Box]) -> Box:
-    left, top, right, bottom = zip(*boxes, strict=True)
-    return min(left), min(top), max(right), max(bottom)

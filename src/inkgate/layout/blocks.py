@@ -16,6 +16,7 @@ from inkgate.layout.lists import listing
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import Paragraph
 from inkgate.layout.table_blocks import table_markdown, table_of
+from inkgate_client.coordinates import around
 from inkgate_client.escape import of_text
 from inkgate_client.types import Block, BlockType, Box, Line, mean_confidence
 
@@ -108,8 +109,7 @@ def box_of(draft: BlockDraft, lines: Sequence[Line]) -> Box:
     boxes = [lines[i].box for i in draft.members]
     if draft.region is not None and (draft.type in (BlockType.TABLE, BlockType.FIGURE) or not boxes):
         boxes.append(draft.region.box)
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))
+    return around(boxes)
 
 
 def block_of(

@@ -10,6 +10,7 @@ from inkgate.layout.grid import Grid, GridCell
 from inkgate.layout.hyphenation import join_lines
 from inkgate.layout.paragraphs import row_text
 from inkgate.layout.table_headers import with_headers
+from inkgate_client.coordinates import around
 from inkgate_client.escape import escape
 from inkgate_client.table_html import html_of
 from inkgate_client.types import Box, Line, Table, TableCell, mean_confidence
@@ -42,10 +43,7 @@ def table_of(grid: Grid, lines: Sequence[Line], first: int) -> Table:
 
 
 def _around(lines: Sequence[Line]) -> Box | None:
-    if not lines:
-        return None
-    lefts, tops, rights, bottoms = zip(*(line.box for line in lines), strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))
+    return around(line.box for line in lines) if lines else None
 
 
 def cell_text(cell: GridCell) -> str:

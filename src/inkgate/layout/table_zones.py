@@ -18,6 +18,7 @@ from inkgate.layout.table_evidence import is_believable
 from inkgate.layout.tables import grid_of
 from inkgate.layout.turned import upright
 from inkgate.layout.zones import WHOLE, text_in
+from inkgate_client.coordinates import around
 from inkgate_client.types import BlockType, Box, Line
 
 MIN_TABLE_SHARE = 0.6
@@ -193,5 +194,4 @@ def _dissolve(page: PageZones, number: int) -> None:
 
 
 def _around(lines: Sequence[Line]) -> Box:
-    lefts, tops, rights, bottoms = zip(*(line.box for line in lines), strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))
+    return around(line.box for line in lines)

@@ -21,7 +21,7 @@ from inkgate.page import Pixels
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.service.terms import with_terms
 from inkgate.serving.threads import FairThreads
-from inkgate_client.coordinates import before_rotation
+from inkgate_client.coordinates import before_rotation, quad_of
 from inkgate_client.types import (
     Barcode,
     Block,
@@ -172,5 +172,4 @@ def _explained(page: PageResult) -> list[Line] | None:
 
 
 def _as_line(box: Box, text: str) -> Line:
-    left, top, right, bottom = box
-    return Line(text, ((left, top), (right, top), (right, bottom), (left, bottom)), 1.0)
+    return Line(text, quad_of(box), 1.0)

@@ -24,7 +24,7 @@ from inkgate.serving.queue import WorkQueue
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import SchedulingSettings
 from inkgate_client.block_image import BlockImage
-from inkgate_client.coordinates import before_rotation
+from inkgate_client.coordinates import before_rotation, quad_of
 from inkgate_client.types import PICTURE_TYPES, Box, PageResult
 
 log = structlog.get_logger(__name__)
@@ -122,9 +122,7 @@ def _shrunk(pixels: Pixels) -> tuple[RgbArray, float]:
 
 def _place(rgb: RgbArray, scale: float, box: Box, page: PageResult) -> tuple[slice, slice]:
     """Rows and columns of a box of the upright page; empty ones if it is outside of the page."""
-    left, top, right, bottom = box
-    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
-    sent = before_rotation(corners, page.rotation, page.width, page.height)
+    sent = before_rotation(quad_of(box), page.rotation, page.width, page.height)
     height, width = rgb.shape[:2]
     xs = [min(max(x / scale, 0.0), width) for x, _ in sent]
     ys = [min(max(y / scale, 0.0), height) for _, y in sent]

@@ -16,6 +16,7 @@ from inkgate.page import LineStyle, Page, Pixels, TextLayer
 from inkgate.service.layer_merge import UNDECIDED, MergedLines, merge, overlap
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.serving.threads import FairThreads
+from inkgate_client.coordinates import quad_of
 from inkgate_client.types import (
     Attempt,
     Box,
@@ -227,7 +228,7 @@ def _with_positions(result: PageResult, size: Size) -> PageResult:
     quarter = size.height / 4  # less than the margin of a part with one line
     height = 2 * quarter / len(texts)
     tops = [quarter + at * height for at in range(len(texts))]
-    quads = [_quad_of((0.0, top, float(size.width), top + height)) for top in tops]
+    quads = [quad_of((0.0, top, float(size.width), top + height)) for top in tops]
     return replace(result, lines=tuple(Line(text, quad, mean) for text, quad in zip(texts, quads, strict=True)))
 
 
@@ -239,11 +240,6 @@ def _moved(line: Line, x: float, y: float) -> Line:
     return replace(
         line, quad=moved(line.quad), words=tuple(replace(word, quad=moved(word.quad)) for word in line.words)
     )
-
-
-def _quad_of(box: Box) -> Quad:
-    left, top, right, bottom = box
-    return ((left, top), (right, top), (right, bottom), (left, bottom))
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:

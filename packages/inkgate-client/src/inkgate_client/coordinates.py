@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
+from typing import TypeVar
 
 from inkgate_client.types import Block, Box, Line, PageResult, Quad, Table
+
+_Number = TypeVar("_Number", int, float)
 
 
 class Coordinates(StrEnum):
@@ -20,6 +23,18 @@ def rounded(values: Iterable[float]) -> list[float]:
     """Coordinates as JSON has them, to 0.1 pixels."""
     # float(): engines may return NumPy scalars, which orjson refuses; + 0.0 turns -0.0 into 0.0.
     return [round(float(value), 1) + 0.0 for value in values]
+
+
+def quad_of(box: Box) -> Quad:
+    """The corners of a box."""
+    left, top, right, bottom = box
+    return ((left, top), (right, top), (right, bottom), (left, bottom))
+
+
+def around(boxes: Iterable[tuple[_Number, _Number, _Number, _Number]]) -> tuple[_Number, _Number, _Number, _Number]:
+    """The smallest box with all `boxes` in it. Raises ValueError if there are none."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return (min(lefts), min(tops), max(rights), max(bottoms))
 
 
 def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
@@ -51,8 +66,7 @@ def as_sent(page: PageResult) -> PageResult:
         return replace(found, quad=turned(found.quad), words=words)
 
     def turned_box(box: Box) -> Box:
-        left, top, right, bottom = box
-        xs, ys = zip(*turned(((left, top), (right, top), (right, bottom), (left, bottom))), strict=True)
+        xs, ys = zip(*turned(quad_of(box)), strict=True)
         return (min(xs), min(ys), max(xs), max(ys))
 
     def table(found: Table) -> Table:

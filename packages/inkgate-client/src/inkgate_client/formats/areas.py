@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate_client.block_parts import text_is_unplaced
-from inkgate_client.coordinates import Coordinates, before_rotation, rounded
+from inkgate_client.coordinates import Coordinates, around, before_rotation, quad_of, rounded
 from inkgate_client.formats.text import one_line
 from inkgate_client.types import Block, BlockType, Box, Line, PageResult, Point, Quad
 
@@ -43,7 +43,7 @@ def stand_together(lines: Mapping[int, Line]) -> list[Group]:
         here = line.box
         if index == before + 1 and _continues(box, last, here):
             runs[-1].append(line)
-            box = _around([box, here])
+            box = around([box, here])
         else:
             runs.append([line])
             starts.append(index)
@@ -90,16 +90,11 @@ def _overlapping(boxes: NDArray[np.float64], box: Box) -> NDArray[np.intp]:
 
 def _merge(groups: Sequence[Group]) -> Group:
     lines = tuple(line for group in groups for line in group.lines)
-    return Group(groups[0].start, lines, _around(group.box for group in groups))
+    return Group(groups[0].start, lines, around(group.box for group in groups))
 
 
 def _group(start: int, lines: Sequence[Line]) -> Group:
-    return Group(start, tuple(lines), _around(line.box for line in lines))
-
-
-def _around(boxes: Iterable[Box]) -> Box:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))
+    return Group(start, tuple(lines), around(line.box for line in lines))
 
 
 PixelBox = tuple[int, int, int, int]
@@ -184,8 +179,7 @@ class _BeforeRotation:
         return replace(row, box=self.box(row.box), quad=self._quad(row.quad), words=words)
 
     def box(self, box: PixelBox) -> PixelBox:
-        left, top, right, bottom = box
-        (x0, y0), _, (x1, y1), _ = self._quad(((left, top), (right, top), (right, bottom), (left, bottom)))
+        (x0, y0), _, (x1, y1), _ = self._quad(quad_of(box))
         return (int(min(x0, x1)), int(min(y0, y1)), int(max(x0, x1)), int(max(y0, y1)))
 
     def _quad(self, quad: Quad) -> Quad:
@@ -219,7 +213,7 @@ def page_areas(page: PageResult) -> list[Area]:
     for group in groups if page.blocks else untangle(groups):
         rows = _rows(group.lines, within)
         if rows:
-            areas.append((group.start, Area(BlockType.TEXT, None, _around_pixels(row.box for row in rows), rows)))
+            areas.append((group.start, Area(BlockType.TEXT, None, around(row.box for row in rows), rows)))
     if text_is_unplaced(page) and not any(area.rows for _, area in areas):
         rows = unplaced_rows(page.text, within)
         areas[:0] = [(-1, Area(BlockType.TEXT, None, within, rows))] if rows else []
@@ -230,7 +224,7 @@ def _block_area(block: Block, lines: Sequence[Line], within: PixelBox) -> Area:
     left, top, right, bottom = block.box
     box = _pixel_box(((left, top), (right, bottom)), within)
     rows = _rows(lines, within) if block.lines else unplaced_rows(block.text, box)
-    return Area(block.type, block.level, _around_pixels([box, *(row.box for row in rows)]), rows, block)
+    return Area(block.type, block.level, around([box, *(row.box for row in rows)]), rows, block)
 
 
 def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
@@ -239,7 +233,7 @@ def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
         text = one_line(line.text)
         if text:
             words = _words(text, line, within)
-            box = _around_pixels([_pixel_box(line.quad, within), *(word.box for word in words)])
+            box = around([_pixel_box(line.quad, within), *(word.box for word in words)])
             rows.append(LineArea(text, box, line.quad, words, line))
     return tuple(rows)
 
@@ -274,8 +268,7 @@ def _starts(text: str, contents: Sequence[str]) -> list[int]:
 
 def unplaced_rows(text: str, box: PixelBox) -> tuple[LineArea, ...]:
     """Rows of text without lines."""
-    left, top, right, bottom = box
-    quad = ((left, top), (right, top), (right, bottom), (left, bottom))
+    quad = quad_of(box)
     contents = [one_line(content) for content in text.splitlines()]
     return tuple(
         LineArea(content, box, quad, (WordArea(content, box, quad, None, spaced=False),))
@@ -297,8 +290,3 @@ def _pixel_box(points: Iterable[Point], within: PixelBox) -> PixelBox:
         min(max(math.ceil(x1), left), right),
         min(max(math.ceil(y1), top), bottom),
     )
-
-
-def _around_pixels(boxes: Iterable[PixelBox]) -> PixelBox:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))
