@@ -42,27 +42,11 @@ from inkgate.documents.pages import parse_page_list
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
 from inkgate.settings.service import PdfText
-from inkgate_client.types import Box, Document, Line, PageResult, Task, TaskKind, Word, box_of_quad
+from inkgate_client.types import BlockType, Box, Document, Line, PageResult, Task, TaskKind, Word, box_of_quad
 
 SHOWN = 1800
 """Longest side of the pictures, in pixels."""
-TYPES = frozenset(
-    [
-        "title",
-        "text",
-        "list",
-        "table",
-        "figure",
-        "caption",
-        "header",
-        "footer",
-        "reference",
-        "formula",
-        "footnote",
-        "page_number",
-        "ignore",
-    ]
-)
+TYPES = frozenset({*BlockType, "footnote", "page_number", "ignore"})
 _BLOCK = re.compile(r"^([a-z_]+)(?: (\d))?(\+)?:\s*(.*)$")
 _PART = re.compile(r"^(\d+)(?:-(\d+)|\.(\d+)(?:-(\d+))?)?$")
 
