@@ -138,7 +138,7 @@ FAULTS = (
         "an asterisk in the text turns Markdown into italics",
     ),
     Fault(
-        "src/inkgate/layout/columns.py",
+        "src/inkgate/layout/order/columns.py",
         "return slice(run.start + above, run.stop - below) if above + below < len(order) else run",
         "return run",
         "a running header is read as part of a column",

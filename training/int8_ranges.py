@@ -30,7 +30,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.cdla import CdlaLayout
+from inkgate.layout.regions.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model
 from inkgate.runtimes.openvino import OpenVinoRuntime

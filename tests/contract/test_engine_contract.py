@@ -18,7 +18,7 @@ from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.cdla import CdlaLayout
+from inkgate.layout.regions.cdla import CdlaLayout
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import Pixels
 from inkgate.runtimes.choose import open_runtime

@@ -14,7 +14,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate.page import RgbArray
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import Batchers

@@ -14,7 +14,7 @@ from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.cdla import CdlaLayout
+from inkgate.layout.regions.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.choose import cpu_flags, int8_pays, is_calibrated, open_runtime
 from inkgate.settings import PpocrSettings, Precision, RuntimeName

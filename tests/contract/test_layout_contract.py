@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.layout.base import Layout
-from inkgate.layout.cdla import CdlaLayout
+from inkgate.layout.evidence import Layout
+from inkgate.layout.regions.cdla import CdlaLayout
 from inkgate.page import RgbArray
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.runtimes.openvino import OpenVinoRuntime

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.layout.base import TableModel
-from inkgate.layout.slanet import SlanetTables
+from inkgate.layout.evidence import TableModel
+from inkgate.layout.tables.slanet import SlanetTables
 from inkgate.page import RgbArray
 
 COLUMNS, ROWS = 4, 6

@@ -23,7 +23,7 @@ from inkgate.api.azure_document import LARGE_PARTS, SMALL_PARTS, AnalyzedPart
 from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.jobs.job import Job
-from inkgate.layout.markdown import page_markdown
+from inkgate.layout.text.markdown import page_markdown
 from inkgate.page import Page
 from inkgate.serving.order import Work
 from inkgate_client.block_image import BlockImage

@@ -14,7 +14,7 @@ from inkgate.engines.vlm.elements import BlockReaders
 from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import InputRejected
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import Page, RgbArray
 from inkgate.settings import VllmSettings

@@ -21,7 +21,7 @@ from PIL import Image
 from pydantic import BaseModel
 
 import inkgate
-from inkgate.layout.figure_links import with_images
+from inkgate.layout.regions.figure_links import with_images
 from inkgate.settings import Settings
 from inkgate_client.block_image import BlockImage
 from inkgate_client.types import Block, BlockType, Box, Line, PageResult

@@ -12,7 +12,7 @@ import pytest
 from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.cdla import CdlaLayout
+from inkgate.layout.regions.cdla import CdlaLayout
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime

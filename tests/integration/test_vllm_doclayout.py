@@ -14,8 +14,8 @@ from inkgate.engines.vlm.elements import BlockReaders
 from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed
-from inkgate.layout.cdla import CdlaLayout
-from inkgate.layout.doclayout import DocLayout
+from inkgate.layout.regions.cdla import CdlaLayout
+from inkgate.layout.regions.doclayout import DocLayout
 from inkgate.model_servers.server import ModelServer
 from inkgate.page import RgbArray
 from inkgate.runtimes.onnx import OnnxRuntime

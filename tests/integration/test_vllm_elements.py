@@ -16,7 +16,7 @@ from inkgate.engines.vlm.elements import BlockReaders
 from inkgate.engines.vlm.engine import VlmEngine
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate.model_servers.server import ModelServer
 from inkgate.model_servers.upstream import ModelAnswer, ModelCall
 from inkgate.page import Page, RgbArray

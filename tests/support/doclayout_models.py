@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper, save_model
 
-from inkgate.layout.doclayout import CLASSES
+from inkgate.layout.regions.doclayout import CLASSES
 from inkgate_client.types import Box
 
 INPUTS: Mapping[str, tuple[int, ...]] = {"im_shape": (1, 2), "image": (1, 3, 800, 800), "scale_factor": (1, 2)}

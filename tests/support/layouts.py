@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from inkgate.layout.arrange import Arrangement
 from inkgate.layout.arrange import arrange as arrange_with
-from inkgate.layout.base import PageEvidence, Region
+from inkgate.layout.evidence import PageEvidence, Region
 from inkgate_client.types import BlockType, Box, Line, Point, Quad, Size
 
 PAGE = Size(1200, 1600)

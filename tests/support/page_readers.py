@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 from inkgate.caller import Caller
 from inkgate.engines.base import Engine
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate.page import RgbArray
 from inkgate.service.complete import Completion
 from inkgate.service.page import EngineQueue, PageReader

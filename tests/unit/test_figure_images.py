@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, Overloaded
-from inkgate.layout.figure_links import with_images
-from inkgate.layout.markdown import figure, page_markdown
+from inkgate.layout.regions.figure_links import with_images
+from inkgate.layout.text.markdown import figure, page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate.page import Page, Pixels
 from inkgate.service.figures import MAX_BYTES, MAX_IMAGES, PAGES_AT_ONCE, Figures, cut_images

@@ -18,7 +18,7 @@ from docx.enum.text import WD_ALIGN_PARAGRAPH
 from inkgate.documents.files import excel, word
 from inkgate.documents.files.write import converted
 from inkgate.errors import InputRejected
-from inkgate.layout.figure_links import with_images
+from inkgate.layout.regions.figure_links import with_images
 from inkgate_client.block_image import BlockImage
 from inkgate_client.formats import Format, render
 from inkgate_client.formats.tables import tables_of

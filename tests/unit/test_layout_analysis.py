@@ -6,7 +6,7 @@ import numpy as np
 from structlog.testing import capture_logs
 
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.base import CellGuess, Region, TableGuess
+from inkgate.layout.evidence import CellGuess, Region, TableGuess
 from inkgate.page import RgbArray
 from inkgate_client.types import BlockType, Line
 from support.layouts import column, line, prose, region

@@ -3,7 +3,7 @@
 import pytest
 
 from inkgate.layout.arrange import Arrangement
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate_client.types import BlockType, LeftOutReason, Line
 from support.layouts import PAGE, PITCH, arrange, column, in_order, line, prose, region
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import CheckBox, PageEvidence
-from inkgate.layout.check_boxes import find_check_boxes
-from inkgate.layout.check_marks import with_marks
+from inkgate.layout.evidence import CheckBox, PageEvidence
+from inkgate.layout.regions.check_boxes import find_check_boxes
+from inkgate.layout.regions.check_marks import with_marks
 from inkgate.page import RgbArray
 from inkgate_client.types import BlockType, CheckMark, Line, Size
 from support.layouts import EM, PITCH, line

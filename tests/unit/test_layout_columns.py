@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate_client.types import BlockType, Line, Size
 from support.layouts import PAGE, PITCH, arrange, column, line, prose, region
 

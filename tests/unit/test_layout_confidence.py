@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.layout.base import Region
 from inkgate.layout.confidence import MAX_CONFIDENCE, NOTE, is_unreadable, judged, text_right
 from inkgate.layout.doubt import text_measures
 from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
-from inkgate.layout.surprise import surprise
+from inkgate.layout.evidence import Region
+from inkgate.layout.text.surprise import surprise
 from inkgate_client.types import BlockType, Line, PageError, PageResult, ReviewReason, TextWord
 from support.layouts import PAGE, arrange, column, line, prose, region, turned
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inkgate.layout.continued_tables import with_continued_tables
+from inkgate.layout.tables.continued import with_continued_tables
 from inkgate_client.types import Block, BlockType, Box, PageResult, Table, TableCell
 
 HEAD = ("Article", "Price")

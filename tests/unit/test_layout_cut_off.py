@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.layout.cut_off import cut_off
+from inkgate.layout.regions.cut_off import cut_off
 from inkgate.page import RgbArray
 from inkgate_client.types import Box
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.layout.doclayout import CLASSES, DocLayout
+from inkgate.layout.regions.doclayout import CLASSES, DocLayout
 from inkgate.page import RgbArray
 from inkgate_client.types import BlockType
 from support.doclayout_models import Graph, ModelBox, write_model

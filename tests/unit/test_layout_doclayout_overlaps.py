@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.layout.doclayout import CLASSES, remove_duplicates
+from inkgate.layout.regions.doclayout import CLASSES, remove_duplicates
 from inkgate.runtimes.base import FloatArray
 from support.strategies import examples
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inkgate.layout.footnotes import with_footnotes
-from inkgate.layout.markdown import page_markdown
+from inkgate.layout.text.footnotes import with_footnotes
+from inkgate.layout.text.markdown import page_markdown
 from inkgate.layout.whole_document import finished_pages
 from inkgate_client.escape import escape
 from inkgate_client.types import Block, BlockType, Line, PageResult

@@ -5,9 +5,9 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inkgate.layout.frame import LayoutPiece
-from inkgate.layout.grid import Grid, GridCell, grid_with, plain_grid, without_empty_rows
-from inkgate.layout.table_blocks import cell_text, table_markdown, table_of
+from inkgate.layout.order.frame import LayoutPiece
+from inkgate.layout.tables.blocks import cell_text, table_markdown, table_of
+from inkgate.layout.tables.grid import Grid, GridCell, grid_with, plain_grid, without_empty_rows
 from inkgate_client.types import Line, Table, TableCell
 from support.layouts import line
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from inkgate.layout.headings import with_levels
+from inkgate.layout.text.headings import with_levels
 from inkgate_client.types import Block, BlockType, Line, PageResult
 
 

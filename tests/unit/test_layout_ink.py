@@ -8,7 +8,7 @@ import pytest
 import zxingcpp
 from PIL import Image, ImageDraw
 
-from inkgate.layout.ink import ink_notes, likely_writing, merge_boxes, text_outside, writing_outside
+from inkgate.layout.regions.ink import ink_notes, likely_writing, merge_boxes, text_outside, writing_outside
 from inkgate.page import RgbArray
 from inkgate_client.types import BlockType, Box, ReviewReason, Size
 from support.layouts import line, region

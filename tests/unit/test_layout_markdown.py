@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from lxml import html
 from markdown_it import MarkdownIt
 
-from inkgate.layout import markdown
-from inkgate.layout.base import Region
-from inkgate.layout.frame import LayoutPiece
-from inkgate.layout.grid import plain_grid
-from inkgate.layout.lists import listing
-from inkgate.layout.paragraphs import BULLET, Paragraph
-from inkgate.layout.table_blocks import table_markdown, table_of
+from inkgate.layout.evidence import Region
+from inkgate.layout.order.frame import LayoutPiece
+from inkgate.layout.tables.blocks import table_markdown, table_of
+from inkgate.layout.tables.grid import plain_grid
+from inkgate.layout.text import markdown
+from inkgate.layout.text.lists import listing
+from inkgate.layout.text.paragraphs import BULLET, Paragraph
 from inkgate_client.escape import of_text
 from inkgate_client.formats.markdown import page_markdown
 from inkgate_client.types import BlockType, PageResult, Size

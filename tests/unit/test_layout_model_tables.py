@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.layout.base import CellGuess, TableGuess
-from inkgate.layout.frame import measure
-from inkgate.layout.grid import Grid
-from inkgate.layout.model_tables import model_grid
-from inkgate.layout.slanet import tokens_of
+from inkgate.layout.evidence import CellGuess, TableGuess
+from inkgate.layout.order.frame import measure
+from inkgate.layout.tables.by_model import model_grid
+from inkgate.layout.tables.grid import Grid
+from inkgate.layout.tables.slanet import tokens_of
 from inkgate.runtimes.base import FloatArray
 from inkgate_client.types import Box, Line
 from support.layouts import line

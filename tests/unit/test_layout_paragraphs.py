@@ -2,8 +2,8 @@
 
 import pytest
 
-from inkgate.layout.hyphenation import Vocabulary, join_lines
-from inkgate.layout.markdown import title
+from inkgate.layout.text.hyphenation import Vocabulary, join_lines
+from inkgate.layout.text.markdown import title
 from inkgate_client.escape import escape
 from inkgate_client.types import BlockType, Line
 from support.layouts import PAGE, PITCH, arrange, column, line, prose

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inkgate.layout.arrange import Arrangement
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate.layout.whole_document import finished_pages
 from inkgate_client.types import BlockType, Line, PageResult, Quad, Size
 from support.layouts import arrange

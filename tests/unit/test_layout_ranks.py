@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inkgate.layout.base import Region
-from inkgate.layout.order import by_rank
+from inkgate.layout.evidence import Region
+from inkgate.layout.order.ranks import by_rank
 from inkgate_client.types import BlockType, Line
 from support.layouts import PAGE, arrange, column, in_order, line, prose, region
 

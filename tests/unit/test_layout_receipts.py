@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inkgate.layout.frame import measure
-from inkgate.layout.receipts import ends_in_amount, is_receipt
+from inkgate.layout.order.frame import measure
+from inkgate.layout.order.receipts import ends_in_amount, is_receipt
 from inkgate_client.types import BlockType, Line, Size
 from support.layouts import EM, PITCH, arrange, column, line, prose, region
 

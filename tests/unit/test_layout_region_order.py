@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inkgate.layout.base import Region
-from inkgate.layout.order import in_reading_order
+from inkgate.layout.evidence import Region
+from inkgate.layout.order.ranks import in_reading_order
 from inkgate_client.types import BlockType, Size
 from support.layouts import PAGE, region
 from support.strategies import boxes, examples

@@ -3,7 +3,7 @@
 import random
 
 from inkgate.layout.arrange import Arrangement
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate_client.types import BlockType, Box, Line, Size
 from support.layouts import PAGE, PITCH, arrange, column, line, prose, region, turned, vertical
 

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from inkgate.layout.ruling import find_cells
+from inkgate.layout.tables.ruling import find_cells
 from inkgate.page import RgbArray
 from inkgate_client.types import Box
 

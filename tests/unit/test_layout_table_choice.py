@@ -1,9 +1,9 @@
 """The grid that explains the words is taken, and the rows above the numbers are its header."""
 
-from inkgate.layout.frame import LayoutPiece
-from inkgate.layout.grid import Grid, GridCell, grid_with, plain_grid
-from inkgate.layout.table_choice import agrees, best_grid, contradictions
-from inkgate.layout.table_headers import with_headers
+from inkgate.layout.order.frame import LayoutPiece
+from inkgate.layout.tables.choice import agrees, best_grid, contradictions
+from inkgate.layout.tables.grid import Grid, GridCell, grid_with, plain_grid
+from inkgate.layout.tables.headers import with_headers
 
 NAMES = (("Name", "2019", "2020"), ("Apples", "1", "2"), ("Pears", "3", "4"), ("Plums", "5", "6"))
 

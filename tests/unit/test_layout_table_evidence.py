@@ -1,7 +1,7 @@
 """What is a table and what is not: prose never is, and words that stand in columns are without the layout model."""
 
 from inkgate.layout.arrange import Arrangement
-from inkgate.layout.base import Region
+from inkgate.layout.evidence import Region
 from inkgate_client.types import Block, BlockType, Line
 from support.layouts import EM, PAGE, PITCH, arrange, column, line, prose, region
 

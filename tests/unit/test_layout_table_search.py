@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inkgate.layout.base import CellGuess, Region, TableGuess
-from inkgate.layout.table_search import TablePlace, is_believed, places_to_ask, with_table
+from inkgate.layout.evidence import CellGuess, Region, TableGuess
+from inkgate.layout.tables.search import TablePlace, is_believed, places_to_ask, with_table
 from inkgate_client.types import BlockType, Box, Line, Size
 from support.layouts import column, line, prose, region
 

@@ -5,8 +5,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.layout.base import CellGuess
-from inkgate.layout.table_tokens import MAX_CELLS, MAX_COLUMNS, TableToken, cells_of
+from inkgate.layout.evidence import CellGuess
+from inkgate.layout.tables.tokens import MAX_CELLS, MAX_COLUMNS, TableToken, cells_of
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 CELL = ["<td></td>"]

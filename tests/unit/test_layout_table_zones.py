@@ -1,7 +1,7 @@
 """Whose cells a table gets: those between drawn lines, the table model's, or those that its words make."""
 
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import CellGuess, PageEvidence, TableGuess
+from inkgate.layout.evidence import CellGuess, PageEvidence, TableGuess
 from inkgate_client.types import BlockType, Box, Line, Table
 from support.layouts import PAGE, PITCH, line, region
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import PageEvidence, Region
-from inkgate.layout.strokes import line_styles
+from inkgate.layout.evidence import PageEvidence, Region
+from inkgate.layout.regions.strokes import line_styles
 from inkgate.page import LineStyle, RgbArray
 from inkgate_client.types import BlockType, Line
 from support.layouts import PAGE, PITCH, column, line, prose, region

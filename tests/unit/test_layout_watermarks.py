@@ -4,8 +4,8 @@ import math
 from itertools import product
 
 from inkgate.layout.arrange import Arrangement, arrange
-from inkgate.layout.base import PageEvidence, Region
-from inkgate.layout.running import watermarks
+from inkgate.layout.evidence import PageEvidence, Region
+from inkgate.layout.text.running import watermarks
 from inkgate_client.types import BlockType, Line, Quad, Size
 
 SIZE = Size(1000, 1400)

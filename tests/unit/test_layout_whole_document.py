@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import PageEvidence, Region
-from inkgate.layout.markdown import left_out_blocks, page_markdown
+from inkgate.layout.evidence import PageEvidence, Region
+from inkgate.layout.text.markdown import left_out_blocks, page_markdown
 from inkgate.layout.whole_document import finished, finished_pages
 from inkgate_client.types import Block, BlockType, DocumentResult, LeftOut, LeftOutReason, Line, PageResult
 from support.layouts import PAGE, column, line, prose, region

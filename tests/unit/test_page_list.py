@@ -16,7 +16,7 @@ from inkgate.api.mistral_response import MistralAnswer, MistralOptions
 from inkgate.api.ocr import SimpleForm
 from inkgate.api.paddlex import Envelope, PaddlexOcrOptions, PaddlexPages, ocr_page
 from inkgate.api.paddlex_layout import LayoutParsingOptions, layout_page
-from inkgate.layout.markdown import page_markdown
+from inkgate.layout.text.markdown import page_markdown
 from inkgate.layout.whole_document import finished
 from inkgate_client.coordinates import Coordinates
 from inkgate_client.formats import Format, render

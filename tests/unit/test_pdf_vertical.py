@@ -5,7 +5,7 @@ from itertools import product
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.text_layer import lines_of
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import PageEvidence, Region
+from inkgate.layout.evidence import PageEvidence, Region
 from inkgate_client.types import BlockType, Line, Size
 
 NEW_LINE = Glyph("\n", 0, 0, 0, 0, 0, 0, 1, 0, 20)

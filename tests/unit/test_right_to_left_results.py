@@ -7,7 +7,7 @@ from lxml import etree
 
 from inkgate.documents.files import word
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import PageEvidence
+from inkgate.layout.evidence import PageEvidence
 from inkgate_client.formats import alto, hocr
 from inkgate_client.table_html import html_of
 from inkgate_client.text_direction import runs_from_right

@@ -7,7 +7,7 @@ import numpy as np
 
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.stamps import block_of, parts_of, without_ink
-from inkgate.layout.stamps import StampArea, find_stamps
+from inkgate.layout.regions.stamps import StampArea, find_stamps
 from inkgate.page import RgbArray
 from inkgate_client.types import BlockType
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.layout.ink import writing_outside
+from inkgate.layout.regions.ink import writing_outside
 from inkgate.page import Page, Pixels, RgbArray
 from inkgate.service.complete import with_unread_ink
 from inkgate.service.remembered_page import RememberedPage

@@ -26,7 +26,7 @@ Quote = Callable[[str, bool], str]
 """Writes a word in Markdown. The second argument: whether it begins its line."""
 
 CHECK_MARK = re.compile(r"(\[[ x]\])")
-"""A check box in the text of a line, as layout/check_marks.py writes it."""
+"""A check box in the text of a line, as layout/regions/check_marks.py writes it."""
 _JOINER = "\u200d"
 _EXTENDING = frozenset({"Mn", "Mc", "Me"})
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from inkgate.api.azure_content import AzureForm, Json, PageWriter, attribute, html, inline, prose, span
-from inkgate.layout.table_blocks import header_rows
+from inkgate.layout.tables.blocks import header_rows
 from inkgate_client.block_parts import captions_of, is_list, text_is_unplaced
 from inkgate_client.formats.areas import Area, LineArea, page_areas, unplaced_rows
 from inkgate_client.formats.markdown import content_of, failure_note

@@ -25,10 +25,10 @@ from inkgate.engines.vlm.presets import find_preset, preset_names
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import InputRejected
 from inkgate.layout.analysis import PageAnalysis
-from inkgate.layout.base import Layout
-from inkgate.layout.cdla import CdlaLayout
-from inkgate.layout.doclayout import DocLayout
-from inkgate.layout.slanet import SlanetTables
+from inkgate.layout.evidence import Layout
+from inkgate.layout.regions.cdla import CdlaLayout
+from inkgate.layout.regions.doclayout import DocLayout
+from inkgate.layout.tables.slanet import SlanetTables
 from inkgate.model_servers.managed.command import server_commands
 from inkgate.model_servers.managed.supervisor import ManagedServer
 from inkgate.model_servers.replica import OnOut

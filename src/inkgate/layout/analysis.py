@@ -10,11 +10,11 @@ from time import perf_counter
 
 import structlog
 
-from inkgate.layout.base import CheckBox, Layout, PageEvidence, Region, TableGuess, TableModel
-from inkgate.layout.check_boxes import find_check_boxes
-from inkgate.layout.ruling import find_cells, scaled
-from inkgate.layout.strokes import line_styles
-from inkgate.layout.table_search import is_believed, places_to_ask, with_table
+from inkgate.layout.evidence import CheckBox, Layout, PageEvidence, Region, TableGuess, TableModel
+from inkgate.layout.regions.check_boxes import find_check_boxes
+from inkgate.layout.regions.strokes import line_styles
+from inkgate.layout.tables.ruling import find_cells, scaled
+from inkgate.layout.tables.search import is_believed, places_to_ask, with_table
 from inkgate.page import LineStyle, RgbArray
 from inkgate_client.types import Box, Line, Size
 

@@ -12,26 +12,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from inkgate.layout.base import NO_EVIDENCE, PageEvidence, Region
-from inkgate.layout.blocks import BlockDraft, block_of, draft_of, levels_of
-from inkgate.layout.check_marks import check_blocks, with_marks
-from inkgate.layout.columns import MAX_DEPTH, Flow, flows_of
-from inkgate.layout.drop_caps import with_drop_caps
-from inkgate.layout.figures import with_captions
-from inkgate.layout.frame import Frame, LayoutPiece, Row, measure, mirrored, rows_of
-from inkgate.layout.grid import Grid, from_right
-from inkgate.layout.hyphenation import Vocabulary
-from inkgate.layout.markdown import page_markdown, running_text
-from inkgate.layout.order import ranked_groups
-from inkgate.layout.paragraphs import Paragraph, paragraphs_of
-from inkgate.layout.receipts import as_printed, is_receipt, receipt_regions
-from inkgate.layout.ruled import ruled_tables
-from inkgate.layout.running import mark_running_lines, omission, watermarks
-from inkgate.layout.table_evidence import is_tabular
-from inkgate.layout.table_zones import PageZones, add_aligned, add_ruled, judge_regions
-from inkgate.layout.tables import continuing_pieces, with_stubs
-from inkgate.layout.titles import with_titles, without_false_titles
-from inkgate.layout.zones import WHOLE, zones_of
+from inkgate.layout.evidence import NO_EVIDENCE, PageEvidence, Region
+from inkgate.layout.order.columns import MAX_DEPTH, Flow, flows_of
+from inkgate.layout.order.drop_caps import with_drop_caps
+from inkgate.layout.order.frame import Frame, LayoutPiece, Row, measure, mirrored, rows_of
+from inkgate.layout.order.ranks import ranked_groups
+from inkgate.layout.order.receipts import as_printed, is_receipt, receipt_regions
+from inkgate.layout.regions.check_marks import check_blocks, with_marks
+from inkgate.layout.regions.figures import with_captions
+from inkgate.layout.regions.zones import WHOLE, zones_of
+from inkgate.layout.tables.evidence import is_tabular
+from inkgate.layout.tables.grid import Grid, from_right
+from inkgate.layout.tables.ruled import ruled_tables
+from inkgate.layout.tables.words import continuing_pieces, with_stubs
+from inkgate.layout.tables.zones import PageZones, add_aligned, add_ruled, judge_regions
+from inkgate.layout.text.blocks import BlockDraft, block_of, draft_of, levels_of
+from inkgate.layout.text.hyphenation import Vocabulary
+from inkgate.layout.text.markdown import page_markdown, running_text
+from inkgate.layout.text.paragraphs import Paragraph, paragraphs_of
+from inkgate.layout.text.running import mark_running_lines, omission, watermarks
+from inkgate.layout.text.titles import with_titles, without_false_titles
 from inkgate.page import LineStyle
 from inkgate_client.escape import of_text
 from inkgate_client.text_direction import runs_from_right

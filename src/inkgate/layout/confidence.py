@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from inkgate.layout.doubt import Measures, bend, block_measures, order_measures, text_measures
 from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
-from inkgate.layout.surprise import surprise
+from inkgate.layout.text.surprise import surprise
 from inkgate_client.types import Block, BlockType, Line, PageResult, ReviewReason, mean_confidence
 
 MAX_CONFIDENCE = 0.995

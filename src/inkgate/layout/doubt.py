@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
 
-from inkgate.layout.surprise import surprise
+from inkgate.layout.text.surprise import surprise
 from inkgate_client.types import Block, BlockType, Box, Line, Word, mean_confidence
 
 MIN_DOUBT = 1e-4

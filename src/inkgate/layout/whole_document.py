@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from inkgate.layout.continued_tables import with_continued_tables
-from inkgate.layout.footnotes import with_footnotes
-from inkgate.layout.headings import with_levels
-from inkgate.layout.markdown import page_markdown, running_text
-from inkgate.layout.repeated import without_running_lines
+from inkgate.layout.tables.continued import with_continued_tables
+from inkgate.layout.text.footnotes import with_footnotes
+from inkgate.layout.text.headings import with_levels
+from inkgate.layout.text.markdown import page_markdown, running_text
+from inkgate.layout.text.repeated import without_running_lines
 from inkgate_client.types import BlockType, DocumentResult, PageResult
 
 DocumentStep = Callable[[Sequence[PageResult]], Sequence[PageResult]]

@@ -15,8 +15,8 @@ from inkgate.codes.find import find_codes
 from inkgate.errors import InkgateError
 from inkgate.fields.terms import Terms
 from inkgate.layout.confidence import judged
-from inkgate.layout.cut_off import cut_off
-from inkgate.layout.ink import ink_notes, text_outside
+from inkgate.layout.regions.cut_off import cut_off
+from inkgate.layout.regions.ink import ink_notes, text_outside
 from inkgate.page import Pixels
 from inkgate.service.remembered_page import RememberedPage
 from inkgate.service.terms import with_terms

@@ -15,7 +15,7 @@ import structlog
 
 from inkgate.caller import Caller
 from inkgate.errors import InkgateError
-from inkgate.layout.figure_links import with_images
+from inkgate.layout.regions.figure_links import with_images
 from inkgate.page import Pixels, RgbArray
 from inkgate.service.remembered_page import LONGEST_SIDE, RememberedPage
 from inkgate.serving.limits import FixedLimit

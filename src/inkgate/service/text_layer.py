@@ -10,8 +10,8 @@ from time import perf_counter
 from inkgate.caller import Caller
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
-from inkgate.layout.base import NO_EVIDENCE, PageEvidence
-from inkgate.layout.ink import likely_writing
+from inkgate.layout.evidence import NO_EVIDENCE, PageEvidence
+from inkgate.layout.regions.ink import likely_writing
 from inkgate.page import LineStyle, Page, Pixels, TextLayer
 from inkgate.service.layer_merge import UNDECIDED, MergedLines, merge, overlap
 from inkgate.service.remembered_page import RememberedPage

@@ -16,7 +16,7 @@ IMAGE_FOLDER: Final = "images"
 """The folder of the links, unless they are written to files."""
 _LINK = re.compile(r"!\[Figure\]\([^()\s]*\)\n*")
 _PLACEHOLDER = re.compile(r"> \[Figure(?:: (.*))?\](?=\n|$)")
-"""What inkgate.layout.markdown writes for a figure without an image."""
+"""What inkgate.layout.text.markdown writes for a figure without an image."""
 
 
 def images_of(result: DocumentResult) -> list[BlockImage]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from inkgate.layout.markdown import left_out_blocks
+from inkgate.layout.text.markdown import left_out_blocks
 from inkgate_client.block_parts import text_is_unplaced
 from inkgate_client.formats.markdown import content_of, failure_note
 from inkgate_client.formats.text import printable

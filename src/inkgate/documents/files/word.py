@@ -12,7 +12,7 @@ from unicodedata import east_asian_width
 
 import structlog
 
-from inkgate.layout.markdown import left_out_blocks
+from inkgate.layout.text.markdown import left_out_blocks
 from inkgate_client.block_image import BlockImage
 from inkgate_client.block_parts import is_list, list_items, text_is_unplaced
 from inkgate_client.formats.markdown import content_of, failure_note

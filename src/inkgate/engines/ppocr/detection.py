@@ -24,8 +24,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.layout.ink import InkRegion, cluster_regions, writing_among
-from inkgate.layout.ink_clusters import InkCluster
+from inkgate.layout.regions.ink import InkRegion, cluster_regions, writing_among
+from inkgate.layout.regions.ink_clusters import InkCluster
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray, Model
 from inkgate_client.types import Size

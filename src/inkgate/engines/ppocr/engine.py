@@ -30,9 +30,9 @@ from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
-from inkgate.layout.ink import ink_notes, is_little
-from inkgate.layout.ink_clusters import clusters_outside
-from inkgate.layout.stamps import StampArea, find_stamps
+from inkgate.layout.regions.ink import ink_notes, is_little
+from inkgate.layout.regions.ink_clusters import clusters_outside
+from inkgate.layout.regions.stamps import StampArea, find_stamps
 from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import Batchers

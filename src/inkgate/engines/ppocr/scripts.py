@@ -16,7 +16,7 @@ import numpy as np
 
 from inkgate.engines.ppocr.crops import crop, side_lengths
 from inkgate.engines.ppocr.lines import in_reading_order
-from inkgate.layout.surprise import surprise
+from inkgate.layout.text.surprise import surprise
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
 from inkgate_client.types import Line, ReviewNote, ReviewReason
@@ -48,7 +48,7 @@ MIN_CONTRAST = 12.0
 MIN_ROW, MIN_COLUMN = 0.06, 0.3
 """Least ink of a line's first and last row, as a share of the fullest row's, and of its first and last column."""
 SURE, ODD = 0.9, 0.5
-"""Lines with less confidence, or that look so little like words (layout/surprise.py), are doubtful."""
+"""Lines with less confidence, or that look so little like words (layout/text/surprise.py), are doubtful."""
 WIDE, DENSE = 4, 0.6
 """Lines at least so many times as wide as high are doubtful, too, with fewer characters than this for each square of
 their length: letters that the model doesn't know are often left out, and the marks between them read for sure.

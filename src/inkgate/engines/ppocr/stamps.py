@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inkgate.engines.ppocr.crops import crop, with_margin
 from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.recognition import RecognizedText
-from inkgate.layout.stamps import StampArea
+from inkgate.layout.regions.stamps import StampArea
 from inkgate.page import RgbArray
 from inkgate.runtimes.base import FloatArray
 from inkgate_client.types import Block, BlockType, Stamp

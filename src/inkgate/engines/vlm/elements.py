@@ -21,12 +21,12 @@ from inkgate.engines.vlm.images import PageCrop, crop_pixels, is_blank
 from inkgate.engines.vlm.parsers.answer import ParsedAnswer, PlacedBlock
 from inkgate.engines.vlm.preset import Preset, PromptPlan
 from inkgate.errors import EngineFailed, InkgateError, OutputUnusable
-from inkgate.layout.base import Layout, Region
-from inkgate.layout.blocks import levels_by_height
-from inkgate.layout.hyphenation import join_lines
-from inkgate.layout.ink import merge_boxes, text_outside
-from inkgate.layout.markdown import page_markdown, running_text
-from inkgate.layout.order import in_reading_order, row_height
+from inkgate.layout.evidence import Layout, Region
+from inkgate.layout.order.ranks import in_reading_order, row_height
+from inkgate.layout.regions.ink import merge_boxes, text_outside
+from inkgate.layout.text.blocks import levels_by_height
+from inkgate.layout.text.hyphenation import join_lines
+from inkgate.layout.text.markdown import page_markdown, running_text
 from inkgate.page import Page, Pixels, RgbArray
 from inkgate.serving.order import Work
 from inkgate.serving.queue import WorkQueue

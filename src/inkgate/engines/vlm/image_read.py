@@ -28,8 +28,8 @@ from inkgate.errors import (
     OutputUnusable,
     RequestRefused,
 )
-from inkgate.layout.markdown import RUNNING, page_markdown, running_text
-from inkgate.layout.running import is_page_number
+from inkgate.layout.text.markdown import RUNNING, page_markdown, running_text
+from inkgate.layout.text.running import is_page_number
 from inkgate.model_servers.client import ChatClient, stream_body
 from inkgate.model_servers.protocol import token_limit
 from inkgate.model_servers.upstream import ModelCall, ServedModelName

@@ -15,7 +15,7 @@ from inkgate.engines.vlm.parsers.latex import formula
 from inkgate.engines.vlm.parsers.markdown import markdown
 from inkgate.engines.vlm.parsers.otsl import otsl_table
 from inkgate.errors import EngineFailed
-from inkgate.layout.markdown import RUNNING
+from inkgate.layout.text.markdown import RUNNING
 from inkgate_client.escape import at_beginning, escape
 from inkgate_client.types import BlockType, Box, Size
 

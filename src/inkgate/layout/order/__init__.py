@@ -1,0 +1,1 @@
+"""The order in which the lines of a page are read."""

@@ -1,0 +1,1 @@
+"""Tables: where they are, and their cells."""

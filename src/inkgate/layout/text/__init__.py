@@ -1,0 +1,1 @@
+"""Lines as text: paragraphs, headings, lists, footnotes, Markdown."""
