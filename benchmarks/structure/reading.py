@@ -22,7 +22,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
 from inkgate.errors import InkgateError
 from inkgate.service.reader import CheckedOptions
-from inkgate.settings import load_settings
+from inkgate.settings import PdfText, load_settings
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
 from inkgate_client.codec import document_to_dict
 from inkgate_client.types import Document, Task, TaskKind
@@ -53,7 +53,7 @@ def overlay_of(manifest: Path) -> Path | None:
     return OVERLAY if set(orjson.loads(OVERLAY.read_bytes())) <= known else None
 
 
-async def read_all(entries: Sequence[Entry], folder: Path, parallel: int = 1) -> None:
+async def read_all(entries: Sequence[Entry], folder: Path, parallel: int = 1, pdf_text: PdfText | None = None) -> None:
     """Reads the documents that `folder` lacks, so many at a time, with the default settings."""
     missing = [entry for entry in entries if not place(folder, entry).exists()]
     if not missing:
@@ -66,7 +66,7 @@ async def read_all(entries: Sequence[Entry], folder: Path, parallel: int = 1) ->
                 # Another process may share the work.
                 if not place(folder, entry).exists():
                     started = time.monotonic()
-                    kept = await _read(service, entry)
+                    kept = await _read(service, entry, pdf_text)
                     place(folder, entry).write_bytes(orjson.dumps(kept))
                     taken = time.monotonic() - started
                     print(f"{number} of {len(missing)}: {entry.path}, {taken:.1f} s", file=sys.stderr)
@@ -75,12 +75,12 @@ async def read_all(entries: Sequence[Entry], folder: Path, parallel: int = 1) ->
             tasks.start_soon(read, number, entry)
 
 
-async def _read(service: Service, entry: Entry) -> dict[str, object]:
+async def _read(service: Service, entry: Entry, pdf_text: PdfText | None) -> dict[str, object]:
     """The document as the API gives it, or `{"refused": code}`."""
     document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
     try:
         admission = service.gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
-        options = CheckedOptions(Task(kind=TaskKind.PARSE))
+        options = CheckedOptions(Task(kind=TaskKind.PARSE), pdf_text=pdf_text)
         async with admission as admitted, admitted.read(document, options) as reading:
             return document_to_dict(await reading.all())
     except InkgateError as error:

@@ -41,24 +41,28 @@ class TableNode:
 
 
 def table_similarity(truth_html: str, markdown: str) -> TableSimilarity | None:
-    """Mean over the tables of the truth; each is compared with the table of the page that is most like it.
-
-    Each of the page's tables is taken once, by the true tables in turn. A table that was not found counts as 0; None
-    where the truth has no table.
-    """
-    wanted = tables_of(truth_html)
-    got = [_tree(table) for table in tables_of(markdown)]
-    found = []
-    for tree in map(_tree, wanted):
-        scores = [(similarity(tree, other), i) for i, other in enumerate(got)]
-        best, i = max(scores, key=lambda score: score[0], default=(0.0, -1))
-        found.append(TableSimilarity(best, similarity(tree, got[i], text=False) if i >= 0 else 0.0))
-        got = [other for number, other in enumerate(got) if number != i]
+    """Mean over the tables of the truth; None where the truth has no table."""
+    found = match_tables(tables_of(truth_html), tables_of(markdown))
     if not found:
         return None
     return TableSimilarity(
         sum(each.teds for each in found) / len(found), sum(each.structure for each in found) / len(found)
     )
+
+
+def match_tables(truth: Sequence[MarkdownTable], read: Sequence[MarkdownTable]) -> tuple[TableSimilarity, ...]:
+    """Compares each table of the truth with the table of the page that is most like it.
+
+    Each of the page's tables is taken once, by the true tables in turn. A table that was not found counts as 0.
+    """
+    got = list(map(_tree, read))
+    found = []
+    for tree in map(_tree, truth):
+        scores = [(similarity(tree, other), i) for i, other in enumerate(got)]
+        best, i = max(scores, key=lambda score: score[0], default=(0.0, -1))
+        found.append(TableSimilarity(best, similarity(tree, got[i], text=False) if i >= 0 else 0.0))
+        got = [other for number, other in enumerate(got) if number != i]
+    return tuple(found)
 
 
 def similarity(first: TableNode, second: TableNode, *, text: bool = True) -> float:
