@@ -25,28 +25,17 @@ import anyio
 from benchmarks.structure.reading import place, read_all
 from inkgate.settings import PdfText
 from inkgate_bench.accuracy.manifest import Entry
-from inkgate_bench.accuracy.page_structure import StructureCounts, StructureFaults, score_structure
+from inkgate_bench.accuracy.page_structure import (
+    FIGURE_TITLES,
+    StructureCounts,
+    StructureFaults,
+    add_counts,
+    score_structure,
+)
 from inkgate_bench.accuracy.structure_truth import load_structure
 
 SUFFIXES = (".pdf", ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 TRUTH = ".structure.json"
-COLUMNS = {
-    "order": "order",
-    "wrong_successors": "wrong next",
-    "pages_in_order": "in order",
-    "headings": "head F1",
-    "heading_levels": "level F1",
-    "paragraphs": "para F1",
-    "teds": "TEDS",
-    "teds_structure": "struct",
-    "words": "word F1",
-    "lost": "lost",
-    "lost_lines": "lost lines",
-    "added": "added",
-    "doubled": "doubled",
-    "placed": "placed",
-}
-"""Figures that are printed, with their names."""
 MAX_FAULTS = 8
 """Faults of one sort that are printed of a page."""
 MIN_SHOWN = 0.05
@@ -114,19 +103,19 @@ def by_kind(pages: Sequence[ScoredPage]) -> dict[str, StructureCounts]:
     sums: dict[str, StructureCounts] = {}
     for page in sorted(pages, key=lambda page: page.kind):
         sums[page.kind] = sums.get(page.kind, StructureCounts()) + page.counts
-    return {**sums, "all": sum((page.counts for page in pages), StructureCounts())}
+    return {**sums, "all": add_counts(page.counts for page in pages) or StructureCounts()}
 
 
 def table(sums: Mapping[str, StructureCounts], before: Mapping[str, Any]) -> str:
     """The figures by kind, in percent. `before`: JSON of another run, whose changes stand in a row of their own."""
-    rows = [["kind", "pages", *COLUMNS.values(), "tables", "false"]]
+    rows = [["kind", "pages", *FIGURE_TITLES.values(), "tables", "false"]]
     for kind, counts in sums.items():
         figures = counts.figures()
-        shown = [_percent(figures[name]) for name in COLUMNS]
+        shown = [_percent(figures[name]) for name in FIGURE_TITLES]
         rows.append([kind, str(counts.pages), *shown, str(counts.tables), str(counts.false_tables)])
         earlier = before.get(kind)
         if earlier is not None:
-            changes = [_change(earlier["figures"].get(name), figures[name]) for name in COLUMNS]
+            changes = [_change(earlier["figures"].get(name), figures[name]) for name in FIGURE_TITLES]
             false = counts.false_tables - earlier["counts"]["false_tables"]
             change = ["", "", *changes, "", f"{false:+d}" if false else ""]
             rows += [change] if any(change) else []

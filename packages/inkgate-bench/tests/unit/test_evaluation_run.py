@@ -187,3 +187,45 @@ def test_lines_of_a_turned_page_are_compared_where_the_file_has_them() -> None:
     assert (read.text, read.pages, read.markdown) == ("a\n\n", 2, None)
     assert read.failures == (PageFailure(1, "page_broken"),)
     assert OwnReader.version
+
+
+async def test_structure_of_pages_is_summed_by_kind_and_written(tmp_path: Path) -> None:
+    truth = {
+        "pages": [
+            {
+                "width": 10,
+                "height": 10,
+                "blocks": [
+                    {"type": "title", "level": 1, "lines": [{"text": "On pears"}]},
+                    {"type": "text", "lines": [{"text": "They grow"}, {"text": "slowly here"}]},
+                ],
+            }
+        ]
+    }
+    (tmp_path / "truth.json").write_text(json.dumps(truth), encoding="utf-8")
+    known = {"ground_truth": {"structure": "truth.json"}}
+    manifest = write_manifest(
+        tmp_path,
+        {"path": "a.png", "kind": "book", **known},
+        {"path": "b.png", "kind": "book", **known},
+        {"path": "c.png", "kind": "letter", **known},
+    )
+    read: dict[str, Transcript | Exception] = {
+        "a.png": Transcript("", 1, markdown="# On pears\n\nThey grow slowly here"),
+        "b.png": Transcript("They grow\nslowly here\nOn pears", 1),
+        "c.png": InputRejected("image_corrupt", "It is."),
+    }
+    scores = await score(ScriptedCandidate("one", read), load_manifest(manifest), ignore)
+    kinds = groups(scores.files)["kind"]
+    book, letter = kinds["book"].structure, kinds["letter"].structure
+    assert book is not None
+    assert letter is not None
+    assert (book.pages, book.successors, book.wrong_successors, book.right_headings) == (2, 4, 1, 1)
+    assert letter.figures()["lost"] == 1.0
+    evaluation = Evaluation("m.json", (scores,), ())
+    (candidate,) = as_json(evaluation)["candidates"]
+    assert candidate["groups"]["kind"]["book"]["structure_figures"]["wrong_successors"] == 0.25
+    assert candidate["files"][0]["structure"]["right_headings"] == 1
+    console = Console(width=300, file=io.StringIO(), record=True)
+    console.print(tables(evaluation))
+    assert "one: structure of pages" in console.export_text()

@@ -98,8 +98,8 @@ class Candidate(Protocol):
 class OwnReader:
     """inkgate's Gateway, with the settings in use.
 
-    `structure`: read every document with PARSE, for its Markdown; else only those with tests or fields, the others with
-    TEXT. `finder`: finds the fields of documents whose truth has some.
+    `structure`: read every document with PARSE, for its Markdown; else only those with tests, structure or fields,
+    the others with TEXT. `finder`: finds the fields of documents whose truth has some.
     """
 
     version = inkgate.__version__
@@ -123,7 +123,7 @@ class OwnReader:
 
     async def read(self, entry: Entry) -> Transcript:
         """Read once: diagrams with CHART, with PARSE where Markdown is needed, else with TEXT. Raises InkgateError."""
-        task = Task(kind=TaskKind.PARSE if self._structure or entry.tests else TaskKind.TEXT)
+        task = Task(kind=TaskKind.PARSE if self._needs_markdown(entry) else TaskKind.TEXT)
         task = Task(kind=TaskKind.CHART) if entry.diagram else task
         document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
         options = CheckedOptions(task=task, pdf_text=self._pdf_text)
@@ -136,6 +136,9 @@ class OwnReader:
         async with admission as admitted, admitted.read(document, options) as reading:
             result = await reading.all()
         return replace(transcript(result), fields=await self._fields(result, asked))
+
+    def _needs_markdown(self, entry: Entry) -> bool:
+        return self._structure or entry.tests is not None or entry.structure is not None
 
     async def _fields(
         self, result: DocumentResult, asked: tuple[dict[str, Any], CheckedFields] | None

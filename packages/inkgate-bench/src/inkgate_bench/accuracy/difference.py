@@ -21,12 +21,15 @@ FIGURES: Mapping[str, Callable[[AccuracySummary], float | None]] = {
     "order": lambda summary: _percent(summary.order),
     "columns": lambda summary: _percent(summary.column_order),
     "TEDS": lambda summary: _percent(summary.teds),
+    "wrong next": lambda summary: _structure(summary, "wrong_successors"),
+    "headings": lambda summary: _structure(summary, "headings"),
+    "paragraphs": lambda summary: _structure(summary, "paragraphs"),
     "lost": lambda summary: summary.lost if summary.lines else None,
     "doubled": lambda summary: summary.doubled if summary.lines else None,
     "tests": lambda summary: summary.tests_passed if summary.tests else None,
 }
-"""What is compared: percentages and counts. Less is better of the first three, of `lost` and of `doubled`."""
-LESS_IS_BETTER = frozenset({"CER", "with free", "a=A", "lost", "doubled"})
+"""What is compared: percentages and counts. LESS_IS_BETTER has those of which less is better."""
+LESS_IS_BETTER = frozenset({"CER", "with free", "a=A", "wrong next", "lost", "doubled"})
 MAX_NAMED = 15
 """Documents that are named, those that changed most first."""
 _MIN_SHOWN = 0.05
@@ -220,6 +223,10 @@ def _coloured(change: FigureChange) -> Text:
 
 def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
+
+
+def _structure(summary: AccuracySummary, figure: str) -> float | None:
+    return None if summary.structure is None else _percent(summary.structure.figures()[figure])
 
 
 def _number(value: float, name: str) -> str:

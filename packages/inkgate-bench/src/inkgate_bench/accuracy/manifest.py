@@ -32,7 +32,7 @@ class Entry:
     Attributes:
         path: as the manifest has it, relative to the manifest.
         file: where the document lies.
-        text, lines, tests, tables, fields, diagram: where its ground truths lie; None where there is none.
+        text, lines, tests, tables, fields, diagram, structure: where its ground truths lie; None where there is none.
         document_type: by which its fields are found; empty: by the one that has most of them, or by their names.
         order_free: the order of the truth is not the page's, such as line by line across columns: no CER, no order.
         opens: False where the manifest says that the file can't be opened: a clean refusal is then right.
@@ -49,6 +49,7 @@ class Entry:
     tables: Path | None = None
     fields: Path | None = None
     diagram: Path | None = None
+    structure: Path | None = None
     document_type: str = ""
     order_free: bool = False
     opens: bool = True
@@ -56,7 +57,7 @@ class Entry:
     @property
     def truths(self) -> tuple[Path | None, ...]:
         """All of its ground truths."""
-        return (self.text, self.lines, self.tests, self.tables, self.fields, self.diagram)
+        return (self.text, self.lines, self.tests, self.tables, self.fields, self.diagram, self.structure)
 
     @property
     def scored(self) -> bool:
@@ -134,6 +135,7 @@ def _entry(manifest: Path, number: int, item: object) -> Entry:
         tables=truth("table.html"),
         fields=truth("fields"),
         diagram=truth("mermaid"),
+        structure=truth("structure"),
         document_type=str(item.get("document_type") or ""),
         order_free=bool(item.get("order_free", False)),
         opens=all(_opens(item.get(key)) for key in ("pillow", "pdf")),

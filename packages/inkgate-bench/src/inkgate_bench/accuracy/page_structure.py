@@ -99,6 +99,31 @@ class StructureCounts:
         }
 
 
+def add_counts(counts: Iterable[StructureCounts | None]) -> StructureCounts | None:
+    """The sum of those that are known; None if none is."""
+    known = [each for each in counts if each is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+FIGURE_TITLES = {
+    "order": "order",
+    "wrong_successors": "wrong next",
+    "pages_in_order": "in order",
+    "headings": "headings",
+    "heading_levels": "levels",
+    "paragraphs": "paragraphs",
+    "teds": "TEDS",
+    "teds_structure": "structure",
+    "words": "words",
+    "lost": "lost",
+    "lost_lines": "lost lines",
+    "added": "added",
+    "doubled": "doubled",
+    "placed": "placed",
+}
+"""Figures that tables show, with their titles."""
+
+
 def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 

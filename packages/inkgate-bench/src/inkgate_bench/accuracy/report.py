@@ -17,6 +17,7 @@ from inkgate.telemetry.processes import processor_name
 from inkgate_bench.accuracy.calibration import calibration_curve
 from inkgate_bench.accuracy.fields import JudgedField, field_figures
 from inkgate_bench.accuracy.line_accounts import LineTotals
+from inkgate_bench.accuracy.page_structure import FIGURE_TITLES
 from inkgate_bench.accuracy.results import FORMAT
 from inkgate_bench.accuracy.scores import CandidateScores, FileScore, UnscoredDocument
 from inkgate_bench.accuracy.summary import AccuracySummary, groups, summarize
@@ -64,12 +65,14 @@ def tables(evaluation: Evaluation) -> RenderableType:
 
 
 def _structure(candidate: CandidateScores, evaluation: Evaluation) -> list[RenderableType]:
-    """Tests by type, lines lost and doubled, calibration and suspicious truths, of one candidate."""
+    """Tests by type, structure of pages, lines lost and doubled, calibration and suspicious truths of a candidate."""
     parts: list[RenderableType] = []
     types = summarize(candidate.files).tests_by_type
     if types:
         passed = ", ".join(f"{kind} {one}/{every}" for kind, (one, every) in types.items())
         parts.append(Text(f"{candidate.name}: tests by type: {passed}."))
+    if any(score.structure is not None for score in candidate.files):
+        parts.append(_page_structure(candidate))
     sums = line_accounts(candidate, evaluation)
     if sums["lines"]:
         parts.append(
@@ -88,6 +91,20 @@ def _structure(candidate: CandidateScores, evaluation: Evaluation) -> list[Rende
     if suspects:
         parts.append(Text(f"{candidate.name}: another order than the truth's, see `order_free`: {', '.join(suspects)}"))
     return parts
+
+
+def _page_structure(candidate: CandidateScores) -> Table:
+    table = Table(title=f"{candidate.name}: structure of pages", title_justify="left")
+    for column in ("kind", "pages", *FIGURE_TITLES.values(), "tables", "false"):
+        table.add_column(column, justify="left" if column == "kind" else "right")
+    sums = {kind: summary.structure for kind, summary in groups(candidate.files)["kind"].items()}
+    sums["all"] = summarize(candidate.files).structure
+    for kind, counts in sums.items():
+        if counts is not None:
+            figures = counts.figures()
+            cells = (counts.pages, *(_percent(figures[name]) for name in FIGURE_TITLES), counts.tables)
+            table.add_row(Text(kind), *map(str, cells), str(counts.false_tables))
+    return table
 
 
 def _fields(name: str, judged: Sequence[JudgedField]) -> Table:
@@ -285,7 +302,8 @@ def _candidate(candidate: CandidateScores, evaluation: Evaluation) -> dict[str, 
 
 
 def _summary(summary: AccuracySummary) -> dict[str, Any]:
-    return {**asdict(summary), "pass_rate": summary.pass_rate}
+    structure = None if summary.structure is None else summary.structure.figures()
+    return {**asdict(summary), "pass_rate": summary.pass_rate, "structure_figures": structure}
 
 
 def _file(score: FileScore) -> dict[str, Any]:
@@ -310,6 +328,7 @@ def _file(score: FileScore) -> dict[str, Any]:
         "teds_structure": score.tables.structure if score.tables else None,
         "nodes": score.diagram.nodes if score.diagram else None,
         "edges": score.diagram.edges if score.diagram else None,
+        "structure": asdict(score.structure) if score.structure else None,
         "fields": [asdict(each) for each in score.fields],
         **_totals(score.lines),
         "tests": [asdict(outcome) for outcome in score.tests],

@@ -16,6 +16,7 @@ from inkgate_bench.accuracy.fields import JudgedField, judge_fields, schema_for
 from inkgate_bench.accuracy.line_accounts import LineTotals
 from inkgate_bench.accuracy.manifest import Entry, ManifestInvalid, load_fields, load_lines, load_tests, load_text
 from inkgate_bench.accuracy.metrics import CharacterErrors, Token, character_errors, f1, line_recall, token_of
+from inkgate_bench.accuracy.page_structure import StructureCounts
 from inkgate_bench.accuracy.reading_order import OrderScore
 from inkgate_bench.accuracy.structure import (
     account_pages,
@@ -23,8 +24,10 @@ from inkgate_bench.accuracy.structure import (
     page_orders,
     score_columns,
     score_diagram,
+    score_pages,
     score_tables,
 )
+from inkgate_bench.accuracy.structure_truth import load_structure
 from inkgate_bench.accuracy.table_similarity import TableSimilarity, table_similarity
 from inkgate_client.concurrency import Threads
 from inkgate_client.many import read_many
@@ -47,6 +50,7 @@ class FileScore:
         tables: TEDS; 0 if the document was not read, None for candidates without Markdown.
         lines: recognised lines in its Markdown; None without Markdown.
         pages_judged, blocks_judged: with their confidences; of order-free documents none.
+        structure: of its Markdown, or of its text for candidates without; nothing found if the document was not read.
         fields: of inkgate; all missing if the document was not read.
         error: why the document, or a page of it, was not read.
     """
@@ -70,6 +74,7 @@ class FileScore:
     blocks_judged: tuple[JudgedPart, ...] = ()
     fields: tuple[JudgedField, ...] = ()
     diagram: DiagramSimilarity | None = None
+    structure: StructureCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,8 @@ def check_truths(entries: Sequence[Entry]) -> None:
             run_tests(load_tests(entry.tests), "")
         if entry.fields:
             load_fields(entry.fields)
+        if entry.structure:
+            load_structure(entry.structure)
         if entry.tables and table_similarity(load_text(entry.tables), "") is None:
             raise ManifestInvalid(f"{entry.tables.name} has no table.")
         if entry.diagram and diagram_similarity(load_text(entry.diagram), "") is None:
@@ -208,6 +215,7 @@ def _compare(entry: Entry, attempt: _Attempt, finds_fields: bool) -> FileScore:
         pages_judged=pages_judged,
         blocks_judged=blocks_judged,
         diagram=None if entry.diagram is None else score_diagram(load_text(entry.diagram), read),
+        structure=None if entry.structure is None else score_pages(load_structure(entry.structure), read),
         fields=read.fields if read else _missing_fields(entry) if finds_fields else (),
     )
 

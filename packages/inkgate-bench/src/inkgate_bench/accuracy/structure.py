@@ -9,7 +9,9 @@ from inkgate_bench.accuracy.candidates import Transcript, TranscriptPage
 from inkgate_bench.accuracy.diagram_similarity import DiagramSimilarity, diagram_similarity
 from inkgate_bench.accuracy.line_accounts import LineTotals, account_lines
 from inkgate_bench.accuracy.metrics import ReadLine
+from inkgate_bench.accuracy.page_structure import StructureCounts, score_structure
 from inkgate_bench.accuracy.reading_order import OrderScore, column_order_tau, order_score
+from inkgate_bench.accuracy.structure_truth import StructureBlock
 from inkgate_bench.accuracy.table_similarity import TableSimilarity, table_similarity
 from inkgate_client.types import box_of_quad
 
@@ -51,6 +53,14 @@ def score_tables(truth: str, read: Transcript | None) -> TableSimilarity | None:
     if read is None or (read.markdown is None and read.failures):
         return TableSimilarity(0.0, 0.0)
     return None if read.markdown is None else table_similarity(truth, read.markdown)
+
+
+def score_pages(truth: Sequence[Sequence[StructureBlock]], read: Transcript | None) -> StructureCounts:
+    """The structure of the document's Markdown, page by page; without Markdown, of its text."""
+    if read is None:
+        return score_structure(truth, [""] * len(truth)).counts
+    pages = [page.text if page.markdown is None else page.markdown for page in read.read_pages]
+    return score_structure(truth, pages or [read.text if read.markdown is None else read.markdown]).counts
 
 
 def score_diagram(truth: str, read: Transcript | None) -> DiagramSimilarity | None:

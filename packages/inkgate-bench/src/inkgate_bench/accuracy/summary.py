@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from inkgate_bench.accuracy.manifest import Entry
 from inkgate_bench.accuracy.metrics import CharacterErrors
+from inkgate_bench.accuracy.page_structure import StructureCounts, add_counts
 from inkgate_bench.accuracy.scores import FileScore
 
 
@@ -25,6 +26,7 @@ class AccuracySummary:
         column_order: the same over order-free pages in two columns, with the columns' order.
         teds, teds_structure: means over files with tables in the truth; `tabled`: their number.
         nodes, edges: means of F1 over files with a diagram in the truth; `drawn`: their number.
+        structure: sums over files whose structure is known.
         lines, lost, doubled: recognised lines, and those that are not in the Markdown, or more than once.
         files: those with any ground truth; `texts` and `boxed`: of them, those with text and with boxes of lines.
         tests_passed, tests: unit tests over all files; `tests_by_type`: passed and all, by type.
@@ -62,6 +64,7 @@ class AccuracySummary:
     nodes: float | None = None
     edges: float | None = None
     tests_by_type: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    structure: StructureCounts | None = None
 
     @property
     def pass_rate(self) -> float | None:
@@ -112,6 +115,7 @@ def summarize(scores: Sequence[FileScore]) -> AccuracySummary:
         lost=sum(len(account.lost) for account in accounts),
         doubled=sum(len(account.doubled) for account in accounts),
         tests_by_type=tests,
+        structure=add_counts(score.structure for score in scores),
     )
 
 
