@@ -19,7 +19,7 @@ from inkgate_bench.accuracy.fields import JudgedField, judge_fields, schema_for
 from inkgate_bench.accuracy.manifest import Entry, load_fields
 from inkgate_bench.accuracy.metrics import ReadLine
 from inkgate_client.coordinates import as_sent
-from inkgate_client.types import Document, DocumentResult, PageResult, Task, TaskKind
+from inkgate_client.types import BlockType, Box, Document, DocumentResult, PageResult, Task, TaskKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class TranscriptPage:
         blocks: text and confidence of each in reading order; a block's confidence is that of its lines, weighted by
             length, as the page's is.
         left_out: numbers of the lines that are not in the Markdown, by intent.
+        header, footer: running heads and feet, whether or not they are in the Markdown.
+        layout: type, box (as shares of the upright page) and text of each block; empty if there are none.
     """
 
     text: str
@@ -50,6 +52,9 @@ class TranscriptPage:
     confidence: float | None = None
     blocks: tuple[tuple[str, float | None], ...] = ()
     left_out: tuple[int, ...] = ()
+    header: str | None = None
+    footer: str | None = None
+    layout: tuple[tuple[BlockType, Box, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,11 @@ class Transcript:
     failures: tuple[PageFailure, ...] = ()
     read_pages: tuple[TranscriptPage, ...] = ()
     fields: tuple[JudgedField, ...] = ()
+
+    @property
+    def has_layout(self) -> bool:
+        """Whether the candidate gives blocks with types and boxes."""
+        return any(page.layout for page in self.read_pages)
 
 
 class Candidate(Protocol):
@@ -173,7 +183,15 @@ def _page(page: PageResult) -> TranscriptPage:
         confidence=page.confidence,
         blocks=tuple((block.text, block.confidence) for block in page.blocks or ()),
         left_out=tuple(line for part in page.left_out for line in part.lines),
+        header=page.header,
+        footer=page.footer,
+        layout=tuple((block.type, _shares(block.box, page), block.text) for block in page.blocks or ()),
     )
+
+
+def _shares(box: Box, page: PageResult) -> Box:
+    left, top, right, bottom = box
+    return (left / page.width, top / page.height, right / page.width, bottom / page.height)
 
 
 def _lines(page: PageResult) -> tuple[ReadLine, ...]:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from inkgate_client.types import Point, Quad
 
 T = TypeVar("T")
+
+
+class BenchmarkFormat(StrEnum):
+    """The form of what `inkgate eval` is given."""
+
+    MANIFEST = "manifest"
+    OMNIDOCBENCH = "omnidocbench"
+    OMNI_PARSE_BENCH = "omni-parse-bench"
 
 
 class ManifestInvalid(ValueError):

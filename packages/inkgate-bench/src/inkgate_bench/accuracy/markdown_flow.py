@@ -163,3 +163,21 @@ def words_of(text: str) -> Counter[str]:
         words.update(letter for letter in word if is_spaceless(letter))
         words.update(rest.split())
     return words
+
+
+def markdown_paragraphs(markdown: str) -> list[str]:
+    """The texts of headings, paragraphs and list items, in order, without tables."""
+    paragraphs: list[str] = []
+    run: list[str] = []
+    without = re.sub(r"<table\b.*?</table>", f"\n{_BREAK}\n", markdown, flags=re.DOTALL | re.IGNORECASE)
+    for line in [*_shown(without_stray_pipes(without)).split("\n"), ""]:
+        heading = _HEADING.match(line)
+        ends = not line.strip() or _BREAK in line or bool(_RULE.match(line)) or "|" in line
+        if (ends or heading or _ITEM.match(line)) and run:
+            paragraphs.append("\n".join(run))
+            run = []
+        if heading:
+            paragraphs.append(_text(heading[2]))
+        elif not ends:
+            run.append(_text(line))
+    return paragraphs

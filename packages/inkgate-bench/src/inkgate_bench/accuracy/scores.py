@@ -157,6 +157,13 @@ async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progre
     return CandidateScores(candidate.name, candidate.version, tuple(files), seconds, candidate.parallel)
 
 
+async def transcribe(
+    candidate: Candidate, entries: Sequence[Entry], progress: Progress
+) -> tuple[Transcript | None, ...]:
+    """What the candidate reads of each entry; None if it was not read."""
+    return tuple(attempt.transcript for attempt in await _attempts(candidate, entries, progress))
+
+
 async def probe(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> tuple[UnscoredDocument, ...]:
     """Read the entries without ground truth, in their order, for failures."""
     unscored = [entry for entry in entries if not entry.scored]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -19,10 +19,12 @@ from inkgate.cli.messages import check_outputs, failure, misuse, writing_outputs
 from inkgate.cli.readers import JobsOption
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import PdfText, Settings
+from inkgate_bench.accuracy.manifest import BenchmarkFormat
 
 if TYPE_CHECKING:
     from inkgate_bench.accuracy.manifest import Entry
     from inkgate_bench.accuracy.peers import Peer
+    from inkgate_bench.accuracy.public_benchmarks import PublicBenchmark, PublicResult
     from inkgate_bench.accuracy.report import Evaluation
     from inkgate_bench.accuracy.results import AccuracyReport
     from inkgate_bench.accuracy.searchable import SearchableCheck
@@ -48,6 +50,10 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
         Path, typer.Argument(metavar="MANIFEST", help="JSON list of documents and their ground truth.")
     ],
     *,
+    form: Annotated[
+        BenchmarkFormat,
+        typer.Option("--format", help="Form of MANIFEST; omnidocbench: its JSON; omni-parse-bench: its folder."),
+    ] = BenchmarkFormat.MANIFEST,
     engine: EngineOption = None,
     against: Annotated[
         str, typer.Option(metavar="NAMES", help="Other tools to measure as well, e.g. rapidocr,tesseract.")
@@ -94,13 +100,19 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     from inkgate_bench.accuracy.results import read_report
     from inkgate_bench.accuracy.scores import check_truths
 
+    if form is not BenchmarkFormat.MANIFEST and (searchable_pdf or html or before or overlay or folder or text_only):
+        raise misuse("With --format, only --against, --engine, --limit, --pdf-text, --jobs and --json can be given.")
     try:
+        peers = tuple(find_peer(name.strip()) for name in against.split(",") if name.strip())
+        if form is not BenchmarkFormat.MANIFEST:
+            plan = _EvaluationPlan(manifest, (), peers, pdf_text, jobs, structure=True)
+            _run_benchmark(settings, form, plan, limit, json)
+            return
         earlier = None if before is None else _earlier(before)
         entries = select(load_manifest(manifest, overlay), folder, limit)
         if not entries:
             raise misuse(f"{manifest} lists no document in {folder!r}.")
         check_truths(entries)
-        peers = tuple(find_peer(name.strip()) for name in against.split(",") if name.strip())
         plan = _EvaluationPlan(manifest, entries, peers, pdf_text, jobs, structure=not text_only)
         if searchable_pdf:
             _check_searchable(settings, plan)
@@ -112,12 +124,50 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
         raise failure(str(error)) from error
     print_wide(tables(evaluation))
     document = as_json(evaluation)
-    if json is not None:
-        with writing_outputs():
-            json.parent.mkdir(parents=True, exist_ok=True)
-            json.write_text(jsonlib.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+    _write(json, document)
     if html is not None or earlier is not None:
         _show(read_report(document), html, earlier, str(before))
+
+
+def _write(file: Path | None, document: Mapping[str, object]) -> None:
+    if file is not None:
+        with writing_outputs():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(jsonlib.dumps(document, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _run_benchmark(
+    settings: Settings, form: BenchmarkFormat, plan: _EvaluationPlan, limit: int | None, json: Path | None
+) -> None:
+    """Measures on a public benchmark, prints its figures and writes them."""
+    from inkgate_bench.accuracy.public_benchmarks import benchmark_json, benchmark_tables, load_benchmark
+
+    benchmark = load_benchmark(form, plan.manifest)
+    plan = replace(plan, entries=benchmark.entries[:limit])
+    results = anyio.run(_measure_benchmark, settings, plan, benchmark)
+    print_wide(benchmark_tables(results))
+    _write(json, benchmark_json(form, results))
+
+
+async def _measure_benchmark(
+    settings: Settings, plan: _EvaluationPlan, benchmark: PublicBenchmark
+) -> list[PublicResult]:
+    from inkgate.bootstrap import running
+    from inkgate.documents.open import Opener
+    from inkgate_bench.accuracy.candidates import OwnReader
+    from inkgate_bench.accuracy.peers import running_peer
+    from inkgate_bench.accuracy.public_benchmarks import measure
+
+    with _progress() as bars:
+        async with running(settings) as service:
+            name = service.engine.name
+            own = OwnReader(name, service.gateway, plan.pdf_text, plan.parallel, structure=True)
+            advance = _Bars(bars, plan.entries, [name, *(peer.name for peer in plan.peers)])
+            results = [await measure(benchmark, own, plan.entries, advance)]
+        for peer in plan.peers:
+            async with Opener(settings.limits, settings.pdf) as opener, running_peer(peer, opener) as tool:
+                results.append(await measure(benchmark, tool, plan.entries, advance))
+    return results
 
 
 def _check_searchable(settings: Settings, plan: _EvaluationPlan) -> None:
