@@ -12,6 +12,7 @@ import structlog
 
 from inkgate.layout.evidence import CheckBox, Layout, PageEvidence, Region, TableGuess, TableModel
 from inkgate.layout.regions.check_boxes import find_check_boxes
+from inkgate.layout.regions.line_boxes import ink_quads
 from inkgate.layout.regions.strokes import line_styles
 from inkgate.layout.tables.ruling import find_cells, scaled
 from inkgate.layout.tables.search import is_believed, places_to_ask, with_table
@@ -51,11 +52,13 @@ class PageAnalysis:
                 check_boxes = find_check_boxes(rgb, scale, lines)
         with _timed(timings, "ruling"):
             cells = scaled(find_cells(rgb), scale)
+        with _timed(timings, "line_boxes"):
+            quads = ink_quads(rgb, scale, lines)
         styles: list[LineStyle | None] = []
         if parse:
             with _timed(timings, "styles"):
                 styles = line_styles(rgb, scale, lines)
-        return PageEvidence(regions, cells, tables, check_boxes, styles, timings)
+        return PageEvidence(regions, cells, tables, check_boxes, styles, timings, quads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from inkgate.layout.text.titles import with_titles, without_false_titles
 from inkgate.page import LineStyle
 from inkgate_client.escape import of_text
 from inkgate_client.text_direction import runs_from_right
-from inkgate_client.types import Block, BlockType, Box, LeftOut, Line, PageResult, ReviewReason, Size
+from inkgate_client.types import Block, BlockType, Box, LeftOut, Line, PageResult, Quad, ReviewReason, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
 """Types whose regions are one block each."""
@@ -92,11 +92,13 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         size: of that page.
         evidence: in pixels of that page. Without regions of a layout model, geometry decides alone.
     """
+    own = lines
+    lines = evidence.placed(lines)
     across = watermarks(lines)
     if across:
-        return _with_watermarks(lines, across, size, evidence)
+        return _with_watermarks(own, across, size, evidence)
     checks = check_blocks(lines, evidence.check_boxes)
-    lines, styles = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles)
+    lines, styles, quads = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles, own)
     regions, cells = evidence.regions, evidence.cells
     frame = measure(lines, styles)
     receipt = is_receipt(frame) and not is_tabular(rows_of(frame.pieces))
@@ -123,19 +125,22 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
         drafts = with_titles(mark_running_lines(drafts, lines, size, frame.unit))
     elif receipt:
         drafts = without_false_titles(drafts)
-    arranged = _arranged(with_captions(drafts, frame.unit), lines, frame)
+    shown = [replace(line, quad=quad) for line, quad in zip(lines, quads, strict=True)]
+    arranged = _arranged(with_captions(drafts, frame.unit), shown, frame)
     return replace(arranged, blocks=(*arranged.blocks, *checks))
 
 
 def _with_watermarks(lines: Sequence[Line], across: Sequence[int], size: Size, evidence: PageEvidence) -> Arrangement:
     """The page as it reads without its watermarks, which follow as blocks of text."""
     styles = evidence.styles or [None] * len(lines)
+    quads = evidence.quads or [line.quad for line in lines]
     rest = [i for i in range(len(lines)) if i not in set(across)]
     marks = sorted((lines[i] for i in across), key=lambda line: (line.box[1], line.box[0], line.text))
     regions = evidence.regions
     if regions is not None:
         regions = [region for region in regions if not any(_is_around(region.box, mark.box) for mark in marks)]
-    page = arrange([lines[i] for i in rest], size, replace(evidence, regions=regions, styles=[styles[i] for i in rest]))
+    others = replace(evidence, regions=regions, styles=[styles[i] for i in rest], quads=[quads[i] for i in rest])
+    page = arrange([lines[i] for i in rest], size, others)
     blocks = tuple(
         Block(
             BlockType.TEXT, mark.box, (len(page.lines) + n,), mark.text, of_text(mark.text), confidence=mark.confidence
@@ -189,10 +194,13 @@ def _without_stubs(
     return flow
 
 
-def _sorted(lines: Sequence[Line], styles: Sequence[LineStyle | None]) -> tuple[list[Line], list[LineStyle | None]]:
-    """The lines with their styles, in an order that only depends on these."""
-    styled = sorted(zip(lines, styles or [None] * len(lines), strict=True), key=_sort_key)
-    return [line for line, _ in styled], [style for _, style in styled]
+def _sorted(
+    lines: Sequence[Line], styles: Sequence[LineStyle | None], own: Sequence[Line]
+) -> tuple[list[Line], list[LineStyle | None], list[Quad]]:
+    """The lines, their styles and the quads that they have in `own`, in an order that only depends on these."""
+    styled = list(zip(lines, styles or [None] * len(lines), strict=True))
+    order = sorted(range(len(styled)), key=lambda i: (_sort_key(styled[i]), own[i].quad))
+    return [lines[i] for i in order], [styled[i][1] for i in order], [own[i].quad for i in order]
 
 
 def _sort_key(styled: tuple[Line, LineStyle | None]) -> tuple[object, ...]:

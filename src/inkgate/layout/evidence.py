@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from inkgate.page import LineStyle, RgbArray
-from inkgate_client.types import BlockType, Box
+from inkgate_client.types import BlockType, Box, Line, Quad
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,7 @@ class PageEvidence:
         tables: of the table model.
         styles: of the lines, in their order; empty if unknown.
         timings_ms: time spent to find this, by stage.
+        quads: of the lines' ink (line_boxes.py), in their order, for arranging them; empty: as the lines say.
     """
 
     regions: Sequence[Region] | None = None
@@ -112,6 +113,13 @@ class PageEvidence:
     check_boxes: Sequence[CheckBox] = ()
     styles: Sequence[LineStyle | None] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    quads: Sequence[Quad] = ()
+
+    def placed(self, lines: Sequence[Line]) -> Sequence[Line]:
+        """The lines with `quads`."""
+        if not self.quads:
+            return lines
+        return [replace(line, quad=quad) for line, quad in zip(lines, self.quads, strict=True)]
 
 
 NO_EVIDENCE = PageEvidence()

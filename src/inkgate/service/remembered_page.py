@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
+from dataclasses import astuple
 from functools import partial
 from typing import Final, Self
 
@@ -93,6 +94,8 @@ class RememberedPage:
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """Returns the page's pixels. Those of the size that was given last are not rendered again."""
+        if longest_side is not None and self._opened is not None and longest_side >= max(astuple(self.size)):
+            longest_side = None  # the page itself, whatever its reader's limit
         if self._last is not None and self._last[0] == longest_side:
             return self._last[1]
         await self.open()

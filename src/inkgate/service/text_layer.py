@@ -32,8 +32,6 @@ from inkgate_client.types import (
 
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks that a text layer can answer."""
-_LAYOUT_SIDE = 1600
-"""Longest side rendered for the layout model, which itself uses 800 pixels: more would not help."""
 MAX_PARTS, MAX_PARTS_SHARE = 4, 0.35
 """Up to this many parts, of up to this share of the page's area, are read one by one; else the whole page is."""
 _ARRANGE_MS, _WRITING_MS, _LOOK_MS = 5, 20, 200
@@ -109,7 +107,7 @@ class TextLayers:
     ) -> tuple[list[Box], list[Box]]:
         """What looks like writing in the layer's pictures, beside its lines; and what may be a short text."""
         started = perf_counter()
-        pixels = await page.pixels(_LAYOUT_SIDE)
+        pixels = await page.pixels()
         known = (*layer.lines, *layer.doubtful)
         found = await self.threads.run(caller, _WRITING_MS, _writing_in, pixels, known, layer.pictures)
         timings["writing"] = (perf_counter() - started) * 1000
@@ -120,7 +118,7 @@ class TextLayers:
     ) -> PageEvidence:
         """What the rendered page shows."""
         started = perf_counter()
-        pixels = await page.pixels(_LAYOUT_SIDE)
+        pixels = await page.pixels()
         timings["render"] = (perf_counter() - started) * 1000
         look = partial(self.analysis.look, parse=True)
         evidence = await self.threads.run(caller, _LOOK_MS, look, pixels.rgb, pixels.scale, merged.lines)
