@@ -59,7 +59,7 @@
           continue;
         }
         const items = last.querySelectorAll(":scope > .item");
-        if (items.length > 2 && !rects.every((rect) => outside(rect, box))) { items[items.length - 1].remove(); continue; }
+        if (items.length > 1 && !rects.every((rect) => outside(rect, box))) { items[items.length - 1].remove(); continue; }
         last.remove();
       }
     }

@@ -50,7 +50,7 @@ def slide(seed: str, language: str) -> Page:
     elif kind == "two":
         columns = [title(draw, 2, draw.title(24), size=4) + parts.bullets(draw, items=3) for _ in range(2)]
     elif kind == "under":
-        columns = [figures.figure(draw, int(theme.inner_width * 0.6))]
+        columns = [figures.figure(draw, int(min(theme.inner_width * 0.6, theme.inner_height * 0.8)))]
     else:
         columns = [points]
     if kind in {"figure", "table"} and draw.chance(0.3):
