@@ -122,7 +122,7 @@ _INPUT: dict[str, Code] = {
     "media_type_unsupported": Code(415, _CALLER, "The Content-Type is not accepted here",
         "Send application/json or multipart/form-data."),
     "not_acceptable": Code(406, _CALLER, "The format asked for does not exist",
-        "Ask for text, markdown, json, hocr, alto, csv, mermaid, pdf, docx or xlsx."),
+        "Ask for text, markdown, json, hocr, alto, csv, mermaid, chunks, pdf, docx or xlsx."),
     "url_forbidden": Code(403, _CALLER, "The URL may not be fetched",
         "Send the file itself, or allow its host in `fetch`."),
     "url_unreachable": Code(422, _CALLER, "The URL could not be fetched",

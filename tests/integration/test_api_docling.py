@@ -143,8 +143,5 @@ async def test_images_are_there_if_they_are_requested(tmp_path: Path) -> None:
 
 async def test_what_there_is_not_is_refused_with_what_to_do(tmp_path: Path) -> None:
     async with jobs_api(tmp_path) as api:
-        refused = await api.client.post("/v1/chunk/hybrid/file", files={"files": ("a.png", png())})
-        assert code(refused) == (404, "route_unknown")
-        assert "HybridChunker" in refused.json()["detail"]
         assert code(await api.client.get("/v1/clear/results")) == (404, "route_unknown")
         assert list((await api.client.get("/version")).json()) == ["inkgate"]

@@ -26,7 +26,7 @@ from support.published import documents
 
 EXAMPLES = int(os.environ.get("INKGATE_CONVERT_EXAMPLES", "60"))
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600 + EXAMPLES)]
-FORMATS = ("text", "markdown", "json", "hocr", "alto", "csv", "mermaid", "docx", "xlsx")
+FORMATS = ("text", "markdown", "json", "hocr", "alto", "csv", "mermaid", "chunks", "docx", "xlsx")
 MAX_GROWTH_MB = 200
 MAX_CPU_S = 5
 BLANK = {"name": "", "mime_type": "", "byte_count": 0, "page_count": 0, "engine": "", "pages": [], "schema_version": 1}

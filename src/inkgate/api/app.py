@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from inkgate import __version__
 from inkgate.api import (
     docling,
+    docling_requests,
     document_intelligence,
     events,
     extract,
@@ -113,7 +114,8 @@ REQUESTS = (
     MistralRequest,
     JobRequest,
     CorrectionBody,
-    docling.DoclingRequest,
+    docling_requests.DoclingChunkRequest,
+    docling_requests.DoclingRequest,
     mineru_v1.V1Upload,
     mineru_v1.V1JobRequest,
     paddleocr_jobs.PaddleocrJobRequest,

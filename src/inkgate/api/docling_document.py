@@ -48,11 +48,15 @@ class _Document:
 
 
 class PageItems:
-    """The items of a page by array, and the references of its outermost items in the order of reading."""
+    """The items of a page by array, and the references of its outermost items in the order of reading. `references`: of
+    the items of each block.
+    """
 
     def __init__(self, page: PageResult, document: _Document) -> None:
         self.items: dict[str, list[Json]] = {name: [] for name in ARRAYS}
         self.children: list[Json] = []
+        self.references: dict[int, list[str]] = {}
+        self._added: list[str] = []
         self._page = page
         self._document = document
         if text_is_unplaced(page):
@@ -63,6 +67,7 @@ class PageItems:
         described = set(captions.values())
         for index, block in enumerate(blocks):
             if block.type not in MARK_TYPES and index not in described:
+                self._added = self.references.setdefault(index, [])
                 self._block(block, blocks[captions[index]] if index in captions else None)
 
     def _block(self, block: Block, caption: Block | None) -> None:
@@ -104,6 +109,7 @@ class PageItems:
         counts = self._document.counts
         reference = {"$ref": f"#/{array}/{counts[array]}"}
         counts[array] += 1
+        self._added.append(reference["$ref"])
         place = {} if box is None else {"prov": [_place(self._page, box, len(item.get("text", "")))]}
         above = _BODY if parent is None else parent["self_ref"]
         own = {"self_ref": reference["$ref"], "parent": {"$ref": above}, "content_layer": "body", "children": []}
@@ -111,6 +117,26 @@ class PageItems:
         self.items[array].append(added)
         (self.children if parent is None else parent["children"]).append(reference)
         return added
+
+
+class ItemReferences:
+    """The references of the items of blocks, of pages that come in their order."""
+
+    def __init__(self) -> None:
+        self._document = _Document()
+        self._pages: dict[int, dict[int, list[str]]] = {}
+
+    def add(self, page: PageResult) -> None:
+        self._pages[page.index + 1] = PageItems(page, self._document).references
+
+    def of(self, page: int, block: int) -> list[str]:
+        """Those of a block. `page`: its number, from 1. A caption's are those of what it describes."""
+        return self._pages.get(page, {}).get(block, [])
+
+    def forget_before(self, page: int) -> None:
+        """Frees what is kept of pages before this one."""
+        for number in [number for number in self._pages if number < page]:
+            del self._pages[number]
 
 
 def docling_document(name: str, result: DocumentResult) -> Json:

@@ -29,11 +29,11 @@ from inkgate.api.http.openapi import problems
 from inkgate.api.http.options import parse
 from inkgate.api.http.pictures import png_of
 from inkgate.api.http.sources import document
+from inkgate.api.jobs.pagewise import ResultForm
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, pages_text
 from inkgate.api.jobs.results import (
     JobResult,
     PiecewiseResponse,
-    ResultForm,
     ResultReader,
     filled_json,
 )

@@ -36,6 +36,10 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
         "`true`: doubtful words are `<mark>`ed in the Markdown, and doubtful blocks noted in comments.",
         {"type": "boolean"},
     ),
+    "chunk_tokens": ("Largest chunk in tokens, which are estimated. Default: 512.", {"type": "integer"}),
+    "chunk_characters": ("Largest chunk in characters, in place of tokens.", {"type": "integer"}),
+    "chunk_overlap": ("How much of a chunk the next one has, too, in the same unit.", {"type": "integer"}),
+    "chunk_headings": ("`true`: the headings above a chunk stand in front of its text.", {"type": "boolean"}),
     "coordinates": (
         "Coordinates of the image as `sent` (default for hOCR and ALTO) or of the `upright` page (default for JSON).",
         {"type": "string", "enum": ["upright", "sent"]},

@@ -105,7 +105,7 @@ async def home(request: Request) -> Response:
     return HTMLResponse(page.replace("HOST", escape(request.url.netloc + request.scope.get("root_path", ""))))
 
 
-Written = Literal["text", "markdown", "json", "hocr", "alto", "csv", "mermaid", "docx", "xlsx"]
+Written = Literal["text", "markdown", "json", "hocr", "alto", "csv", "mermaid", "chunks", "docx", "xlsx"]
 """Formats that are made of the result alone; a searchable PDF needs the file."""
 
 

@@ -17,6 +17,7 @@ from inkgate.cli.result_names import result_places
 from inkgate.documents.files import AnyFormat, FileFormat
 from inkgate_client.coordinates import Coordinates
 from inkgate_client.formats import Format, render
+from inkgate_client.formats.chunks import ChunkOptions
 from inkgate_client.formats.marks import marked_document
 from inkgate_client.image_links import images_of, with_all_images_embedded, with_image_folder
 from inkgate_client.types import DocumentResult
@@ -41,6 +42,7 @@ class ToFolder:
     keep: bool = False
     coordinates: Coordinates | None = None
     marks: bool = False
+    chunks: ChunkOptions | None = None
 
     def write(self, source: InputDocument, result: DocumentResult, files: FileContents | None = None) -> None:
         """Writes the files of one document. Replaces existing ones unless `keep` is set.
@@ -57,7 +59,7 @@ class ToFolder:
                     for image in images:
                         write_whole(folder / image.name, image.data, parents=True)
                     shown = with_image_folder(result, folder.name)
-                write_whole(path, _content(shown, format, files or {}, self.coordinates), parents=True)
+                write_whole(path, _content(shown, format, files or {}, self), parents=True)
 
     def files(self, source: InputDocument) -> list[Path]:
         """The files of one document, one per format."""
@@ -78,20 +80,23 @@ class ToStdout:
     several: bool
     coordinates: Coordinates | None = None
     marks: bool = False
+    chunks: ChunkOptions | None = None
 
     def write(self, source: InputDocument, result: DocumentResult, files: FileContents | None = None) -> None:
-        """Prints one document: several texts each below a line with its name, several JSON documents one per line."""
+        """Prints one document: several texts each below a line with its name, several JSON documents one per line.
+        Chunks have the name of their document.
+        """
         result = marked_document(result) if self.marks else result
         if self.format is Format.MARKDOWN:
             result = with_all_images_embedded(result)
-        data = _content(result, self.format, files or {}, self.coordinates)
+        data = _content(result, self.format, files or {}, self)
         if isinstance(self.format, FileFormat):
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
             return
         if self.several and self.format is Format.JSON:
             data = orjson.dumps(orjson.loads(data))
-        elif self.several:
+        elif self.several and self.format is not Format.CHUNKS:
             data = b"==> " + os.fsencode(source.name) + b" <==\n" + data
         if data and not data.endswith(b"\n"):
             data += b"\n"
@@ -99,8 +104,10 @@ class ToStdout:
         sys.stdout.buffer.flush()
 
 
-def _content(result: DocumentResult, wanted: AnyFormat, files: FileContents, coordinates: Coordinates | None) -> bytes:
-    return files[wanted] if isinstance(wanted, FileFormat) else render(result, wanted, coordinates)
+def _content(result: DocumentResult, wanted: AnyFormat, files: FileContents, to: ToFolder | ToStdout) -> bytes:
+    if isinstance(wanted, FileFormat):
+        return files[wanted]
+    return render(result, wanted, to.coordinates, to.chunks)
 
 
 Output = ToFolder | ToStdout

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from inkgate.cli.outputs import ExistingResults, Output, ToFolder
     from inkgate.cli.read_command import ReadCommand, ReadTally
     from inkgate.documents.files import AnyFormat
+    from inkgate_client.formats.chunks import ChunkOptions
     from inkgate_client.reading import DocumentReader
 
-FORMATS = "text|markdown|json|hocr|alto|csv|mermaid|pdf|docx|xlsx"
+FORMATS = "text|markdown|json|hocr|alto|csv|mermaid|chunks|pdf|docx|xlsx"
 SKIPPED_SHOWN = 10
 
 
@@ -85,6 +86,18 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             help="Keep figures as images: in JSON and Word, and beside Markdown files, in the folder NAME.images.",
         ),
     ] = False,
+    chunk_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Largest chunk in tokens, which are estimated. Default: 512.")
+    ] = None,
+    chunk_characters: Annotated[
+        int | None, typer.Option(metavar="N", help="Largest chunk in characters, in place of tokens.")
+    ] = None,
+    chunk_overlap: Annotated[
+        int, typer.Option(metavar="N", help="How much of a chunk the next one has, too, in the same unit.")
+    ] = 0,
+    chunk_headings: Annotated[
+        bool, typer.Option("--chunk-headings", help="The headings above a chunk stand in front of its text.")
+    ] = False,
     pdf_text: Annotated[
         PdfText | None,
         typer.Option(
@@ -115,6 +128,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     or a result exists and neither --overwrite nor --skip-existing is given.
     """
     formats = chosen_formats(format or ["text"])
+    chunks = _chunk_options(chunk_tokens, chunk_characters, chunk_overlap, headings=chunk_headings)
     _check_pages(pages)
     if not reader.servers:
         reader.settings()  # says what is wrong with them before anything else
@@ -131,7 +145,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         to, sources = to_stdout(formats, len(inputs.sources)), inputs.sources
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing, images=images)
-    to = replace(to, coordinates=coordinates, marks=marks)
+    to = replace(to, coordinates=coordinates, marks=marks, chunks=chunks)
     options = ReadOptions(
         task=(TaskKind.PARSE if images else task_of(formats)).value,
         pages=pages or "",
@@ -235,6 +249,15 @@ def chosen_formats(given: list[str]) -> tuple[AnyFormat, ...]:
         except ValueError as error:
             raise misuse(f"{name!r} is not a format. Choose from {', '.join(names_of_formats())}.") from error
     return tuple(formats)
+
+
+def _chunk_options(tokens: int | None, characters: int | None, overlap: int, *, headings: bool) -> ChunkOptions:
+    from inkgate_client.formats.chunks import ChunkOptions
+
+    try:
+        return ChunkOptions(tokens, characters, overlap, headings)
+    except ValueError as error:
+        raise misuse(str(error)) from error
 
 
 def _check_pages(pages: str | None) -> None:

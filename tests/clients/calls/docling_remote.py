@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from docling.service_client import DoclingServiceClient
+from docling.service_client import ChunkerKind, DoclingServiceClient
 from docling_core.types.doc import DoclingDocument
 
 pdf = Path(os.environ["DOCUMENTS"]) / "three.pdf"
@@ -29,6 +29,10 @@ with DoclingServiceClient(url=os.environ["INKGATE_URL"], api_key=os.environ["INK
     assert list(result.document.pages) == [2]
     assert "Rainfall by station" in result.document.export_to_markdown()
     assert client.health().status == "ok"
+    for chunker in ChunkerKind:
+        chunks = client.chunk(source=pdf, chunker=chunker).chunks
+        assert {page for chunk in chunks for page in chunk.page_numbers} == {1, 2, 3}
+        assert all(chunk.doc_items and chunk.headings for chunk in chunks)
 objects = {
     "pages": list(found.pages),
     "figures": [picture.self_ref for picture in found.pictures],

@@ -4,7 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from docling_serve_sdk import DoclingAPIError, DoclingClient
+from docling_serve_sdk import DoclingClient
+from docling_serve_sdk.models import HybridChunkerOptions
 
 pdf = Path(os.environ["DOCUMENTS"]) / "three.pdf"
 with DoclingClient(os.environ["INKGATE_URL"], api_key=os.environ["INKGATE_KEY"]) as client:
@@ -17,10 +18,8 @@ with DoclingClient(os.environ["INKGATE_URL"], api_key=os.environ["INKGATE_KEY"])
     task = client.convert_file_async_task(pdf)
     later = client.wait_for_task(task.task_id)
     assert later["document"]["md_content"] == document.md_content
-    refused = ""
-    try:
-        client.chunk_hybrid_file(pdf)
-    except DoclingAPIError as error:
-        refused = str(error)
-    assert "HybridChunker" in refused, refused
-print(json.dumps({"characters": len(document.text_content), "status": later["status"]}))
+    chunks = client.chunk_hybrid_file(pdf, chunking_options=HybridChunkerOptions(max_tokens=128)).chunks
+    assert {page for chunk in chunks for page in chunk.page_numbers} == {1, 2, 3}
+    assert all(chunk.num_tokens <= 128 and chunk.headings for chunk in chunks)
+    assert any("| --- |" in chunk.text for chunk in chunks)
+print(json.dumps({"characters": len(document.text_content), "status": later["status"], "chunks": len(chunks)}))

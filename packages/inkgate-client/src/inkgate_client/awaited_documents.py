@@ -16,7 +16,7 @@ from inkgate_client.image_links import with_all_images_embedded
 from inkgate_client.rendered import RenderedDocument
 from inkgate_client.requests import READ_S, ReadOptions
 
-_MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV, Format.MERMAID)
+_MADE_HERE = (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.CSV, Format.MERMAID, Format.CHUNKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class AsyncSourceOf:
 
 @dataclass(frozen=True, slots=True)
 class AsyncClientDocument(RenderedDocument):
-    """A document that the service read. Text, Markdown, JSON, CSV and Mermaid are made here; the service makes
+    """A document that the service read. Text, Markdown, JSON, CSV, Mermaid and chunks are made here; the service makes
     other formats out of the file. `render` of hOCR and ALTO needs NumPy, which inkgate-client does not install.
     """
 
@@ -57,8 +57,8 @@ class AsyncClientDocument(RenderedDocument):
 
     async def save(self, path: str | os.PathLike[str], format: str = "") -> None:  # noqa: A002 - the option's name
         """Writes the document to `path`, in the format that its suffix tells: `.txt`, `.md`, `.json`, `.hocr`,
-        `.alto.xml`, `.csv`, `.mmd`, `.pdf` (searchable), `.docx` or `.xlsx`. An existing file is replaced. Markdown has
-        the images of figures inside, if they were asked for.
+        `.alto.xml`, `.csv`, `.mmd`, `.chunks.jsonl`, `.pdf` (searchable), `.docx` or `.xlsx`. An existing file is
+        replaced. Markdown has the images of figures inside, if they were asked for.
 
         Raises:
             OSError: it can't be written.

@@ -190,7 +190,7 @@ class InkgateClient:
         **options: Unpack[ReadKeywords],
     ) -> bytes:
         """Reads a document like `read`, and returns a file in `format`, as the service makes it: `text`, `markdown`,
-        `json`, `hocr`, `alto`, `csv`, `mermaid`, `pdf`, `docx` or `xlsx`. Raises ServiceError.
+        `json`, `hocr`, `alto`, `csv`, `mermaid`, `chunks`, `pdf`, `docx` or `xlsx`. Raises ServiceError.
         """
         read_as = options_given("read_in", read_as, options)
         ask = requests.reading(self._calls.loaded(file, name), read_as, format, self._read_timeout_s)

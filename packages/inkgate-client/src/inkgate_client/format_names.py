@@ -17,6 +17,7 @@ class Format(StrEnum):
     ALTO = "alto"
     CSV = "csv"
     MERMAID = "mermaid"
+    CHUNKS = "chunks"
 
     @property
     def suffix(self) -> str:
@@ -33,7 +34,7 @@ class Format(StrEnum):
         """The task kind whose result has everything that the format shows."""
         if self is Format.MERMAID:
             return TaskKind.CHART
-        return TaskKind.PARSE if self in {Format.MARKDOWN, Format.CSV} else TaskKind.TEXT
+        return TaskKind.PARSE if self in {Format.MARKDOWN, Format.CSV, Format.CHUNKS} else TaskKind.TEXT
 
 
 _SUFFIXES = {
@@ -44,6 +45,7 @@ _SUFFIXES = {
     Format.ALTO: ".alto.xml",
     Format.CSV: ".csv",
     Format.MERMAID: ".mmd",
+    Format.CHUNKS: ".chunks.jsonl",
 }
 
 _MEDIA_TYPES = {
@@ -55,6 +57,7 @@ _MEDIA_TYPES = {
     Format.ALTO: "application/xml",
     Format.CSV: "text/csv; charset=utf-8",
     Format.MERMAID: "text/vnd.mermaid; charset=utf-8",
+    Format.CHUNKS: "application/jsonl",
 }
 
 

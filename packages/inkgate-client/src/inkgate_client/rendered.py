@@ -10,6 +10,7 @@ from inkgate_client.codec import document_to_dict
 from inkgate_client.coordinates import Coordinates
 from inkgate_client.format_names import Format, format_named
 from inkgate_client.formats import render
+from inkgate_client.formats.chunks import Chunk, ChunkOptions, chunks_of
 from inkgate_client.formats.csv import csv_of, rows_of
 from inkgate_client.formats.marks import marked_document
 from inkgate_client.formats.tables import tables_of
@@ -82,6 +83,12 @@ class RenderedDocument(DocumentResult):
         """The tables in the document's order. The task `text` finds none."""
         return [OcrTable(table.page - 1, table.caption, rows_of(table), table.header_rows) for table in tables_of(self)]
 
+    def chunks(self, options: ChunkOptions | None = None) -> list[Chunk]:
+        """The Markdown in chunks for retrieval, with their headings, pages and boxes. `ChunkOptions(tokens=256)` limits
+        them; its `count` may be the tokenizer of an embedding model. Read with task='parse'.
+        """
+        return list(chunks_of(self.pages, options))
+
     def to_dict(self) -> dict[str, Any]:
         """The document as JSON values, in the published schema (docs/reference/formats.md)."""
         return document_to_dict(self)
@@ -97,8 +104,9 @@ class RenderedDocument(DocumentResult):
         *,
         marks: bool = False,
     ) -> bytes:
-        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto`, `csv` or `mermaid`, also by its
-        suffix, such as `md`. Raises ValueError for another. `marks`: mark doubtful words and blocks in the Markdown.
+        """The document as a text file: `text`, `markdown`, `json`, `hocr`, `alto`, `csv`, `mermaid` or `chunks`, also
+        by its suffix, such as `md`. Raises ValueError for another. `marks`: mark doubtful words and blocks in the
+        Markdown.
         """
         kind = format_named(format)
         if not isinstance(kind, Format):

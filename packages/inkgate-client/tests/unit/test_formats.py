@@ -26,18 +26,22 @@ def document(*pages: PageResult) -> DocumentResult:
 
 def test_each_format_has_its_own_suffix_and_a_media_type() -> None:
     suffixes = {kind.suffix for kind in Format}
-    assert suffixes == {".txt", ".md", ".json", ".hocr", ".alto.xml", ".csv", ".mmd"}
+    assert suffixes == {".txt", ".md", ".json", ".hocr", ".alto.xml", ".csv", ".mmd", ".chunks.jsonl"}
     assert all("/" in kind.media_type for kind in Format)
 
 
 def test_formats_that_show_blocks_ask_for_layout() -> None:
-    assert [kind for kind in Format if kind.task_kind is TaskKind.PARSE] == [Format.MARKDOWN, Format.CSV]
+    assert [kind for kind in Format if kind.task_kind is TaskKind.PARSE] == [
+        Format.MARKDOWN,
+        Format.CSV,
+        Format.CHUNKS,
+    ]
 
 
 @strategies.examples
 @given(strategies.documents())
 def test_every_result_has_every_format(result: DocumentResult) -> None:
-    may_be_empty = {Format.TEXT, Format.MARKDOWN, Format.CSV, Format.MERMAID}
+    may_be_empty = {Format.TEXT, Format.MARKDOWN, Format.CSV, Format.MERMAID, Format.CHUNKS}
     for kind in Format:
         assert render(result, kind).decode("utf-8").endswith("\n") or kind in may_be_empty
     codes = CharacterCodes()
@@ -46,7 +50,7 @@ def test_every_result_has_every_format(result: DocumentResult) -> None:
     assert excel.render(result).startswith(b"PK")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Format if kind is not Format.CSV])  # shows tables only
+@pytest.mark.parametrize("kind", [kind for kind in Format if kind not in {Format.CSV, Format.CHUNKS}])
 def test_a_failed_page_is_told_in_every_format(kind: Format) -> None:
     rendered = render(sample.DOCUMENT, kind).decode()
     assert "its content stream ends -- early" in rendered

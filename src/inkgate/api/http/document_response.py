@@ -42,6 +42,7 @@ from inkgate.settings import LimitSettings
 from inkgate_client.codec import estimated_bytes, page_to_dict
 from inkgate_client.coordinates import Coordinates
 from inkgate_client.formats import Format, render
+from inkgate_client.formats.chunks import ChunkOptions
 from inkgate_client.formats.marks import marked, marked_document
 from inkgate_client.image_links import with_all_images_embedded
 from inkgate_client.types import Document, DocumentResult, DocumentStatus, PageResult, Task
@@ -77,6 +78,7 @@ class ReadRequest:
         show_page: makes a line of a stream from a page; None: as in the published schema.
         coordinates: for the formats that all forms share; None: the format's default.
         marks: mark what is doubtful in the Markdown.
+        chunks: how to divide the document, for the format `chunks`.
     """
 
     document: Document
@@ -86,6 +88,7 @@ class ReadRequest:
     show_page: Callable[[PageResult], Any] | None = None
     coordinates: Coordinates | None = None
     marks: bool = False
+    chunks: ChunkOptions | None = None
     find: Callable[[DocumentResult, Caller], Awaitable[Callable[[DocumentResult], Any]]] | None = None
 
     @property
@@ -126,9 +129,8 @@ def ordered(received: ReceivedRequest, found: Document, show: Callable[[Document
     shape = options.shape(received.accept)
     kind, names, images = options.task_kind(shape), options.field_names(), options.images(shape)
     task = Task(kind=kind, fields=names, language=options.language, images=images, invisible=options.invisible)
-    return ReadRequest(
-        found, options.read_options(task), shape, show, coordinates=options.coordinates, marks=bool(options.marks)
-    )
+    how, marks = options.read_options(task), bool(options.marks)
+    return ReadRequest(found, how, shape, show, coordinates=options.coordinates, marks=marks, chunks=options.chunks())
 
 
 class DocumentResponse(Response):
@@ -251,7 +253,7 @@ def _rendered(requested: ReadRequest, shape: Native | Format, result: DocumentRe
         return orjson.dumps(requested.show(result)), "application/json"
     if shape is Format.MARKDOWN:
         result = with_all_images_embedded(result)
-    return render(result, shape, requested.coordinates), shape.media_type
+    return render(result, shape, requested.coordinates, requested.chunks), shape.media_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ def document_contents(own: Json, line: str) -> Json:
         "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
         "text/csv": {"schema": {"type": "string", "description": "The tables"}},
         "text/vnd.mermaid": {"schema": {"type": "string", "description": "The diagrams"}},
+        "application/jsonl": {"schema": {"type": "string", "description": "The chunks"}},
         **{kind.media_type: {"schema": {"type": "string", "format": "binary"}} for kind in FileFormat},
     }
 

@@ -30,6 +30,7 @@ from inkgate.service.reader import CheckedOptions
 from inkgate.settings import PdfText
 from inkgate_client.coordinates import Coordinates
 from inkgate_client.formats import Format
+from inkgate_client.formats.chunks import ChunkOptions
 from inkgate_client.types import Task, TaskKind
 
 
@@ -164,6 +165,22 @@ Include = Literal["images", "invisible"]
 """What a response has only on request."""
 
 
+ChunkTokens = Annotated[int, Field(description="Largest chunk in tokens, which are estimated. Default: 512.")]
+ChunkCharacters = Annotated[int, Field(description="Largest chunk in characters, in place of tokens.")]
+ChunkOverlap = Annotated[int, Field(description="How much of a chunk the next one has, too, in the same unit.")]
+ChunkHeadings = Annotated[Flag, Field(description="`true`: the headings above a chunk stand in front of its text.")]
+
+
+def chunk_options(
+    tokens: int | None = None, characters: int | None = None, overlap: int | None = None, *, headings: bool = False
+) -> ChunkOptions:
+    """The options of chunks. Raises InputRejected("options_invalid")."""
+    try:
+        return ChunkOptions(tokens, characters, overlap or 0, headings)
+    except ValueError as error:
+        raise InputRejected("options_invalid", str(error)) from error
+
+
 class OcrOptions(BaseModel):
     """Options common to all request forms. Null and the empty string mean: not given."""
 
@@ -218,6 +235,16 @@ class OcrOptions(BaseModel):
     marks: Annotated[
         Flag | None, Field(description="`true`: doubtful words are `<mark>`ed in the Markdown, doubtful blocks noted.")
     ] = None
+
+    chunk_tokens: ChunkTokens | None = None
+    chunk_characters: ChunkCharacters | None = None
+    chunk_overlap: ChunkOverlap | None = None
+    chunk_headings: ChunkHeadings | None = None
+
+    def chunks(self) -> ChunkOptions:
+        """The options of chunks. Raises InputRejected("options_invalid")."""
+        headings = bool(self.chunk_headings)
+        return chunk_options(self.chunk_tokens, self.chunk_characters, self.chunk_overlap, headings=headings)
 
     def shape(self, accept: str | None) -> Shape:
         """The response's format. Raises InputRejected("not_acceptable")."""

@@ -16,6 +16,8 @@ from inkgate_client.block_image import BlockImage
 from inkgate_client.codec import Json, document_to_dict, page_to_dict
 from inkgate_client.coordinates import Coordinates
 from inkgate_client.formats import Format
+from inkgate_client.formats.chunks import ChunkOptions
+from inkgate_client.formats.chunks.lines import ChunkLines
 from inkgate_client.formats.markdown import page_mark, page_markdown
 from inkgate_client.formats.marks import marked
 from inkgate_client.formats.text import PAGE_SEPARATOR, page_text
@@ -126,6 +128,24 @@ class PagewiseMarkdown:
         return b"\n" if self._begun and not self._page_break else b""
 
 
+class PagewiseChunks:
+    """Chunks, as formats/chunks makes them: of the document, only the chunk that is being made is kept."""
+
+    is_document = True
+
+    def __init__(self, name: str, options: ChunkOptions | None, coordinates: Coordinates | None) -> None:
+        self._lines = ChunkLines(name, options, coordinates)
+
+    def begin(self) -> bytes:
+        return b""
+
+    def page(self, page: PageResult) -> bytes:
+        return self._lines.page(page)
+
+    def end(self) -> bytes:
+        return self._lines.end()
+
+
 class PagewiseElements:
     """A JSON array, or an object, of what `part` makes of each page."""
 
@@ -204,14 +224,25 @@ def document_of(job: Job, pages: Sequence[PageResult]) -> DocumentResult:
     )
 
 
-def pagewise(
-    job: Job, shape: Shape, coordinates: Coordinates | None, request_id: str, fields: Json | None = None
-) -> PagewiseFormat | None:
-    """The page by page renderer of `shape`; None if it has none. `fields`: for JSON."""
+@dataclass(frozen=True, slots=True)
+class ResultForm:
+    """What a result is shown as. `coordinates`: None for the format's default. `marks`: of what is doubtful."""
+
+    shape: Shape
+    coordinates: Coordinates | None = None
+    marks: bool = False
+    chunks: ChunkOptions | None = None
+
+
+def pagewise(job: Job, form: ResultForm, request_id: str, fields: Json | None = None) -> PagewiseFormat | None:
+    """The page by page renderer of the form; None if it has none. `fields`: for JSON."""
+    shape, coordinates = form.shape, form.coordinates
     if shape is Native.NDJSON:
         return PagewiseNdjson(job, coordinates, request_id)
     if shape is Native.FORM or shape is Format.JSON:
         return PagewiseJson(job, coordinates, fields)
+    if shape is Format.CHUNKS:
+        return PagewiseChunks(job.name, form.chunks, coordinates)
     if shape is Format.TEXT:
         return PagewiseText()
     return PagewiseMarkdown(marked=job.saved > 1) if shape is Format.MARKDOWN else None

@@ -80,6 +80,10 @@ def of_text(value: object) -> object:
         raise ValueError("it is not JSON") from None
 
 
+SHOWN_LATER = frozenset({"coordinates", "marks", "chunk_tokens", "chunk_characters", "chunk_overlap", "chunk_headings"})
+"""Options of `/ocr` that a job has no use for: its result is shown in any form later."""
+
+
 class JobRequest(OcrOptions):
     """A job: the options of `/ocr`, and those of jobs. Null and the empty string mean: not given."""
 

@@ -22,7 +22,7 @@ from inkgate.api.http.document_response import STATUS_HEADER
 from inkgate.api.http.head import parse_head
 from inkgate.api.http.leaving import cancelled_when_left, send_freeing_slot
 from inkgate.api.http.options import NDJSON_TYPE, Native, Shape
-from inkgate.api.jobs.pagewise import MarkedPages, PagewiseFormat, pagewise
+from inkgate.api.jobs.pagewise import MarkedPages, PagewiseFormat, ResultForm, pagewise
 from inkgate.api.jobs.submit import JobCall
 from inkgate.api.jobs.views import expired_error, status_of
 from inkgate.api.jobs.watches import BATCH_PAGES, batch_pages
@@ -36,7 +36,6 @@ from inkgate.layout.whole_document import finished_pages
 from inkgate.serving.order import Work
 from inkgate.serving.permits import Permit
 from inkgate_client.codec import Json, estimated_bytes
-from inkgate_client.coordinates import Coordinates
 from inkgate_client.formats import Format, render
 from inkgate_client.types import PageResult
 
@@ -281,15 +280,6 @@ class PiecewiseResponse(Response):
                 await send_pieces(self._compose(permit), self._head, send)
 
 
-@dataclass(frozen=True, slots=True)
-class ResultForm:
-    """What a result is shown as. `coordinates`: None for the format's default. `marks`: of what is doubtful."""
-
-    shape: Shape
-    coordinates: Coordinates | None = None
-    marks: bool = False
-
-
 class JobResult(Response):
     """The result of a job that has one."""
 
@@ -300,7 +290,7 @@ class JobResult(Response):
         self._form = form
         self._context = context_of(call.request)
         if job.saved > (max_pages := self._context.settings.limits.max_pages) and self._renderer("") is None:
-            detail = f"Documents of more than {max_pages} pages are sent as text, markdown, json or ndjson."
+            detail = f"Documents of more than {max_pages} pages are sent as text, markdown, json, chunks or ndjson."
             raise InputRejected("not_acceptable", detail)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -322,7 +312,7 @@ class JobResult(Response):
         return await reviews.published(self._job)
 
     def _renderer(self, request_id: str, fields: Json | None = None) -> PagewiseFormat | None:
-        found = pagewise(self._job, self._form.shape, self._form.coordinates, request_id, fields)
+        found = pagewise(self._job, self._form, request_id, fields)
         return MarkedPages(found) if found is not None and self._form.marks else found
 
     async def _send_whole(self, send: Send) -> None:

@@ -12,11 +12,20 @@ from inkgate.api.http.costs import CONTROL, JOB, PICTURE, RESULT, STREAM, costs
 from inkgate.api.http.document_response import PAGES_HEADER, STATUS_HEADER
 from inkgate.api.http.errors import Problem, request_id_of
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, document_contents, problems
-from inkgate.api.http.options import check_query, choose
+from inkgate.api.http.options import (
+    ChunkCharacters,
+    ChunkHeadings,
+    ChunkOverlap,
+    ChunkTokens,
+    check_query,
+    choose,
+    chunk_options,
+)
 from inkgate.api.http.pictures import JPEG_RESPONSE, PageNumber, SideOption, TurnOption, picture_response
 from inkgate.api.http.uploads import receive_document
-from inkgate.api.jobs.request import JobRequest, file_schema, parse_job
-from inkgate.api.jobs.results import JobResult, ResultForm
+from inkgate.api.jobs.pagewise import ResultForm
+from inkgate.api.jobs.request import SHOWN_LATER, JobRequest, file_schema, parse_job
+from inkgate.api.jobs.results import JobResult
 from inkgate.api.jobs.streams import EVENTS_TYPE, JobEvents, PageLines, event_id_of
 from inkgate.api.jobs.submit import job_call, submit
 from inkgate.api.jobs.views import (
@@ -65,7 +74,7 @@ _EVENT: Json = {
         "data": {"type": "string", "description": "JSON of `JobAnswer`."},
     },
 }
-_FORM_FIELDS = sorted(JobRequest.model_fields.keys() - {"source", "coordinates", "marks"})
+_FORM_FIELDS = sorted(JobRequest.model_fields.keys() - {"source"} - SHOWN_LATER)
 _REQUEST: Json = {
     "required": True,
     "content": {
@@ -192,12 +201,17 @@ async def get(
     },
 )
 @costs(RESULT)
-async def result(
+async def result(  # noqa: PLR0913 - one parameter for each option
     request: Request,
     job_id: JobId,
+    *,
     format: Annotated[str | None, Query(max_length=100, description="Overrides the Accept header.")] = None,  # noqa: A002 - the option's name
     coordinates: Annotated[Coordinates | None, Query()] = None,
     marks: Annotated[bool, Query(description="Mark doubtful words and blocks in the Markdown.")] = False,
+    chunk_tokens: Annotated[ChunkTokens | None, Query()] = None,
+    chunk_characters: Annotated[ChunkCharacters | None, Query()] = None,
+    chunk_overlap: Annotated[ChunkOverlap | None, Query()] = None,
+    chunk_headings: Annotated[ChunkHeadings, Query()] = False,
 ) -> Response:
     """The document, once the job has ended. A job that failed has its error instead.
 
@@ -205,6 +219,7 @@ async def result(
     """
     call = job_call(request)
     shape = choose(format, request.headers.get("accept"))
+    chunks = chunk_options(chunk_tokens, chunk_characters, chunk_overlap, headings=chunk_headings)
     job = await call.job(job_id)
     if (error := error_of(job)) is not None:
         request.scope["state"]["code"] = error.code
@@ -212,7 +227,7 @@ async def result(
         if not job.state.ended:
             problem.headers["Retry-After"] = str(retry_after_s(await call.forecast(job)))
         return problem.response()
-    return JobResult(call, job, ResultForm(shape, coordinates, marks))
+    return JobResult(call, job, ResultForm(shape, coordinates, marks, chunks))
 
 
 @router.get(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from inkgate_client.coordinates import Coordinates
 from inkgate_client.format_names import Format
 from inkgate_client.formats import csv, json, markdown, mermaid, text
+from inkgate_client.formats.chunks import lines
+from inkgate_client.formats.chunks.options import ChunkOptions
 from inkgate_client.types import DocumentResult
 
 __all__ = ["Format", "render"]
@@ -25,13 +27,17 @@ def render(
     result: DocumentResult,
     format: Format,  # noqa: A002 - the glossary's word for it
     coordinates: Coordinates | None = None,
+    chunk_options: ChunkOptions | None = None,
 ) -> bytes:
     """The document as one file of the format, in UTF-8. Pure; never raises on any DocumentResult.
 
     `coordinates`: None for the format's default: hOCR and ALTO are used together with the image as sent.
+    `chunk_options`: of chunks.
     """
     if format in _PLAIN:
         return _PLAIN[format](result)
+    if format is Format.CHUNKS:
+        return lines.render(result, chunk_options, coordinates)
     if format is Format.JSON:
         return json.render(result) if coordinates is None else json.render(result, coordinates)
     try:
