@@ -34,6 +34,16 @@ class LineStyle:
 
 
 @dataclass(frozen=True, slots=True)
+class TextSpan:
+    """Words of a line that are set in another way than the rest, or that are a link. `address`: of the link."""
+
+    box: Box
+    bold: bool = False
+    italic: bool = False
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TextLayer:
     """What the text layer of a PDF page says; coordinates as in `PageResult`.
 
@@ -48,6 +58,7 @@ class TextLayer:
         notes: what a person should look at.
         attachments: names of files that are pinned to the page.
         links: addresses that the page's links lead to, each once.
+        spans: what is bold or italic by its font, and where the links are.
     """
 
     lines: tuple[Line, ...]
@@ -60,6 +71,7 @@ class TextLayer:
     notes: tuple[ReviewNote, ...] = ()
     attachments: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    spans: tuple[TextSpan, ...] = ()
 
 
 class Page(Protocol):

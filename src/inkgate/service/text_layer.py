@@ -12,6 +12,7 @@ from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.arrange import arrange
 from inkgate.layout.evidence import NO_EVIDENCE, PageEvidence
 from inkgate.layout.regions.ink import likely_writing
+from inkgate.layout.text.spans import with_spans
 from inkgate.page import LineStyle, Page, Pixels, TextLayer
 from inkgate.service.layer_merge import UNDECIDED, MergedLines, merge, overlap
 from inkgate.service.remembered_page import RememberedPage
@@ -68,6 +69,8 @@ class TextLayers:
             result = await self._read(page, layer, task, caller, read_pixels)
         else:
             result = await read_pixels(page, task, caller)
+        if layer.spans and result.markdown:
+            result = await self.threads.run(caller, _ARRANGE_MS, with_spans, result, layer.spans)
         return _with_findings(result, layer, task)
 
     async def _read(

@@ -27,10 +27,12 @@ log = structlog.get_logger(__name__)
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
     from docx.text.paragraph import Paragraph
+    from docx.text.run import Run
 
 _HEADING = re.compile(r"#{1,6}\s+")
 # Bounded, as marks without an end, of which a page may have thousands, would each be searched to the end of the text.
 _RUN = re.compile(r"(\*\*\*|\*\*|\*)(?=\S)(.{1,500}?)(?<=\S)\1", re.DOTALL)
+_LINK = re.compile(r"(?<![!\\])\[((?:[^\[\]\\\n]|\\.){1,2000})\]\(((?:https?|ftp|mailto|tel):[^()\s]{1,4000})\)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TAG = re.compile(r"</?(?:mark|sub|sup|u|br)\s*/?>|<!--.{0,500}?-->", re.DOTALL)
 _DEEPEST = 3
@@ -135,8 +137,34 @@ def _add_list(document: WordDocument, markdown: str) -> None:
 
 
 def _add_runs(paragraph: Paragraph, markdown: str) -> None:
-    """The text of a paragraph, with bold and italic runs."""
+    """The text of a paragraph, with links, and bold and italic runs."""
     text = _TAG.sub("", printable(markdown))
+    at = 0
+    for found in _LINK.finditer(text):
+        _add_styled(paragraph, text[at : found.start()])
+        before = len(paragraph.runs)
+        _add_styled(paragraph, found[1])
+        _make_link(paragraph, paragraph.runs[before:], found[2])
+        at = found.end()
+    _add_styled(paragraph, text[at:])
+    if runs_from_right(text):
+        _set_from_right(paragraph)
+
+
+def _make_link(paragraph: Paragraph, runs: Sequence[Run], address: str) -> None:
+    """Puts the last runs of the paragraph into a link."""
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.oxml.ns import qn
+
+    link = _element("w:hyperlink")
+    link.set(qn("r:id"), paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True))
+    for run in runs:
+        run.font.underline = True
+        link.append(run._r)  # noqa: SLF001 - python-docx only reads links
+    paragraph._p.append(link)  # noqa: SLF001
+
+
+def _add_styled(paragraph: Paragraph, text: str) -> None:
     at = 0
     for found in _RUN.finditer(text):
         if found.start() and text[found.start() - 1] == "\\":
@@ -146,8 +174,6 @@ def _add_runs(paragraph: Paragraph, markdown: str) -> None:
         run.bold, run.italic = len(found.group(1)) > 1, len(found.group(1)) != 2
         at = found.end()
     paragraph.add_run(_plain(text[at:]))
-    if runs_from_right(text):
-        _set_from_right(paragraph)
 
 
 def _set_from_right(paragraph: Paragraph) -> None:

@@ -7,6 +7,7 @@ import io
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import pypdfium2.raw as pdfium
@@ -15,10 +16,12 @@ from inkgate.codes.invoice_xml import MAX_BYTES, NAMES, read_invoice_xml
 from inkgate.documents.pdf.encryption import password_forms
 from inkgate.documents.pdf.notes import MAX_FILES, MAX_LINKS, readable_name
 from inkgate.documents.pdf.pdfium import Handle, PdfiumDocument, PdfiumPage
+from inkgate_client.types import Box
 
 _MAX_ANNOTATIONS = 2000
 _LONGEST_NAME_BYTES = 4096
 _LONGEST_LINK_BYTES = 2048
+_MOST_PARTS = 50
 _LINK = re.compile(r"(?:https?|ftp|mailto|tel):[^\s\x00-\x1f\x7f-\x9f]+", re.IGNORECASE)
 """Links that lead out of the document; not those that run a script."""
 _MAX_CATALOG_BYTES = 128 * 2**20
@@ -72,9 +75,17 @@ def attached_files(page: PdfiumPage) -> tuple[str, ...]:
     return tuple(names[:MAX_FILES])
 
 
-def linked_addresses(document: PdfiumDocument, page: PdfiumPage) -> tuple[str, ...]:
-    """The addresses that the page's links lead to, in the order of the links; each once, up to `MAX_LINKS`."""
-    found: dict[str, None] = {}
+@dataclass(frozen=True, slots=True)
+class LinkPlace:
+    """A link of a page. `boxes`: left, bottom, right and top of its parts, in points of the page."""
+
+    address: str
+    boxes: tuple[Box, ...]
+
+
+def links_of(document: PdfiumDocument, page: PdfiumPage) -> tuple[LinkPlace, ...]:
+    """The links of the page that lead out of the document, in their order, up to `MAX_LINKS`."""
+    found: list[LinkPlace] = []
     at, link = ctypes.c_int(0), pdfium.FPDF_LINK()
     for _ in range(_MAX_ANNOTATIONS):
         if len(found) == MAX_LINKS or not pdfium.FPDFLink_Enumerate(page.handle, at, link):
@@ -87,8 +98,22 @@ def linked_addresses(document: PdfiumDocument, page: PdfiumPage) -> tuple[str, .
                 pdfium.FPDFAction_GetURIPath(document.handle, action, buffer, size)
                 address = buffer.value.decode("utf-8", "replace").strip()
                 if _LINK.fullmatch(address):
-                    found[address] = None
+                    found.append(LinkPlace(address, _boxes_of(link)))
     return tuple(found)
+
+
+def _boxes_of(link: Handle) -> tuple[Box, ...]:
+    """The parts of a link, one on each line; else its rectangle."""
+    boxes: list[Box] = []
+    points = pdfium.FS_QUADPOINTSF()
+    for number in range(min(max(int(pdfium.FPDFLink_CountQuadPoints(link)), 0), _MOST_PARTS)):
+        if pdfium.FPDFLink_GetQuadPoints(link, number, points):
+            xs, ys = (points.x1, points.x2, points.x3, points.x4), (points.y1, points.y2, points.y3, points.y4)
+            boxes.append((min(xs), min(ys), max(xs), max(ys)))
+    rectangle = pdfium.FS_RECTF()
+    if not boxes and pdfium.FPDFLink_GetAnnotRect(link, rectangle):
+        boxes.append((rectangle.left, rectangle.bottom, rectangle.right, rectangle.top))
+    return tuple(box for box in boxes if all(map(isfinite, box)))
 
 
 def is_portfolio(document: PdfiumDocument, password: str) -> bool:

@@ -9,7 +9,7 @@ from inkgate.documents.pdf.characters import drawn_characters, page_characters
 from inkgate.documents.pdf.edges import cut_lines
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.fonts import FontDoubts
-from inkgate.documents.pdf.geometry import fit_page, page_transform
+from inkgate.documents.pdf.geometry import Transform, fit_page, page_transform
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.missing_fonts import font_names, font_notes, has_unembedded, missing_fonts
 from inkgate.documents.pdf.objects import PageObjects, page_objects
@@ -20,7 +20,7 @@ from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import PdfCall
 from inkgate.documents.pdf.written import garbled_script
-from inkgate.page import TextLayer
+from inkgate.page import TextLayer, TextSpan
 from inkgate_client.types import Line, ReviewNote, ReviewReason, Size
 
 ALWAYS, NEVER = "always", "never"
@@ -44,10 +44,16 @@ def examine(document: PdfiumDocument, call: PdfCall) -> PageFacts:
         remarks = page_remarks(document, page, call.index, call.password)
         flattened = call.text != NEVER and page.flatten_annotations()
         facts = None if flattened else _facts(page, call)
+        box, rotation = page.box, page.rotation
     if facts is None:
         with document.page(call.index) as page:
             facts = _facts(page, call)
-    return replace(facts, layer=_noted(facts.layer, remarks.notes, remarks))
+    links = _link_spans(remarks, page_transform(box, rotation, facts.size))
+    return replace(facts, layer=_noted(facts.layer, remarks.notes, remarks, links))
+
+
+def _link_spans(remarks: PageRemarks, to_pixels: Transform) -> tuple[TextSpan, ...]:
+    return tuple(TextSpan(to_pixels.box(*box), address=link.address) for link in remarks.links for box in link.boxes)
 
 
 def _facts(page: PdfiumPage, call: PdfCall) -> PageFacts:
@@ -117,9 +123,19 @@ def _is_blank(glyph: Glyph) -> bool:
 
 
 def _noted(
-    layer: TextLayer | None, notes: tuple[ReviewNote, ...], remarks: PageRemarks = _NO_REMARKS
+    layer: TextLayer | None,
+    notes: tuple[ReviewNote, ...],
+    remarks: PageRemarks = _NO_REMARKS,
+    links: tuple[TextSpan, ...] = (),
 ) -> TextLayer | None:
     if not notes and not remarks.files and not remarks.links:
         return layer
     layer = TextLayer(()) if layer is None else layer
-    return replace(layer, notes=(*layer.notes, *notes), attachments=remarks.files, links=remarks.links)
+    addresses = tuple(dict.fromkeys(link.address for link in remarks.links))
+    return replace(
+        layer,
+        notes=(*layer.notes, *notes),
+        attachments=remarks.files,
+        links=addresses,
+        spans=(*links, *layer.spans),
+    )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS
-from inkgate.documents.pdf.notes import MAX_FILES, MAX_LINKS, texts_of
-from inkgate.page import LineStyle, TextLayer
+from inkgate.documents.pdf.notes import MAX_FILES, MAX_LINKS, MAX_SPANS, texts_of
+from inkgate.page import LineStyle, TextLayer, TextSpan
 from inkgate_client.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
 
 
@@ -38,6 +38,7 @@ class PageFacts:
             "verdict": self.verdict,
             "attachments": [] if layer is None else list(layer.attachments),
             "links": [] if layer is None else list(layer.links),
+            "spans": [] if layer is None else [[*s.box, s.bold, s.italic, s.address] for s in layer.spans],
         }
 
     @classmethod
@@ -78,7 +79,13 @@ def _layer(flat: dict[str, Any]) -> TextLayer | None:
         tuple(_note(*note) for note in flat["notes"]),
         texts_of(flat["attachments"], MAX_FILES),
         texts_of(flat["links"], MAX_LINKS),
+        tuple(_span(span) for span in flat["spans"][:MAX_SPANS]),
     )
+
+
+def _span(flat: list[Any]) -> TextSpan:
+    *corners, bold, italic, address = flat
+    return TextSpan(_box(corners), bool(bold), bool(italic), str(address))
 
 
 def _note(reason: str, detail: str, box: list[float] | None) -> ReviewNote:

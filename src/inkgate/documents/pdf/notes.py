@@ -12,6 +12,8 @@ MAX_FILES: Final = 50
 """Files whose names are looked at, of a document and of each page."""
 MAX_LINKS: Final = 500
 """Links of a page that are kept."""
+MAX_SPANS: Final = 5000
+"""Parts of lines that are bold, italic or a link: more of a page are not shown as such."""
 MAX_NAMES: Final = 5
 """Files that a note names; it counts the others."""
 _LONGEST_NAME: Final = 60

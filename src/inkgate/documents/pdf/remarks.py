@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inkgate.documents.pdf.attachments import attached_files, embedded_files, is_portfolio, linked_addresses
+from inkgate.documents.pdf.attachments import LinkPlace, attached_files, embedded_files, is_portfolio, links_of
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.xfa import is_xfa_placeholder
 from inkgate_client.types import ReviewNote, ReviewReason
@@ -12,10 +12,10 @@ from inkgate_client.types import ReviewNote, ReviewReason
 
 @dataclass(frozen=True, slots=True)
 class PageRemarks:
-    """Names of files that are pinned to a page, addresses of its links, and notes about all of it."""
+    """Names of files that are pinned to a page, its links, and notes about all of it."""
 
     files: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
+    links: tuple[LinkPlace, ...] = ()
     notes: tuple[ReviewNote, ...] = ()
 
 
@@ -44,5 +44,5 @@ def page_remarks(document: PdfiumDocument, page: PdfiumPage, index: int, passwor
             notes = (ReviewNote(ReviewReason.PLACEHOLDER, "XFA form"),)
         elif index == 0 and is_portfolio(document, password):
             notes = (ReviewNote(ReviewReason.PLACEHOLDER, "cover sheet of a portfolio"),)
-        document.remarks[index] = PageRemarks(attached_files(page), linked_addresses(document, page), notes)
+        document.remarks[index] = PageRemarks(attached_files(page), links_of(document, page), notes)
     return document.remarks[index]

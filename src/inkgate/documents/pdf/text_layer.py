@@ -7,7 +7,7 @@ The order of lines is decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import floor
 
 from inkgate.documents.pdf.glyph import FIRST_CJK, Glyph, is_cjk
@@ -24,7 +24,7 @@ from inkgate.documents.pdf.runs import (
     same_line,
 )
 from inkgate.documents.pdf.vertical import vertical_columns
-from inkgate.page import LineStyle, TextLayer
+from inkgate.page import LineStyle, TextLayer, TextSpan
 from inkgate_client.types import Line, Quad, Word
 
 # Distances are in ems: multiples of the font's size.
@@ -57,12 +57,29 @@ def layer_of(glyphs: Sequence[Glyph]) -> TextLayer:
         share = right_to_left_share(runs)
     lines: list[Line] = []
     styles: list[LineStyle] = []
+    spans: list[TextSpan] = []
     for chain in chains:
         line = _line(chain, share)
         if line is not None:
             lines.append(line)
             styles.append(_style([piece for run in chain for piece in run.pieces]))
-    return TextLayer(tuple(lines), tuple(styles))
+            spans += _spans(chain)
+    return TextLayer(tuple(lines), tuple(styles), spans=tuple(spans))
+
+
+def _spans(chain: Sequence[CharacterRun]) -> Iterator[TextSpan]:
+    """The parts of a level line that are bold or italic."""
+    if chain[0].ux != 1.0 or chain[0].uy or chain[0].vertical:
+        return
+    pieces = [piece for run in chain for piece in run.pieces]
+    if not any(piece.bold or piece.italic for piece in pieces):
+        return
+    for (bold, italic), group in groupby(pieces, key=lambda piece: (piece.bold, piece.italic)):
+        if bold or italic:
+            part = list(group)
+            left, right = min(piece.u0 for piece in part), max(piece.u1 for piece in part)
+            top, bottom = min(piece.v0 for piece in part), max(piece.v1 for piece in part)
+            yield TextSpan((round(left, 2), round(top, 2), round(right, 2), round(bottom, 2)), bold, italic)
 
 
 def _style(pieces: Sequence[PlacedCharacter]) -> LineStyle:

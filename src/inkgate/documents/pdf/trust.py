@@ -255,7 +255,7 @@ def _sorted(layer: TextLayer, doubts: FontDoubts) -> TextLayer:
         else:
             trusted.append(known)
             styles.append(layer.styles[number])
-    return TextLayer(tuple(trusted), tuple(styles), tuple(doubtful), tuple(suspects), tuple(unread))
+    return TextLayer(tuple(trusted), tuple(styles), tuple(doubtful), tuple(suspects), tuple(unread), spans=layer.spans)
 
 
 def _lacks_letters(line: Line, size: float) -> bool:

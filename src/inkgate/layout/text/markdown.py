@@ -79,7 +79,7 @@ def document(blocks: Sequence[Block], known: Vocabulary = NO_WORDS) -> str:
     unfinished = -1
     for block in blocks:
         is_prose = block.type is BlockType.TEXT
-        if unfinished >= 0 and is_prose and block.markdown[:1].islower():
+        if unfinished >= 0 and is_prose and block.markdown.lstrip("*[")[:1].islower():
             parts[unfinished] = join_lines([parts[unfinished], block.markdown], known)
         else:
             if block.type is not BlockType.FIGURE and not block.markdown.startswith(NOTE):

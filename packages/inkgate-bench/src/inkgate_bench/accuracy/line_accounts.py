@@ -22,6 +22,7 @@ MIN_DOUBLED = 3
 _CLAIMED = "\0"
 _HIDDEN = re.compile(
     r"(?<!\\)!\[(?:[^\]\\]|\\.)*\]\([^)\s]*\)"  # images
+    r"|(?<=\])\([a-z]+:[^()\s]*\)"  # addresses of links
     r"|<!--.*?-->|(?<!\\)</?[A-Za-z][^<>]*>",  # comments and tags; a `<` of the page's own is escaped
     re.DOTALL,
 )
