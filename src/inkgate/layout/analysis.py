@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from time import perf_counter
 
@@ -14,6 +14,7 @@ from inkgate.layout.evidence import CheckBox, Layout, PageEvidence, Region, Tabl
 from inkgate.layout.regions.check_boxes import find_check_boxes
 from inkgate.layout.regions.line_boxes import ink_quads
 from inkgate.layout.regions.strokes import line_styles
+from inkgate.layout.regions.text_figures import without_text
 from inkgate.layout.tables.ruling import find_cells, scaled
 from inkgate.layout.tables.search import is_believed, places_to_ask, with_table
 from inkgate.page import LineStyle, RgbArray
@@ -54,6 +55,9 @@ class PageAnalysis:
             cells = scaled(find_cells(rgb), scale)
         with _timed(timings, "line_boxes"):
             quads = ink_quads(rgb, scale, lines)
+            if regions is not None:
+                inked = [replace(line, quad=quad) for line, quad in zip(lines, quads, strict=True)]
+                regions = without_text(regions, rgb, scale, inked)
         styles: list[LineStyle | None] = []
         if parse:
             with _timed(timings, "styles"):

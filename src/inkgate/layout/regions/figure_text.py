@@ -17,6 +17,8 @@ UNEVEN = 0.15
 """Share by which the distance of ticks may differ: their boxes are as wide as their digits."""
 ALIGNED = 0.6
 """Ticks of an axis are aligned to this share of their height."""
+SENTENCE_WORDS, MIN_SENTENCES = 6, 2
+"""So many lines of so many words are sentences, not labels of a drawing."""
 _TICK = re.compile(r"[-−–+]?\d+(?:[.,]\d+)?\s?%?")
 
 
@@ -29,10 +31,12 @@ def text_grid(pieces: Sequence[LayoutPiece], unit: float) -> Grid:
 def is_label_text(pieces: Sequence[LayoutPiece], region: Region | None, *, has_caption: bool) -> bool:
     """Whether a figure's text is labels, which are left out.
 
-    A caption says what it shows, the layout model takes it for a chart, or numbers in it are an axis. A photographed
-    sign, a logo, or the boxes of a brochure are text.
+    The layout model takes it for a chart, numbers in it are an axis, or a caption says what it shows and its text is
+    no sentences. A photographed sign, a logo, or the boxes of a brochure are text.
     """
-    return has_caption or (region is not None and region.label == "chart") or _has_axis(pieces)
+    if (region is not None and region.label == "chart") or _has_axis(pieces):
+        return True
+    return has_caption and sum(len(piece.text.split()) >= SENTENCE_WORDS for piece in pieces) < MIN_SENTENCES
 
 
 def _has_axis(pieces: Sequence[LayoutPiece]) -> bool:

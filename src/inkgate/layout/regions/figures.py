@@ -19,7 +19,7 @@ BESIDE = 0.3
 _OF_TABLE = re.compile(
     r"^\s*(?:table|tab\.|tabelle|tableau|tabla|tabella|tabel|exhibit|表)\W?\s*[\divxlc]", re.IGNORECASE
 )
-_OF_FIGURE = re.compile(
+OF_FIGURE = re.compile(
     r"^\s*(?:(?i:fig(?:ure|uur|\.|ur[ae]?)?|abb(?:\.|ildung)|ill(?:\.|ustration)|plate|photo|image|map|scheme|chart|graph|diagram"
     r"|foto|imagen|рис(?:\.|унок)|rys\.|obr\.)|图|圖|図)\s*"
     r"(?:[A-Z]{1,2}[.-]?)?\d+(?:[.–-]\d+)*[a-z]?\s*(?:[.:：|–—-]|$|(?<=\s)(?![a-z]))",
@@ -78,7 +78,7 @@ def _is_caption(draft: BlockDraft, *, follows: bool) -> bool:
     if draft.type not in _CAPTIONS or not draft.members:
         return False
     text = plain(draft.paragraph)
-    return bool(_OF_FIGURE.match(text)) or (follows and draft.type is BlockType.CAPTION and not _OF_TABLE.match(text))
+    return bool(OF_FIGURE.match(text)) or (follows and draft.type is BlockType.CAPTION and not _OF_TABLE.match(text))
 
 
 def _distance(figure: BlockDraft, caption: BlockDraft) -> tuple[bool, float]:
@@ -90,7 +90,7 @@ def _distance(figure: BlockDraft, caption: BlockDraft) -> tuple[bool, float]:
     down = min(a[3], b[3]) - max(a[1], b[1])
     if across >= BESIDE * max(min(a[2] - a[0], b[2] - b[0]), 1e-9):
         return False, max(0.0, -down)
-    beside = down >= (b[3] - b[1]) / 2 and _OF_FIGURE.match(plain(caption.paragraph))
+    beside = down >= (b[3] - b[1]) / 2 and OF_FIGURE.match(plain(caption.paragraph))
     return True, max(0.0, -across) if beside else float("inf")
 
 
