@@ -174,6 +174,14 @@ def test_a_paragraph_that_goes_on_in_another_column_has_both_boxes() -> None:
     assert [place.block for place in found.places] == [0, 1]
 
 
+def test_an_empty_line_divides_no_code_table_or_formula_unless_it_is_never_closed() -> None:
+    code = "```python\nfirst = 1\n\nsecond = 2\n```"
+    formula = "$$\na\n\nb\n$$"
+    table = "<table>\n<tr><td>1</td></tr>\n\n<tr><td>2</td></tr>\n</table>"
+    found = chunks(of_markdown(f"{code}\n\n{formula}\n\n{table}\n\n<table>\n\n$$\n\nText."), merge=False)
+    assert [chunk.text for chunk in found] == [code, formula, table, "<table>", "$$", "Text."]
+
+
 def test_chunks_overlap_by_whole_sentences_within_a_section() -> None:
     found = chunks(of_markdown(f"# One\n\n{SENTENCE * 20}\n\n# Two\n\n{SENTENCE}"), characters=300, overlap=70)
     for before, chunk in pairwise(found[:-1]):

@@ -13,7 +13,11 @@ from inkgate_client.escape import at_beginning
 Fits = Callable[[str], bool]
 _LONGEST_WHOLE = 300
 """Characters of a link, formula or emphasis that is kept in one piece."""
-_ONE_PIECE = re.compile(r"!?\[[^\]\n]*\]\([^()\s]*\)|<[^<>\n]*>|\$[^$\n]+\$|`[^`\n]+`|\*{1,3}[^*\n]+\*{1,3}")
+_ONE_PIECE = re.compile(
+    r"!?\[[^\]\n]{0,300}\]\([^()\s]{0,300}\)|<[^<>\n]{0,300}>|\$[^$\n]{1,300}\$|`[^`\n]{1,300}`"
+    r"|\*{1,3}[^*\n]{1,300}\*{1,3}"
+)
+"""Bounded: marks without an end would each be searched to the end of the text."""
 _WORDS = r"[\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 _GAP = re.compile(
     rf"[^\S\u00a0\u2007\u202f]+|(?<={_WORDS})(?=[{_WORDS[1:-1]}（《「『【〈])|(?<=[。！？；，、：）》」』】〉])(?={_WORDS})"

@@ -13,9 +13,9 @@ from inkgate_client.formats.markdown import content_of
 from inkgate_client.formats.text import printable
 from inkgate_client.types import Block, BlockType, Box, PageResult
 
-_WHOLE = re.compile(r"^(`{3,})[^\n]*\n.*?^\1`*$|^<table\b.*?</table>|^\$\$.*?\$\$$", re.DOTALL | re.MULTILINE)
-"""Parts in which an empty line separates nothing: code, tables in HTML, formulas."""
-_BETWEEN = re.compile(r"\n(?:[ \t]*\n)+")
+_FENCE = re.compile("`{3,}")
+_TABLE, _TABLE_END, _FORMULA = "<table", "</table>", "$$"
+_ENDS = (_TABLE_END, _FORMULA)
 _HEADING = re.compile(r"(#{1,6})\s+(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HYPHENS = "-\u00ad\u2010"
@@ -92,13 +92,35 @@ def parts_of(page: PageResult) -> list[Part]:
 
 
 def _texts(markdown: str) -> Iterator[str]:
-    """The Markdown between empty lines."""
-    at = 0
-    for whole in _WHOLE.finditer(markdown):
-        yield from filter(None, (part.strip("\n").rstrip() for part in _BETWEEN.split(markdown[at : whole.start()])))
-        yield whole[0]
-        at = whole.end()
-    yield from filter(None, (part.strip("\n").rstrip() for part in _BETWEEN.split(markdown[at:])))
+    """The Markdown between empty lines. These separate nothing in code, tables in HTML and formulas."""
+    lines = [line.rstrip() for line in markdown.split("\n")]
+    last = {mark: max((n for n, line in enumerate(lines) if line.endswith(mark)), default=-1) for mark in _ENDS}
+    part: list[str] = []
+    end = ""
+    for number, line in enumerate(lines):
+        opened = "" if end else _end_of(line)
+        if opened in _ENDS and last[opened] <= number:
+            opened = ""  # it is never closed
+        if part and not end and (opened or not line):
+            yield "\n".join(part)
+            part = []
+        end = end or opened
+        if line or end:
+            part.append(line)
+        if end and not opened and line.endswith(end) and (end in _ENDS or not line.strip("`")):
+            yield "\n".join(part)
+            part, end = [], ""
+    if part:
+        yield "\n".join(part).rstrip()
+
+
+def _end_of(line: str) -> str:
+    """What ends the code, table or formula over several lines that begins here; empty if none does."""
+    if fence := _FENCE.match(line):
+        return fence[0]
+    if line.startswith(_TABLE) and _TABLE_END not in line:
+        return _TABLE_END
+    return _FORMULA if line == _FORMULA or (line.startswith(_FORMULA) and not line.endswith(_FORMULA)) else ""
 
 
 def _blocks_of_texts(texts: Sequence[str], page: PageResult) -> dict[int, list[int]]:
