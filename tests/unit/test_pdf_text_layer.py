@@ -192,3 +192,13 @@ def test_whatever_a_page_holds_every_line_is_made_of_its_words(glyphs: list[Glyp
 def holds_spaces(line: Line) -> bool:
     """Ligatures of Arabic that are whole phrases, and exotic white space."""
     return any(char.isspace() or unicodedata.category(char)[0] == "Z" for word in line.words for char in word.text)
+
+
+def test_a_drop_cap_is_a_line_of_its_own_beside_those_it_spans() -> None:
+    initial = typed("U", 100, 148, 60)
+    first, second = typed("tworzenie grup", 135, 120), typed("w systemie", 135, 148)
+    assert texts([*initial, *first, *second]) == ["U", "tworzenie grup", "w systemie"]
+
+
+def test_a_large_letter_on_the_line_that_it_begins_stays_in_it() -> None:
+    assert texts([*typed("U", 100, 148, 60), *typed("tworzenie grup", 135, 148)]) == ["Utworzenie grup"]

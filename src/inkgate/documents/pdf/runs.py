@@ -37,6 +37,8 @@ _MARK_REACH = 0.5
 _TOUCH = 0.02
 """Overlap of characters that are beside each other."""
 _BLANKS = {" ", "\n"}
+_INITIAL = 2.0
+"""A drop cap is at least this many times as large as the text beside it: exponents are more than half of a letter."""
 _STACK = (0.7, 1.35)
 """Distance between characters of vertical Chinese or Japanese."""
 
@@ -278,9 +280,19 @@ def _continues(run: CharacterRun, piece: PlacedCharacter) -> bool:
             return False
     if run.right_to_left or (piece.text >= FIRST_RIGHT_TO_LEFT and is_right_to_left(piece.text[0])):
         return _continues_from_right(run, piece)
-    if not same_line(last, piece, last.base, piece.base):
+    if not same_line(last, piece, last.base, piece.base) or (len(run.pieces) == 1 and is_drop_cap(last, piece)):
         return False
     return BACK * size <= piece.u0 - last.u1 <= (JOIN_AHEAD if piece.moved else AHEAD) * size
+
+
+def is_drop_cap(initial: PlacedCharacter, piece: PlacedCharacter) -> bool:
+    """Whether the first of two characters beside each other reaches down over the second's line to another."""
+    return (
+        initial.text.isalpha()
+        and initial.size >= _INITIAL * piece.size
+        and initial.base - piece.base >= piece.size
+        and piece.base > initial.v0
+    )
 
 
 def _continues_from_right(run: CharacterRun, piece: PlacedCharacter) -> bool:

@@ -20,6 +20,7 @@ from inkgate.documents.pdf.runs import (
     WORD_GAP,
     CharacterRun,
     PlacedCharacter,
+    is_drop_cap,
     runs_of,
     same_line,
 )
@@ -99,7 +100,7 @@ def _chains(runs: Sequence[CharacterRun]) -> Iterator[list[CharacterRun]]:
     for number, run in enumerate(runs):
         if run.vertical or run.right_to_left:
             continue
-        best = rows.next_of(run, led)
+        best = None if rows.has_drop_cap(run) else rows.next_of(run, led)
         if best is not None:  # it ends further right than `run`, so there are no cycles
             following[number] = best
             led.add(best)
@@ -128,6 +129,18 @@ class _Rows:
     def _of(self, run: CharacterRun) -> Iterable[int]:
         first, last = floor(run.v0 / self._BAND), floor(run.v1 / self._BAND)
         return range(first, min(last, first + 20) + 1)
+
+    def has_drop_cap(self, run: CharacterRun) -> bool:
+        """Whether the run is one letter, beside which a line above the last of those that it spans begins."""
+        initial = run.pieces[0]
+        if len(run.pieces) > 1:
+            return False
+        return any(
+            BACK / 2 * initial.size <= other.u0 - run.u1 <= JOIN_AHEAD * initial.size
+            and is_drop_cap(initial, other.pieces[0])
+            for band in self._of(run)
+            for other in map(self._runs.__getitem__, self._bands.get((run.angle, band), ()))
+        )
 
     def next_of(self, run: CharacterRun, taken: set[int]) -> int | None:
         """The nearest run that starts where `run` ends, on the same line."""

@@ -13,7 +13,7 @@ LARGE = 1.7
 BESIDE = 1.5
 """Lines begin within this distance right of their drop cap, in line heights."""
 MIN_LINES = 2
-_INITIAL = re.compile(r"[\"'“„«‘»]?\s*(?P<letter>[^\W\d_])")
+_INITIAL = re.compile(r"[\"'“„«‘»]?\s*[^\W\d_]")
 _WORDS = frozenset("AIOYÀÓÉ")
 """Letters that are words of their own in languages written here: what follows shows whether they are."""
 _VOWELS = frozenset("aeiouyàáâäèéêëìíîïòóôöùúûü")
@@ -32,8 +32,7 @@ def with_drop_caps(pieces: Sequence[LayoutPiece], unit: float) -> list[LayoutPie
 
 
 def _is_initial(text: str) -> bool:
-    match = _INITIAL.fullmatch(text.strip())
-    return match is not None and match["letter"].isupper()
+    return _INITIAL.fullmatch(text.strip()) is not None
 
 
 def _first_line(cap: LayoutPiece, pieces: Sequence[LayoutPiece], unit: float) -> LayoutPiece | None:
