@@ -158,7 +158,7 @@ def _goes_over(row: Row, after: Row, column: tuple[float, float] | None) -> bool
     return row[-1].right + letter * (1 + len(word[0])) > column[1]
 
 
-def _column(rows: Sequence[Row], unit: float) -> tuple[float, float] | None:
+def edges_of_column(rows: Sequence[Row], unit: float) -> tuple[float, float] | None:
     """Left and right edge of a flow's full rows: as many begin, and end, at one place."""
     lines = [row for row in rows if row[0].zone < 0]
     left = _edge(sorted(row[0].left for row in lines), unit)
@@ -187,7 +187,7 @@ def paragraphs_of(rows: Sequence[Row], unit: float, zones: Sequence[int], solid:
         solid: zones that are one paragraph whatever their spacing: titles, captions, formulas, tables.
     """
     paragraphs: list[Paragraph] = []
-    column = _column(rows, unit)
+    column = edges_of_column(rows, unit)
     for zone, group in groupby(zip(zones, rows, strict=True), key=itemgetter(0)):
         together = [row for _, row in group]
         breaks = [zone not in solid and first for first in _breaks(together, unit)]
@@ -196,7 +196,7 @@ def paragraphs_of(rows: Sequence[Row], unit: float, zones: Sequence[int], solid:
                 paragraphs.append(Paragraph([row], zone, column=column))
             else:
                 paragraphs[-1].rows.append(row)
-    return _with_lists(paragraphs, solid)
+    return with_lists(paragraphs, solid)
 
 
 def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
@@ -272,7 +272,7 @@ def _usual_pitch(pitch: Sequence[float], unit: float) -> list[float]:
     return usual
 
 
-def _with_lists(paragraphs: Sequence[Paragraph], solid: frozenset[int]) -> list[Paragraph]:
+def with_lists(paragraphs: Sequence[Paragraph], solid: frozenset[int]) -> list[Paragraph]:
     """Paragraphs with neighbouring list items joined to one list each; a single numbered paragraph is not a list."""
     joined: list[Paragraph] = []
     for _, group in groupby(paragraphs, key=lambda paragraph: (paragraph.zone, _is_item(paragraph, solid))):

@@ -71,7 +71,7 @@ def with_titles(drafts: Sequence[BlockDraft]) -> list[BlockDraft]:
     body = _body(drafts)
     judged: list[BlockDraft] = []
     for i, draft in enumerate(drafts):
-        if draft.type is BlockType.TITLE and not (_may_be_title(draft) and not _is_first_row(i, drafts)):
+        if draft.type is BlockType.TITLE and not (may_be_title(draft) and not _is_first_row(i, drafts)):
             judged.append(replace(draft, type=BlockType.TEXT))
         elif draft.type is BlockType.TEXT and body.rows >= PROSE_ROWS and _is_heading(i, drafts, body):
             judged.append(replace(draft, type=BlockType.TITLE))
@@ -86,7 +86,7 @@ def with_titles(drafts: Sequence[BlockDraft]) -> list[BlockDraft]:
 def without_false_titles(drafts: Sequence[BlockDraft]) -> list[BlockDraft]:
     """The drafts of a receipt, without titles that are none by their text, such as the number of an order."""
     return [
-        replace(draft, type=BlockType.TEXT) if draft.type is BlockType.TITLE and not _may_be_title(draft) else draft
+        replace(draft, type=BlockType.TEXT) if draft.type is BlockType.TITLE and not may_be_title(draft) else draft
         for draft in drafts
     ]
 
@@ -142,10 +142,11 @@ def _median(pieces: Sequence[LayoutPiece]) -> float:
     return ordered[-1][0]
 
 
-def _may_be_title(draft: BlockDraft) -> bool:
+def may_be_title(draft: BlockDraft) -> bool:
     """Whether a title of the layout model can be one, by its text."""
     text = plain(draft.paragraph)
-    if len(text) > SENTENCE or not any(map(str.isalpha, text)) or _is_address(text):
+    letters = sum(map(str.isalpha, text))
+    if len(text) > SENTENCE or letters < (LETTERS[0] if text.isascii() else 1) or _is_address(text):
         return False
     sentence = text.endswith(_STOPS) and (len(text.split()) >= WORDS or (len(text) > WORDS and not text.isascii()))
     return not (sentence or _VALUE.search(text) or _has_cells(draft))

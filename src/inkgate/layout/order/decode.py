@@ -1,0 +1,147 @@
+"""Blocks in reading order from what the layout network tells of a page's pieces.
+
+Pieces are chained to blocks, the most certain successor first. Blocks are then put in an order that contradicts as few
+of the network's answers as a greedy choice finds: next is the block that the fewest of the others should precede.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from inkgate.layout.order.frame import LayoutPiece
+from inkgate.layout.order.network import CLASSES, Prediction
+from inkgate.layout.order.tokens import Floats, PageTokens
+from inkgate_client.types import BlockType
+
+MIN_FOLLOWS = 0.5
+"""Pieces are chained if the second follows the first with this probability."""
+SHARED, LAPPED = 0.2, 0.3
+"""A piece stands above another if they share this part of the narrower one's width, and at most this of the lower one's
+height."""
+ABOVE = 2.0
+"""Logarithm of the odds by which the upper piece is more likely read first than the network has it."""
+FOUND = 4.0
+"""Logarithm of the odds by which a title is likelier than the network has it if the layout model calls it one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedBlock:
+    """A block as the network sees it.
+
+    Attributes:
+        pieces: in reading order.
+        type: one of the network's CLASSES.
+        level: of a title, from 1.
+        type_right: the probability of its type.
+        order_right: the probability that it is read after the block before it.
+        whole: the probability that its pieces are one block, and all of it.
+    """
+
+    pieces: tuple[LayoutPiece, ...]
+    type: str
+    level: int
+    type_right: float
+    order_right: float
+    whole: float
+
+
+def learned_blocks(page: PageTokens, seen: Prediction) -> list[LearnedBlock]:
+    """The pieces as blocks in reading order. Pieces in any order give the same blocks only if they are sorted."""
+    pieces = page.pieces
+    chains, whole = _chains(pieces, seen)
+    kinds = [_kind(chain, page, seen.classes) for chain in chains]
+    count = len(chains)
+    member = np.zeros((count, len(pieces)), np.float32)
+    for at, chain in enumerate(chains):
+        member[at, chain] = 1 / len(chain)
+    before = member @ _with_columns(pieces, seen.before) @ member.T
+    order = _ordered(before)
+    found = []
+    for place, at in enumerate(order):
+        chain = chains[at]
+        found.append(
+            LearnedBlock(
+                tuple(pieces[i] for i in chain),
+                CLASSES[kinds[at]],
+                int(seen.levels[chain].mean(axis=0).argmax()) + 1,
+                float(seen.classes[chain, kinds[at]].mean()),
+                float(before[order[place - 1], at]) if place else 1.0,
+                whole[at],
+            )
+        )
+    return found
+
+
+def _with_columns(pieces: Sequence[LayoutPiece], before: Floats) -> Floats:
+    """The probabilities of the order, with more for what stands above another piece, as in one column."""
+    left, top, right, bottom = np.array([(p.left, p.top, p.right, p.bottom) for p in pieces], np.float32).T
+    width = np.maximum(right - left, 1e-3)
+    shared = np.minimum(right[:, None], right[None]) - np.maximum(left[:, None], left[None])
+    over = shared > SHARED * np.minimum(width[:, None], width[None])
+    over &= bottom[:, None] <= top[None] + LAPPED * np.minimum(bottom - top, (bottom - top)[:, None])
+    logit = np.log(np.clip(before, 1e-6, 1 - 1e-6))
+    logit = logit - logit.T + ABOVE * (over.astype(np.float32) - over.T)
+    adjusted: Floats = 1 / (1 + np.exp(-logit))
+    return adjusted
+
+
+def _kind(chain: Sequence[int], page: PageTokens, classes: Floats) -> int:
+    """The chain's likeliest type; a title is likelier if the layout model found one there."""
+    scores = np.log(np.maximum(classes[chain], 1e-6)).mean(axis=0)
+    found = [zone is not None and zone.type is BlockType.TITLE for zone in (page.zones[i] for i in chain)]
+    scores[CLASSES.index("title")] += FOUND * sum(found) / len(found)
+    return int(scores.argmax())
+
+
+def _chains(pieces: Sequence[LayoutPiece], seen: Prediction) -> tuple[list[list[int]], list[float]]:
+    """Numbers of the pieces of each block, and the probability that it is whole."""
+    follows = seen.follows.copy()
+    alone = np.array([piece.zone >= 0 for piece in pieces])
+    follows[alone] = 0
+    follows[:, alone] = 0
+    after, ahead = [-1] * len(pieces), [-1] * len(pieces)
+    first, second = np.nonzero(follows >= MIN_FOLLOWS)
+    ends = list(range(len(pieces)))  # of a chain's first piece its last, and the reverse
+    for at in np.lexsort((second, first, -follows[first, second])).tolist():
+        i, j = int(first[at]), int(second[at])
+        if after[i] >= 0 or ahead[j] >= 0 or ends[i] == j:
+            continue
+        after[i], ahead[j] = j, i
+        start, end = ends[i], ends[j]
+        ends[start], ends[end] = end, start
+    chains, whole = [], []
+    for start in range(len(pieces)):
+        if ahead[start] >= 0:
+            continue
+        chain = [start]
+        while after[chain[-1]] >= 0:
+            chain.append(after[chain[-1]])
+        chains.append(chain)
+        whole.append(_whole(chain, follows))
+    return chains, whole
+
+
+def _whole(chain: Sequence[int], follows: Floats) -> float:
+    """The probability of the chain's weakest link, or that it goes on neither way, if that is less."""
+    links = [float(follows[i, j]) for i, j in pairwise(chain)]
+    ahead, after = np.delete(follows[:, chain[0]], chain), np.delete(follows[chain[-1]], chain)
+    return min([*links, 1 - float(ahead.max(initial=0)), 1 - float(after.max(initial=0))])
+
+
+def _ordered(before: Floats) -> list[int]:
+    """Numbers of the blocks in order. `before`: the probability that the first is read before the second."""
+    wrong = np.maximum(before.T - 0.5, 0)  # wrong[a, b]: how sure b is before a
+    np.fill_diagonal(wrong, 0)
+    cost = wrong.sum(axis=1)
+    left = np.ones(len(before), dtype=np.bool_)
+    order = []
+    for _ in range(len(before)):
+        best = int(np.where(left, cost, np.inf).argmin())
+        order.append(best)
+        left[best] = False
+        cost = cost - wrong[:, best]
+    return order

@@ -1,0 +1,98 @@
+"""Blocks from what the layout network tells of a page's pieces, and the network itself."""
+
+import random
+
+import numpy as np
+
+from inkgate.layout.evidence import Region
+from inkgate.layout.order.decode import learned_blocks
+from inkgate.layout.order.frame import LayoutPiece
+from inkgate.layout.order.network import CLASSES, LEVELS, Prediction, predict
+from inkgate.layout.order.tokens import PageTokens, pair_features, token_features
+from inkgate_client.types import BlockType
+from support.layouts import PAGE, column, prose
+from support.layouts import arrange as arrange_page
+
+
+def pieces(count: int) -> list[LayoutPiece]:
+    """Lines each lower than the one before, none of them over another."""
+    return [LayoutPiece(i, f"line {i}", 100 * i, 100 + 30 * i, 90 + 100 * i, 120 + 30 * i) for i in range(count)]
+
+
+def page_of(pieces: list[LayoutPiece]) -> PageTokens:
+    """Pieces in no region on a page that ends with them."""
+    count = len(pieces)
+    return PageTokens(pieces, [None] * count, [(0, 0, 0, 0)] * count, (0, 100, 600, 100 + 30 * count), 20)
+
+
+def prediction(order: list[int], kinds: list[str], follows: dict[tuple[int, int], float] | None = None) -> Prediction:
+    """A network that is rather sure of an order, and sure of types."""
+    count = len(kinds)
+    rank = np.argsort(order)
+    before = np.where(rank[:, None] < rank[None], 0.9, 0.1).astype(np.float32)
+    classes = np.full((count, len(CLASSES)), 0.01, np.float32)
+    classes[np.arange(count), [CLASSES.index(kind) for kind in kinds]] = 0.9
+    chained = np.zeros((count, count), np.float32)
+    for (first, second), probability in (follows or {}).items():
+        chained[first, second] = probability
+    return Prediction(classes, np.full((count, LEVELS), 1 / LEVELS, np.float32), chained, before)
+
+
+def indexes(pieces: list[LayoutPiece], seen: Prediction) -> list[list[int]]:
+    return [[piece.index for piece in block.pieces] for block in learned_blocks(page_of(pieces), seen)]
+
+
+def test_pieces_are_chained_to_their_surest_successor() -> None:
+    seen = prediction([0, 1, 2, 3], ["text"] * 4, {(0, 1): 0.6, (0, 2): 0.8, (2, 3): 0.9, (1, 3): 0.7})
+    assert sorted(indexes(pieces(4), seen)) == [[0, 2, 3], [1]]
+
+
+def test_chain_never_closes_to_a_ring() -> None:
+    seen = prediction([0, 1], ["text"] * 2, {(0, 1): 0.9, (1, 0): 0.8})
+    assert indexes(pieces(2), seen) == [[0, 1]]
+
+
+def test_blocks_stand_in_the_order_that_the_network_votes_for() -> None:
+    assert indexes(pieces(4), prediction([2, 0, 3, 1], ["text"] * 4)) == [[2], [0], [3], [1]]
+
+
+def test_one_wrong_vote_does_not_move_a_block() -> None:
+    seen = prediction([0, 1, 2, 3], ["text"] * 4)
+    seen.before[0, 3], seen.before[3, 0] = 0.2, 0.8
+    assert indexes(pieces(4), seen) == [[0], [1], [2], [3]]
+
+
+def test_doubt_of_a_block_is_that_of_its_weakest_border() -> None:
+    seen = prediction([0, 1, 2], ["text"] * 3, {(0, 1): 0.9, (1, 2): 0.4})
+    first, second = learned_blocks(page_of(pieces(3)), seen)
+    assert np.isclose(first.whole, 0.6)
+    assert np.isclose(second.whole, 0.6)
+    assert np.isclose(second.order_right, 0.9)
+
+
+def test_features_do_not_depend_on_the_page_s_scale() -> None:
+    def tokens(factor: float) -> PageTokens:
+        found = [
+            LayoutPiece(i, "Some text.", 10 * factor, 30 * i * factor, 200 * factor, (30 * i + 20) * factor)
+            for i in range(5)
+        ]
+        region = Region(BlockType.TEXT, (0, 0, 210 * factor, 200 * factor), 0.9)
+        return PageTokens(found, [region] * 5, [region.box] * 5, (0, 0, 300 * factor, 400 * factor), 20 * factor)
+
+    assert np.allclose(token_features(tokens(1)), token_features(tokens(3)), atol=1e-4)
+    assert np.allclose(pair_features(tokens(1)), pair_features(tokens(3)), atol=1e-4)
+
+
+def test_network_gives_probabilities() -> None:
+    seen = predict(page_of(pieces(7)))
+    assert np.allclose(seen.classes.sum(axis=1), 1, atol=1e-4)
+    assert np.allclose(seen.before + seen.before.T, 1, atol=1e-4)
+    assert seen.follows.min() >= 0
+    assert seen.follows.max() <= 1
+
+
+def test_page_with_thousands_of_lines_is_arranged() -> None:
+    lines = column(prose("a", 700), 100, 100)
+    random.Random(1).shuffle(lines)
+    page = arrange_page(lines, PAGE, [])
+    assert [line.text for line in page.lines] == prose("a", 700)
