@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +60,12 @@ def test_each_true_table_is_compared_with_the_most_alike_one_left() -> None:
     assert teds(f"{TRUTH}{other}", f"{other}{TRUTH}") == TableSimilarity(1.0, 1.0)
 
 
+def test_a_missed_table_does_not_take_the_place_of_the_next() -> None:
+    missed = TRUTH.replace("<td>b</td>", "<td>c</td>")
+    assert teds(PIPES, missed + TRUTH) == TableSimilarity(0.5, 0.5)
+    assert teds(PIPES, TRUTH + missed) == TableSimilarity(0.5, 0.5)
+
+
 def test_marks_escapes_and_white_space_do_not_count() -> None:
     truth = "<table><tr><td>a*b  c</td><td><i>d</i></td></tr><tr><td>1</td><td>2</td></tr></table>"
     assert teds("| a\\*b c | *d* |\n|---|---|\n| 1 | 2 |", truth.replace("<tr>", "<thead><tr>", 1).replace(
@@ -72,6 +80,27 @@ def test_huge_tables_are_compared_by_their_first_rows(monkeypatch: pytest.Monkey
     found = teds(table, table)
     assert 0 < found.teds < 1  # what was cut off counts as wrong
     assert teds(PIPES) == TableSimilarity(1.0, 1.0)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(st.sampled_from([0.1, 0.5, 0.6, 1.0]), min_size=width, max_size=width), max_size=4
+        )
+    )
+)
+def test_tables_are_paired_so_that_they_are_most_alike_in_total(scores: list[list[float]]) -> None:
+    found = module.best_pairs(scores)
+    taken = [column for column in found if column is not None]
+    assert len(set(taken)) == len(taken)
+    total = sum(row[column] for row, column in zip(scores, found, strict=True) if column is not None)
+    width = len(scores[0]) if scores else 0
+    slots = [*range(width), *[None] * len(scores)]
+    best = max(
+        sum(row[column] for row, column in zip(scores, order, strict=False) if column is not None)
+        for order in permutations(slots, len(scores))
+    )
+    assert total == pytest.approx(best)
 
 
 cells = st.lists(st.lists(st.sampled_from(["a", "b", "1"]), max_size=3), max_size=4)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from rapidfuzz.distance import Levenshtein
 
@@ -51,18 +52,58 @@ def table_similarity(truth_html: str, markdown: str) -> TableSimilarity | None:
 
 
 def match_tables(truth: Sequence[MarkdownTable], read: Sequence[MarkdownTable]) -> tuple[TableSimilarity, ...]:
-    """Compares each table of the truth with the table of the page that is most like it.
+    """Compares each table of the truth with one of the page's tables, so that their similarities are highest in total.
 
-    Each of the page's tables is taken once, by the true tables in turn. A table that was not found counts as 0.
+    Each of the page's tables is taken once at most. A table that was not found counts as 0.
     """
-    got = list(map(_tree, read))
-    found = []
-    for tree in map(_tree, truth):
-        scores = [(similarity(tree, other), i) for i, other in enumerate(got)]
-        best, i = max(scores, key=lambda score: score[0], default=(0.0, -1))
-        found.append(TableSimilarity(best, similarity(tree, got[i], text=False) if i >= 0 else 0.0))
-        got = [other for number, other in enumerate(got) if number != i]
-    return tuple(found)
+    true, got = list(map(_tree, truth)), list(map(_tree, read))
+    scores = [[similarity(tree, other) for other in got] for tree in true]
+    return tuple(
+        TableSimilarity(0.0, 0.0)
+        if number is None
+        else TableSimilarity(scores[i][number], similarity(true[i], got[number], text=False))
+        for i, number in enumerate(best_pairs(scores))
+    )
+
+
+def best_pairs(scores: Sequence[Sequence[float]]) -> list[int | None]:
+    """For each row of scores its column, or None: the pairs with the highest total.
+
+    The Hungarian method (H. W. Kuhn, Naval Research Logistics Quarterly 2, 1955) with a column of 0 for each row.
+    """
+    count = len(scores)
+    gains = [[*row, *[0.0] * count] for row in scores]
+    width = len(gains[0]) if gains else 0
+    owners: list[int | None] = [None] * width
+    of_rows, of_columns = [0.0] * count, [0.0] * width
+    for new in range(count):
+        row: int | None = new
+        column, reached = -1, [False] * width
+        losses, before = [inf] * width, [-1] * width
+        while row is not None:
+            for j in range(width):
+                loss = of_rows[row] + of_columns[j] - gains[row][j]
+                if not reached[j] and loss < losses[j]:
+                    losses[j], before[j] = loss, column
+            column = min((j for j in range(width) if not reached[j]), key=lambda j: losses[j])
+            step = losses[column]
+            of_rows[new] -= step
+            for j in range(width):
+                owner = owners[j]
+                if reached[j] and owner is not None:
+                    of_rows[owner] -= step
+                    of_columns[j] += step
+                elif not reached[j]:
+                    losses[j] -= step
+            reached[column] = True
+            row = owners[column]
+        while column >= 0:
+            earlier = before[column]
+            owners[column] = new if earlier < 0 else owners[earlier]
+            column = earlier
+    real = width - count
+    columns = {owner: column for column, owner in enumerate(owners) if column < real}
+    return [columns.get(row) for row in range(count)]
 
 
 def similarity(first: TableNode, second: TableNode, *, text: bool = True) -> float:
