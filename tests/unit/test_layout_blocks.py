@@ -52,7 +52,7 @@ def test_a_page_of_every_kind_of_block() -> None:
     assert result.markdown.endswith("Table 1. Pages by year\n\n> [Figure]")
     assert in_order(result.text, "Journal of Pages", "On reading order", "a3", "2019 14", "Table 1.", "17")
     assert (len(result.blocks[5].lines), result.blocks[5].box) == (0, (100.0, 500.0, 900.0, 900.0))
-    assert {block.type_confidence for block in result.blocks} == {0.9}
+    assert {block.type_confidence for block in result.blocks if block.type is not BlockType.TABLE} == {0.9}
 
 
 def test_titles_are_ranked_by_height() -> None:
@@ -301,7 +301,7 @@ def test_a_table_that_the_model_overlooked_is_found_by_its_cells() -> None:
     result = arrange(cells(rows), PAGE, [])
     assert kinds(result) == [BlockType.TABLE]
     assert result.markdown.splitlines()[2] == "| TOWEL ROD | 2 | 12.00 |"
-    assert result.blocks[0].type_confidence is None
+    assert (result.blocks[0].type_confidence or 0.0) > 0.5
 
 
 def test_text_alone_makes_no_tables() -> None:

@@ -74,7 +74,7 @@ def test_markdown_has_a_cell_for_each_cell() -> None:
     result = read(exercise_plan(), cells(), [])
     (block,) = result.blocks
     assert block.type is BlockType.TABLE
-    assert block.type_confidence is None
+    assert (block.type_confidence or 0.0) > 0.5
     assert block.markdown.splitlines() == [
         "| No 0 | goal 0 goes on 0 | type 0 |",
         "| --- | --- | --- |",
@@ -144,7 +144,7 @@ def test_a_small_ruled_part_of_the_layout_models_table_is_left_to_it() -> None:
     more = [line(f"row {i} {name}", left, 430 + i * 40) for i in range(12) for name, left in (("a", 110), ("b", 610))]
     table = [region(BlockType.TABLE, 95, 195, 905, 920)]
     lines = [*exercise_plan(), *more]
-    assert read(lines, cells(), table) == arrange(lines, PAGE, table)
+    assert read(lines, cells(), table).markdown == arrange(lines, PAGE, table).markdown
 
 
 def test_cells_without_text_change_nothing() -> None:

@@ -1,27 +1,45 @@
-"""The grid that explains the words is taken, and the rows above the numbers are its header."""
+"""What is measured of a table's grid, which tables are taken together, and which rows are a header."""
 
-from inkgate.layout.order.frame import LayoutPiece
-from inkgate.layout.tables.choice import agrees, best_grid, contradictions
+from dataclasses import replace
+
+from inkgate.layout.order.frame import Frame, LayoutPiece, Row
+from inkgate.layout.tables.choice import TableCandidate, selected
+from inkgate.layout.tables.features import NAMES, measures_of, view_of
 from inkgate.layout.tables.grid import Grid, GridCell, grid_with, plain_grid
 from inkgate.layout.tables.headers import with_headers
+from inkgate.layout.tables.places import TablePlace
+from inkgate.layout.tables.words import grid_of, with_continued_rows, with_joined_rows
 
-NAMES = (("Name", "2019", "2020"), ("Apples", "1", "2"), ("Pears", "3", "4"), ("Plums", "5", "6"))
-
-
-def pieces(texts: tuple[tuple[str, ...], ...] = NAMES) -> list[list[LayoutPiece]]:
-    return [
-        [
-            LayoutPiece(
-                row * len(line) + column, text, 200.0 * column, 30.0 * row, 200.0 * column + 80, 30.0 * row + 20
-            )
-            for column, text in enumerate(line)
-        ]
-        for row, line in enumerate(texts)
-    ]
+TABLE = (("Name", "2019", "2020"), ("Apples", "1", "2"), ("Pears", "3", "4"), ("Plums", "5", "6"))
 
 
-def grid(texts: tuple[tuple[str, ...], ...] = NAMES) -> Grid:
-    return plain_grid([[[piece] for piece in row] for row in pieces(texts)])
+def rows_of(texts: tuple[tuple[str, ...], ...] = TABLE, pitch: float = 30.0) -> list[Row]:
+    """Rows of cells of one width; an empty text is no piece."""
+    rows: list[Row] = []
+    index = 0
+    for number, line in enumerate(texts):
+        rows.append([])
+        for column, text in enumerate(line):
+            left, top = 200.0 * column, pitch * number
+            if text:
+                rows[-1].append(LayoutPiece(index, text, left, top, left + 80, top + 20))
+                index += 1
+    return rows
+
+
+def grid(texts: tuple[tuple[str, ...], ...] = TABLE) -> Grid:
+    return plain_grid([[[piece] for piece in row] for row in rows_of(texts)])
+
+
+def measured(found: Grid, name: str) -> float:
+    rows = tuple(rows_of())
+    frame = Frame(tuple(piece for row in rows for piece in row), 20.0, 0, vertical=False, angle=0.0)
+    page = view_of(frame, (), (), ())
+    return measures_of(page, TablePlace(rows, 0, len(rows)), found, "words")[NAMES.index(name)]
+
+
+def texts(found: Grid) -> list[list[str]]:
+    return [[" ".join(piece.text for piece in cell.pieces) for cell in row] for row in found.by_row]
 
 
 def header_rows(found: Grid) -> set[int]:
@@ -29,28 +47,55 @@ def header_rows(found: Grid) -> set[int]:
 
 
 def test_a_grid_that_follows_the_words_is_not_contradicted() -> None:
-    assert contradictions(grid()) == 0
-    assert agrees(grid())
+    assert measured(grid(), "contradictions") == 0
 
 
-def test_a_grid_that_lumps_columns_or_rows_loses_to_one_that_does_not() -> None:
-    rows = pieces()
+def test_a_grid_that_lumps_columns_or_rows_is_contradicted() -> None:
+    rows = rows_of()
     one_column = plain_grid([[row] for row in rows])
     one_row = plain_grid([[[row[i] for row in rows] for i in range(3)]])
     for wrong in (one_column, one_row):
-        assert not agrees(wrong)
-        assert best_grid([wrong, grid()]) == grid()
+        assert measured(wrong, "contradictions") > 0.3
 
 
-def test_of_grids_that_explain_the_words_the_more_trusted_is_taken() -> None:
-    wide = grid_with([*grid().cells, GridCell(0, 3)])
-    assert best_grid([wide, grid()]) == wide
-    assert best_grid([]) is None
+def test_each_measure_has_a_name() -> None:
+    rows = tuple(rows_of())
+    frame = Frame(tuple(piece for row in rows for piece in row), 20.0, 0, vertical=False, angle=0.0)
+    found = measures_of(view_of(frame, (), (), ()), TablePlace(rows, 0, len(rows)), grid(), "words")
+    assert len(found) == len(NAMES) == len(set(NAMES))
 
 
-def test_two_lines_of_words_in_a_cell_are_no_contradiction() -> None:
-    first, second = LayoutPiece(0, "wrapped", 0, 0, 80, 20), LayoutPiece(1, "text", 0, 24, 60, 44)
-    assert agrees(grid_with([GridCell(0, 0, (first, second)), GridCell(0, 1)]))
+def candidate(first: int, stop: int, probability: float) -> TableCandidate:
+    """Some of the rows of TABLE."""
+    rows = tuple(rows_of())
+    return TableCandidate(TablePlace(rows, first, stop), grid_of(rows[first:stop]), "words", probability)
+
+
+def test_of_overlapping_tables_the_most_probable_ones_are_taken() -> None:
+    whole, upper, lower = candidate(0, 4, 0.9), candidate(0, 2, 0.6), candidate(2, 4, 0.6)
+    assert selected([upper, whole, lower]) == [whole]
+    assert selected([upper, replace(whole, probability=0.45), lower]) == [upper, lower]
+
+
+def test_improbable_tables_are_text() -> None:
+    assert selected([candidate(0, 4, 0.1)]) == []
+
+
+def test_rows_that_are_apart_hold_the_lines_between() -> None:
+    rows = rows_of((("a", "1"), ("b", ""), ("c", "2"), ("d", "")))
+    near = [[replace(piece, top=piece.top - 8, bottom=piece.bottom - 8) for piece in row] for row in (rows[1], rows[3])]
+    joined = with_joined_rows(grid_of([rows[0], near[0], rows[2], near[1]]))
+    assert joined is not None
+    assert texts(joined) == [["a b", "1"], ["c d", "2"]]
+    assert with_joined_rows(grid_of(rows)) is None
+
+
+def test_a_row_of_words_only_goes_on_with_the_row_above() -> None:
+    joined = with_continued_rows(
+        grid_of(rows_of((("1", "first", "2.50"), ("", "goes on", ""), ("2", "other", "3.50"))))
+    )
+    assert joined is not None
+    assert texts(joined) == [["1", "first goes on", "2.50"], ["2", "other", "3.50"]]
 
 
 def test_words_and_years_above_numbers_are_a_header() -> None:
@@ -62,7 +107,7 @@ def test_a_table_of_numbers_only_has_no_header() -> None:
 
 
 def test_headings_over_several_columns_make_a_header_of_two_rows() -> None:
-    (top, below, *body) = pieces((("Trait", "Mean", ""), ("", "men", "women"), ("Height", "1.8", "1.7")))
+    (top, below, *body) = rows_of((("Trait", "Mean", " "), (" ", "men", "women"), ("Height", "1.8", "1.7")))
     cells = [
         GridCell(0, 0, (top[0],)),
         GridCell(0, 1, (top[1],), column_span=2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from time import perf_counter
 
@@ -15,10 +15,10 @@ from inkgate.layout.regions.check_boxes import find_check_boxes
 from inkgate.layout.regions.line_boxes import ink_quads
 from inkgate.layout.regions.strokes import line_styles
 from inkgate.layout.regions.text_figures import without_text
+from inkgate.layout.tables.choice import boxes_to_ask
 from inkgate.layout.tables.ruling import find_cells, scaled
-from inkgate.layout.tables.search import is_believed, places_to_ask, with_table
 from inkgate.page import LineStyle, RgbArray
-from inkgate_client.types import Box, Line, Size
+from inkgate_client.types import Box, Line
 
 log = structlog.get_logger(__name__)
 
@@ -43,21 +43,20 @@ class PageAnalysis:
         regions: list[Region] | None = None
         tables: list[TableGuess] = []
         check_boxes: list[CheckBox] = []
-        if parse:
-            with _timed(timings, "layout"):
-                regions = [region.scaled(scale) for region in self.layout.find(rgb)]
-            if self.tables is not None:
-                with _timed(timings, "tables"):
-                    regions, tables = _with_tables(self.tables, regions, _PageImage(rgb, scale), lines)
-            with _timed(timings, "check_boxes"):
-                check_boxes = find_check_boxes(rgb, scale, lines)
         with _timed(timings, "ruling"):
             cells = scaled(find_cells(rgb), scale)
         with _timed(timings, "line_boxes"):
             quads = ink_quads(rgb, scale, lines)
-            if regions is not None:
-                inked = [replace(line, quad=quad) for line, quad in zip(lines, quads, strict=True)]
-                regions = without_text(regions, rgb, scale, inked)
+            placed = PageEvidence(quads=quads).placed(lines)
+        if parse:
+            with _timed(timings, "layout"):
+                found = [region.scaled(scale) for region in self.layout.find(rgb)]
+                regions = without_text(found, rgb, scale, placed)
+            if self.tables is not None:
+                with _timed(timings, "tables"):
+                    tables = _guesses(self.tables, _PageImage(rgb, scale), boxes_to_ask(placed, regions, cells))
+            with _timed(timings, "check_boxes"):
+                check_boxes = find_check_boxes(rgb, scale, lines)
         styles: list[LineStyle | None] = []
         if parse:
             with _timed(timings, "styles"):
@@ -79,24 +78,15 @@ class _PageImage:
         return part, left * self.scale, top * self.scale
 
 
-def _with_tables(
-    model: TableModel, regions: list[Region], page: _PageImage, lines: Sequence[Line]
-) -> tuple[list[Region], list[TableGuess]]:
-    """The regions, among them a table where only the table model and the lines say so; and the model's tables."""
-    height, width = page.rgb.shape[:2]
+def _guesses(model: TableModel, page: _PageImage, boxes: Sequence[Box]) -> list[TableGuess]:
+    """The model's tables in boxes of the page."""
     tables = []
-    for place in places_to_ask(regions, lines, Size(round(width * page.scale), round(height * page.scale))):
-        part, left, top = page.cut(place.box)
+    for box in boxes:
+        part, left, top = page.cut(box)
         guess = _table_guess(model, part) if part.size else None
-        if guess is None:
-            continue
-        guess = guess.moved(page.scale, left, top)
-        if is_believed(guess, place.lines):
-            regions = with_table(regions, place, guess)
-        elif not place.is_certain:
-            continue
-        tables.append(guess)
-    return regions, tables
+        if guess is not None:
+            tables.append(guess.moved(page.scale, left, top))
+    return tables
 
 
 def _table_guess(model: TableModel, part: RgbArray) -> TableGuess | None:

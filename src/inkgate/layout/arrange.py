@@ -115,7 +115,7 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
 
 
 def _with_table_columns(page: PagePieces) -> PagePieces:
-    """The page, with the pieces beside tables that continue their rows in these."""
+    """The page, with the pieces beside drawn tables that continue their rows in these."""
     if page.mirror or not any(
         piece.zone >= 0 and page.zones[piece.zone].type is BlockType.TABLE for piece in page.loose
     ):
@@ -203,10 +203,10 @@ def _is_from_right(grid: Grid) -> bool:
 def _without_stubs(
     flow: Flow, zones: Sequence[Region], members: Sequence[int], grids: dict[int, Grid]
 ) -> list[LayoutPiece]:
-    """The flow without the pieces that belong to tables beside them; these are added to the tables' grids."""
+    """The flow without the pieces that belong to drawn tables beside them; these are added to the tables' grids."""
     for table in [piece for piece in flow if piece.zone >= 0 and zones[piece.zone].type is BlockType.TABLE]:
         beside = [piece for piece in flow if piece.zone < 0 and members[piece.index] < 0]
-        stubs = continuing_pieces(grids[table.zone], beside)
+        stubs = continuing_pieces(grids[table.zone], beside) if grids[table.zone].ruled else []
         if stubs:
             grids[table.zone] = with_stubs(grids[table.zone], stubs)
             flow = [piece for piece in flow if piece not in stubs]

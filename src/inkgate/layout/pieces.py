@@ -13,10 +13,10 @@ from inkgate.layout.order.tokens import PageTokens
 from inkgate.layout.order.turned import turned_parts
 from inkgate.layout.regions.check_marks import with_marks
 from inkgate.layout.regions.zones import WHOLE, zones_of
-from inkgate.layout.tables.evidence import is_tabular
+from inkgate.layout.tables.choice import tables_of
 from inkgate.layout.tables.grid import Grid
-from inkgate.layout.tables.ruled import ruled_tables
-from inkgate.layout.tables.zones import PageZones, add_aligned, add_ruled, judge_regions
+from inkgate.layout.tables.places import is_tabular
+from inkgate.layout.tables.zones import PageZones
 from inkgate.page import LineStyle
 from inkgate_client.text_direction import runs_from_right
 from inkgate_client.types import BlockType, Box, Line, Quad, Size
@@ -85,10 +85,9 @@ def pieces_of(lines: Sequence[Line], size: Size, evidence: PageEvidence, own: Se
     receipt = is_receipt(frame) and not is_tabular(rows_of(frame.pieces))
     zones, members = zones_of(receipt_regions(regions or ()) if receipt else regions or (), ordered, size)
     page = PageZones(zones, members)
-    add_ruled(page, frame, ruled_tables(frame, cells), evidence.tables)
-    judge_regions(page, frame, evidence.tables)
-    if regions is not None and not receipt:
-        add_aligned(page, frame, ordered)
+    by_words = regions is not None and not receipt
+    page.add_tables(tables_of(frame, regions or (), cells, evidence.tables, by_words=by_words), ordered)
+    page.read_figures(frame)
     loose = with_drop_caps(_loose(frame, page.zones, page.members), frame.unit)
     mirror = not frame.vertical and runs_from_right("".join(line.text for line in ordered))
     return PagePieces(ordered, quads, size, frame, page.zones, page.members, page.grids, loose, receipt, mirror)

@@ -238,7 +238,7 @@ class Block:
         markdown: the block's content as Markdown (a table as a pipe table or HTML).
         level: 1 to 6 for titles, else None.
         confidence: that its text and its place in the reading order are right; None without recognised text.
-        type_confidence: of the block's type, by the layout model; None if only geometry decided.
+        type_confidence: of the type, by the layout model; None without. Of a table: that its cells are right.
         table: cells of a table; None for other types, and for tables whose cells are unknown.
         barcode, stamp, checkbox: of a block of this type; None for other types.
         image: of a block of PICTURE_TYPES; None for other types, if not requested (`Task.images`), and beyond the

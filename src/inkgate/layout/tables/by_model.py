@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from inkgate.layout.evidence import CellGuess, TableGuess
 from inkgate.layout.order.frame import FloatArray, Frame, LayoutPiece, rows_of
 from inkgate.layout.tables.grid import Grid, GridCell, grid_with
-from inkgate.layout.tables.search import shares_in
+from inkgate.layout.tables.places import shares_in
 
 TOUCHED = 0.1
 """A piece is in a cell whose box covers at least this share of it. The model's boxes are around the text of a cell, and

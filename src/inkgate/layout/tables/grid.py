@@ -45,14 +45,12 @@ class Grid:
     Attributes:
         rows, columns: 1 or more.
         tops: top of each row in ruled tables, whose cells may contain several rows of text each; else empty.
-        geometric: found without a model.
     """
 
     rows: int
     columns: int
     cells: tuple[GridCell, ...]
     tops: tuple[float, ...] = ()
-    geometric: bool = False
 
     @property
     def ruled(self) -> bool:
@@ -65,8 +63,9 @@ class Grid:
 
     @property
     def is_table(self) -> bool:
-        """Whether it has at least two rows and two columns."""
-        return self.rows > 1 and self.columns > 1
+        """Whether cells with pieces begin in at least two rows and two columns."""
+        filled = [cell for cell in self.cells if cell.pieces]
+        return len({cell.row for cell in filled}) > 1 and len({cell.column for cell in filled}) > 1
 
     @property
     def by_row(self) -> list[list[GridCell]]:
@@ -99,9 +98,7 @@ def grid_with(cells: Iterable[GridCell], tops: tuple[float, ...] = ()) -> Grid:
     rows = max((row for row, _ in owners), default=0) + 1
     columns = max((column for _, column in owners), default=0) + 1
     empty = [GridCell(*place) for place in product(range(rows), range(columns)) if place not in owners]
-    return Grid(
-        rows, columns, tuple(sorted(placed + empty, key=lambda cell: (cell.row, cell.column))), tops, bool(tops)
-    )
+    return Grid(rows, columns, tuple(sorted(placed + empty, key=lambda cell: (cell.row, cell.column))), tops)
 
 
 def _cut(cell: GridCell, taken: AbstractSet[tuple[int, int]]) -> GridCell:
@@ -137,7 +134,8 @@ def from_right(grid: Grid) -> Grid:
 
 
 def plain_grid(rows: Sequence[Sequence[Sequence[LayoutPiece]]]) -> Grid:
-    """A grid without spans from the pieces of each cell, row by row."""
-    return grid_with(
+    """A grid without spans from the pieces of each cell, row by row; all rows have as many cells."""
+    cells = tuple(
         GridCell(row, column, tuple(pieces)) for row, cells in enumerate(rows) for column, pieces in enumerate(cells)
     )
+    return Grid(len(rows), len(rows[0]), cells)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inkgate.layout.tables.evidence import is_number
 from inkgate.layout.tables.grid import Grid, GridCell
 
 MAX_ROWS = 3
@@ -14,6 +13,11 @@ MAX_ROWS = 3
 MAX_NUMBERS = 0.6
 """A column is of numbers if this share of its filled cells is."""
 _YEAR = re.compile(r"\W*(?:19|20)\d\d\W*")
+
+
+def is_number(text: str) -> bool:
+    """Whether a text has more digits than letters."""
+    return sum(char.isdigit() for char in text) > sum(char.isalpha() for char in text)
 
 
 def with_headers(grid: Grid) -> Grid:

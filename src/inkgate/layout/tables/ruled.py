@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.order.columns import flows_of
-from inkgate.layout.order.frame import FloatArray, Frame, LayoutPiece, Row, rows_of
+from inkgate.layout.order.frame import FloatArray, Frame, LayoutPiece, rows_of
 from inkgate.layout.tables.grid import Grid, GridCell, grid_with
+from inkgate.layout.tables.headers import is_number
 from inkgate_client.types import Box
 
 TOUCH = 0.5
@@ -23,13 +23,6 @@ BELONGS = 0.4
 """A line belongs to a table whose cells contain this share of it: it may cover the drawn lines between them."""
 HELD = 0.6
 """Minimum part of that share in the cell to which the line belongs."""
-MIN_FILLED, MIN_FILLED_SHARE = 4, 0.3
-"""Minimum number of cells with text in a table, and their share of all its cells: a plot's grid is empty."""
-MAX_CROSSING = 0.3
-"""Maximum share of a table's lines that cross cells."""
-MAX_ROWS = 8.0
-"""Maximum rows of text in a cell on average; cells with more are panels of a page."""
-
 SLIVER = 1.2
 """Empty cells narrower or lower than this, in line heights, are gaps in the drawing, or letters
 that touch a line: no text fits in."""
@@ -39,11 +32,6 @@ SLIVERS_EDGE = 0.6
 
 BLOCK = 256
 """Number of cells compared with all others at once, to bound memory."""
-MAX_DIVIDED_CELLS = 0.2
-"""Maximum share of the cells that contain columns; with more, the drawn lines separate a table's sections, not its
-cells."""
-CELL_GAP = 1.0
-"""Columns are further apart than this, in line heights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +69,7 @@ def _touching(some: FloatArray, boxes: FloatArray) -> NDArray[np.bool_]:
 
 
 def ruled_tables(frame: Frame, cells: Sequence[Box]) -> list[RuledTable]:
-    """The tables formed by the cells, if lines of text fill them; none on pages of vertical columns.
+    """Groups of cells that may be tables, with their lines; none on pages of vertical columns.
 
     `cells`: upright boxes in pixels of the page; on a skewed page, with the true size of the cells.
     """
@@ -96,30 +84,17 @@ def _table(frame: Frame, cells: Sequence[Box]) -> RuledTable | None:
     order = np.lexsort((boxes[:, 0], boxes[:, 1]))
     boxes, cells = boxes[order], [cells[i] for i in order.tolist()]
     held: list[list[LayoutPiece]] = [[] for _ in boxes]
-    crossing = 0
     for piece in frame.pieces:
         inside = _shares(piece, boxes)
-        if inside.sum() <= BELONGS:
-            continue
-        crossing += bool(inside.max() < HELD * inside.sum())
-        held[_first(inside, boxes)].append(piece)
-    filled = [pieces for pieces in held if pieces]
-    count = sum(map(len, filled))
-    if len(filled) < max(MIN_FILLED, MIN_FILLED_SHARE * len(held)) or crossing > MAX_CROSSING * count:
-        return None
-    rows = [rows_of(pieces) for pieces in filled]
-    if sum(map(len, rows)) > MAX_ROWS * len(rows) or sum(map(_has_columns, rows)) > MAX_DIVIDED_CELLS * len(rows):
+        if inside.sum() > BELONGS:
+            held[_first(inside, boxes)].append(piece)
+    if not any(held):
         return None
     selected = [i for i, box in enumerate(boxes) if held[i] or min(box[2:] - box[:2]) >= SLIVER * frame.unit]
     grid = _grid(boxes[selected], [cells[i] for i in selected], [held[i] for i in selected], frame.unit)
     lefts, tops, rights, bottoms = np.array(cells).T
     box = (float(lefts.min()), float(tops.min()), float(rights.max()), float(bottoms.max()))
     return RuledTable(box, grid) if grid.is_table else None
-
-
-def _has_columns(rows: Sequence[Row]) -> bool:
-    """Whether at least two rows of a cell have pieces that are far apart."""
-    return sum(any(b.left - a.right > CELL_GAP * min(a.height, b.height) for a, b in pairwise(row)) for row in rows) > 1
 
 
 def _placed(frame: Frame, cell: Box) -> Box:
@@ -227,17 +202,13 @@ def _listed(cells: Sequence[GridCell]) -> list[list[list[LayoutPiece]]]:
         or any(cell.row_span > 1 for cell in cells)
         or not any(
             len({places[piece.index] for piece in cell.pieces}) == len(rows)
-            and all(_is_number(piece.text) for piece in cell.pieces)
+            and all(is_number(piece.text) for piece in cell.pieces)
             for cell in cells
         )
     ):
         return []
     numbers = range(len(rows))
     return [[[piece for piece in cell.pieces if places[piece.index] == number] for cell in cells] for number in numbers]
-
-
-def _is_number(text: str) -> bool:
-    return sum(char.isdigit() for char in text) > sum(char.isalpha() for char in text)
 
 
 def _edges(starts: FloatArray, near: float) -> tuple[list[int], list[float]]:

@@ -127,7 +127,7 @@ def block_of(
         markdown=table_markdown(table) if table is not None else _markdown(draft, text, level, known),
         level=level,
         confidence=mean_confidence([lines[i] for i in draft.members]),
-        type_confidence=draft.region.confidence if draft.region and not (draft.grid and draft.grid.geometric) else None,
+        type_confidence=draft.region.confidence if draft.region else None,
         table=table,
     )
 

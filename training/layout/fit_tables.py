@@ -1,0 +1,114 @@
+"""Fits the table scorer (src/inkgate/layout/tables/scorer.json) to what table_candidates.py measured.
+
+    python training/layout/fit_tables.py src/inkgate/layout/tables/scorer.json CANDIDATES.npz ...
+
+Needs scikit-learn, and nothing of inkgate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+
+def fit(candidates: Sequence[Path], target: Path) -> None:
+    """Fits the trees; every tenth page by its name is kept for a check, and then used, too."""
+    parts = [np.load(file) for file in candidates]
+    x, y, names = (np.concatenate([part[key] for part in parts]) for key in ("measures", "likeness", "pages"))
+    numbers = {name: i for i, name in enumerate(sorted(set(names.tolist())))}
+    page = np.array([numbers[name] for name in names.tolist()])
+    per_page = np.bincount(page)
+    weight = 1 / np.sqrt(per_page[page])
+    check = page % 10 == 0
+
+    def model(rows: np.ndarray[Any, np.dtype[np.bool_]]) -> HistGradientBoostingClassifier:
+        trees = HistGradientBoostingClassifier(
+            max_iter=120,
+            max_leaf_nodes=16,
+            max_depth=6,
+            learning_rate=0.1,
+            min_samples_leaf=40,
+            l2_regularization=5.0,
+            early_stopping=False,
+            random_state=1,
+        )
+        trees.fit(
+            np.concatenate([x[rows], x[rows]]),
+            np.repeat([1, 0], rows.sum()),
+            sample_weight=np.concatenate([y[rows] * weight[rows], (1 - y[rows]) * weight[rows]]),
+        )
+        return trees
+
+    trees = model(~check)
+    found = trees.predict_proba(x[check])[:, 1]
+    error = {
+        "mean_error": round(float(np.abs(found - y[check]).mean()), 4),
+        "of_mean": round(float(np.abs(y[check].mean() - y[check]).mean()), 4),
+    }
+    print(error)
+    trees = model(np.ones(len(y), dtype=bool))
+    exported = _exported(trees)
+    card = {
+        "what": "How right a table candidate is (likeness in training/layout/table_candidates.py): gradient-boosted trees.",
+        "data": "Pages printed by training/layout/generate.py and 51 annotated ones, each six times, as inkgate sees them.",
+        "pages": len(numbers),
+        "candidates": len(y),
+        "checked_on_every_tenth_page": error,
+        "licence": "as inkgate",
+    }
+    target.write_text(
+        json.dumps({"card": card, "measures": parts[0]["names"].tolist(), **exported}, separators=(",", ":")) + "\n",
+        "utf-8",
+    )
+
+
+def _exported(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
+    """The trees as arrays of nodes. A leaf points to itself."""
+    features: list[int] = []
+    limits: list[float] = []
+    left: list[int] = []
+    right: list[int] = []
+    values: list[float] = []
+    roots: list[int] = []
+    depth = 0
+    for (tree,) in trees._predictors:  # noqa: SLF001 - scikit-learn has no public form of these trees
+        first = len(features)
+        roots.append(first)
+        for number, node in enumerate(tree.nodes):
+            leaf = bool(node["is_leaf"])
+            features.append(0 if leaf else int(node["feature_idx"]))
+            limits.append(0.0 if leaf else float(f"{node['num_threshold']:.5g}"))
+            left.append(first + number if leaf else first + int(node["left"]))
+            right.append(first + number if leaf else first + int(node["right"]))
+            values.append(round(float(node["value"]), 4) if leaf else 0.0)
+            depth = max(depth, int(node["depth"]))
+    start = float(np.ravel(trees._baseline_prediction)[0])  # noqa: SLF001
+    return {
+        "features": features,
+        "limits": limits,
+        "left": left,
+        "right": right,
+        "values": values,
+        "roots": roots,
+        "start": round(start, 4),
+        "depth": depth,
+    }
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scorer", type=Path)
+    parser.add_argument("candidates", type=Path, nargs="+")
+    args = parser.parse_args()
+    fit(args.candidates, args.scorer)
+
+
+if __name__ == "__main__":
+    main()
