@@ -1,9 +1,10 @@
 """Writes the gallery of the documentation: pages beside the Markdown that inkgate makes of them.
 
-    python -m benchmarks.structure.gallery MANIFEST     writes docs/concepts/gallery.md and docs/assets/gallery/
+    python -m benchmarks.structure.gallery MANIFEST [--before RESULTS]
 
-MANIFEST: as for `inkgate eval`. Pages and remarks stand in gallery.toml; only documents whose licence
-allows it may be listed there, because the pictures are copied.
+Writes docs/concepts/gallery.md and docs/assets/gallery/. MANIFEST: as for `inkgate eval`. RESULTS: a folder of
+reading.py, of an older checkout: its Markdown is shown, too, where it differs. Pages and remarks stand in gallery.toml;
+only documents whose licence allows it may be listed there, because the pictures are copied.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from io import BytesIO
 from pathlib import Path
 
 import anyio
+import orjson
 from markdown_it import MarkdownIt
 from PIL import Image
 
@@ -59,12 +62,13 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class ReadExhibit:
-    """The exhibit as it was read, and its picture as WebP."""
+    """The exhibit as it was read, its picture as WebP, and its Markdown of before; empty if that is the same."""
 
     exhibit: Exhibit
     source: str
     result: PageResult
     picture: bytes
+    before: str = ""
 
 
 async def _read(gateway: Gateway, exhibit: Exhibit, file: Path, source: str) -> ReadExhibit:
@@ -93,6 +97,13 @@ async def read_all(manifest: Path, exhibits: list[Exhibit]) -> list[ReadExhibit]
         ]
 
 
+def with_before(read: ReadExhibit, results: Path) -> ReadExhibit:
+    """The exhibit with the Markdown that the results have of it."""
+    kept = orjson.loads((results / f"{read.exhibit.path.replace('/', '__')}.json").read_bytes())
+    before = kept["pages"][read.exhibit.page - 1]["markdown"] or ""
+    return read if before == read.result.markdown else replace(read, before=before)
+
+
 def _source(entry: dict[str, str]) -> str:
     return f"[{entry['source_repo']}](https://github.com/{entry['source_repo']}), {entry['licence']}"
 
@@ -112,6 +123,9 @@ def _section(read: ReadExhibit) -> str:
         f'<div markdown="0">\n--8<-- "{exhibit.name}.html"\n</div>',
         "</div>",
     ]
+    if read.before:
+        shown = f'<div markdown="0">\n--8<-- "{exhibit.name}-before.html"\n</div>'
+        parts.append(f'<details markdown="1"><summary>Before</summary>\n\n{shown}\n\n</details>')
     if read.result.left_out:
         left = "; ".join(f"{escape(part.text)} ({part.reason.value})" for part in read.result.left_out)
         parts.append(f"<p>Left out: {left}</p>")
@@ -130,11 +144,17 @@ def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifest", type=Path)
+    parser.add_argument("--before", type=Path, metavar="RESULTS")
     args = parser.parse_args()
     listed = tomllib.loads((HERE / "gallery.toml").read_text("utf-8"))["page"]
     exhibits = anyio.run(read_all, args.manifest, [Exhibit(**entry) for entry in listed])
-    ASSETS.mkdir(parents=True, exist_ok=True)
+    if args.before is not None:
+        exhibits = [with_before(each, args.before) for each in exhibits]
+    shutil.rmtree(ASSETS, ignore_errors=True)
+    ASSETS.mkdir(parents=True)
     for each in exhibits:
+        if each.before:
+            (ASSETS / f"{each.exhibit.name}-before.html").write_text(_html(each.before) + "\n", "utf-8")
         (ASSETS / f"{each.exhibit.name}.webp").write_bytes(each.picture)
         (ASSETS / f"{each.exhibit.name}.html").write_text(_html(each.result.markdown or "") + "\n", "utf-8")
     PAGE.write_text(page_of(exhibits), "utf-8")

@@ -181,7 +181,7 @@ def judge(weights: Mapping[str, Any], examples: Sequence[Example]) -> dict[str, 
         known = example.labels[:, CLASS] >= 0
         body = [n for own in found for n in own if known[n] and example.labels[n, CLASS] not in RUNNING]
         true = sorted(body, key=lambda n: int((before[n] == 1).sum()), reverse=True)
-        follows = dict(zip(true, [*true[1:], -1], strict=True))
+        follows = dict(zip(true, [*true[1:], -1], strict=True)) if true else {}
         wrong = sum(follows[i] != j for i, j in pairwise(body))
         links = {(i, j) for own in found for i, j in pairwise(own) if known[i] and known[j]}
         truth = {(i, int(j)) for i, j in enumerate(after) if 0 <= j < len(after)}

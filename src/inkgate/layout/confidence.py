@@ -10,17 +10,39 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inkgate.layout.doubt import Measures, bend, block_measures, order_measures, text_measures
-from inkgate.layout.doubt_data import BLOCK_RIGHT, PAGE_ORDER_RIGHT, PAGE_TEXT_RIGHT, REVIEW_TEXT
+from inkgate.layout.doubt import (
+    Measures,
+    bend,
+    block_measures,
+    heading_measures,
+    order_measures,
+    structure_measures,
+    table_measures,
+    text_measures,
+)
+from inkgate.layout.doubt_data import (
+    BLOCK_RIGHT,
+    HEADING_RIGHT,
+    PAGE_ORDER_RIGHT,
+    PAGE_TEXT_RIGHT,
+    REVIEW_HEADING,
+    REVIEW_ORDER,
+    REVIEW_TABLE,
+    REVIEW_TEXT,
+    STRUCTURE_RIGHT,
+    TABLE_RIGHT,
+)
 from inkgate.layout.text.surprise import surprise
-from inkgate_client.types import Block, BlockType, Line, PageResult, ReviewReason, mean_confidence
+from inkgate_client.types import Block, BlockType, Line, PageResult, ReviewNote, ReviewReason, mean_confidence
 
 MAX_CONFIDENCE = 0.995
 """No probability is nearer to 0 or 1: the models were fitted on about a thousand blocks."""
-REVIEW_ORDER = 0.6
-"""Pages whose order is right with a lower probability are to be reviewed."""
-REVIEW_TABLE = 0.4
-"""A page with a table below is to be reviewed."""
+MISREAD_TABLE = 0.4
+"""A table whose text and structure are right with a lower probability is to be reviewed."""
+REVIEW_STEP = 0.7
+"""On a page whose order is doubtful, blocks that follow the block before with a lower confidence are shown."""
+MAX_NOTES = 20
+"""Blocks of a page that are named for one reason, the most doubtful first."""
 REVIEW_WORDS = 0.8
 """Mean word confidence below which a page without positions is to be reviewed. Not calibrated: these engines give
 probabilities of tokens, and no documents of dev were read by them here."""
@@ -46,6 +68,7 @@ def judged(page: PageResult) -> PageResult:
         blocks = None if page.blocks is None else _all_judged(page.blocks, page.lines, bent)
         page = replace(page, blocks=blocks, confidence=text_right(page) * order_right(page))
     page, unreadable = _noted(page)
+    page = page.with_notes(_structure_notes(page))
     return replace(page, review=_review(page, unreadable=unreadable))
 
 
@@ -57,7 +80,7 @@ def text_right(page: PageResult) -> float:
 
 def order_right(page: PageResult) -> float:
     """The probability that the order of a page's lines is right, if its text is."""
-    return _probability(PAGE_ORDER_RIGHT, order_measures(page.lines))
+    return _probability(PAGE_ORDER_RIGHT, order_measures(page))
 
 
 def lines_read(page: PageResult) -> Sequence[Line]:
@@ -73,7 +96,8 @@ def _judged(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_be
     block = blocks[number]
     if not block.lines:
         return block
-    return replace(block, confidence=_probability(BLOCK_RIGHT, block_measures(number, blocks, lines, page_bend)))
+    text = _probability(BLOCK_RIGHT, block_measures(number, blocks, lines, page_bend))
+    return replace(block, confidence=text * _probability(STRUCTURE_RIGHT, structure_measures(block)))
 
 
 def _probability(model: Measures, measures: Measures) -> float:
@@ -90,17 +114,39 @@ def _review(page: PageResult, *, unreadable: bool) -> tuple[ReviewReason, ...]:
         found.add(ReviewReason.UNCERTAIN_TEXT)
     if page.lines and text_right(page) < REVIEW_TEXT:
         found.add(ReviewReason.UNCERTAIN_TEXT)
-    if page.lines and order_right(page) < REVIEW_ORDER:
-        found.add(ReviewReason.UNCERTAIN_ORDER)
     if page.confidence is not None and page.confidence < REVIEW_WORDS and not page.lines:
         found.add(ReviewReason.UNCERTAIN_TEXT)
-    if any(_is_uncertain_table(block) for block in page.blocks or ()):
-        found.add(ReviewReason.UNCERTAIN_TABLE)
     return tuple(reason for reason in ReviewReason if reason in found)
 
 
-def _is_uncertain_table(block: Block) -> bool:
-    return block.type is BlockType.TABLE and block.confidence is not None and block.confidence < REVIEW_TABLE
+def _structure_notes(page: PageResult) -> list[ReviewNote]:
+    """The parts of a page whose order, cells or headings are doubtful."""
+    blocks = [block for block in page.blocks or () if block.lines]
+    notes = []
+    if page.lines and order_right(page) < REVIEW_ORDER:
+        doubtful = sorted((_or_sure(block.order_confidence), block.box) for block in blocks)
+        places = [box for confidence, box in doubtful if confidence < REVIEW_STEP]
+        notes += [ReviewNote(ReviewReason.UNCERTAIN_ORDER, box=box) for box in places[:MAX_NOTES]]
+        notes += [] if places else [ReviewNote(ReviewReason.UNCERTAIN_ORDER)]
+    tables = [(block, table_measures(block)) for block in blocks if block.type is BlockType.TABLE]
+    found = _notes(ReviewReason.UNCERTAIN_TABLE, TABLE_RIGHT, REVIEW_TABLE, tables)
+    known = {note.box for note in found}
+    misread = [block.box for block, _ in tables if (block.confidence or 0.0) < MISREAD_TABLE and block.box not in known]
+    notes += [*found, *(ReviewNote(ReviewReason.UNCERTAIN_TABLE, box=box) for box in misread[:MAX_NOTES])]
+    others = [(block, heading_measures(block)) for block in blocks if block.type in (BlockType.TITLE, BlockType.TEXT)]
+    return notes + _notes(ReviewReason.UNCERTAIN_HEADINGS, HEADING_RIGHT, REVIEW_HEADING, others)
+
+
+def _notes(
+    reason: ReviewReason, model: Measures, least: float, blocks: Sequence[tuple[Block, Measures]]
+) -> list[ReviewNote]:
+    """A note for each block that is right with a probability below `least`, the most doubtful first."""
+    rated = sorted((_probability(model, measures), block.box) for block, measures in blocks)
+    return [ReviewNote(reason, box=box) for probability, box in rated if probability < least][:MAX_NOTES]
+
+
+def _or_sure(confidence: float | None) -> float:
+    return 1.0 if confidence is None else confidence
 
 
 def is_unreadable(text: str, confidence: float | None) -> bool:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import median, pstdev
 
 from inkgate.layout.text.surprise import surprise
-from inkgate_client.types import Block, BlockType, Box, Line, Word, mean_confidence
+from inkgate_client.types import Block, BlockType, Box, Line, PageResult, Word, mean_confidence
 
 MIN_DOUBT = 1e-4
 """Doubts below this are equal; confidences are published with four digits."""
@@ -33,6 +33,9 @@ MAX_BLOCKS = 400
 """Maximum blocks of a page that are compared with each other: more would cost more than it tells."""
 MARGINAL = frozenset({BlockType.FIGURE, BlockType.HEADER, BlockType.FOOTER, BlockType.FORMULA})
 """Types that are rarely read right as text: what is written in pictures, in margins, in formulas."""
+
+MAX_SURPRISAL, MAX_TOTAL = 5.0, 20.0
+"""Confidences below 0.007 are equal, and so are pages with more than four such blocks."""
 
 Measures = Mapping[str, float]
 
@@ -61,13 +64,46 @@ def text_measures(lines: Sequence[Line]) -> Measures:
     }
 
 
-def order_measures(lines: Sequence[Line]) -> Measures:
+def order_measures(page: PageResult) -> Measures:
     """What makes the order of a page's lines doubtful; the lines in their order, at least one.
 
     bend: deviation of the lines' slopes, in BENDs: on curved or creased paper, rows and columns run into each other.
     rows: share of neighbours in the order that stand side by side; columns would be another order.
+    worst, total: the greatest doubt and the sum of the doubts of where blocks are read, as _surprisal has them.
     """
-    return {"bend": bend(lines), "rows": _rows(lines)}
+    doubts = [_surprisal(block.order_confidence) for block in page.blocks or ()]
+    return {
+        "bend": bend(page.lines),
+        "rows": _rows(page.lines),
+        "worst": max(doubts, default=0.0),
+        "total": min(sum(doubts), MAX_TOTAL),
+    }
+
+
+def structure_measures(block: Block) -> Measures:
+    """What makes the type of a block and its place in the order doubtful. `unknown`: 1 if neither is known."""
+    return {
+        "type": _surprisal(block.type_confidence),
+        "order": _surprisal(block.order_confidence),
+        "unknown": float(block.type_confidence is None and block.order_confidence is None),
+        "table": float(block.type is BlockType.TABLE),
+    }
+
+
+def heading_measures(block: Block) -> Measures:
+    """What makes it doubtful that a block is a heading, or none."""
+    return {"type": _surprisal(block.type_confidence), "title": float(block.type is BlockType.TITLE)}
+
+
+def table_measures(block: Block) -> Measures:
+    """What makes a table doubtful. `wide`: how many cells it has, in doublings."""
+    cells = len(block.table.cells) if block.table is not None else 0
+    return {"type": _surprisal(block.type_confidence), "wide": math.log2(1 + cells)}
+
+
+def _surprisal(confidence: float | None) -> float:
+    """Minus the natural logarithm of a confidence, from 0 for one that is 1 or unknown to MAX_SURPRISAL."""
+    return 0.0 if confidence is None else min(MAX_SURPRISAL, -math.log(max(confidence, 1e-9)))
 
 
 def block_measures(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Measures:

@@ -302,7 +302,8 @@ class _Events:
         self.to_review = self._counter(
             "inkgate_pages_to_review_total",
             "Pages that a person should look at, by reason: uncertain_text, uncertain_order, uncertain_table, "
-            "not_read, ink_without_text, script_unsupported, cut_off, placeholder, font_missing, doubtful_layer.",
+            "uncertain_headings, not_read, ink_without_text, script_unsupported, cut_off, placeholder, font_missing, "
+            "doubtful_layer.",
             "engine",
             "reason",
         )

@@ -208,6 +208,7 @@ def _block(block: Block) -> Json:
         "level": block.level,
         "confidence": _confidence(block.confidence),
         "type_confidence": _confidence(block.type_confidence),
+        "order_confidence": _confidence(block.order_confidence),
         "table": None if block.table is None else _table(block.table),
         "barcode": None if block.barcode is None else _barcode(block.barcode),
         "stamp": None if block.stamp is None else _stamp(block.stamp),

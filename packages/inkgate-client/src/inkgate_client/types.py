@@ -237,8 +237,8 @@ class Block:
         lines: indexes into `PageResult.lines`, in reading order; empty for a figure without text.
         markdown: the block's content as Markdown (a table as a pipe table or HTML).
         level: 1 to 6 for titles, else None.
-        confidence: that its text and its place in the reading order are right; None without recognised text.
-        type_confidence: of the type, by the layout model; None without. Of a table: that its cells are right.
+        confidence: that its text, its type and its place in the order are right; None without recognised text.
+        type_confidence, order_confidence: of its type, and that it is to be read after the block before; None: unknown.
         table: cells of a table; None for other types, and for tables whose cells are unknown.
         barcode, stamp, checkbox: of a block of this type; None for other types.
         image: of a block of PICTURE_TYPES; None for other types, if not requested (`Task.images`), and beyond the
@@ -262,6 +262,7 @@ class Block:
     checkbox: CheckMark | None = None
     image: BlockImage | None = None
     diagram: Diagram | None = None
+    order_confidence: float | None = None
 
 
 class LeftOutReason(StrEnum):
@@ -293,17 +294,15 @@ class LeftOut:
 
 
 class ReviewReason(StrEnum):
-    """Why a person should look at a page.
-
-    `INK_WITHOUT_TEXT`: the page shows writing that was not read. `SCRIPT_UNSUPPORTED`: it is in a script that the
-    engine can't read. `CUT_OFF`: the page's edge cuts a line. `PLACEHOLDER`: the page only says to open the document
-    with another program. `FONT_MISSING`: the page could not be drawn as intended. `DOUBTFUL_LAYER`: a PDF's text layer
-    and what the page shows disagree.
+    """Why a person should look at a page; docs/guides/accuracy.md explains them. `PLACEHOLDER`: the page only says to
+    open the document with another program. `FONT_MISSING`: the page could not be drawn as intended. `DOUBTFUL_LAYER`: a
+    PDF's text layer and what the page shows disagree.
     """
 
     UNCERTAIN_TEXT = "uncertain_text"
     UNCERTAIN_ORDER = "uncertain_order"
     UNCERTAIN_TABLE = "uncertain_table"
+    UNCERTAIN_HEADINGS = "uncertain_headings"
     NOT_READ = "not_read"
     INK_WITHOUT_TEXT = "ink_without_text"
     SCRIPT_UNSUPPORTED = "script_unsupported"

@@ -25,6 +25,7 @@ SAME_TITLE = 1.15
 MAIN_TITLE = 1.35
 """A page's largest title has level 1 from this multiple of the line height on, else level 2."""
 DEEPEST = 6
+PLACED = frozenset({BlockType.TABLE, BlockType.FIGURE})
 RARE = (2, 0.03)
 """A height that so few titles have, and a smaller share of them, makes no level of its own: the subtitle of a booklet,
 a box set larger. A paper with 30 headings keeps all of its levels.
@@ -40,6 +41,8 @@ class BlockDraft:
         caption: of a figure.
         shown: its text stands in its own Markdown; that of a figure's caption stands in the figure's, and labels inside
             figures are left out.
+        type_right, order_right: the probabilities that its type is right, and that it is read after the block before;
+            None: unknown.
     """
 
     type: BlockType
@@ -48,6 +51,8 @@ class BlockDraft:
     grid: Grid | None = None
     caption: Paragraph | None = None
     shown: bool = True
+    type_right: float | None = None
+    order_right: float | None = None
 
     @property
     def members(self) -> list[int]:
@@ -127,9 +132,17 @@ def block_of(
         markdown=table_markdown(table) if table is not None else _markdown(draft, text, level, known),
         level=level,
         confidence=mean_confidence([lines[i] for i in draft.members]),
-        type_confidence=draft.region.confidence if draft.region else None,
+        type_confidence=_type_confidence(draft),
+        order_confidence=draft.order_right,
         table=table,
     )
+
+
+def _type_confidence(draft: BlockDraft) -> float | None:
+    """Of the model that decided: the table scorer, the layout model for figures, else the layout network."""
+    if draft.type_right is not None and (draft.region is None or draft.type not in PLACED):
+        return draft.type_right
+    return draft.region.confidence if draft.region else draft.type_right
 
 
 def _text(draft: BlockDraft) -> str:

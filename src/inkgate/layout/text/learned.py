@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from inkgate.layout.order.columns import flows_of
 from inkgate.layout.order.decode import LearnedBlock
 from inkgate.layout.order.frame import LayoutPiece, Row, rows_of
+from inkgate.layout.order.network import CLASSES, Prediction
+from inkgate.layout.order.tokens import PageTokens
 from inkgate.layout.pieces import PagePieces
 from inkgate.layout.tables.grid import Grid, from_right
 from inkgate.layout.text.blocks import BlockDraft, draft_of
@@ -29,6 +31,13 @@ TYPES = {
 """Types of blocks by the network's; all others are text. Lists are text whose paragraphs begin with marks."""
 
 
+_OTHERS = tuple(name for name in CLASSES if name not in {"title", "table", "figure"})
+NAMES = {
+    BlockType.TITLE: ("title",),
+    BlockType.TABLE: ("table",),
+    BlockType.FIGURE: ("figure",),
+}
+"""The network's types for those of blocks; for all others, _OTHERS: which of these it is changes little."""
 _RUNNING = frozenset({"header", "footer", "page_number"})
 """Types of running heads and feet, which are called so only if the layout model does, too: a document without them is
 better than one without its first line. Page numbers are found by their text."""
@@ -52,6 +61,30 @@ def learned_drafts(page: PagePieces, blocks: Sequence[LearnedBlock]) -> list[Blo
         for flow in flows_of(part, unit):
             drafts += [BlockDraft(BlockType.TEXT, Paragraph(rows_of(flow)))]
     return drafts
+
+
+def rated(drafts: Sequence[BlockDraft], tokens: PageTokens, seen: Prediction) -> list[BlockDraft]:
+    """The drafts with the network's probabilities that their types, and their places in the order, are right.
+
+    They may be in any order, such as that of rules: `order_right` is the lowest probability that a piece of the block
+    is to be read after the one before it, the last one of the block before among them.
+    """
+    numbers = {(piece.index, piece.zone): at for at, piece in enumerate(tokens.pieces)}
+    rated: list[BlockDraft] = []
+    last: int | None = None
+    for draft in drafts:
+        own = [numbers[key] for piece in draft.paragraph.pieces if (key := (piece.index, piece.zone)) in numbers]
+        if not own:
+            rated.append(draft)
+            continue
+        steps = [float(seen.before[first, second]) for first, second in pairwise(own)]
+        if draft.type not in RUNNING:
+            steps += [] if last is None else [float(seen.before[last, own[0]])]
+            last = own[-1]
+        classes = [CLASSES.index(name) for name in NAMES.get(draft.type, _OTHERS)]
+        share = float(seen.classes[own][:, classes].sum(axis=1).mean())
+        rated.append(replace(draft, type_right=share, order_right=min(steps, default=1.0)))
+    return rated
 
 
 def _draft(kind: BlockType, paragraph: Paragraph, page: PagePieces, grids: Mapping[int, Grid]) -> BlockDraft:

@@ -52,7 +52,11 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     *,
     form: Annotated[
         BenchmarkFormat,
-        typer.Option("--format", help="Form of MANIFEST; omnidocbench: its JSON; omni-parse-bench: its folder."),
+        typer.Option(
+            "--format",
+            metavar="|".join(BenchmarkFormat),
+            help="Form of MANIFEST; omnidocbench: its JSON; omni-parse-bench: its folder.",
+        ),
     ] = BenchmarkFormat.MANIFEST,
     engine: EngineOption = None,
     against: Annotated[
