@@ -2,10 +2,16 @@
 
     python -m benchmarks.structure.annotate show FILE FOLDER [--page 1]
     python -m benchmarks.structure.annotate build FOLDER/NAME.blocks FOLDER/NAME.structure.json
+    python -m benchmarks.structure.annotate restore benchmarks/structure/pages/tuning.json FOLDER
 
 `show` writes into FOLDER: NAME.png, the page; NAME.numbered.png, the page with the number of each line;
 NAME.lines.json, the lines with their words. Geometry comes from the pixels, characters from the text layer
 where there is one. `build` needs NAME.lines.json beside NAME.blocks, and fails if a line is missing or stands twice.
+
+`restore` makes NAME.structure.json of each document NAME.pdf (or an image) in FOLDER that a list of pages/ has. These
+lists have the places of blocks, lines and cells, and where each page comes from, but no text, since the documents are
+of other people: the text is read from the document. A page of a long PDF must be a PDF of its own. Nobody may look at
+pages of judging.json to make rules, thresholds or training data.
 
 A .blocks file has one block a line, in reading order: `type[ level][+]: lines`. Types are those of inkgate's blocks,
 and `ignore` for what is no text (marks of a scanner, parts of drawings). `+`: the block goes on with the paragraph of
@@ -189,7 +195,11 @@ def _parts(listed: str, lines: list[dict[str, Any]], wrong: list[str]) -> Iterat
         for line in range(first, int(found[2] or first) + 1):
             count = len(lines[line]["words"])
             words = range(count) if found[3] is None else range(int(found[3]), int(found[4] or found[3]) + 1)
-            yield line, [word for word in words if word < count]
+            chosen = [word for word in words if word < count]
+            if chosen:
+                yield line, chosen
+            else:
+                wrong.append(f"no such words: {part}")
 
 
 def _line(words: list[dict[str, Any]], chosen: list[int]) -> dict[str, Any]:
@@ -218,6 +228,36 @@ def _as_json(block: _Block) -> dict[str, Any]:
     return shown
 
 
+def restore(pages: Path, folder: Path) -> None:
+    """Writes the truth of the documents that the folder has."""
+    for page in json.loads(pages.read_text("utf-8")):
+        file = next(
+            (path for path in sorted(folder.glob(f"{page['name']}.*")) if path.suffix in {".pdf", ".png", ".jpg"}), None
+        )
+        if file is None:
+            print(f"missing: {page['name']}, page {page['page']} of {page['source_path']} in {page['repo']}")
+            continue
+        seen, read, _ = anyio.run(partial(_read, file, 1))
+        words = [word for line in _lines(seen, read) for word in line["words"]]
+        blocks = [_with_text(block, words) for block in page["blocks"]]
+        truth = {"pages": [{"width": page["width"], "height": page["height"], "blocks": blocks}]}
+        target = folder / f"{page['name']}.structure.json"
+        target.write_text(json.dumps(truth, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def _with_text(block: dict[str, Any], words: list[dict[str, Any]]) -> dict[str, Any]:
+    """The block with the words in the boxes of its lines and cells."""
+    lines = [{"text": _text_in([box], words), "box": box} for box in block["lines"]]
+    shown = {**block, "lines": lines}
+    if "cells" in block:
+        shown["cells"] = [{**cell, "text": _text_in(cell.get("boxes", []), words)} for cell in block["cells"]]
+    return shown
+
+
+def _text_in(boxes: list[Any], words: list[dict[str, Any]]) -> str:
+    return " ".join(str(word["text"]) for box in boxes for word in words if _holds(box, _centre(word["box"])))
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -229,9 +269,15 @@ def main() -> None:
     built = commands.add_parser("build")
     built.add_argument("blocks", type=Path)
     built.add_argument("target", type=Path)
+    restored = commands.add_parser("restore")
+    restored.add_argument("pages", type=Path)
+    restored.add_argument("folder", type=Path)
     args = parser.parse_args()
     if args.command == "show":
         show(args.file, args.folder, args.page)
+        return
+    if args.command == "restore":
+        restore(args.pages, args.folder)
         return
     wrong = build(args.blocks, args.target)
     print("\n".join(wrong))
