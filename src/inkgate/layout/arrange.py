@@ -256,7 +256,7 @@ def _zone(row: Row, members: Sequence[int]) -> int:
 
 
 def _arranged(drafts: Sequence[BlockDraft], lines: Sequence[Line], frame: Frame) -> Arrangement:
-    levels = levels_of(drafts, frame.unit)
+    levels = levels_of(drafts, lines, vertical=frame.vertical)
     ordered: list[Line] = []
     blocks: list[Block] = []
     known = Vocabulary.of(line.text for line in lines)

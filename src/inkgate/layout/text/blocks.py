@@ -68,14 +68,24 @@ def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None) -> 
     return BlockDraft(region.type, paragraph, region, grid)
 
 
-def levels_of(drafts: Sequence[BlockDraft], unit: float) -> dict[int, int]:
-    """Heading levels, 1 to 6, of the drafts that are titles, by rank of their height."""
-    heights = {
-        i: sum(piece.height for piece in draft.paragraph.pieces) / len(draft.paragraph.pieces)
+def levels_of(drafts: Sequence[BlockDraft], lines: Sequence[Line], *, vertical: bool = False) -> dict[int, int]:
+    """Heading levels, 1 to 6, of the drafts that are titles, by rank of the height of their lines' boxes.
+
+    `lines`: as published: the ink of a line is only as high as its letters happen to be. `vertical`: they run down.
+    """
+    heights = [_height(line, vertical=vertical) for line in lines]
+    titles = {
+        i: sum(heights[member] for member in draft.members) / len(draft.members)
         for i, draft in enumerate(drafts)
-        if draft.type is BlockType.TITLE
+        if draft.type is BlockType.TITLE and draft.members
     }
-    return levels_by_height(heights, unit)
+    return levels_by_height(titles, max(1.0, median(heights)) if heights else 1.0)
+
+
+def _height(line: Line, *, vertical: bool) -> float:
+    (x0, y0), (x1, y1), _, (x3, y3) = line.quad
+    across, down = math.hypot(x1 - x0, y1 - y0), math.hypot(x3 - x0, y3 - y0)
+    return min(across, down) if vertical else down
 
 
 def levels_by_height(heights: Mapping[int, float], unit: float) -> dict[int, int]:
