@@ -251,7 +251,7 @@ async def poll(
     "/result/{task_id}",
     operation_id="docling_result",
     summary="docling-serve: get the result of a task",
-    response_model=DoclingResult,
+    response_model=DoclingResult | DoclingChunks,
     responses=problems(404, 409, 410, 422, 501),
 )
 @costs(RESULT)
