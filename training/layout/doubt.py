@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -189,11 +188,6 @@ def fit(examples: Sequence[tuple[Measures, bool]]) -> dict[str, float]:
             return {name: round(float(weight), 4) for name, weight in zip(["", *names], weights, strict=True)}
         free &= ~raised
         weights[:] = 0
-
-
-def probability(model: Measures, measures: Measures) -> float:
-    """By a logistic model."""
-    return 1 / (1 + math.exp(-model[""] - sum(model[name] * value for name, value in measures.items())))
 
 
 def _fit(pages: Sequence[JudgedPage]) -> None:

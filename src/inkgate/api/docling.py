@@ -37,7 +37,7 @@ from inkgate.api.http.errors import Problem, json_error, problem_with_remedy
 from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.http.options import Native
 from inkgate.api.http.sources import DEFAULT_NAME, document
-from inkgate.api.http.uploads import clean_name
+from inkgate.api.http.uploads import FormPart, UploadedBody, clean_name
 from inkgate.api.jobs.pagewise import PagewiseElements, PagewiseMarkdown, PagewiseText, document_of
 from inkgate.api.jobs.request import JobDraft, ReceivedJob, checked, file_schema, form_of
 from inkgate.api.jobs.results import PiecewiseResponse, ResultReader, filled_json
@@ -128,10 +128,16 @@ class DoclingChunks(BaseModel):
     processing_time: float = Field(description="Seconds.")
 
 
-async def _from_form(received: ReceivedJob, chunker: Chunker | None = None) -> JobDraft:
-    part = received.body.files.get("files")
+def _file_of(body: UploadedBody) -> FormPart:
+    """The file of a form."""
+    part = body.files.get("files")
     if part is None:
         raise InputRejected("file_missing", "The form has no part `files` with a filename.")
+    return part
+
+
+async def _from_form(received: ReceivedJob, chunker: Chunker | None = None) -> JobDraft:
+    part = _file_of(received.body)
     found = checked(document(part.data, part.filename))
     options = options_of_form({**received.body.fields, **received.body.repeated}, chunker)
     return _draft(received, options, JobSource(), found.data, found.name)
@@ -332,9 +338,7 @@ class DoclingFile:
         self._chunker = chunker
 
     async def parse(self, received: ReceivedRequest) -> ReadRequest:
-        part = received.body.files.get("files")
-        if part is None:
-            raise InputRejected("file_missing", "The form has no part `files` with a filename.")
+        part = _file_of(received.body)
         options = options_of_form({**received.body.fields, **received.body.repeated}, self._chunker)
         return _read_request(options, document(part.data, part.filename))
 

@@ -1,15 +1,15 @@
-"""The reading order of a page, and its text, blocks and Markdown: pure geometry, combined with a layout model's
-regions.
+"""The reading order of a page, and its text, blocks and Markdown, from its lines and what its pixels show.
 
-The order is made in four steps, one module each: the page is measured and its skew undone (frame), split where it is to
-be read in columns (columns), read across in rows (rows), and rows are joined to paragraphs (paragraphs). Regions give
-the paragraphs their types (zones, blocks) and keep tables and figures together; they change the order only if the
-layout model ranks them (ranks).
+The page is measured and its skew undone, and its tables and figures are found (pieces). The layout network puts what is
+left in order, joins it to paragraphs and tells their types (order/network, order/decode, text/learned). Where it does
+not know the page or is unsure, rules do: they split the page where it is read in columns (order/columns), read across
+in rows, join rows to paragraphs (text/paragraphs), and take types from regions, and the order if these are ranked
+(order/ranks).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inkgate.layout.evidence import NO_EVIDENCE, PageEvidence, Region
@@ -24,7 +24,7 @@ from inkgate.layout.pieces import PagePieces, pieces_of
 from inkgate.layout.regions.check_marks import check_blocks
 from inkgate.layout.regions.figures import with_captions
 from inkgate.layout.regions.zones import WHOLE
-from inkgate.layout.tables.grid import Grid, from_right
+from inkgate.layout.tables.grid import Grid
 from inkgate.layout.tables.words import continuing_pieces, with_stubs
 from inkgate.layout.text.blocks import BlockDraft, block_of, draft_of, levels_of
 from inkgate.layout.text.hyphenation import Vocabulary
@@ -34,7 +34,6 @@ from inkgate.layout.text.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.text.running import mark_running_lines, omission, watermarks
 from inkgate.layout.text.titles import with_titles, without_false_titles
 from inkgate_client.escape import of_text
-from inkgate_client.text_direction import runs_from_right
 from inkgate_client.types import Block, BlockType, Box, LeftOut, Line, PageResult, ReviewReason, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
@@ -121,12 +120,10 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
 
 def _with_table_columns(page: PagePieces) -> PagePieces:
     """The page, with the pieces beside drawn tables that continue their rows in these."""
-    if page.mirror or not any(
-        piece.zone >= 0 and page.zones[piece.zone].type is BlockType.TABLE for piece in page.loose
-    ):
+    if page.mirror or not any(_is_drawn(page.grids, piece.zone) for piece in page.loose):
         return page
     flows = flows_of(page.loose, page.frame.unit, max_depth=0 if page.receipt else MAX_DEPTH)
-    kept = [piece for flow in flows for piece in _without_stubs(flow, page.zones, page.members, page.grids)]
+    kept = [piece for flow in flows for piece in _without_stubs(flow, page.members, page.grids)]
     names = {(piece.index, piece.zone) for piece in kept}
     return replace(page, loose=[piece for piece in page.loose if (piece.index, piece.zone) in names])
 
@@ -149,11 +146,10 @@ def _learned(page: PagePieces, tokens: PageTokens, seen: Prediction) -> list[Blo
 
 def _by_rules(page: PagePieces, evidence: PageEvidence) -> list[BlockDraft]:
     """Drafts by geometry, and the layout model's ranks if it has them."""
-    frame, zones, members, grids = page.frame, page.zones, page.members, page.grids
+    frame, zones, members, grids = page.frame, page.zones, page.members, page.grids_as_read()
     drafts: list[BlockDraft] = []
     loose = page.loose
     flows = flows_of(mirrored(loose) if page.mirror else loose, frame.unit, max_depth=0 if page.receipt else MAX_DEPTH)
-    grids = {n: from_right(grid) if _is_from_right(grid) else grid for n, grid in grids.items()}
     for flow in _ranked(_titles_first(flows, frame) if frame.vertical else flows, zones, members):
         for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members):
             zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
@@ -200,17 +196,16 @@ def _is_around(box: Box, mark: Box) -> bool:
     return both >= MARKED * (sum(areas) - both)
 
 
-def _is_from_right(grid: Grid) -> bool:
-    return runs_from_right("".join(piece.text for piece in grid.pieces))
+def _is_drawn(grids: Mapping[int, Grid], zone: int) -> bool:
+    """Whether a zone is a table with drawn lines."""
+    return zone in grids and grids[zone].ruled
 
 
-def _without_stubs(
-    flow: Flow, zones: Sequence[Region], members: Sequence[int], grids: dict[int, Grid]
-) -> list[LayoutPiece]:
+def _without_stubs(flow: Flow, members: Sequence[int], grids: dict[int, Grid]) -> list[LayoutPiece]:
     """The flow without the pieces that belong to drawn tables beside them; these are added to the tables' grids."""
-    for table in [piece for piece in flow if piece.zone >= 0 and zones[piece.zone].type is BlockType.TABLE]:
+    for table in [piece for piece in flow if _is_drawn(grids, piece.zone)]:
         beside = [piece for piece in flow if piece.zone < 0 and members[piece.index] < 0]
-        stubs = continuing_pieces(grids[table.zone], beside) if grids[table.zone].ruled else []
+        stubs = continuing_pieces(grids[table.zone], beside)
         if stubs:
             grids[table.zone] = with_stubs(grids[table.zone], stubs)
             flow = [piece for piece in flow if piece not in stubs]

@@ -66,9 +66,10 @@ def judged(page: PageResult) -> PageResult:
     else:
         bent = bend(page.lines)
         blocks = None if page.blocks is None else _all_judged(page.blocks, page.lines, bent)
-        page = replace(page, blocks=blocks, confidence=text_right(page) * order_right(page))
+        in_order = order_right(page)
+        page = replace(page, blocks=blocks, confidence=text_right(page) * in_order)
+        page = page.with_notes([*_order_notes(page, in_order), *_type_notes(page)])
     page, unreadable = _noted(page)
-    page = page.with_notes(_structure_notes(page))
     return replace(page, review=_review(page, unreadable=unreadable))
 
 
@@ -119,22 +120,27 @@ def _review(page: PageResult, *, unreadable: bool) -> tuple[ReviewReason, ...]:
     return tuple(reason for reason in ReviewReason if reason in found)
 
 
-def _structure_notes(page: PageResult) -> list[ReviewNote]:
-    """The parts of a page whose order, cells or headings are doubtful."""
+def _order_notes(page: PageResult, in_order: float) -> list[ReviewNote]:
+    """The parts of a page whose order is doubtful. `in_order`: the probability that the page's is right."""
+    if in_order >= REVIEW_ORDER:
+        return []
     blocks = [block for block in page.blocks or () if block.lines]
-    notes = []
-    if page.lines and order_right(page) < REVIEW_ORDER:
-        doubtful = sorted((_or_sure(block.order_confidence), block.box) for block in blocks)
-        places = [box for confidence, box in doubtful if confidence < REVIEW_STEP]
-        notes += [ReviewNote(ReviewReason.UNCERTAIN_ORDER, box=box) for box in places[:MAX_NOTES]]
-        notes += [] if places else [ReviewNote(ReviewReason.UNCERTAIN_ORDER)]
+    doubtful = sorted((_or_sure(block.order_confidence), block.box) for block in blocks)
+    places = [box for confidence, box in doubtful if confidence < REVIEW_STEP]
+    notes = [ReviewNote(ReviewReason.UNCERTAIN_ORDER, box=box) for box in places[:MAX_NOTES]]
+    return notes or [ReviewNote(ReviewReason.UNCERTAIN_ORDER)]
+
+
+def _type_notes(page: PageResult) -> list[ReviewNote]:
+    """The parts of a page whose cells or headings are doubtful."""
+    blocks = [block for block in page.blocks or () if block.lines]
     tables = [(block, table_measures(block)) for block in blocks if block.type is BlockType.TABLE]
     found = _notes(ReviewReason.UNCERTAIN_TABLE, TABLE_RIGHT, REVIEW_TABLE, tables)
     known = {note.box for note in found}
     misread = [block.box for block, _ in tables if (block.confidence or 0.0) < MISREAD_TABLE and block.box not in known]
-    notes += [*found, *(ReviewNote(ReviewReason.UNCERTAIN_TABLE, box=box) for box in misread[:MAX_NOTES])]
+    found += [ReviewNote(ReviewReason.UNCERTAIN_TABLE, box=box) for box in misread[:MAX_NOTES]]
     others = [(block, heading_measures(block)) for block in blocks if block.type in (BlockType.TITLE, BlockType.TEXT)]
-    return notes + _notes(ReviewReason.UNCERTAIN_HEADINGS, HEADING_RIGHT, REVIEW_HEADING, others)
+    return found + _notes(ReviewReason.UNCERTAIN_HEADINGS, HEADING_RIGHT, REVIEW_HEADING, others)
 
 
 def _notes(

@@ -14,7 +14,7 @@ from inkgate.layout.order.turned import turned_parts
 from inkgate.layout.regions.check_marks import with_marks
 from inkgate.layout.regions.zones import WHOLE, zones_of
 from inkgate.layout.tables.choice import tables_of
-from inkgate.layout.tables.grid import Grid
+from inkgate.layout.tables.grid import Grid, from_right
 from inkgate.layout.tables.places import is_tabular
 from inkgate.layout.tables.zones import PageZones
 from inkgate.page import LineStyle
@@ -50,6 +50,10 @@ class PagePieces:
     def zone_of(self, piece: LayoutPiece) -> int:
         """The number of the piece's zone; -1 for none."""
         return piece.zone if piece.zone >= 0 else self.members[piece.index]
+
+    def grids_as_read(self) -> dict[int, Grid]:
+        """The grids; those whose text runs from right to left have their first column at the right."""
+        return {number: from_right(grid) if _is_from_right(grid) else grid for number, grid in self.grids.items()}
 
     def turned(self) -> list[list[LayoutPiece]]:
         """The parts of the page with turned text, each in its own frame."""
@@ -91,6 +95,10 @@ def pieces_of(lines: Sequence[Line], size: Size, evidence: PageEvidence, own: Se
     loose = with_drop_caps(_loose(frame, page.zones, page.members), frame.unit)
     mirror = not frame.vertical and runs_from_right("".join(line.text for line in ordered))
     return PagePieces(ordered, quads, size, frame, page.zones, page.members, page.grids, loose, receipt, mirror)
+
+
+def _is_from_right(grid: Grid) -> bool:
+    return runs_from_right("".join(piece.text for piece in grid.pieces))
 
 
 def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> list[LayoutPiece]:

@@ -35,16 +35,12 @@ class LearnedBlock:
     Attributes:
         pieces: in reading order.
         type: one of the network's CLASSES.
-        level: of a title, from 1.
-        type_right: the probability of its type.
         order_right: the probability that it is read after the block before it.
         whole: the probability that its pieces are one block, and all of it.
     """
 
     pieces: tuple[LayoutPiece, ...]
     type: str
-    level: int
-    type_right: float
     order_right: float
     whole: float
 
@@ -67,8 +63,6 @@ def learned_blocks(page: PageTokens, seen: Prediction) -> list[LearnedBlock]:
             LearnedBlock(
                 tuple(pieces[i] for i in chain),
                 CLASSES[kinds[at]],
-                int(seen.levels[chain].mean(axis=0).argmax()) + 1,
-                float(seen.classes[chain, kinds[at]].mean()),
                 float(before[order[place - 1], at]) if place else 1.0,
                 whole[at],
             )

@@ -12,12 +12,11 @@ from inkgate.layout.order.frame import LayoutPiece, Row, rows_of
 from inkgate.layout.order.network import CLASSES, Prediction
 from inkgate.layout.order.tokens import PageTokens
 from inkgate.layout.pieces import PagePieces
-from inkgate.layout.tables.grid import Grid, from_right
+from inkgate.layout.tables.grid import Grid
 from inkgate.layout.text.blocks import BlockDraft, draft_of
 from inkgate.layout.text.markdown import RUNNING
 from inkgate.layout.text.paragraphs import Paragraph, edges_of_column, with_lists
 from inkgate.layout.text.titles import may_be_title
-from inkgate_client.text_direction import runs_from_right
 from inkgate_client.types import BlockType
 
 SAME_ROW = 0.5
@@ -45,7 +44,7 @@ better than one without its first line. Page numbers are found by their text."""
 
 def learned_drafts(page: PagePieces, blocks: Sequence[LearnedBlock]) -> list[BlockDraft]:
     """Drafts of the blocks, in their order, and of the page's turned text behind them."""
-    grids = {number: from_right(grid) if _is_from_right(grid) else grid for number, grid in page.grids.items()}
+    grids = page.grids_as_read()
     unit = page.frame.unit
     rows = [rows_in_order(block.pieces) for block in blocks]
     columns = _columns(rows, unit)
@@ -70,12 +69,12 @@ def rated(drafts: Sequence[BlockDraft], tokens: PageTokens, seen: Prediction) ->
     is to be read after the one before it, the last one of the block before among them.
     """
     numbers = {(piece.index, piece.zone): at for at, piece in enumerate(tokens.pieces)}
-    rated: list[BlockDraft] = []
+    found: list[BlockDraft] = []
     last: int | None = None
     for draft in drafts:
         own = [numbers[key] for piece in draft.paragraph.pieces if (key := (piece.index, piece.zone)) in numbers]
         if not own:
-            rated.append(draft)
+            found.append(draft)
             continue
         steps = [float(seen.before[first, second]) for first, second in pairwise(own)]
         if draft.type not in RUNNING:
@@ -83,8 +82,8 @@ def rated(drafts: Sequence[BlockDraft], tokens: PageTokens, seen: Prediction) ->
             last = own[-1]
         classes = [CLASSES.index(name) for name in NAMES.get(draft.type, _OTHERS)]
         share = float(seen.classes[own][:, classes].sum(axis=1).mean())
-        rated.append(replace(draft, type_right=share, order_right=min(steps, default=1.0)))
-    return rated
+        found.append(replace(draft, type_right=share, order_right=min(steps, default=1.0)))
+    return found
 
 
 def _draft(kind: BlockType, paragraph: Paragraph, page: PagePieces, grids: Mapping[int, Grid]) -> BlockDraft:
@@ -132,7 +131,3 @@ def _columns(rows: Sequence[list[Row]], unit: float) -> list[tuple[float, float]
         edges = edges_of_column([row for number in numbers for row in rows[number]], unit)
         found += [edges] * len(numbers)
     return found
-
-
-def _is_from_right(grid: Grid) -> bool:
-    return runs_from_right("".join(piece.text for piece in grid.pieces))

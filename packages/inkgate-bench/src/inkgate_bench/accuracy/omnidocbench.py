@@ -181,16 +181,16 @@ def score_page(page: OmniPage, markdown: str) -> OmniScore:
     free = [compared(text) for text in page.left_out]
     shown = [text for part in markdown_paragraphs(_CHECKED_MATH.sub(" ", markdown)) if (text := compared(part))]
     groups = _match(wanted, [text for text in shown if not _is_free(text, free, wanted)])
-    edits = sum(Levenshtein.distance(group.truth, group.read) for group in groups)
-    places = [group for group in groups if group.blocks]
-    found = sorted((group for group in places if group.parts), key=lambda group: group.parts[0])
-    lost = [group for group in places if not group.parts]
-    order = [block for group in (*found, *lost) for block in group.blocks]
+    edits = sum(Levenshtein.distance(group.truth.text, group.read.text) for group in groups)
+    places = [group for group in groups if group.truth.numbers]
+    found = sorted((group for group in places if group.read.numbers), key=lambda group: group.read.numbers[0])
+    lost = [group for group in places if not group.read.numbers]
+    order = [block for group in (*found, *lost) for block in group.truth.numbers]
     truth = [table for html in page.tables for table in tables_of(html)]
     tables = match_tables(truth, tables_of(markdown))
     return OmniScore(
         edits=edits,
-        characters=sum(max(len(group.truth), len(group.read)) for group in groups),
+        characters=sum(max(len(group.truth.text), len(group.read.text)) for group in groups),
         order=Levenshtein.normalized_distance(order, sorted(order)) if order else None,
         teds=tuple(table.teds for table in tables),
         structure=tuple(table.structure for table in tables),
@@ -205,17 +205,19 @@ def _is_free(text: str, free: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 @dataclass(slots=True)
+class _Side:
+    """Blocks of the truth, or paragraphs that were read: their numbers, and their texts as one."""
+
+    numbers: list[int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Match:
     """Blocks and the paragraphs that hold them; either may be missing."""
 
-    blocks: list[int]
-    parts: list[int]
-    truth: str
-    read: str
-
-    @property
-    def distance(self) -> int:
-        return Levenshtein.distance(self.truth, self.read)
+    truth: _Side
+    read: _Side
 
 
 def _match(wanted: Sequence[str], read: Sequence[str]) -> list[_Match]:
@@ -229,40 +231,31 @@ def _match(wanted: Sequence[str], read: Sequence[str]) -> list[_Match]:
         for pair in np.argsort(-scores[rows, columns], kind="stable").tolist():
             block, part = int(rows[pair]), int(columns[pair])
             if block not in used_blocks and part not in used_parts:
-                groups.append(_Match([block], [part], wanted[block], read[part]))
+                groups.append(_Match(_Side([block], wanted[block]), _Side([part], read[part])))
                 used_blocks.add(block)
                 used_parts.add(part)
-    left = [_Match([block], [], text, "") for block, text in enumerate(wanted) if block not in used_blocks]
-    rest = [_Match([], [part], "", text) for part, text in enumerate(read) if part not in used_parts]
-    groups += [group for group in left if not _joins_block(group, groups)]
-    return groups + [group for group in rest if not _joins_part(group, groups)]
+    lost = [_Side([block], text) for block, text in enumerate(wanted) if block not in used_blocks]
+    added = [_Side([part], text) for part, text in enumerate(read) if part not in used_parts]
+    by_truth = [(group.truth, group.read) for group in groups]
+    groups += [_Match(side, _Side([], "")) for side in lost if not _joins(side, by_truth)]
+    by_read = [(group.read, group.truth) for group in groups]
+    return groups + [_Match(_Side([], ""), side) for side in added if not _joins(side, by_read)]
 
 
-def _joins_block(left: _Match, groups: Sequence[_Match]) -> bool:
-    """Adds a block without a paragraph to the group of a block beside it, if that brings the texts closer."""
-    (block,) = left.blocks
-    for group in groups:
-        before, behind = block - 1 in group.blocks, block + 1 in group.blocks
-        if not group.parts or not (before or behind):
+def _joins(left: _Side, pairs: Sequence[tuple[_Side, _Side]]) -> bool:
+    """Adds a block without a paragraph to a block beside it, or the reverse, if that brings the two texts closer.
+
+    `pairs`: sides of the same kind, each with the other side of its match.
+    """
+    (number,) = left.numbers
+    for own, other in pairs:
+        before, behind = number - 1 in own.numbers, number + 1 in own.numbers
+        if not other.numbers or not (before or behind):
             continue
-        joined = group.truth + left.truth if before else left.truth + group.truth
-        if Levenshtein.distance(joined, group.read) < group.distance + len(left.truth) / 2:
-            group.truth = joined
-            group.blocks = [*group.blocks, block] if before else [block, *group.blocks]
-            return True
-    return False
-
-
-def _joins_part(rest: _Match, groups: Sequence[_Match]) -> bool:
-    """Adds a paragraph without a block to the group of a paragraph beside it, in the same way."""
-    (part,) = rest.parts
-    for group in groups:
-        before, behind = part - 1 in group.parts, part + 1 in group.parts
-        if not group.blocks or not (before or behind):
-            continue
-        joined = group.read + rest.read if before else rest.read + group.read
-        if Levenshtein.distance(group.truth, joined) < group.distance + len(rest.read) / 2:
-            group.read = joined
-            group.parts = [*group.parts, part] if before else [part, *group.parts]
+        joined = own.text + left.text if before else left.text + own.text
+        distance = Levenshtein.distance(own.text, other.text)
+        if Levenshtein.distance(joined, other.text) < distance + len(left.text) / 2:
+            own.text = joined
+            own.numbers = [*own.numbers, number] if before else [number, *own.numbers]
             return True
     return False
