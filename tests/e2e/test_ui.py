@@ -44,11 +44,12 @@ def test_a_sample_is_shown_with_its_boxes_and_each_leads_to_the_other(browser: B
         box = page.locator("#viewer polygon.picked")
         expect(box).to_have_attribute("data-id", cell.get_attribute("data-id") or "")
         shoot(page, "result")
-        other = page.locator("#viewer polygon.kind-title").first
+        number = page.locator("#result-preview .block", has_text="Source: FEMIP").get_attribute("data-id")
+        other = page.locator(f"#viewer polygon[data-id='{number}']")
         other.click()
         block = page.locator("#result-preview .block.picked")
         expect(block).to_have_attribute("data-id", other.get_attribute("data-id") or "")
-        expect(block).to_contain_text("FEMIP Support Fund")
+        expect(block).to_contain_text("Source: FEMIP")
         page.click("#result-tab-text")
         expect(page.locator("#viewer polygon.sure").first).to_be_attached()
         assert page.locator("#result-text .line").count() == page.locator("#viewer polygon").count() > 30
