@@ -48,6 +48,7 @@ from inkgate.documents.pages import parse_page_list
 from inkgate.service.reader import CheckedOptions
 from inkgate.settings import load_settings
 from inkgate.settings.service import PdfText
+from inkgate_client.coordinates import holds_middle
 from inkgate_client.types import BlockType, Box, Document, Line, PageResult, Task, TaskKind, Word, box_of_quad
 
 SHOWN = 1800
@@ -79,13 +80,13 @@ async def _read(file: Path, number: int) -> tuple[PageResult, PageResult, Image.
 def _lines(seen: PageResult, read: PageResult) -> list[dict[str, Any]]:
     """The lines that the page shows, with the characters of the text layer; and those that only the layer has."""
     layer = [word for line in read.lines for word in line.words or (line,)] if read.source != "ocr" else []
-    left = {number: _centre(box_of_quad(word.quad)) for number, word in enumerate(layer)}
+    left = {number: box_of_quad(word.quad) for number, word in enumerate(layer)}
     lines = []
     for line in sorted(seen.lines, key=lambda line: (line.box[1], line.box[0])):
         words = []
         for word in line.words or (line,):
             box = box_of_quad(word.quad)
-            inside = [number for number, centre in left.items() if _holds(box, centre)]
+            inside = [number for number, other in left.items() if holds_middle(box, other)]
             for number in inside:
                 del left[number]
             text = " ".join(layer[number].text for number in inside) if layer and inside else word.text
@@ -106,14 +107,6 @@ def _is_taken(word: Word, layer: list[Word | Line], taken: set[int]) -> bool:
 
 def _rounded(box: Box) -> list[float]:
     return [round(edge, 1) for edge in box]
-
-
-def _centre(box: Box) -> tuple[float, float]:
-    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-
-
-def _holds(box: Box, point: tuple[float, float]) -> bool:
-    return box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3]
 
 
 def show(file: Path, folder: Path, number: int) -> None:
@@ -255,7 +248,7 @@ def _with_text(block: dict[str, Any], words: list[dict[str, Any]]) -> dict[str, 
 
 
 def _text_in(boxes: list[Any], words: list[dict[str, Any]]) -> str:
-    return " ".join(str(word["text"]) for box in boxes for word in words if _holds(box, _centre(word["box"])))
+    return " ".join(str(word["text"]) for box in boxes for word in words if holds_middle(box, word["box"]))
 
 
 def main() -> None:

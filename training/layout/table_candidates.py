@@ -28,7 +28,7 @@ from inkgate.layout.tables.choice import MOVES, TableCandidate, grids_by_words, 
 from inkgate.layout.tables.features import NAMES, measures_of
 from inkgate.layout.tables.grid import Grid
 from inkgate.page import LineStyle
-from inkgate_client.coordinates import quad_of
+from inkgate_client.coordinates import holds_middle, quad_of
 from inkgate_client.types import Box, Line, Size
 
 SHARPNESS, WRONG_ROW = 2, 0.75
@@ -50,12 +50,9 @@ def true_tables(page: Mapping[str, Any], lines: Sequence[Line], size: Size) -> l
         if block["type"] != "table":
             continue
         if not block.get("cells"):
-            left, top, right, bottom = np.array(block["box"], dtype=float) * (*scale, *scale)
-            inside = {
-                index: line
-                for index, line in enumerate(lines)
-                if left <= (line.box[0] + line.box[2]) / 2 <= right and top <= (line.box[1] + line.box[3]) / 2 <= bottom
-            }
+            left, top, right, bottom = (float(edge) for edge in np.array(block["box"]) * (*scale, *scale))
+            box = (left, top, right, bottom)
+            inside = {index: line for index, line in enumerate(lines) if holds_middle(box, line.box)}
             if cells := cells_by_text(block.get("html") or "", inside):
                 found.append(cells)
             continue

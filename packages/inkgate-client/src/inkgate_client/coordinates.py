@@ -37,6 +37,11 @@ def around(boxes: Iterable[tuple[_Number, _Number, _Number, _Number]]) -> tuple[
     return (min(lefts), min(tops), max(rights), max(bottoms))
 
 
+def holds_middle(box: Box, other: Box) -> bool:
+    """Whether the middle of the other box is in the box."""
+    return box[0] <= (other[0] + other[2]) / 2 <= box[2] and box[1] <= (other[1] + other[3]) / 2 <= box[3]
+
+
 def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
     """`quad` of the upright page (`width` x `height`) in pixels of the page before rotation.
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from inkgate.page import RgbArray
 from inkgate_client.coordinates import quad_of
-from inkgate_client.types import Box, Line, Point, Quad, Size
+from inkgate_client.types import Box, Line, Point, Quad, Size, box_of_quad
 
 BEFORE, ABOVE, AFTER, BELOW = 4.3, 4.2, 3.5, 3.7
 """The detector's margins around the ink of a line, in pixels of its image: medians of 773 lines of dev's PDFs that were
@@ -96,7 +96,7 @@ def ink_quads(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[Quad]:
         quad = line.quad if exact else detector.without_margin(line.quad)
         if grey is not None and len(lines) <= MAX_LINES and _is_level(line.quad):
             around = _around(line.box) if exact else line.box
-            ink = ink_box(grey, _scaled(_bounds(quad), 1 / scale), _scaled(around, 1 / scale))
+            ink = ink_box(grey, _scaled(box_of_quad(quad), 1 / scale), _scaled(around, 1 / scale))
             quad = quad if ink is None else quad_of(_scaled(ink, scale))
         quads.append(quad)
     return quads
@@ -105,11 +105,6 @@ def ink_quads(rgb: RgbArray, scale: float, lines: Sequence[Line]) -> list[Quad]:
 def _is_level(quad: Quad) -> bool:
     (left, top), (right, end), _, (_, bottom) = quad
     return right > left and bottom > top and abs(end - top) <= LEVEL * (bottom - top)
-
-
-def _bounds(quad: Quad) -> Box:
-    xs, ys = zip(*quad, strict=True)
-    return (min(xs), min(ys), max(xs), max(ys))
 
 
 def _around(box: Box) -> Box:

@@ -17,6 +17,7 @@ from inkgate.layout.order.frame import measure
 from inkgate.layout.regions.figure_text import is_label_text
 from inkgate.layout.regions.figures import OF_FIGURE
 from inkgate.page import RgbArray
+from inkgate_client.coordinates import holds_middle
 from inkgate_client.types import BlockType, Box, Line
 
 MIN_WORDS = 8
@@ -48,23 +49,13 @@ def without_text(regions: Sequence[Region], rgb: RgbArray, scale: float, lines: 
         lines: of the page, where their ink is, in page pixels.
     """
     doubtful = [region for region in regions if region.type is BlockType.FIGURE]
-    held = {id(region): _inside(region.box, lines) for region in doubtful}
+    held = {id(region): [line for line in lines if holds_middle(region.box, line.box)] for region in doubtful}
     doubtful = [region for region in doubtful if _may_be_text(region, held[id(region)], lines)]
     if not doubtful:
         return list(regions)
     ink, factor = _other_ink(rgb, scale, lines)
     dropped = {id(region) for region in doubtful if _share(ink, region.box, factor) <= MAX_PICTURE}
     return [region for region in regions if id(region) not in dropped]
-
-
-def _inside(box: Box, lines: Sequence[Line]) -> list[Line]:
-    left, top, right, bottom = box
-    return [
-        line
-        for line in lines
-        for a, b, c, d in (line.box,)
-        if left <= (a + c) / 2 <= right and top <= (b + d) / 2 <= bottom
-    ]
 
 
 def _may_be_text(region: Region, held: Sequence[Line], lines: Sequence[Line]) -> bool:

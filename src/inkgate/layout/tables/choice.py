@@ -19,7 +19,7 @@ from inkgate.layout.tables.places import TablePlace, places_of
 from inkgate.layout.tables.ruled import ruled_tables
 from inkgate.layout.tables.scorer import table_scorer
 from inkgate.layout.tables.words import grid_of, with_continued_rows, with_joined_rows
-from inkgate_client.coordinates import around
+from inkgate_client.coordinates import around, holds_middle
 from inkgate_client.types import BlockType, Box, Line
 
 MIN_PROBABILITY = 0.2
@@ -100,12 +100,7 @@ def boxes_to_ask(lines: Sequence[Line], regions: Sequence[Region], cells: Sequen
             if each.probability < CERTAIN:
                 boxes.append(_with_margin([lines[index].box for index in each.key]))
     for region in regions:
-        left, top, right, bottom = region.box
-        inside = [
-            index
-            for index, (x0, y0, x1, y1) in enumerate(line.box for line in lines)
-            if left <= (x0 + x1) / 2 <= right and top <= (y0 + y1) / 2 <= bottom
-        ]
+        inside = [index for index, line in enumerate(lines) if holds_middle(region.box, line.box)]
         if region.type is BlockType.TABLE and inside and not taken.intersection(inside):
             taken.update(inside)
             boxes.append(_with_margin([lines[index].box for index in inside]))

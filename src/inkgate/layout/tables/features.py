@@ -12,7 +12,7 @@ from inkgate.layout.evidence import Region, TableGuess
 from inkgate.layout.order.frame import FloatArray, Frame, Row
 from inkgate.layout.tables.grid import Grid
 from inkgate.layout.tables.headers import is_number
-from inkgate.layout.tables.places import CELL_GAP, TablePlace, cells_in, shares_in
+from inkgate.layout.tables.places import CELL_GAP, TablePlace, cells_in, held_in, shares_in
 from inkgate_client.types import BlockType, Box
 
 INSIDE = 0.5
@@ -281,14 +281,11 @@ def guess_for(page: PageView, place: TablePlace) -> TableGuess | None:
     """The table model's cells, if it looked at nearly all of the place, and not at much more."""
     pieces = place.pieces
     for guess in page.guesses:
-        left, top, right, bottom = page.frame.place(guess.box)
-        inside = sum(left <= (p.left + p.right) / 2 <= right and top <= p.middle <= bottom for p in pieces)
-        if guess.cells and inside >= EXAMINED * len(pieces):
-            shown = sum(
-                left <= (p.left + p.right) / 2 <= right and top <= p.middle <= bottom for p in page.frame.pieces
-            )
-            if len(pieces) >= MIN_SHOWN * shown:
-                return guess
+        box = page.frame.place(guess.box)
+        if not guess.cells or len(held_in(box, pieces)) < EXAMINED * len(pieces):
+            continue
+        if len(pieces) >= MIN_SHOWN * len(held_in(box, page.frame.pieces)):
+            return guess
     return None
 
 

@@ -15,6 +15,7 @@ from inkgate.layout.order.columns import flows_of
 from inkgate.layout.order.frame import FloatArray, Frame, LayoutPiece, Row, rows_of
 from inkgate.layout.order.turned import upright
 from inkgate.layout.tables.ruled import RuledTable
+from inkgate_client.coordinates import holds_middle
 from inkgate_client.types import BlockType, Box
 
 CELL_GAP = 1.0
@@ -125,7 +126,7 @@ def _boxed(
     """The regions of tables and figures, and what the table model looked at: as wide as these, and as the page."""
     boxes = [frame.place(region.box) for region in regions if region.type in (BlockType.TABLE, BlockType.FIGURE)]
     for box in [*boxes, *(frame.place(guess.box) for guess in guesses)]:
-        inside = [piece for piece in frame.pieces if _holds(box, piece)]
+        inside = held_in(box, frame.pieces)
         if sum(piece.turn != 0 for piece in inside) * 2 > len(inside):
             turned = rows_of(upright(inside))
             yield TablePlace(tuple(turned), 0, len(turned))
@@ -137,8 +138,9 @@ def _boxed(
                 yield place
 
 
-def _holds(box: Box, piece: LayoutPiece) -> bool:
-    return box[0] <= (piece.left + piece.right) / 2 <= box[2] and box[1] <= (piece.top + piece.bottom) / 2 <= box[3]
+def held_in(box: Box, pieces: Iterable[LayoutPiece]) -> list[LayoutPiece]:
+    """The pieces whose middle is in a box of the frame."""
+    return [piece for piece in pieces if holds_middle(box, (piece.left, piece.top, piece.right, piece.bottom))]
 
 
 def _among(rows: Sequence[Row], taken: Iterable[int], left: float, right: float) -> TablePlace | None:
