@@ -446,6 +446,8 @@ class Walk:
             wait_until(lambda: re.search(until, self.output()) is not None, process, self.output)
             os.killpg(process.pid, signal.SIGINT)
             process.wait(60)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"runs on 60 s after Ctrl-C\n{self.output()[-3000:]}") from error
         finally:
             end(process)
         assert "Traceback (most recent call last)" not in self.output(), self.output()[-3000:]

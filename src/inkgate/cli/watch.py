@@ -90,8 +90,6 @@ def _run(reader: ReaderOptions, order: WatchCommand, journal: WatchJournal) -> W
     from inkgate_client import WantedFields
 
     async def watch_folder(opened: DocumentReader) -> WatchTally:
-        if not order.once:
-            say(f"Watching {order.watched.folder}. Ctrl-C stops.")
         return await FolderWatch(opened, order, journal).run()
 
     try:

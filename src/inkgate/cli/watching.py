@@ -89,6 +89,8 @@ class FolderWatch:
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_on_signal, stop, _STOPPING, tasks.cancel_scope.cancel)
+            if not self._order.once:
+                say(f"Watching {self._order.watched.folder}. Ctrl-C stops.")
             await self.run_until(stop)
             tasks.cancel_scope.cancel()
         return self._tally
