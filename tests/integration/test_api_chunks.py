@@ -32,7 +32,7 @@ async def test_a_document_comes_in_chunks_one_a_line() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", files={"file": ("a.tiff", tiff(2))}, data={"format": "chunks"})
         assert answer.status_code == 200, answer.text
-        assert answer.headers["content-type"] == "application/jsonl"
+        assert answer.headers["content-type"] == "application/x-ndjson"
         first, second = lines_of(answer.content)
         assert (first["name"], first["index"], first["headings"]) == ("a.tiff", 0, ["Hello page 0"])
         assert first["text"].startswith("# Hello page 0")

@@ -147,7 +147,7 @@ async def status_of(api: Api, row: RouteCost, places: dict[str, str]) -> int:
     given = _FORMS.get(row.method) or (_FORMS["/v1/jobs"] if row.method == "POST" else {})
     headers = {**ALPHA, "X-Inkgate-Wait": "0", **given.get("headers", {})}
     known = {"page": "1", "model": "prebuilt-layout", "kind": "output", "batch_id": "0" * 32, "name": "receipt"}
-    known |= {"upload_id": "upload-" + "A" * 30, "output": "markdown", "figure_id": "1.1"} | places
+    known |= {"upload_id": "upload-" + "A" * 30, "output": "markdown", "figure_id": "1.1", "chunker": "hybrid"} | places
     path = re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1], "x"), row.path)
     query = {"/ui/api/convert": "?format=text", "/ui/api/fields": "?format=csv"}.get(path, "")
     query = f"?signature={places['signature']}" if is_signed(path) else query

@@ -28,10 +28,12 @@ from inkgate_client.types import BlockType, Box
 
 Labels = np.ndarray[Any, np.dtype[np.int64]]
 Boxes = np.ndarray[Any, np.dtype[np.float64]]
-BLOCK, ITEM, LINE, CLASS, LEVEL = range(5)
-"""Columns of labels; -1 where unknown."""
+BLOCK, ITEM, LINE, CLASS, LEVEL, OPEN = range(6)
+"""Columns of labels; -1 where unknown. OPEN is 1 if it is not known whether the block goes on in the next one."""
 MARGIN = 0.2
 """A true word's middle is in the box of a line that is this much larger, in heights of the line."""
+STRIPS = 0.15
+"""The share of examples of which a strip is learned."""
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ def _labels(found: PagePieces, tokens: PageTokens, page: dict[str, Any]) -> Labe
                 places.append((b, item, n))
                 letters.append(len(word["text"]))
     words = np.array(boxes, np.float64).reshape(-1, 4)
-    labels = np.full((len(tokens.pieces), 5), -1, np.int64)
+    labels = np.full((len(tokens.pieces), 6), -1, np.int64)
     for at, piece in enumerate(tokens.pieces):
         if piece.zone >= 0:
             place = _of_zone(found.zones[piece.zone].box, found.zones[piece.zone].type, page["blocks"], across, down)
@@ -93,7 +95,7 @@ def _labels(found: PagePieces, tokens: PageTokens, page: dict[str, Any]) -> Labe
         block = page["blocks"][place[0]]
         kind = CLASSES.index(block["type"]) if block["type"] in CLASSES else -1
         level = min(block.get("level") or 1, 6) - 1 if block["type"] == "title" else -1
-        labels[at] = (*place, kind, level)
+        labels[at] = (*place, kind, level, bool(block.get("open")))
     return labels
 
 
@@ -143,6 +145,8 @@ def targets(example: Example) -> tuple[Labels, Labels, Any]:
     for i, j in pairwise(order):
         if (labels[i, :2] == labels[j, :2]).all() and not (zones[i] or zones[j]):
             after[i], ahead[j] = j, i
+        elif labels[i, OPEN] == 1:
+            after[i] = ahead[j] = -1
     rank = np.full(count, -1)
     rank[order] = np.arange(len(order))
     before = np.where(known[:, None] & known[None], rank[:, None] < rank[None], -1).astype(np.int8)
@@ -151,7 +155,11 @@ def targets(example: Example) -> tuple[Labels, Labels, Any]:
 
 
 def varied(example: Example, rng: random.Random) -> Example:
-    """The example as a scan or another detector might show it: other boxes, no styles, fewer regions, divided lines."""
+    """The example as a scan or another detector might show it: other boxes, no styles, fewer regions, divided lines; of
+    some, a strip across the page.
+    """
+    if rng.random() < STRIPS:
+        example = _strip(example, rng)
     tokens = example.tokens
     unit = tokens.unit
     scan = rng.random() < 0.5
@@ -193,6 +201,30 @@ def varied(example: Example, rng: random.Random) -> Example:
         ),
         example.labels[kept],
     )
+
+
+def _strip(example: Example, rng: random.Random) -> Example:
+    """A strip of the page, from one height to another, as short pages and cut pictures are."""
+    tokens = example.tokens
+    middles = [piece.middle for piece in tokens.pieces]
+    count = rng.randint(2, max(len(middles) // 2, 3))
+    first = rng.randrange(max(len(middles) - count, 1))
+    low, *_, high = sorted(middles)[first : first + count] or [0.0, 0.0]
+    kept = [at for at, middle in enumerate(middles) if low <= middle <= high]
+    if len(kept) < 2:
+        return example
+    pieces = [tokens.pieces[at] for at in kept]
+    bounds = tokens.bounds
+    if rng.random() < 0.5:  # cut out, with margins of other widths
+        edges = [rng.uniform(0, 4) * tokens.unit for _ in range(4)]
+        bounds = (
+            min(piece.left for piece in pieces) - edges[0],
+            min(piece.top for piece in pieces) - edges[1],
+            max(piece.right for piece in pieces) + edges[2],
+            max(piece.bottom for piece in pieces) + edges[3],
+        )
+    part = PageTokens(pieces, [tokens.zones[at] for at in kept], [tokens.boxes[at] for at in kept], bounds, tokens.unit)
+    return Example(example.name, example.family, part, example.labels[kept])
 
 
 @dataclass(frozen=True, slots=True)

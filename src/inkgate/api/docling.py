@@ -437,7 +437,7 @@ _CHUNK_SOURCE: dict[str, Any] = {
 
 @router.post(
     "/chunk/{chunker}/file",
-    operation_id="docling_chunk_file",
+    operation_id="docling_file_chunks",
     summary="docling-serve: chunk a file",
     response_model=DoclingChunks,
     responses=_REFUSED_NOW,
@@ -451,7 +451,7 @@ async def chunk_file_now(request: Request, chunker: Chunker) -> Response:
 
 @router.post(
     "/chunk/{chunker}/source",
-    operation_id="docling_chunk_source",
+    operation_id="docling_source_chunks",
     summary="docling-serve: chunk a source",
     response_model=DoclingChunks,
     responses=_REFUSED_NOW,
@@ -465,7 +465,7 @@ async def chunk_source_now(request: Request, chunker: Chunker) -> Response:
 
 @router.post(
     "/chunk/{chunker}/file/async",
-    operation_id="docling_chunk_file_async",
+    operation_id="docling_chunk_file",
     summary="docling-serve: add a file to chunk",
     response_model=DoclingTask,
     responses=_REFUSED,
@@ -480,7 +480,7 @@ async def chunk_file(request: Request, chunker: Chunker) -> Response:
 
 @router.post(
     "/chunk/{chunker}/source/async",
-    operation_id="docling_chunk_source_async",
+    operation_id="docling_chunk_source",
     summary="docling-serve: add a source to chunk",
     response_model=DoclingTask,
     responses=_REFUSED,

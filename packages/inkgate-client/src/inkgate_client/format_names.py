@@ -57,7 +57,7 @@ _MEDIA_TYPES = {
     Format.ALTO: "application/xml",
     Format.CSV: "text/csv; charset=utf-8",
     Format.MERMAID: "text/vnd.mermaid; charset=utf-8",
-    Format.CHUNKS: "application/jsonl",
+    Format.CHUNKS: "application/x-ndjson",
 }
 
 

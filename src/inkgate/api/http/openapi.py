@@ -72,14 +72,13 @@ def document_contents(own: Json, line: str) -> Json:
     """The contents of a document's response: the form's `own` JSON, a stream of `line`s, and other formats."""
     return {
         "application/json": own,
-        "application/x-ndjson": {"schema": {"type": "string", "description": line}},
+        "application/x-ndjson": {"schema": {"type": "string", "description": f"{line} `format=chunks`: the chunks."}},
         "text/plain": {"schema": {"type": "string"}},
         "text/markdown": {"schema": {"type": "string"}},
         "text/html": {"schema": {"type": "string", "description": "hOCR"}},
         "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
         "text/csv": {"schema": {"type": "string", "description": "The tables"}},
         "text/vnd.mermaid": {"schema": {"type": "string", "description": "The diagrams"}},
-        "application/jsonl": {"schema": {"type": "string", "description": "The chunks"}},
         **{kind.media_type: {"schema": {"type": "string", "format": "binary"}} for kind in FileFormat},
     }
 
