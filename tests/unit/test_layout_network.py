@@ -62,14 +62,6 @@ def test_one_wrong_vote_does_not_move_a_block() -> None:
     assert indexes(pieces(4), seen) == [[0], [1], [2], [3]]
 
 
-def test_doubt_of_a_block_is_that_of_its_weakest_border() -> None:
-    seen = prediction([0, 1, 2], ["text"] * 3, {(0, 1): 0.9, (1, 2): 0.4})
-    first, second = learned_blocks(page_of(pieces(3)), seen)
-    assert np.isclose(first.whole, 0.6)
-    assert np.isclose(second.whole, 0.6)
-    assert np.isclose(second.order_right, 0.9)
-
-
 def test_features_do_not_depend_on_the_page_s_scale() -> None:
     def tokens(factor: float) -> PageTokens:
         found = [

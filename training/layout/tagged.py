@@ -5,8 +5,8 @@
 For each page with tags of the PDFs in FOLDER, OUT gets NAME-PAGE.pdf, without tags, and its NAME-PAGE.structure.json.
 Text that no tag holds, such as running heads, is not in the truth. At most `--pages` pages are taken of a document.
 
-Writers end lines as paragraphs, and make titles of bold paragraphs. So of a short paragraph of one line the type is not
-told, and of one that stands close above another, not whether it goes on (`open`).
+Writers end lines as paragraphs, and make titles of bold paragraphs. So of a paragraph of one line the type is not told
+unless it ends as sentences do, and of one that stands close above another, not whether it goes on (`open`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ TYPES = {
 WHOLE = {"table", "list"}
 TAGGED = 0.7
 """Pages are taken if this part of their words has tags."""
-CLOSE, SHORT = 0.7, 8
-"""A line stands close above another with at most this gap, in its heights; a short line has at most these words."""
+CLOSE = 0.7
+"""A line stands close above another with at most this gap, in its heights."""
 MOST_TABLE = 0.5
 """A page of which tables hold more has a table as its frame."""
 OVER, MOST_REVERSED = 0.3, 0.03
@@ -176,7 +176,7 @@ def truth_of(page: pdfium.PdfPage) -> tuple[dict[str, Any], float]:
         block["open"] = close and _is_line(block) and _is_line(after)
     for block in blocks:
         words = [word["text"] for line in block["lines"] for word in line["words"]]
-        if _is_line(block) and len(words) <= SHORT and not words[-1].endswith((".", "。")):
+        if _is_line(block) and not words[-1].endswith((".", ",", ";", "。")):
             block["type"] = "unknown"
     return {**size, "blocks": blocks}, known / max(count, 1)
 

@@ -1,10 +1,9 @@
 """The reading order of a page, and its text, blocks and Markdown, from its lines and what its pixels show.
 
 The page is measured and its skew undone, and its tables and figures are found (pieces). The layout network puts what is
-left in order, joins it to paragraphs and tells their types (order/network, order/decode, text/learned). Where it does
-not know the page or is unsure, rules do: they split the page where it is read in columns (order/columns), read across
-in rows, join rows to paragraphs (text/paragraphs), and take types from regions, and the order if these are ranked
-(order/ranks).
+left in order, joins it to paragraphs and tells their types (order/network, order/decode, text/learned). Of pages that
+it does not know, rules do: they split the page where it is read in columns (order/columns), read across in rows, join
+rows to paragraphs (text/paragraphs), and take types from regions, and the order if these are ranked (order/ranks).
 """
 
 from __future__ import annotations
@@ -44,11 +43,6 @@ MIN_PIECES = 12
 """Pages with fewer pieces are arranged by rules: the network was trained on whole pages."""
 MAX_PIECES = 500
 """Pages with more pieces are arranged by rules: the network's time grows with the square of their number."""
-MIN_SURE = 0.84
-"""Mean probability of the order of neighbouring blocks below which rules arrange the page. On 51 tuning pages, 10.9 %
-of successors are wrong with any threshold from 0.7 to 0.86. With 0.88 it is 10.4 %, but a newspaper is at the edge
-there, and rules get 47 % of its successors wrong.
-"""
 MARKED = 0.6
 """A region that overlaps a watermark's box by this much (intersection over union) is the watermark."""
 
@@ -109,7 +103,7 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
     page = _with_table_columns(pieces_of(lines, size, evidence, own))
     tokens = page.tokens() if evidence.regions is not None and _is_learnable(page) else None
     seen = predict(tokens) if tokens is not None and tokens.pieces else None
-    drafts = (_learned(page, tokens, seen) if tokens and seen else None) or _by_rules(page, evidence)
+    drafts = _learned(page, tokens, seen) if tokens and seen else _by_rules(page, evidence)
     drafts = with_captions(drafts, page.frame.unit)
     if tokens and seen:
         drafts = rated(drafts, tokens, seen)
@@ -136,12 +130,10 @@ def _is_learnable(page: PagePieces) -> bool:
     return not (page.receipt or page.frame.vertical or ranked) and MIN_PIECES <= len(page.loose) <= MAX_PIECES
 
 
-def _learned(page: PagePieces, tokens: PageTokens, seen: Prediction) -> list[BlockDraft] | None:
-    """Drafts by the network; None if it is not sure of the order."""
-    blocks = learned_blocks(tokens, seen)
-    if blocks and sum(block.order_right for block in blocks) < MIN_SURE * len(blocks):
-        return None
-    return mark_running_lines(learned_drafts(page, blocks), page.lines, page.size, page.frame.unit)
+def _learned(page: PagePieces, tokens: PageTokens, seen: Prediction) -> list[BlockDraft]:
+    """Drafts by the network."""
+    drafts = learned_drafts(page, learned_blocks(tokens, seen))
+    return mark_running_lines(drafts, page.lines, page.size, page.frame.unit)
 
 
 def _by_rules(page: PagePieces, evidence: PageEvidence) -> list[BlockDraft]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -19,11 +18,6 @@ from inkgate_client.types import BlockType
 
 MIN_FOLLOWS = 0.5
 """Pieces are chained if the second follows the first with this probability."""
-SHARED, LAPPED = 0.2, 0.3
-"""A piece stands above another if they share this part of the narrower one's width, and at most this of the lower one's
-height."""
-ABOVE = 2.0
-"""Logarithm of the odds by which the upper piece is more likely read first than the network has it."""
 FOUND = 4.0
 """Logarithm of the odds by which a title is likelier than the network has it if the layout model calls it one."""
 
@@ -35,52 +29,24 @@ class LearnedBlock:
     Attributes:
         pieces: in reading order.
         type: one of the network's CLASSES.
-        order_right: the probability that it is read after the block before it.
-        whole: the probability that its pieces are one block, and all of it.
     """
 
     pieces: tuple[LayoutPiece, ...]
     type: str
-    order_right: float
-    whole: float
 
 
 def learned_blocks(page: PageTokens, seen: Prediction) -> list[LearnedBlock]:
     """The pieces as blocks in reading order. Pieces in any order give the same blocks only if they are sorted."""
     pieces = page.pieces
-    chains, whole = _chains(pieces, seen)
-    kinds = [_kind(chain, page, seen.classes) for chain in chains]
-    count = len(chains)
-    member = np.zeros((count, len(pieces)), np.float32)
+    chains = _chains(pieces, seen)
+    member = np.zeros((len(chains), len(pieces)), np.float32)
     for at, chain in enumerate(chains):
         member[at, chain] = 1 / len(chain)
-    before = member @ _with_columns(pieces, seen.before) @ member.T
-    order = _ordered(before)
-    found = []
-    for place, at in enumerate(order):
-        chain = chains[at]
-        found.append(
-            LearnedBlock(
-                tuple(pieces[i] for i in chain),
-                CLASSES[kinds[at]],
-                float(before[order[place - 1], at]) if place else 1.0,
-                whole[at],
-            )
-        )
-    return found
-
-
-def _with_columns(pieces: Sequence[LayoutPiece], before: Floats) -> Floats:
-    """The probabilities of the order, with more for what stands above another piece, as in one column."""
-    left, top, right, bottom = np.array([(p.left, p.top, p.right, p.bottom) for p in pieces], np.float32).T
-    width = np.maximum(right - left, 1e-3)
-    shared = np.minimum(right[:, None], right[None]) - np.maximum(left[:, None], left[None])
-    over = shared > SHARED * np.minimum(width[:, None], width[None])
-    over &= bottom[:, None] <= top[None] + LAPPED * np.minimum(bottom - top, (bottom - top)[:, None])
-    logit = np.log(np.clip(before, 1e-6, 1 - 1e-6))
-    logit = logit - logit.T + ABOVE * (over.astype(np.float32) - over.T)
-    adjusted: Floats = 1 / (1 + np.exp(-logit))
-    return adjusted
+    order = _ordered(member @ seen.before @ member.T)
+    return [
+        LearnedBlock(tuple(pieces[i] for i in chains[at]), CLASSES[_kind(chains[at], page, seen.classes)])
+        for at in order
+    ]
 
 
 def _kind(chain: Sequence[int], page: PageTokens, classes: Floats) -> int:
@@ -91,8 +57,8 @@ def _kind(chain: Sequence[int], page: PageTokens, classes: Floats) -> int:
     return int(scores.argmax())
 
 
-def _chains(pieces: Sequence[LayoutPiece], seen: Prediction) -> tuple[list[list[int]], list[float]]:
-    """Numbers of the pieces of each block, and the probability that it is whole."""
+def _chains(pieces: Sequence[LayoutPiece], seen: Prediction) -> list[list[int]]:
+    """Numbers of the pieces of each block."""
     follows = seen.follows.copy()
     alone = np.array([piece.zone >= 0 for piece in pieces])
     follows[alone] = 0
@@ -107,7 +73,7 @@ def _chains(pieces: Sequence[LayoutPiece], seen: Prediction) -> tuple[list[list[
         after[i], ahead[j] = j, i
         start, end = ends[i], ends[j]
         ends[start], ends[end] = end, start
-    chains, whole = [], []
+    chains = []
     for start in range(len(pieces)):
         if ahead[start] >= 0:
             continue
@@ -115,15 +81,7 @@ def _chains(pieces: Sequence[LayoutPiece], seen: Prediction) -> tuple[list[list[
         while after[chain[-1]] >= 0:
             chain.append(after[chain[-1]])
         chains.append(chain)
-        whole.append(_whole(chain, follows))
-    return chains, whole
-
-
-def _whole(chain: Sequence[int], follows: Floats) -> float:
-    """The probability of the chain's weakest link, or that it goes on neither way, if that is less."""
-    links = [float(follows[i, j]) for i, j in pairwise(chain)]
-    ahead, after = np.delete(follows[:, chain[0]], chain), np.delete(follows[chain[-1]], chain)
-    return min([*links, 1 - float(ahead.max(initial=0)), 1 - float(after.max(initial=0))])
+    return chains
 
 
 def _ordered(before: Floats) -> list[int]:
