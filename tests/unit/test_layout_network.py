@@ -47,6 +47,12 @@ def test_pieces_are_chained_to_their_surest_successor() -> None:
     assert sorted(indexes(pieces(4), seen)) == [[0, 2, 3], [1]]
 
 
+def test_piece_does_not_follow_another_if_a_third_is_surely_read_between_them() -> None:
+    seen = prediction([0, 1, 2], ["text"] * 3, {(0, 1): 0.6, (0, 2): 0.8})
+    seen.before[0, 1], seen.before[1, 0] = seen.before[1, 2], seen.before[2, 1] = 0.98, 0.02
+    assert indexes(pieces(3), seen) == [[0, 1], [2]]
+
+
 def test_chain_never_closes_to_a_ring() -> None:
     seen = prediction([0, 1], ["text"] * 2, {(0, 1): 0.9, (1, 0): 0.8})
     assert indexes(pieces(2), seen) == [[0, 1]]

@@ -18,6 +18,8 @@ from inkgate_client.types import BlockType
 
 MIN_FOLLOWS = 0.5
 """Pieces are chained if the second follows the first with this probability."""
+BETWEEN = 0.97
+"""A piece does not follow another if a third is read between them with a higher probability."""
 FOUND = 4.0
 """Logarithm of the odds by which a title is likelier than the network has it if the layout model calls it one."""
 
@@ -63,6 +65,11 @@ def _chains(pieces: Sequence[LayoutPiece], seen: Prediction) -> list[list[int]]:
     alone = np.array([piece.zone >= 0 for piece in pieces])
     follows[alone] = 0
     follows[:, alone] = 0
+    before = seen.before.copy()
+    np.fill_diagonal(before, 0)
+    for i, j in np.argwhere(follows >= MIN_FOLLOWS):  # nothing is read between two pieces of a block
+        if np.minimum(before[i], before[:, j]).max() > BETWEEN:
+            follows[i, j] = 0
     after, ahead = [-1] * len(pieces), [-1] * len(pieces)
     first, second = np.nonzero(follows >= MIN_FOLLOWS)
     ends = list(range(len(pieces)))  # of a chain's first piece its last, and the reverse
