@@ -51,6 +51,8 @@ OVER, MOST_REVERSED = 0.3, 0.03
 """Lines stand above each other if they share this part of the first one's width. The tags of a page in which more of
 such pairs are reversed are in no reading order.
 """
+EDGES = (min, min, max, max)
+"""What makes the edges of a box around others."""
 SCALE = 2.0
 """Pixels of the truth's page in a point."""
 
@@ -162,18 +164,16 @@ def truth_of(page: pdfium.PdfPage) -> tuple[dict[str, Any], float]:
             own.append({"words": [word], "item": place != last and place[1] > 0})
         last = place
     size = {"width": page.get_width() * SCALE, "height": page.get_height() * SCALE}
-    blocks = []
-    for number, block in enumerate(tagged):
-        if not lines[number]:
-            continue
-        boxes = [word["box"] for line in lines[number] for word in line["words"]]
-        box = [min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes)]
-        made: dict[str, Any] = {"type": block.type, "box": box, "lines": lines[number]}
-        blocks.append(made | ({"level": block.level} if block.type == "title" else {}))
+    blocks: list[dict[str, Any]] = []
+    for number, tag in enumerate(tagged):
+        if lines[number]:
+            places = [word["box"] for line in lines[number] for word in line["words"]]
+            around = [function(edges) for function, edges in zip(EDGES, zip(*places, strict=True), strict=True)]
+            made: dict[str, Any] = {"type": tag.type, "box": around, "lines": lines[number]}
+            blocks.append(made | ({"level": tag.level} if tag.type == "title" else {}))
     for block, after in pairwise(blocks):
-        gap = after["box"][1] - block["box"][3]
-        close = -block["box"][3] + block["box"][1] < gap < CLOSE * (block["box"][3] - block["box"][1])
-        block["open"] = close and _is_line(block) and _is_line(after)
+        height, gap = block["box"][3] - block["box"][1], after["box"][1] - block["box"][3]
+        block["open"] = -height < gap < CLOSE * height and _is_line(block) and _is_line(after)
     for block in blocks:
         words = [word["text"] for line in block["lines"] for word in line["words"]]
         if _is_line(block) and not words[-1].endswith((".", ",", ";", "。")):
@@ -193,7 +193,10 @@ def _same_line(previous: list[float], box: Box) -> bool:
 def _reversed(truth: dict[str, Any]) -> float:
     """Of the pairs of lines of which one stands above the other, the part whose upper line comes second."""
     boxes = [
-        [function(word["box"][edge] for word in line["words"]) for edge, function in enumerate((min, min, max, max))]
+        [
+            function(edges)
+            for function, edges in zip(EDGES, zip(*(word["box"] for word in line["words"]), strict=True), strict=True)
+        ]
         for block in truth["blocks"]
         for line in block["lines"]
     ]
