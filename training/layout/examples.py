@@ -15,18 +15,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
-from inkgate.layout import pieces as page_pieces
 from inkgate.layout.evidence import PageEvidence
 from inkgate.layout.order.frame import LayoutPiece
 from inkgate.layout.order.network import CLASSES
 from inkgate.layout.order.tokens import PageTokens
-from inkgate.layout.pieces import PagePieces
+from inkgate.layout.pieces import PagePieces, pieces_of
 from inkgate.layout.regions.styles import size_of
 from inkgate.layout.text.running import watermarks
+from inkgate_client.coordinates import around
 from inkgate_client.types import BlockType, Box, Line, Size
 
 Labels = np.ndarray[Any, np.dtype[np.int64]]
@@ -67,7 +66,7 @@ def load(observed: Path, truths: Path, done: set[str], part: int = 0, parts: int
         for number, ((lines, size, evidence), page) in enumerate(zip(pages, truth["pages"], strict=False)):
             if watermarks(lines) or not lines:
                 continue
-            found = page_pieces.pieces_of(evidence.placed(lines), size, evidence, lines)
+            found = pieces_of(evidence.placed(lines), size, evidence, lines)
             if found.receipt or found.frame.vertical or found.frame.turn:
                 continue
             family = page.get("family") or truth.get("family") or known[file.stem].parent.name
@@ -83,9 +82,8 @@ def load(observed: Path, truths: Path, done: set[str], part: int = 0, parts: int
 def _without_tables(lines: Sequence[Line], size: Size, evidence: PageEvidence) -> PagePieces:
     """The page as it is seen if its tables are missed: their lines are to be read, too."""
     regions = [region for region in evidence.regions or () if region.type is not BlockType.TABLE]
-    bare = replace(evidence, regions=regions, cells=[], tables=[])
-    with patch.object(page_pieces, "tables_of", lambda *_, **__: []):
-        return page_pieces.pieces_of(bare.placed(lines), size, bare, lines)
+    bare = replace(evidence, regions=regions)
+    return pieces_of(bare.placed(lines), size, bare, lines, with_tables=False)
 
 
 def _labels(found: PagePieces, tokens: PageTokens, page: dict[str, Any]) -> Labels:
@@ -226,20 +224,16 @@ def _strip(example: Example, rng: random.Random) -> Example:
     middles = [piece.middle for piece in tokens.pieces]
     count = rng.randint(2, max(len(middles) // 2, 3))
     first = rng.randrange(max(len(middles) - count, 1))
-    low, *_, high = sorted(middles)[first : first + count] or [0.0, 0.0]
+    low, *_, high = sorted(middles)[first : first + count]
     kept = [at for at, middle in enumerate(middles) if low <= middle <= high]
     if len(kept) < 2:
         return example
     pieces = [tokens.pieces[at] for at in kept]
     bounds = tokens.bounds
     if rng.random() < 0.5:  # cut out, with margins of other widths
-        edges = [rng.uniform(0, 4) * tokens.unit for _ in range(4)]
-        bounds = (
-            min(piece.left for piece in pieces) - edges[0],
-            min(piece.top for piece in pieces) - edges[1],
-            max(piece.right for piece in pieces) + edges[2],
-            max(piece.bottom for piece in pieces) + edges[3],
-        )
+        margins = [rng.uniform(0, 4) * tokens.unit for _ in range(4)]
+        left, top, right, bottom = around((piece.left, piece.top, piece.right, piece.bottom) for piece in pieces)
+        bounds = (left - margins[0], top - margins[1], right + margins[2], bottom + margins[3])
     part = PageTokens(pieces, [tokens.zones[at] for at in kept], [tokens.boxes[at] for at in kept], bounds, tokens.unit)
     return Example(example.name, example.family, part, example.labels[kept])
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import io
 import json
 import re
 from collections import Counter
@@ -26,7 +25,9 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-Box = tuple[float, float, float, float]
+from inkgate_client.coordinates import around
+from inkgate_client.types import Box
+
 TYPES = {
     "H": ("title", 1),
     "Title": ("title", 1),
@@ -51,8 +52,6 @@ OVER, MOST_REVERSED = 0.3, 0.03
 """Lines stand above each other if they share this part of the first one's width. The tags of a page in which more of
 such pairs are reversed are in no reading order.
 """
-EDGES = (min, min, max, max)
-"""What makes the edges of a box around others."""
 SCALE = 2.0
 """Pixels of the truth's page in a point."""
 
@@ -127,7 +126,7 @@ def words_of(page: pdfium.PdfPage) -> Iterator[tuple[int, str, Box]]:
             made, box = [], None
         if not blank and place[2] > place[0]:
             made.append(char)
-            own, box = mark, place if box is None else _both(box, place)
+            own, box = mark, place if box is None else around((box, place))
     if made and box is not None:
         yield own, "".join(made), box
 
@@ -136,10 +135,6 @@ def _is_apart(box: Box, place: Box) -> bool:
     """Whether a character begins a word by its place alone: on another line, or far away."""
     middle, height = (place[1] + place[3]) / 2, max(box[3] - box[1], place[3] - place[1], 1e-3)
     return not box[1] - height / 4 <= middle <= box[3] + height / 4 or abs(place[0] - box[2]) > 2 * height
-
-
-def _both(box: Box, other: Box) -> Box:
-    return min(box[0], other[0]), min(box[1], other[1]), max(box[2], other[2]), max(box[3], other[3])
 
 
 def truth_of(page: pdfium.PdfPage) -> tuple[dict[str, Any], float]:
@@ -167,9 +162,8 @@ def truth_of(page: pdfium.PdfPage) -> tuple[dict[str, Any], float]:
     blocks: list[dict[str, Any]] = []
     for number, tag in enumerate(tagged):
         if lines[number]:
-            places = [word["box"] for line in lines[number] for word in line["words"]]
-            around = [function(edges) for function, edges in zip(EDGES, zip(*places, strict=True), strict=True)]
-            made: dict[str, Any] = {"type": tag.type, "box": around, "lines": lines[number]}
+            box = around(word["box"] for line in lines[number] for word in line["words"])
+            made: dict[str, Any] = {"type": tag.type, "box": box, "lines": lines[number]}
             blocks.append(made | ({"level": tag.level} if tag.type == "title" else {}))
     for block, after in pairwise(blocks):
         height, gap = block["box"][3] - block["box"][1], after["box"][1] - block["box"][3]
@@ -182,7 +176,7 @@ def truth_of(page: pdfium.PdfPage) -> tuple[dict[str, Any], float]:
 
 
 def _is_line(block: dict[str, Any]) -> bool:
-    return block["type"] in {"text", "unknown"} and len(block["lines"]) == 1
+    return block["type"] == "text" and len(block["lines"]) == 1
 
 
 def _same_line(previous: list[float], box: Box) -> bool:
@@ -192,14 +186,7 @@ def _same_line(previous: list[float], box: Box) -> bool:
 
 def _reversed(truth: dict[str, Any]) -> float:
     """Of the pairs of lines of which one stands above the other, the part whose upper line comes second."""
-    boxes = [
-        [
-            function(edges)
-            for function, edges in zip(EDGES, zip(*(word["box"] for word in line["words"]), strict=True), strict=True)
-        ]
-        for block in truth["blocks"]
-        for line in block["lines"]
-    ]
+    boxes = [around(word["box"] for word in line["words"]) for block in truth["blocks"] for line in block["lines"]]
     pairs = wrong = 0
     for number, (left, top, right, bottom) in enumerate(boxes):
         for other in boxes[number + 1 :]:
@@ -227,9 +214,7 @@ def take(file: Path, out: Path, pages: int, words: int) -> int:
             name = f"{file.stem}-{number}"
             with pdfium.PdfDocument.new() as single:
                 single.import_pages(document, [number])
-                data = io.BytesIO()
-                single.save(data)
-            (out / f"{name}.pdf").write_bytes(data.getvalue())
+                single.save(out / f"{name}.pdf")
             (out / f"{name}.structure.json").write_text(json.dumps({"pages": [truth]}, ensure_ascii=False), "utf-8")
             made += 1
     return made

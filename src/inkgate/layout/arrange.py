@@ -40,7 +40,8 @@ SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockT
 
 
 MIN_PIECES = 12
-"""Pages with fewer pieces are arranged by rules: the network was trained on whole pages."""
+"""Pages with fewer pieces are arranged by rules: of 30 such pages of word processors that nothing was trained on, rules
+have 0.5 % of the successors wrong, and the network 1.5 %."""
 MAX_PIECES = 500
 """Pages with more pieces are arranged by rules: the network's time grows with the square of their number."""
 MARKED = 0.6
@@ -102,11 +103,11 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
     checks = check_blocks(lines, evidence.check_boxes)
     page = _with_table_columns(pieces_of(lines, size, evidence, own))
     tokens = page.tokens() if evidence.regions is not None and _is_learnable(page) else None
-    seen = predict(tokens) if tokens is not None and tokens.pieces else None
-    drafts = _learned(page, tokens, seen) if tokens and seen else _by_rules(page, evidence)
-    drafts = with_captions(drafts, page.frame.unit)
-    if tokens and seen:
-        drafts = rated(drafts, tokens, seen)
+    if tokens is not None and tokens.pieces:
+        seen = predict(tokens)
+        drafts = rated(with_captions(_learned(page, tokens, seen), page.frame.unit), tokens, seen)
+    else:
+        drafts = with_captions(_by_rules(page, evidence), page.frame.unit)
     shown = [replace(line, quad=quad) for line, quad in zip(page.lines, page.quads, strict=True)]
     arranged = _arranged(drafts, shown, page.frame)
     return replace(arranged, blocks=(*arranged.blocks, *checks))

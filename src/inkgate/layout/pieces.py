@@ -81,8 +81,12 @@ class PagePieces:
         return (-right, top, -left, bottom) if self.mirror else (left, top, right, bottom)
 
 
-def pieces_of(lines: Sequence[Line], size: Size, evidence: PageEvidence, own: Sequence[Line]) -> PagePieces:
-    """The pieces of a page without watermarks. `lines`: as the pixels show them; `own`: the same as published."""
+def pieces_of(
+    lines: Sequence[Line], size: Size, evidence: PageEvidence, own: Sequence[Line], *, with_tables: bool = True
+) -> PagePieces:
+    """The pieces of a page without watermarks. `lines`: as the pixels show them; `own`: the same as published. Without
+    `with_tables` no table is looked for, and their lines are pieces.
+    """
     ordered, styles, quads = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles, own)
     regions, cells = evidence.regions, evidence.cells
     frame = measure(ordered, styles)
@@ -90,7 +94,8 @@ def pieces_of(lines: Sequence[Line], size: Size, evidence: PageEvidence, own: Se
     zones, members = zones_of(receipt_regions(regions or ()) if receipt else regions or (), ordered, size)
     page = PageZones(zones, members)
     by_words = regions is not None and not receipt
-    page.add_tables(tables_of(frame, regions or (), cells, evidence.tables, by_words=by_words), ordered)
+    tables = tables_of(frame, regions or (), cells, evidence.tables, by_words=by_words) if with_tables else ()
+    page.add_tables(tables, ordered)
     page.read_figures(frame)
     loose = with_drop_caps(_loose(frame, page.zones, page.members), frame.unit)
     mirror = not frame.vertical and runs_from_right("".join(line.text for line in ordered))

@@ -65,13 +65,10 @@ def _chains(pieces: Sequence[LayoutPiece], seen: Prediction) -> list[list[int]]:
     alone = np.array([piece.zone >= 0 for piece in pieces])
     follows[alone] = 0
     follows[:, alone] = 0
-    before = seen.before.copy()
-    np.fill_diagonal(before, 0)
-    for i, j in np.argwhere(follows >= MIN_FOLLOWS):  # nothing is read between two pieces of a block
-        if np.minimum(before[i], before[:, j]).max() > BETWEEN:
-            follows[i, j] = 0
-    after, ahead = [-1] * len(pieces), [-1] * len(pieces)
     first, second = np.nonzero(follows >= MIN_FOLLOWS)
+    between = np.minimum(seen.before[first], seen.before[:, second].T).max(axis=1, initial=0)
+    first, second = first[between <= BETWEEN], second[between <= BETWEEN]
+    after, ahead = [-1] * len(pieces), [-1] * len(pieces)
     ends = list(range(len(pieces)))  # of a chain's first piece its last, and the reverse
     for at in np.lexsort((second, first, -follows[first, second])).tolist():
         i, j = int(first[at]), int(second[at])

@@ -201,8 +201,7 @@ def _best(page: PageView, groups: Sequence[Sequence[TableCandidate]]) -> list[Ta
         return [None] * len(groups)
     measures = np.array([measures_of(page, each.place, each.grid, each.source) for each in every])
     found = table_scorer().probabilities(measures)
-    agreed = _agreement(measures)
-    found = np.maximum(found, np.where((agreed < AGREED) & (found < UNLIKELY), 0.0, agreed))
+    found = np.maximum(found, _agreement(measures, found))
     found[_are_ticks(measures) | _are_blocks(measures)] = 0.0
     scored = iter(
         TableCandidate(each.place, each.grid, each.source, probability)
@@ -211,9 +210,10 @@ def _best(page: PageView, groups: Sequence[Sequence[TableCandidate]]) -> list[Ta
     return [max((next(scored) for _ in group), key=lambda each: each.probability, default=None) for group in groups]
 
 
-def _agreement(measures: FloatArray) -> FloatArray:
+def _agreement(measures: FloatArray, scored: FloatArray) -> FloatArray:
     """The least probability of each candidate: AGREED where hardly any word contradicts drawn cells around all lines,
-    or cells that both models see; LIKELY where the layout model sees a table, and has doubts or words contradict.
+    or cells that both models see; LIKELY where the layout model sees a table, and has doubts or words contradict,
+    unless the scorer finds it UNLIKELY. `scored`: the scorer's probabilities.
     """
     ruled, model, wrong, drawn, same, part, confidence, rows = _columns(
         measures,
@@ -224,7 +224,7 @@ def _agreement(measures: FloatArray) -> FloatArray:
     alone = (ruled > 0) & (drawn >= SURE) & (rows <= MAX_ROWS) & ((part == 0) | (part >= MIN_PART)) & fits
     seen = (ruled > 0) & (drawn >= SURE) & (part >= MIN_PART) & (confidence >= SURE)
     agreed = alone | (both & (confidence >= SURE))
-    likely = seen | (both & (confidence >= DOUBTFUL))
+    likely = (seen | (both & (confidence >= DOUBTFUL))) & (scored >= UNLIKELY)
     found: FloatArray = np.where(agreed, AGREED, np.where(likely, LIKELY, 0.0))
     return found
 

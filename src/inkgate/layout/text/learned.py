@@ -65,8 +65,8 @@ def learned_drafts(page: PagePieces, blocks: Sequence[LearnedBlock]) -> list[Blo
 def rated(drafts: Sequence[BlockDraft], tokens: PageTokens, seen: Prediction) -> list[BlockDraft]:
     """The drafts with the network's probabilities that their types, and their places in the order, are right.
 
-    They may be in any order, such as that of rules: `order_right` is the lowest probability that a piece of the block
-    is to be read after the one before it, the last one of the block before among them.
+    `order_right` is the lowest probability that a piece of the block is to be read after the one before it, the last
+    one of the block before among them.
     """
     numbers = {(piece.index, piece.zone): at for at, piece in enumerate(tokens.pieces)}
     found: list[BlockDraft] = []
