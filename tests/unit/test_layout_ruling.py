@@ -1,10 +1,10 @@
-"""The cells of ruled tables, in drawn pages."""
+"""The lines of drawn pages, and the cells of ruled tables between them."""
 
 import cv2
 import numpy as np
 import pytest
 
-from inkgate.layout.tables.ruling import find_cells
+from inkgate.layout.tables.ruling import MAX_RULES, find_ruling
 from inkgate.page import RgbArray
 from inkgate_client.types import Box
 
@@ -14,6 +14,10 @@ DOWN = [200, 250, 340, 390, 440]
 
 def paper(width: int = 1000, height: int = 1400) -> RgbArray:
     return np.full((height, width, 3), 255, np.uint8)
+
+
+def find_cells(page: RgbArray) -> list[Box]:
+    return find_ruling(page).cells
 
 
 def rule(page: RgbArray, x0: int, y0: int, x1: int, y1: int, thick: int = 2) -> None:
@@ -169,3 +173,33 @@ def test_most_cells_of_a_small_picture_are_found_where_its_text_touches_the_line
     cells = find_cells(np.asarray(small, np.uint8))
     assert len(cells) > 0.9 * 5 * 24
     assert {round((left - 10) / 140) for left, *_ in cells} == set(range(5))
+
+
+def test_lines_that_make_no_table_are_found() -> None:
+    page = paper()
+    rule(page, 100, 300, 900, 300, thick=3)
+    rule(page, 500, 400, 500, 1300)
+    write(page, "A word of the page", 120, 290)
+    found = find_ruling(page)
+    assert found.cells == []
+    upright, level = sorted(found.rules, key=lambda box: box[2] - box[0])
+    assert np.abs(np.array(level) - (100, 300, 900, 303)).max() <= 9
+    assert np.abs(np.array(upright) - (500, 400, 502, 1300)).max() <= 9
+
+
+def test_lines_of_a_large_page_are_in_its_pixels() -> None:
+    page = paper(3000, 4000)
+    rule(page, 300, 900, 2700, 900, thick=6)
+    (found,) = find_ruling(page).rules
+    assert np.abs(np.array(found) - (300, 900, 2700, 906)).max() <= 30
+
+
+def test_the_longest_lines_of_a_page_full_of_them_are_kept() -> None:
+    page = paper()
+    for y in range(20, 1380, 10):
+        for x in (20, 350, 680):
+            rule(page, x, y, x + 300, y)
+    rule(page, 10, 10, 990, 10, thick=3)
+    found = find_ruling(page).rules
+    assert len(found) == MAX_RULES
+    assert found[0][2] - found[0][0] > 900

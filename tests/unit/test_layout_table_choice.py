@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from inkgate.layout.evidence import NO_EVIDENCE
 from inkgate.layout.order.frame import Frame, LayoutPiece, Row
 from inkgate.layout.tables.choice import TableCandidate, selected
 from inkgate.layout.tables.features import NAMES, measures_of, view_of
@@ -34,7 +35,7 @@ def grid(texts: tuple[tuple[str, ...], ...] = TABLE) -> Grid:
 def measured(found: Grid, name: str) -> float:
     rows = tuple(rows_of())
     frame = Frame(tuple(piece for row in rows for piece in row), 20.0, 0, vertical=False, angle=0.0)
-    page = view_of(frame, (), (), ())
+    page = view_of(frame, NO_EVIDENCE)
     return measures_of(page, TablePlace(rows, 0, len(rows)), found, "words")[NAMES.index(name)]
 
 
@@ -61,7 +62,7 @@ def test_a_grid_that_lumps_columns_or_rows_is_contradicted() -> None:
 def test_each_measure_has_a_name() -> None:
     rows = tuple(rows_of())
     frame = Frame(tuple(piece for row in rows for piece in row), 20.0, 0, vertical=False, angle=0.0)
-    found = measures_of(view_of(frame, (), (), ()), TablePlace(rows, 0, len(rows)), grid(), "words")
+    found = measures_of(view_of(frame, NO_EVIDENCE), TablePlace(rows, 0, len(rows)), grid(), "words")
     assert len(found) == len(NAMES) == len(set(NAMES))
 
 

@@ -26,7 +26,14 @@ from numpy.typing import NDArray
 
 from benchmarks.structure.reading import place
 from benchmarks.structure.score import TRUTH, documents
-from inkgate.layout.doubt import Measures, heading_measures, order_measures, structure_measures, table_measures
+from inkgate.layout.doubt import (
+    Measures,
+    heading_measures,
+    order_measures,
+    page_doubt,
+    structure_measures,
+    table_measures,
+)
 from inkgate_client.codec import parse_document
 from inkgate_client.types import BlockType, Box, PageResult, ReviewReason
 
@@ -194,9 +201,11 @@ def _fit(pages: Sequence[JudgedPage]) -> None:
     blocks, tables, headings, orders = [], [], [], []
     for judged in pages:
         page = judged.page
+        every = page.blocks or ()
+        doubt = page_doubt(every)
         for block in judged.blocks:
-            found = (page.blocks or ())[block.at]
-            blocks.append((structure_measures(found), block.right))
+            found = every[block.at]
+            blocks.append((structure_measures(block.at, every, doubt), block.right))
             if found.type is BlockType.TABLE:
                 tables.append((table_measures(found), block.type_right))
             else:

@@ -16,7 +16,14 @@ _FONTS = {
     "fa": (("Noto Naskh Arabic",), ("Noto Sans Arabic", "DejaVu Sans")),
     "ar": (("Noto Naskh Arabic",), ("Noto Sans Arabic", "DejaVu Sans")),
 }
-SIZES = {"a4": (794, 1123), "letter": (816, 1056), "a5": (559, 794), "legal": (816, 1344), "b5": (665, 944)}
+SIZES = {
+    "a4": (794, 1123),
+    "letter": (816, 1056),
+    "a5": (559, 794),
+    "legal": (816, 1344),
+    "b5": (665, 944),
+    "broadsheet": (1080, 1520),
+}
 _ACCENTS = ("#000", "#000", "#222", "#1a3a6b", "#7a1f1f", "#14532d", "#444", "#b3541e", "#0b7285")
 
 

@@ -36,6 +36,10 @@ MARGIN = 0.2
 """A true word's middle is in the box of a line that is this much larger, in heights of the line."""
 MISSED = 3
 """Of one in so many pages with tables, an example is made in which they are missed."""
+LARGE = 300
+"""Larger pages, in pieces, are learned in strips: the time grows with the square of the number."""
+NO_RULES = 0.1
+"""The share of examples whose drawn lines are not seen."""
 STRIPS = 0.15
 """The share of examples of which a strip is learned."""
 
@@ -171,9 +175,9 @@ def targets(example: Example) -> tuple[Labels, Labels, Any]:
 
 def varied(example: Example, rng: random.Random) -> Example:
     """The example as a scan or another detector might show it: other boxes, no styles, fewer regions, divided lines; of
-    some, a strip across the page.
+    some, and of large ones, a strip across the page.
     """
-    if rng.random() < STRIPS:
+    if len(example.labels) > LARGE or rng.random() < STRIPS:
         example = _strip(example, rng)
     tokens = example.tokens
     unit = tokens.unit
@@ -188,6 +192,7 @@ def varied(example: Example, rng: random.Random) -> Example:
         id(zone) for zone in {id(z): z for z in tokens.zones if z}.values() if no_zones or rng.random() < lost_zones
     }
     change = _Change(plain, taller, noise)
+    lost_rules = rng.choice([0.0, 0.0, 0.1, 0.4])
     split, drop = rng.choice([0.0, 0.01, 0.05]), rng.choice([0.0, 0.0, 0.03])
     made: list[tuple[LayoutPiece, int]] = []
     for at, piece in enumerate(tokens.pieces):
@@ -213,6 +218,7 @@ def varied(example: Example, rng: random.Random) -> Example:
             [(0.0, 0.0, 0.0, 0.0) if is_lost(at) else tokens.boxes[at] for at in kept],
             tokens.bounds,
             max(unit * taller, 1.0),
+            [] if rng.random() < NO_RULES else [rule for rule in tokens.rules if rng.random() >= lost_rules],
         ),
         example.labels[kept],
     )
@@ -234,7 +240,8 @@ def _strip(example: Example, rng: random.Random) -> Example:
         margins = [rng.uniform(0, 4) * tokens.unit for _ in range(4)]
         left, top, right, bottom = around((piece.left, piece.top, piece.right, piece.bottom) for piece in pieces)
         bounds = (left - margins[0], top - margins[1], right + margins[2], bottom + margins[3])
-    part = PageTokens(pieces, [tokens.zones[at] for at in kept], [tokens.boxes[at] for at in kept], bounds, tokens.unit)
+    zones, boxes = [tokens.zones[at] for at in kept], [tokens.boxes[at] for at in kept]
+    part = PageTokens(pieces, zones, boxes, bounds, tokens.unit, tokens.rules)
     return Example(example.name, example.family, part, example.labels[kept])
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from training.layout.annotated_tables import Cell, cells_by_text
 
-from inkgate.layout.evidence import PageEvidence, Region, TableGuess
+from inkgate.layout.evidence import PageEvidence
 from inkgate.layout.order.frame import Frame
 from inkgate.layout.order.frame import measure as frame_of
 from inkgate.layout.tables.choice import MOVES, TableCandidate, grids_by_words, grids_of, page_places
@@ -29,7 +29,7 @@ from inkgate.layout.tables.features import NAMES, measures_of
 from inkgate.layout.tables.grid import Grid
 from inkgate.page import LineStyle
 from inkgate_client.coordinates import holds_middle, quad_of
-from inkgate_client.types import Box, Line, Size
+from inkgate_client.types import Line, Size
 
 SHARPNESS, WRONG_ROW = 2, 0.75
 """A table with another's rows is far from right, though most of its neighbours are."""
@@ -130,7 +130,7 @@ def cells_of(grid: Grid) -> list[Cell]:
 
 
 def pages_of(sources: Sequence[str]) -> Iterator[tuple[str, Sequence[Line], Size, PageEvidence, Mapping[str, Any]]]:
-    """Name, lines, size, evidence and truth of each page."""
+    """Name, lines, size, evidence and truth of each page whose tables are known."""
     for source in sources:
         observed, truths = map(Path, source.split("="))
         known = {file.name.removesuffix(".structure.json"): file for file in truths.rglob("*.structure.json")}
@@ -141,7 +141,13 @@ def pages_of(sources: Sequence[str]) -> Iterator[tuple[str, Sequence[Line], Size
             seen = pickle.loads(file.read_bytes())  # noqa: S301 - written by observe.py
             truth = json.loads(known[name].read_text("utf-8"))
             parsed = [page for page in seen if page[2].regions is not None][-len(truth["pages"]) :]
-            yield from ((name, *page, true) for page, true in zip(parsed, truth["pages"], strict=False) if page[0])
+            pages = zip(parsed, truth["pages"], strict=False)
+            yield from ((name, *page, true) for page, true in pages if page[0] and _has_cells(true))
+
+
+def _has_cells(page: Mapping[str, Any]) -> bool:
+    """Whether the cells of all tables are known; tags of PDFs don't tell them."""
+    return all(block.get("cells") or block.get("html") for block in page["blocks"] if block["type"] == "table")
 
 
 def measure(sources: Sequence[str], target: Path, rounds: int) -> None:
@@ -153,16 +159,21 @@ def measure(sources: Sequence[str], target: Path, rounds: int) -> None:
 
     seen = list(pages_of(sources))
     for turn, (name, observed, size, evidence, truth) in product(range(rounds), seen):
-        worded = _worded(observed, truth, size, rng) if rng.random() < WORDED else observed
+        placed = evidence.placed(observed)
+        worded = _worded(placed, truth, size, rng) if rng.random() < WORDED else placed
         lines, styles = _varied(worded, evidence.styles, truth, size, rng)
         frame = frame_of(lines, styles)
         if rng.random() < SCANNED:
             frame = _as_scanned(frame, rng)
         truths = true_tables(truth, lines, size)
-        guesses = evidence.tables if rng.random() < 0.7 else ()
         kept_share = 0.95 if rng.random() < 0.75 else 0.0
-        regions = [region for region in evidence.regions or () if rng.random() < kept_share]
-        for candidate, measures in _examined(frame, regions, evidence.cells, guesses, rng):
+        known = replace(
+            evidence,
+            regions=[region for region in evidence.regions or () if rng.random() < kept_share],
+            tables=evidence.tables if rng.random() < 0.7 else (),
+            rules=evidence.rules if rng.random() < 0.9 else (),
+        )
+        for candidate, measures in _examined(frame, known, rng):
             kept.append(measures)
             likenesses.append(likeness(cells_of(candidate.grid), truths))
             pages.append(f"{name} {turn}")
@@ -241,11 +252,9 @@ def _as_scanned(frame: Frame, rng: random.Random) -> Frame:
     return replace(frame, pieces=tuple(pieces), unit=frame.unit * (1 + 2 * grown))
 
 
-def _examined(
-    frame: Frame, regions: Sequence[Region], cells: Sequence[Box], guesses: Sequence[TableGuess], rng: random.Random
-) -> Iterator[tuple[TableCandidate, list[float]]]:
+def _examined(frame: Frame, evidence: PageEvidence, rng: random.Random) -> Iterator[tuple[TableCandidate, list[float]]]:
     """Every grid of the page's places, and of places whose edges are moved at random, with its measures."""
-    page, places = page_places(frame, regions, cells, guesses)
+    page, places = page_places(frame, evidence)
     for place in places:
         found = grids_of(page, place)
         moves = [move for move in MOVES if rng.random() < 0.4]

@@ -142,18 +142,19 @@ def loss_of(outputs: dict[str, Tensor], batch: dict[str, Tensor]) -> Tensor:
     scores = outputs["next"].masked_fill(own | ~mask[:, None, :] | ~mask[:, :, None], -1e4)
     after = torch.cat([scores, outputs["ends"][:, :, :1]], 2)
     ahead = torch.cat([scores.transpose(1, 2), outputs["ends"][:, :, 1:]], 2)
-    total = nn_f.cross_entropy(outputs["class"].flatten(0, 1), batch["class"].flatten(), ignore_index=-1)
-    total = total + nn_f.cross_entropy(after.flatten(0, 1), batch["after"].flatten(), ignore_index=-1)
-    total = total + nn_f.cross_entropy(ahead.flatten(0, 1), batch["ahead"].flatten(), ignore_index=-1)
-    if (batch["level"] >= 0).any():
-        total = total + 0.2 * nn_f.cross_entropy(
-            outputs["level"].flatten(0, 1), batch["level"].flatten(), ignore_index=-1
-        )
+    total = _entropy(outputs["class"], batch["class"]) + 0.2 * _entropy(outputs["level"], batch["level"])
+    total = total + _entropy(after, batch["after"]) + _entropy(ahead, batch["ahead"])
     known = batch["before"] >= 0
     wrong = nn_f.binary_cross_entropy_with_logits(outputs["order"], (batch["before"] > 0).float(), reduction="none")
     # Each page counts the same whatever its number of pairs.
     per_page = (wrong * known).sum((1, 2)) / known.sum((1, 2)).clamp(min=1)
     return total + 2.0 * per_page.mean()
+
+
+def _entropy(scores: Tensor, wanted: Tensor) -> Tensor:
+    """The mean cross entropy of what is known; 0 if nothing is."""
+    total = nn_f.cross_entropy(scores.flatten(0, 1), wanted.flatten(), ignore_index=-1, reduction="sum")
+    return total / (wanted >= 0).sum().clamp(min=1)
 
 
 def batches(examples: Sequence[Example], rng: random.Random) -> list[list[Example]]:
@@ -249,7 +250,7 @@ def learn(network: Network, args: argparse.Namespace, number: int) -> None:
     began, step, share = time.monotonic(), 0, 0.0
     for epoch in range(args.epochs):
         found = [example for pair in args.train for example in read(pair, known, number, args.processes)]
-        examples += [example for example in found if 1 < len(example.labels) <= args.most]
+        examples += [example for example in found if len(example.labels) > 1]
         network.train()
         started, total, done = time.monotonic(), 0.0, 0
         groups = batches(examples, rng)
@@ -284,6 +285,8 @@ def resume(network: Network, file: Path) -> None:
             known = name.rsplit("_", 1)
             public = f"{known[0]}.{known[1]}" if known[-1].isdigit() else name
             weight = stored[f"{public}.weight"].astype(np.float32)
+            if weight.ndim == 2:  # features that are new count for nothing yet
+                weight = np.pad(weight, ((0, module.weight.shape[1] - len(weight)), (0, 0)))
             module.weight.copy_(torch.from_numpy(weight.T if weight.ndim == 2 else weight))
             module.bias.copy_(torch.from_numpy(stored[f"{public}.bias"].astype(np.float32)))
 
@@ -307,10 +310,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--start", type=Path)
     parser.add_argument("--minutes", type=float, default=0.0, help="ends after this time whatever the epochs")
-    parser.add_argument("--most", type=int, default=300, help="pieces of a page; larger ones are not learned")
     args = parser.parse_args()
     if args.action == "train":
-        args.features = (77, 24)
+        args.features = (85, 28)
         train(args)
         return
     with np.load(args.weights) as stored:

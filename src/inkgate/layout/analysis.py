@@ -16,7 +16,7 @@ from inkgate.layout.regions.line_boxes import ink_quads
 from inkgate.layout.regions.strokes import line_styles
 from inkgate.layout.regions.text_figures import without_text
 from inkgate.layout.tables.choice import boxes_to_ask
-from inkgate.layout.tables.ruling import find_cells, scaled
+from inkgate.layout.tables.ruling import find_ruling
 from inkgate.page import LineStyle, RgbArray
 from inkgate_client.types import Box, Line
 
@@ -37,14 +37,14 @@ class PageAnalysis:
             rgb: the page's pixels.
             scale: page pixels per pixel of `rgb`.
             lines: of the page, in page pixels.
-            parse: Markdown is wanted. If not, only ruled cells are sought, which keep the lines of a cell together.
+            parse: Markdown is wanted. If not, only drawn lines are sought, which keep the lines of a cell together.
         """
         timings: dict[str, float] = {}
         regions: list[Region] | None = None
         tables: list[TableGuess] = []
         check_boxes: list[CheckBox] = []
         with _timed(timings, "ruling"):
-            cells = scaled(find_cells(rgb), scale)
+            ruling = find_ruling(rgb).scaled(scale)
         with _timed(timings, "line_boxes"):
             quads = ink_quads(rgb, scale, lines)
             placed = PageEvidence(quads=quads).placed(lines)
@@ -54,14 +54,15 @@ class PageAnalysis:
                 regions = without_text(found, rgb, scale, placed)
             if self.tables is not None:
                 with _timed(timings, "tables"):
-                    tables = _guesses(self.tables, _PageImage(rgb, scale), boxes_to_ask(placed, regions, cells))
+                    seen = PageEvidence(regions, ruling.cells, rules=ruling.rules)
+                    tables = _guesses(self.tables, _PageImage(rgb, scale), boxes_to_ask(placed, seen))
             with _timed(timings, "check_boxes"):
                 check_boxes = find_check_boxes(rgb, scale, lines)
         styles: list[LineStyle | None] = []
         if parse:
             with _timed(timings, "styles"):
                 styles = line_styles(rgb, scale, lines)
-        return PageEvidence(regions, cells, tables, check_boxes, styles, timings, quads)
+        return PageEvidence(regions, ruling.cells, tables, check_boxes, styles, timings, quads, ruling.rules)
 
 
 @dataclass(frozen=True, slots=True)

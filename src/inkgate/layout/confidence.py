@@ -16,6 +16,7 @@ from inkgate.layout.doubt import (
     block_measures,
     heading_measures,
     order_measures,
+    page_doubt,
     structure_measures,
     table_measures,
     text_measures,
@@ -90,15 +91,15 @@ def lines_read(page: PageResult) -> Sequence[Line]:
 
 
 def _all_judged(blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> tuple[Block, ...]:
-    return tuple(_judged(number, blocks, lines, page_bend) for number in range(len(blocks)))
+    doubt = page_doubt(blocks)
 
+    def confidence(number: int) -> float:
+        text = _probability(BLOCK_RIGHT, block_measures(number, blocks, lines, page_bend))
+        return text * _probability(STRUCTURE_RIGHT, structure_measures(number, blocks, doubt))
 
-def _judged(number: int, blocks: Sequence[Block], lines: Sequence[Line], page_bend: float) -> Block:
-    block = blocks[number]
-    if not block.lines:
-        return block
-    text = _probability(BLOCK_RIGHT, block_measures(number, blocks, lines, page_bend))
-    return replace(block, confidence=text * _probability(STRUCTURE_RIGHT, structure_measures(block)))
+    return tuple(
+        replace(block, confidence=confidence(number)) if block.lines else block for number, block in enumerate(blocks)
+    )
 
 
 def _probability(model: Measures, measures: Measures) -> float:

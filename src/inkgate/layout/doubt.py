@@ -80,13 +80,29 @@ def order_measures(page: PageResult) -> Measures:
     }
 
 
-def structure_measures(block: Block) -> Measures:
-    """What makes the type of a block and its place in the order doubtful. `unknown`: 1 if neither is known."""
+def page_doubt(blocks: Sequence[Block]) -> float:
+    """How doubtful the places of a page's blocks are: the logarithm of the mean doubt, from 0 (MIN_DOUBT) to 4."""
+    known = [1 - block.order_confidence for block in blocks if block.order_confidence is not None]
+    return _logarithm(sum(known) / max(len(known), 1))
+
+
+def structure_measures(number: int, blocks: Sequence[Block], page: float) -> Measures:
+    """What makes the type of block `number` of a page, and its place in the order, doubtful. `page`: its page_doubt.
+
+    type, order, around: logarithms of the doubt in its type, in its place, and in that of a block before or behind it.
+    unknown: 1 if neither its type nor its place has a known doubt.
+    """
+    block = blocks[number]
+    around = [
+        _log_doubt(other.order_confidence)
+        for other in (*blocks[max(number - 1, 0) : number], *blocks[number + 1 : number + 2])
+    ]
     return {
-        "type": _surprisal(block.type_confidence),
-        "order": _surprisal(block.order_confidence),
+        "type": _log_doubt(block.type_confidence),
+        "order": _log_doubt(block.order_confidence),
+        "around": max(around, default=0.0),
+        "page": page,
         "unknown": float(block.type_confidence is None and block.order_confidence is None),
-        "table": float(block.type is BlockType.TABLE),
     }
 
 
@@ -99,6 +115,10 @@ def table_measures(block: Block) -> Measures:
     """What makes a table doubtful. `wide`: how many cells it has, in doublings."""
     cells = len(block.table.cells) if block.table is not None else 0
     return {"type": _surprisal(block.type_confidence), "wide": math.log2(1 + cells)}
+
+
+def _log_doubt(confidence: float | None) -> float:
+    return 0.0 if confidence is None else _logarithm(1.0 - confidence)
 
 
 def _surprisal(confidence: float | None) -> float:

@@ -30,7 +30,14 @@ PAGE_TEXT_RIGHT = {
 # blocks, 85 of them tables; 131 pages.
 PAGE_ORDER_RIGHT = {"": 1.837, "bend": -2.744, "rows": -0.7526, "worst": 0.0, "total": -0.5217}
 
-STRUCTURE_RIGHT = {"": 1.7557, "type": -0.8116, "order": -1.1531, "unknown": -2.2064, "table": -0.0605}
+STRUCTURE_RIGHT = {
+    "": 3.6477,
+    "type": -0.3679,
+    "order": -0.3717,
+    "around": -0.2546,
+    "page": -0.8223,
+    "unknown": -2.8796,
+}
 
 TABLE_RIGHT = {"": 2.8715, "type": -1.8082, "wide": 0.0}
 

@@ -105,6 +105,7 @@ class PageEvidence:
         styles: of the lines, in their order; empty if unknown.
         timings_ms: time spent to find this, by stage.
         quads: of the lines' ink (line_boxes.py), in their order, for arranging them; empty: as the lines say.
+        rules: straight lines that are drawn on the page, as thin boxes.
     """
 
     regions: Sequence[Region] | None = None
@@ -114,6 +115,7 @@ class PageEvidence:
     styles: Sequence[LineStyle | None] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     quads: Sequence[Quad] = ()
+    rules: Sequence[Box] = ()
 
     def placed(self, lines: Sequence[Line]) -> Sequence[Line]:
         """The lines with `quads`."""

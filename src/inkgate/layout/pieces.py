@@ -32,6 +32,7 @@ class PagePieces:
         zones, members: the layout's regions without overlaps, and for each line the number of its zone or -1.
         grids: of tables and figures with text, by number of their zones.
         loose: the pieces to be ordered.
+        rules: lines drawn on the page, in its pixels.
         receipt: the page is one.
         mirror: its text runs from right to left.
     """
@@ -44,6 +45,7 @@ class PagePieces:
     members: list[int]
     grids: dict[int, Grid]
     loose: list[LayoutPiece]
+    rules: Sequence[Box]
     receipt: bool
     mirror: bool
 
@@ -74,6 +76,7 @@ class PagePieces:
             [boxes[number] if number >= 0 else (0.0, 0.0, 0.0, 0.0) for number in numbers],
             self._placed((0.0, 0.0, float(self.size.width), float(self.size.height))),
             self.frame.unit,
+            [self._placed(rule) for rule in self.rules],
         )
 
     def _placed(self, box: Box) -> Box:
@@ -88,18 +91,19 @@ def pieces_of(
     `with_tables` no table is looked for, and their lines are pieces.
     """
     ordered, styles, quads = _sorted(with_marks(lines, evidence.check_boxes), evidence.styles, own)
-    regions, cells = evidence.regions, evidence.cells
+    regions = evidence.regions
     frame = measure(ordered, styles)
     receipt = is_receipt(frame) and not is_tabular(rows_of(frame.pieces))
     zones, members = zones_of(receipt_regions(regions or ()) if receipt else regions or (), ordered, size)
     page = PageZones(zones, members)
     by_words = regions is not None and not receipt
-    tables = tables_of(frame, regions or (), cells, evidence.tables, by_words=by_words) if with_tables else ()
+    tables = tables_of(frame, evidence, by_words=by_words) if with_tables else ()
     page.add_tables(tables, ordered)
     page.read_figures(frame)
     loose = with_drop_caps(_loose(frame, page.zones, page.members), frame.unit)
     mirror = not frame.vertical and runs_from_right("".join(line.text for line in ordered))
-    return PagePieces(ordered, quads, size, frame, page.zones, page.members, page.grids, loose, receipt, mirror)
+    found = (frame, page.zones, page.members, page.grids, loose, evidence.rules)
+    return PagePieces(ordered, quads, size, *found, receipt, mirror)
 
 
 def _is_from_right(grid: Grid) -> bool:

@@ -222,3 +222,76 @@ def questionnaire(seed: str, language: str) -> Page:
         parts.edges(draw, head=0.4)
         + f'<div class="main">{head}<div class="flow" style="{css}">{"".join(body)}</div></div>',
     )
+
+
+def _cell(draw: Draw, hand: str, number: int, *, look: str, value: str) -> str:
+    """A cell of a ruled form: its label in the corner, and under it or beside it what was filled in."""
+    label = (f"{number}{draw.pick('.', '.', ')', '')} " if number else "") + _label(draw, draw.rng.choice(_FIELDS))
+    if draw.chance(0.15):
+        label += f" <i>({draw.text(draw.words(2, 6))})</i>"
+    kind = draw.rng.random()
+    if kind < 0.14:
+        options = "".join(_check(draw, draw.words(1, 2)) for _ in range(draw.rng.randint(2, 5)))
+        inner = f'<div style="display:flex;flex-wrap:wrap;gap:1px 14px">{options}</div>'
+    elif kind < 0.3:
+        inner = f'<div style="min-height:{draw.between(1.2, 2.6)}em"></div>'
+    else:
+        rows = [_value(draw, draw.rng.choice(_FIELDS)) for _ in range(draw.rng.choice((1, 1, 1, 2, 3)))]
+        inner = f'<div style="{hand};{value}">{"<br>".join(draw.text(row) for row in rows)}</div>'
+    return block("text", f'<div style="font-size:{draw.between(0.66, 0.85)}em">{label}</div>{inner}', style=look)
+
+
+def sheet(seed: str, language: str) -> Page:
+    """An official form: ruled rows of cells of any width, with bands, notes across, and cells stacked beside a large one."""
+    draw = make_draw(seed, language, sizes=("a4", "letter", "legal"))
+    hand = _hand(draw)
+    line = draw.pick("1px solid #000", "1px solid #000", "0.8px solid #555", "1.5px solid #000", "1px solid #9aa")
+    sides = draw.pick(f"border-right:{line}", f"border-right:{line}", "")
+    value = draw.pick(
+        "text-align:center", "padding-inline-start:1.5em", "", "font-size:1.15em;padding-inline-start:0.8em"
+    )
+    numbered, n = draw.chance(0.6), 0
+
+    def cell(flex: float) -> str:
+        nonlocal n
+        n += 1
+        return _cell(draw, hand, n if numbered else 0, look=f"{sides};padding:1px 4px;flex:{flex} 1 0", value=value)
+
+    made = [title(draw, 1, draw.title(46), style=f"margin:0 0 8px;text-align:{draw.pick('center', 'start')}", size=2)]
+    if draw.chance(0.6):
+        made.append(paragraph(draw, 1, 4, style="font-size:0.75em;text-indent:0;margin-bottom:6px"))
+    band = draw.pick("background:#ddd", "background:#222;color:#fff", "", f"border-bottom:{line}")
+    for part in range(draw.rng.randint(2, 4)):
+        label = draw.pick(f"{'ABCDEF'[part]}. ", f"{part + 1}. ", "", f"{draw.title(10)} {part + 1} – ")
+        made.append(
+            title(draw, 2, label + draw.title(36), style=f"margin:0;padding:2px 4px;{band};border-top:{line}", size=4)
+        )
+        for _ in range(draw.rng.randint(2, 5)):
+            kind = draw.rng.random()
+            if kind < 0.13:
+                note = block(
+                    "text", draw.text(draw.sentences(1, 2)), style="font-size:0.8em;padding:2px 4px;text-indent:0"
+                )
+                made.append(f'<div style="border-top:{line}">{note}</div>')
+            elif kind < 0.2:
+                made.append(_grid(draw))
+            elif kind < 0.32:
+                stack = "".join(
+                    f'<div style="display:flex;{f"border-top:{line}" if row else ""}">{cell(1)}</div>'
+                    for row in range(draw.rng.randint(2, 3))
+                )
+                halves = [
+                    f'<div style="display:flex;flex:{draw.between(0.8, 1.6)} 1 0">{cell(1)}</div>',
+                    f'<div style="flex:1 1 0">{stack}</div>',
+                ]
+                made.append(f'<div style="display:flex;border-top:{line}">{"".join(halves)}</div>')
+            else:
+                cells = "".join(
+                    cell(draw.rng.choice((1, 1, 1.5, 2, 3))) for _ in range(draw.rng.choice((1, 2, 2, 3, 4)))
+                )
+                made.append(f'<div style="display:flex;border-top:{line}">{cells}</div>')
+    frame = f"border:{line}" if draw.chance(0.7) else f"border-bottom:{line}"
+    rows = f'<div style="{frame}">{"".join(made[1:])}</div>' if draw.chance(0.4) else "".join(made[1:])
+    return page(
+        draw, parts.edges(draw, head=0.3) + f'<div class="main"><div class="flow rows">{made[0]}{rows}</div></div>'
+    )

@@ -187,15 +187,21 @@ def items_table(draw: Draw) -> str:
         keys.insert(-1, "vat")
     if draw.chance(0.2):
         keys.remove("price")
-    sign, detailed = draw.chance(0.3), draw.chance(0.4)
+    for extra in ("order", "date", "reference"):
+        if draw.chance(0.12):
+            keys.insert(draw.rng.randint(0, 2), extra)
+    if draw.chance(0.25):
+        keys.insert(keys.index("quantity") + 1, "unit")
+    sign, detailed = draw.chance(0.3), draw.rng.choice((0, 0, 0, 1, 1, 2, 4))
+    tall = draw.chance(0.25)
     padding = draw.between(2, 8)
     numeric = {"quantity", "price", "amount", "vat"}
     head = "".join(
-        f'<th class="{"num" if key in numeric else ""}" style="{cell};{head_style};padding:{padding}px 6px">{draw.text(b.label(draw, key))}</th>'
+        f'<th class="{"num" if key in numeric else ""}" style="{cell};{head_style};padding:{padding}px 6px">{_head(draw, key, tall=tall)}</th>'
         for key in keys
     )
     body = ""
-    for row in range(1, draw.rng.randint(2, 12)):
+    for row in range(1, draw.rng.choice((1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 11)) + 1):
         shade = "background:#f0f0f0" if style == "zebra" and row % 2 else ""
         cells = "".join(
             f'<td class="{"num" if key in numeric else ""}" style="{cell};padding:{padding}px 6px">{_item_value(draw, key, row, sign=sign, detailed=detailed)}</td>'
@@ -209,12 +215,25 @@ def items_table(draw: Draw) -> str:
     return f'<table data-t="table" style="width:100%;margin:10px 0;font-size:{draw.pick("1em", "0.93em", "0.88em")}"><thead>{head and f"<tr>{head}</tr>"}</thead><tbody>{body}</tbody></table>'
 
 
-def _item_value(draw: Draw, key: str, row: int, *, sign: bool, detailed: bool) -> str:
+def _head(draw: Draw, key: str, *, tall: bool) -> str:
+    """The head of a column of items, in two lines if it is `tall`."""
+    if key == "unit":
+        return draw.text(draw.words(1, 1)[:9])
+    more = f"<br>{draw.pick('', '(')}{draw.text(draw.words(1, 1)[:9])}" if tall and draw.chance(0.5) else ""
+    return draw.text(b.label(draw, key)) + more
+
+
+def _item_value(draw: Draw, key: str, row: int, *, sign: bool, detailed: int) -> str:
+    """A cell of an item; the name has up to `detailed` lines of details."""
     if key == "description":
         name = draw.text(draw.words(2, 5))
-        if detailed and draw.chance(0.6):
-            name += f'<br><span style="font-size:0.85em;color:#555">{draw.text(draw.words(4, 9))}</span>'
+        look = draw.pick("font-size:0.85em;color:#555", "")
+        for _ in range(draw.rng.randint(0, detailed)):
+            name += f'<br><span style="{look}">{draw.text(draw.words(2, 7))}</span>'
         return name
+    if key in {"order", "date", "reference", "unit"}:
+        made = {"date": b.day, "unit": lambda draw: draw.pick("h", "kg", "St.", "pcs", "ea", "Std")}
+        return draw.text(made.get(key, b.code)(draw))
     if key == "item":
         return str(row)
     if key == "quantity":

@@ -161,3 +161,84 @@ def magazine(seed: str, language: str) -> Page:
         side = inset(draw, draw.theme.inner_width - width - 24).replace('class="float"', 'class=""', 1)
         flow = f'<div style="display:flex;flex-direction:{draw.pick("row", "row-reverse")};gap:24px;flex:1 1 0;min-height:0"><div style="flex:1 1 0;display:flex;flex-direction:column;min-height:0">{flow}</div>{side}</div>'
     return page(draw, parts.edges(draw) + f'<div class="main">{head}{flow}</div>')
+
+
+def _notice(draw: Draw, column: int) -> str:
+    """An advertisement: short centred lines of several sizes between rules or in a frame."""
+    sizes = [draw.pick("0.9em", "1em", "1em", "1.3em", "1.7em") for _ in range(draw.rng.randint(3, 8))]
+    rows = [
+        f'<div style="font-size:{size};line-height:1.2">{draw.text(draw.title(max(12, int(column / 9))) if size[0] == "1" else draw.words(2, 6))}</div>'
+        for size in sizes
+    ]
+    frame = draw.pick(
+        "border:1px solid #000;padding:4px", "border-top:1px solid #000;border-bottom:1px solid #000;padding:3px 0", ""
+    )
+    return block(
+        "text", "".join(rows), style=f"{frame};text-align:center;text-indent:0;margin:6px 0;break-inside:avoid"
+    )
+
+
+def _verse(draw: Draw) -> str:
+    """A stanza; every second line may be indented."""
+    step = draw.pick("", "padding-inline-start:1em")
+    rows = [
+        f'<div style="{step if n % 2 else ""}">{draw.text(draw.words(3, 6))}</div>'
+        for n in range(draw.rng.randint(4, 8))
+    ]
+    return block("text", "".join(rows), style="text-align:start;text-indent:0;margin:5px 0 5px 1em;break-inside:avoid")
+
+
+def _item(draw: Draw, column: int, rule: str) -> str:
+    """What follows in a column of a gazette."""
+    kind = draw.rng.random()
+    if kind < 0.16:
+        text = draw.title(int(column / 5))
+        look = draw.pick(
+            "text-align:center",
+            "text-align:center;font-size:0.95em",
+            "text-align:start",
+            "text-align:center;font-style:italic",
+        )
+        return title(
+            draw, 3, text.upper() if draw.chance(0.4) else text, style=f"margin:7px 0 4px;text-indent:0;{look}", size=4
+        )
+    if kind < 0.24:
+        return _notice(draw, column)
+    if kind < 0.29:
+        return _verse(draw)
+    if kind < 0.34:
+        name = draw.pick(author(draw), author(draw).upper())
+        return block("text", draw.text(name), style="text-align:end;text-indent:0;margin:2px 0 5px")
+    head = f"<b>{draw.text(draw.words(1, 2))}.</b> — " if draw.chance(0.15) else ""
+    bar = (
+        f'<div style="{rule};width:{draw.pick("20%", "40%", "100%")};margin:6px auto"></div>'
+        if rule and draw.chance(0.3)
+        else ""
+    )
+    return block("text", head + draw.text(draw.sentences(1, 6)), css="p") + bar
+
+
+def gazette(seed: str, language: str) -> Page:
+    """A dense page of an old newspaper: three to seven narrow columns, small headings, notices, verse, few rules."""
+    draw = make_draw(seed, language, sizes=("legal", "a4", "broadsheet", "broadsheet"))
+    columns = draw.rng.choice((3, 4, 4, 5, 6, 7)) if draw.theme.width > 900 else draw.rng.choice((2, 3, 3, 4, 5))
+    gap = draw.between(7, 16)
+    size = draw.between(0.62, 0.85)
+    column = int((draw.theme.inner_width - gap * (columns - 1)) / columns)
+    rule = draw.pick("border-top:1px solid #000", "border-top:1px solid #000", "")
+    line = draw.pick("", "column-rule:1px solid #000;", "column-rule:1px solid #444;", "column-rule:2px solid #000;")
+    need, body, written = capacity(draw) * 1.35 / size**2, [], 0
+    while written < need:
+        body.append(_item(draw, column, rule))
+        written += 330
+    head = _masthead(draw) if draw.chance(0.4) else ""
+    notes = ""
+    if draw.chance(0.3):
+        wide = [block("text", draw.text(draw.sentences(2, 4)), css="p") for _ in range(columns)]
+        notes = f'<div class="flow" style="flex:0 0 {draw.between(0.12, 0.3) * draw.theme.inner_height:.0f}px;columns:{columns};column-gap:{gap}px;{line}font-size:{size * 0.9:.2f}em;border-top:2px solid #000;padding-top:5px;margin-top:6px">{"".join(wide * 2)}</div>'
+    css = f"columns:{columns};column-gap:{gap}px;{line}font-size:{size}em;line-height:{draw.between(1.1, 1.3)};text-align:justify"
+    return page(
+        draw,
+        parts.edges(draw, head=0.6, foot=0.1)
+        + f'<div class="main">{head}<div class="flow" style="{css}">{"".join(body)}</div>{notes}</div>',
+    )

@@ -111,6 +111,15 @@ class Frame:
         return (low[0], low[1], high[0], high[1])
 
 
+def directed(rules: Sequence[Box]) -> tuple[FloatArray, FloatArray]:
+    """The level and the upright ones of drawn lines, each (R, 3): both ends, and where it is."""
+    boxes = np.array(rules, dtype=np.float64).reshape(-1, 4)
+    left, top, right, bottom = boxes.T
+    is_level = right - left >= bottom - top
+    level = np.stack([left, right, (top + bottom) / 2], axis=1)[is_level]
+    return level, np.stack([top, bottom, (left + right) / 2], axis=1)[~is_level]
+
+
 def measure(lines: Sequence[Line], styles: Sequence[LineStyle | None] = ()) -> Frame:
     """The frame of the lines, which may run in any direction. `styles`: of the lines; empty if unknown."""
     if not lines:

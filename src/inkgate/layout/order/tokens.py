@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.evidence import Region
-from inkgate.layout.order.frame import LayoutPiece
+from inkgate.layout.order.frame import LayoutPiece, directed
 from inkgate.layout.text.paragraphs import BULLET, NUMBER
 from inkgate_client.types import BlockType, Box
 
@@ -24,6 +24,8 @@ Floats = NDArray[np.floating[Any]]
 Flags = NDArray[np.bool_]
 NEAR, FAR = 1.0, 6.0
 """Distances are seen at two scales, in line heights."""
+ALONG = 0.3
+"""A piece lies along a line if they share more than this, in line heights."""
 ZONES = (
     BlockType.TITLE,
     BlockType.TEXT,
@@ -61,6 +63,7 @@ class PageTokens:
         boxes: of these regions, in the same frame.
         bounds: of the page, in the same frame.
         unit: the page's line height.
+        rules: the lines drawn on the page as thin boxes, in the same frame.
     """
 
     pieces: Sequence[LayoutPiece]
@@ -68,13 +71,14 @@ class PageTokens:
     boxes: Sequence[Box]
     bounds: Box
     unit: float
+    rules: Sequence[Box] = ()
 
 
 def token_features(page: PageTokens) -> Floats:
     """What is seen of each piece, (N, features)."""
     geometry = _geometry(page)
     texts = np.array([text_features(piece.text) for piece in page.pieces], np.float32)
-    return np.concatenate([geometry, _zone_features(page), texts], axis=1).astype(np.float32)
+    return np.concatenate([geometry, _zone_features(page), texts, _rule_gaps(page)], axis=1).astype(np.float32)
 
 
 def pair_features(page: PageTokens) -> Floats:
@@ -100,6 +104,7 @@ def pair_features(page: PageTokens) -> Floats:
     both = (zone[:, None] >= 0) & (zone[None] >= 0)
     below = _nearest_below(left, right, top, middle)
     beside = _nearest_beside(left, right, down_share)
+    level, upright = _rules(page)
     features = [
         *(_squashed(value, scale) for value in apart for scale in (NEAR, FAR)),
         np.clip(across_share, -1, 1),
@@ -112,6 +117,8 @@ def pair_features(page: PageTokens) -> Floats:
         below.T,
         beside,
         beside.T,
+        *_ruled_off(level, left, right, middle),
+        *_ruled_off(upright, top, bottom, (left + right) / 2),
     ]
     return np.stack([np.asarray(feature, np.float32) for feature in features], axis=-1)
 
@@ -160,6 +167,44 @@ def _nearest_beside(left: Floats, right: Floats, down_share: Floats) -> Flags:
     np.fill_diagonal(distance, np.inf)
     nearest: Flags = np.isfinite(distance) & (distance <= distance.min(axis=1, keepdims=True))
     return nearest
+
+
+def _rules(page: PageTokens) -> tuple[Floats, Floats]:
+    """The level and the upright lines, as `directed`, in line heights."""
+    level, upright = directed(page.rules)
+    return (level / page.unit).astype(np.float32), (upright / page.unit).astype(np.float32)
+
+
+def _along(rules: Floats, low: Floats, high: Floats) -> Flags:
+    """Whether each piece, from `low` to `high`, lies along each line, (N, R)."""
+    along: Flags = np.minimum(high[:, None], rules[:, 1]) - np.maximum(low[:, None], rules[:, 0]) > ALONG
+    return along
+
+
+def _ruled_off(rules: Floats, low: Floats, high: Floats, middle: Floats) -> tuple[Floats, Floats]:
+    """How many lines are between each two pieces that lie along them, and that one of the two lies along; squashed."""
+    along = _along(rules, low, high)
+    before = middle[:, None] < rules[:, 2]
+    sides = [np.asarray(side, np.float32) for side in (before & along, ~before & along, before, ~before)]
+    both = sides[0] @ sides[1].T
+    one = sides[0] @ sides[3].T + sides[2] @ sides[1].T - both
+    return _squashed(both + both.T, 1.0), _squashed(one + one.T, 1.0)
+
+
+def _rule_gaps(page: PageTokens) -> Floats:
+    """The gaps between each piece and the nearest level lines above and below it and upright ones beside it; and
+    whether there are any.
+    """
+    left, top, right, bottom = _edges(page)
+    found = []
+    for rules, low, high, start, end in zip(
+        _rules(page), (left, top), (right, bottom), (top, left), (bottom, right), strict=True
+    ):
+        along, at = _along(rules, low, high), rules[:, 2]
+        before = at < ((start + end) / 2)[:, None]
+        found += _gaps(np.where(along & before, start[:, None] - at, np.inf))
+        found += _gaps(np.where(along & ~before, at - end[:, None], np.inf))
+    return np.stack([np.asarray(column, np.float32) for column in found], axis=1)
 
 
 def _geometry(page: PageTokens) -> Floats:

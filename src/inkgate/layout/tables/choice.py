@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.layout.evidence import Region, TableGuess
+from inkgate.layout.evidence import PageEvidence
 from inkgate.layout.order.frame import FloatArray, Frame, measure, rows_of
 from inkgate.layout.tables.by_model import model_grid
 from inkgate.layout.tables.features import NAMES, PageView, guess_for, measures_of, view_of
@@ -72,28 +72,20 @@ class TableCandidate:
         return math.sqrt(len(self.key)) * (self.probability - MIN_PROBABILITY)
 
 
-def tables_of(
-    frame: Frame,
-    regions: Sequence[Region],
-    cells: Sequence[Box],
-    guesses: Sequence[TableGuess],
-    *,
-    by_words: bool = True,
-) -> list[TableCandidate]:
-    """The tables of a page, none overlapping. Boxes are in pixels of the page.
+def tables_of(frame: Frame, evidence: PageEvidence, *, by_words: bool = True) -> list[TableCandidate]:
+    """The tables of a page, none overlapping.
 
     `by_words`: also those that no drawn lines show, which receipts have not.
     """
-    found = candidates_of(frame, regions, cells, guesses if by_words else ())
+    found = candidates_of(frame, evidence if by_words else replace(evidence, tables=()))
     return selected(found if by_words else [each for each in found if each.source == "ruled"])
 
 
-def boxes_to_ask(lines: Sequence[Line], regions: Sequence[Region], cells: Sequence[Box]) -> list[Box]:
+def boxes_to_ask(lines: Sequence[Line], evidence: PageEvidence) -> list[Box]:
     """Where the table model may know more, in pixels of the page: around likely tables whose cells are uncertain, and
     where the layout model alone sees a table.
     """
-    frame = measure(lines)
-    found = [each for each in candidates_of(frame, regions, cells, (), rounds=0) if each.score > 0]
+    found = [each for each in candidates_of(measure(lines), evidence, rounds=0) if each.score > 0]
     found.sort(key=lambda each: -len(each.key) * each.probability)
     taken: set[int] = set()
     boxes = []
@@ -102,7 +94,7 @@ def boxes_to_ask(lines: Sequence[Line], regions: Sequence[Region], cells: Sequen
             taken |= each.key
             if each.probability < CERTAIN:
                 boxes.append(_with_margin([lines[index].box for index in each.key]))
-    for region in regions:
+    for region in evidence.regions or ():
         inside = [index for index, line in enumerate(lines) if holds_middle(region.box, line.box)]
         if region.type is BlockType.TABLE and inside and not taken.intersection(inside):
             taken.update(inside)
@@ -117,15 +109,9 @@ def _with_margin(boxes: Sequence[Box]) -> Box:
     return (max(left - x, 0.0), max(top - y, 0.0), right + x, bottom + y)
 
 
-def candidates_of(
-    frame: Frame,
-    regions: Sequence[Region],
-    cells: Sequence[Box],
-    guesses: Sequence[TableGuess],
-    rounds: int = ROUNDS,
-) -> list[TableCandidate]:
+def candidates_of(frame: Frame, evidence: PageEvidence, rounds: int = ROUNDS) -> list[TableCandidate]:
     """The best grid of each place, as it was found and after its edges were moved, so many times at most."""
-    page, places = page_places(frame, regions, cells, guesses)
+    page, places = page_places(frame, evidence)
     best = [found for found in _best(page, [grids_of(page, place) for place in places]) if found is not None]
     seen = {found.key: found for found in best}
     moving = [found for found in best if found.probability >= PROMISING]
@@ -141,15 +127,13 @@ def candidates_of(
     return list(seen.values())
 
 
-def page_places(
-    frame: Frame, regions: Sequence[Region], cells: Sequence[Box], guesses: Sequence[TableGuess]
-) -> tuple[PageView, list[TablePlace]]:
+def page_places(frame: Frame, evidence: PageEvidence) -> tuple[PageView, list[TablePlace]]:
     """What is known of the page's lines, and the places where it may show tables."""
+    page = view_of(frame, evidence)
     if frame.vertical or not frame.pieces:
-        return view_of(frame, (), (), ()), []
+        return page, []
     rows = rows_of([piece for piece in frame.pieces if piece.turn == 0])
-    page = view_of(frame, regions, cells, guesses)
-    places = places_of(frame, rows, regions, ruled_tables(frame, cells), guesses)
+    places = places_of(frame, rows, page.regions, ruled_tables(frame, evidence.cells), evidence.tables)
     trimmed = [place.trimmed(page.captions) for place in places]
     return page, list({place.key: place for place in trimmed if place is not None}.values())
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.layout.evidence import Region, TableGuess
-from inkgate.layout.order.frame import FloatArray, Frame, Row
+from inkgate.layout.evidence import PageEvidence, Region, TableGuess
+from inkgate.layout.order.frame import FloatArray, Frame, Row, directed
 from inkgate.layout.tables.grid import Grid
 from inkgate.layout.tables.headers import is_number
 from inkgate.layout.tables.places import CELL_GAP, TablePlace, cells_in, held_in, shares_in
-from inkgate_client.types import BlockType, Box
+from inkgate_client.types import BlockType
 
 INSIDE = 0.5
 """A line is in a region or a drawn cell that contains this share of it."""
@@ -25,9 +26,26 @@ FAR = 10.0
 """Larger distances, in line heights, tell no more."""
 PROSE_ASPECT, PROSE_FILL = 8.0, 0.7
 """Lines of prose are at least this wide, in line heights, and as wide as this share of their column."""
+RULED, NEAR_RULE = 0.6, (0.3, 2.0)
+"""A drawn line belongs to a table if it runs along this share of its side, reaches into its rows or columns less than
+the second, in line heights, and is above or below it by at most the third."""
 NUMBERS, ALIGNED = 0.6, 0.5
 """A column is of numbers, or of prose, if this share of its lines is; they end at one place if they differ by less than
 this, in line heights."""
+MAX_HEAD = 40
+_HEAD_WORDS = re.compile(
+    r"\b(?:pos(?:ition)?|items?|no|nr|qty|quantity|description|descr|particulars|product|article|code|sku|unit|u/?m|price|rate"
+    r"|amount|amt|total|subtotal|tax|vat|gst|disc(?:ount)?|balance|debit|credit|hours"
+    r"|\w*(?:menge|preis|betrag|anzahl|artikel|bezeichnung|beschreibung|einheit|rabatt|mwst|summe)\w*"
+    r"|désignation|libellé|quantité|qté|prix|montant|tva|remise|unité|référence"
+    r"|descripción|concepto|cantidad|cant|precio|importe|iva|unidad|referencia"
+    r"|descrizione|quantità|prezzo|importo|sconto|codice|descrição|quantidade|qtd|preço|valor|código"
+    r"|omschrijving|aantal|prijs|bedrag|btw|eenheid|korting|nazwa|ilość|cena|wartość|lp|jm"
+    r"|наименование|кол-?во|количество|цена|сумма|ндс|ед)\b"
+    r"|品\s*名|商\s*品|名\s*称|项\s*目|規\s*格|规\s*格|数\s*量|单\s*[价位]|単\s*[価位]|金\s*[额額]|税\s*[额額率]|序\s*号|番\s*号",
+    re.IGNORECASE,
+)
+"""What heads columns of goods and amounts."""
 _KINDS = (BlockType.FIGURE, BlockType.TITLE, BlockType.TEXT, BlockType.LIST, BlockType.HEADER, BlockType.FOOTER)
 _READ_APART = (BlockType.TEXT, BlockType.TITLE, BlockType.LIST, BlockType.CAPTION)
 """What the layout model reads one after the other, even where they stand side by side."""
@@ -41,6 +59,8 @@ NAMES = (
     *("uneven_steps", "largest_step", "column_gap", "least_column_gap", "stubs", "last_filled", "beside"),
     *("emptiest_column", "uneven_rows", "lower", "broken", "first_lone", "last_lone", "one_letter"),
     *("in_caption", "apart", "split"),
+    *("rule_above", "rule_below", "rule_under_head", "ruled_rows", "ruled_columns"),
+    *("head_words", "head_words_below"),
 )
 """The measures in their order; the scorer's file names them, too."""
 
@@ -55,10 +75,12 @@ class PageView:
         inside: whether each line is in each region of `regions`.
         numbers, bold, lower, broken: whether the line's text is a number, is bold, begins with a small letter, and ends
             as a line within a sentence does.
+        heads: whether it has a word that heads columns of goods or amounts.
         lengths: its characters.
         middles: of the lines.
         bounds: of all lines.
         captions: the lines in captions.
+        level, upright: the drawn lines of each direction, (R, 3): both ends, and where it is.
     """
 
     frame: Frame
@@ -70,14 +92,17 @@ class PageView:
     bold: NDArray[np.bool_]
     lower: NDArray[np.bool_]
     broken: NDArray[np.bool_]
+    heads: NDArray[np.bool_]
     lengths: NDArray[np.int64]
     middles: FloatArray
     bounds: FloatArray
     captions: frozenset[int]
+    level: FloatArray
+    upright: FloatArray
 
 
-def view_of(frame: Frame, regions: Sequence[Region], cells: Sequence[Box], guesses: Sequence[TableGuess]) -> PageView:
-    """`regions`, `cells`, `guesses`: in pixels of the page."""
+def view_of(frame: Frame, evidence: PageEvidence) -> PageView:
+    regions, cells = evidence.regions or (), evidence.cells
     count = len(frame.pieces)
     boxes = np.array([(p.left, p.top, p.right, p.bottom) for p in frame.pieces], dtype=np.float64).reshape(-1, 4)
     drawn = np.full(count, -1, dtype=np.int64)
@@ -89,9 +114,10 @@ def view_of(frame: Frame, regions: Sequence[Region], cells: Sequence[Box], guess
         inside = shares_in(boxes, np.array([frame.place(region.box) for region in regions])) > INSIDE
     texts = [piece.text.strip() for piece in frame.pieces]
     captions = [i for i, region in enumerate(regions) if region.type is BlockType.CAPTION]
+    level, upright = directed([frame.place(rule) for rule in evidence.rules])
     return PageView(
         frame,
-        guesses,
+        evidence.tables,
         regions,
         drawn,
         inside,
@@ -99,10 +125,13 @@ def view_of(frame: Frame, regions: Sequence[Region], cells: Sequence[Box], guess
         bold=np.array([piece.bold for piece in frame.pieces], dtype=np.bool_),
         lower=np.array([text[:1].islower() for text in texts], dtype=np.bool_),
         broken=np.array([text.endswith(("-", ",", ";")) for text in texts], dtype=np.bool_),
+        heads=np.array([bool(_HEAD_WORDS.search(text[:MAX_HEAD])) for text in texts], dtype=np.bool_),
         lengths=np.array([len(text) for text in texts], dtype=np.int64),
         middles=np.array([piece.middle for piece in frame.pieces]),
         bounds=np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)]) if count else np.zeros(4),
         captions=frozenset(np.flatnonzero(inside[:, captions].any(axis=1)).tolist()),
+        level=level,
+        upright=upright,
     )
 
 
@@ -137,6 +166,8 @@ def measures_of(page: PageView, place: TablePlace, grid: Grid, source: str) -> l
         *_evenness(page, place, pieces, grid),
         *_blocks(page, pieces),
         _split(page, pieces),
+        *_rules(page, pieces, grid),
+        *_head_words(page, pieces, grid),
     ]
 
 
@@ -216,6 +247,14 @@ def _heading(page: PageView, pieces: _Pieces, grid: Grid) -> list[float]:
         float(page.numbers[pieces.index][first].mean()),
         float(bold[first].mean() - bold[~first].mean()),
     ]
+
+
+def _head_words(page: PageView, pieces: _Pieces, grid: Grid) -> list[float]:
+    """The share of the columns with such a word in the first row, and of the lines below that have one."""
+    first, heads = pieces.row == 0, page.heads[pieces.index]
+    below = heads[~first]
+    named = len(np.unique(pieces.column[first & heads]))
+    return [named / grid.columns, float(below.mean()) if len(below) else 0.0]
 
 
 def _drawn(page: PageView, pieces: _Pieces) -> list[float]:
@@ -379,3 +418,49 @@ def _split(page: PageView, pieces: _Pieces) -> float:
     spaces = np.unique(pieces.cell[known] * size + drawn[known]) % size
     counts = np.bincount(spaces)
     return float((counts[counts > 0] > 1).mean())
+
+
+def _rules(page: PageView, pieces: _Pieces, grid: Grid) -> list[float]:
+    """Whether drawn lines run above and below the table and under its first row, and between which share of its rows
+    and columns.
+    """
+    touch, near = (share * page.frame.unit for share in NEAR_RULE)
+    low, top = pieces.box[:, :2].min(axis=0)
+    right, bottom = pieces.box[:, 2:].max(axis=0)
+    level = _along(page.level, low, right)
+    rows = _ruled(level, _gaps(pieces.row, pieces.row_end, pieces.box[:, 1], pieces.box[:, 3], grid.rows), touch)
+    upright = _along(page.upright, top, bottom)
+    gaps = _gaps(pieces.column, pieces.column_end, pieces.box[:, 0], pieces.box[:, 2], grid.columns)
+    columns = _ruled(upright, gaps, touch)
+    return [
+        float(((level >= top - near) & (level <= top + touch)).any()),
+        float(((level >= bottom - touch) & (level <= bottom + near)).any()),
+        float(rows[0]) if len(rows) else 0.0,
+        float(rows.mean()) if len(rows) else 0.0,
+        float(columns.mean()) if len(columns) else 0.0,
+    ]
+
+
+def _along(rules: FloatArray, low: float, high: float) -> FloatArray:
+    """Where the drawn lines are that run along most of a side."""
+    shared = np.minimum(rules[:, 1], high) - np.maximum(rules[:, 0], low)
+    along: FloatArray = rules[shared >= RULED * (high - low), 2]
+    return along
+
+
+def _gaps(
+    first: NDArray[np.int64], end: NDArray[np.int64], start: FloatArray, stop: FloatArray, count: int
+) -> FloatArray:
+    """From the end of each filled row (or column) to the start of the next filled one, (G, 2)."""
+    starts, stops = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(starts, first, start)
+    np.maximum.at(stops, end - 1, stop)
+    filled = np.flatnonzero(np.isfinite(starts) & np.isfinite(stops))
+    return np.stack([stops[filled[:-1]], starts[filled[1:]]], axis=1)
+
+
+def _ruled(rules: FloatArray, gaps: FloatArray, touch: float) -> NDArray[np.bool_]:
+    """Whether one of the lines is in each gap."""
+    low, high = gaps.min(axis=1, keepdims=True) - touch, gaps.max(axis=1, keepdims=True) + touch
+    ruled: NDArray[np.bool_] = ((low <= rules) & (rules <= high)).any(axis=1)
+    return ruled

@@ -1,8 +1,9 @@
-"""Finds the cells of ruled tables in a page's pixels by the lines drawn around them."""
+"""Finds the straight lines drawn on a page in its pixels, and the cells of ruled tables between them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -33,6 +34,10 @@ MIN_WIDTH, MIN_HEIGHT = (60, 8), (30, 40)
 """Minimum width and height of a table, as above."""
 MIN_CELL = (6, 160)
 """Minimum width and height of a cell, as above."""
+MAX_RULES = 200
+"""Maximum lines that are kept of a page: more belong to tables and drawings."""
+SLENDER = 4
+"""A line is this many times as long as thick."""
 RECTANGULAR = 0.5
 """A cell fills this share of its bounds: less if the page is skewed."""
 MAX_CELLS = 2000
@@ -43,38 +48,67 @@ FINE_SIDE = 800
 """Lines are processed at half the resolution if that leaves more than this."""
 
 
-def find_cells(pixels: RgbArray) -> list[Box]:
-    """Cells of all ruled tables, top to bottom and left to right, in pixels of the image; empty without tables.
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The lines drawn on a page, in its pixels.
 
-    A table is a net of at least 2 x 2 cells, drawn with unbroken lines darker than the paper; frames, underlines and
-    tables with only horizontal rules have no cells. Tolerates a skew of up to two degrees. Blocking; pure.
+    Attributes:
+        cells: of all ruled tables, top to bottom and left to right.
+        rules: straight lines as thin boxes, the longest first, MAX_RULES at most.
+    """
+
+    cells: list[Box]
+    rules: list[Box]
+
+    def scaled(self, factor: float) -> Ruling:
+        """The same lines in an image `factor` times as large."""
+        return Ruling(_scaled(self.cells, factor), _scaled(self.rules, factor))
+
+
+def find_ruling(pixels: RgbArray) -> Ruling:
+    """The lines of an image, unbroken and darker than the paper, level or upright with a skew of up to two degrees.
+
+    A table is a net of at least 2 x 2 cells; frames, underlines and tables with only horizontal rules have no cells.
+    Blocking; pure.
     """
     height, width = pixels.shape[:2]
     factor = max(1.0, max(height, width) / LONGEST_SIDE)
     if min(height, width) < MIN_SIDE * factor:
-        return []
+        return Ruling([], [])
     grey: MatLike = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
     if factor > 1:
         small = (max(1, round(width / factor)), max(1, round(height / factor)))
         grey = cv2.resize(grey, small, interpolation=cv2.INTER_AREA)
-    cells = _cells(grey)
+    found = _ruling(grey)
     if max(height, width) < SMALL_SIDE and _drawn(grey, MIN_WIDTH, across=True).any():
         larger = min(LONGEST_SIDE / max(height, width), MAX_ENLARGED)
-        again = _cells(cv2.resize(grey, None, fx=larger, fy=larger, interpolation=cv2.INTER_CUBIC))
-        cells = scaled(again, 1 / larger) if len(again) > len(cells) else cells
-    return sorted(scaled(cells, factor), key=lambda cell: (cell[1], cell[0]))
+        again = _ruling(cv2.resize(grey, None, fx=larger, fy=larger, interpolation=cv2.INTER_CUBIC))
+        found = again.scaled(1 / larger) if len(again.cells) > len(found.cells) else found
+    found = found.scaled(factor)
+    return Ruling(sorted(found.cells, key=lambda cell: (cell[1], cell[0])), found.rules)
 
 
-def _cells(grey: MatLike) -> list[Box]:
-    """Returns the cells in pixels of the image."""
-    net = _net(grey)
-    if net is None:
-        return []
-    cells = [cell for group in groups_of(_spaces(net)) if _is_net(group) for cell in group]
-    return scaled(cells, grey.shape[0] / net.shape[0])
+def _ruling(grey: MatLike) -> Ruling:
+    """The lines in pixels of the image."""
+    drawn = [_drawn(grey, MIN_HORIZONTAL, across=True), _drawn(grey, MIN_VERTICAL, across=False)]
+    if max(grey.shape) > FINE_SIDE:
+        drawn = [_halved(lines) for lines in drawn]
+    net = _net(cv2.bitwise_or(*drawn), max(grey.shape))
+    cells = [] if net is None else [cell for group in groups_of(_spaces(net)) if _is_net(group) for cell in group]
+    return Ruling(cells, _rules(*drawn)).scaled(grey.shape[0] / drawn[0].shape[0])
 
 
-def scaled(cells: Sequence[Box], factor: float) -> list[Box]:
+def _rules(across: MatLike, down: MatLike) -> list[Box]:
+    """The level and the upright lines of two masks as boxes, the longest first."""
+    found = []
+    for lines, long in ((across, cv2.CC_STAT_WIDTH), (down, cv2.CC_STAT_HEIGHT)):
+        _, _, stats, _ = cv2.connectedComponentsWithStats(lines, connectivity=8, ltype=cv2.CV_32S)
+        found += [(row[long], *row[:4]) for row in stats[1:].tolist() if row[long] >= SLENDER * min(row[2], row[3])]
+    found.sort(key=lambda rule: (-rule[0], *rule[1:]))
+    return [(left, top, left + wide, top + high) for _, left, top, wide, high in found[:MAX_RULES]]
+
+
+def _scaled(cells: Sequence[Box], factor: float) -> list[Box]:
     """The cells in an image `factor` times as large."""
     return [(a * factor, b * factor, c * factor, d * factor) for a, b, c, d in cells]
 
@@ -83,12 +117,13 @@ def _least(rule: tuple[int, int], longest: int) -> int:
     return max(rule[0], longest // rule[1])
 
 
-def _net(grey: MatLike) -> Mask | None:
-    """The lines that cross others and are part of something as large as a table; None if there are none."""
-    longest, down = max(grey.shape), _least(MIN_VERTICAL, max(grey.shape))
-    lines = cv2.bitwise_or(_drawn(grey, MIN_HORIZONTAL, across=True), _drawn(grey, MIN_VERTICAL, across=False))
+def _net(lines: MatLike, longest: int) -> Mask | None:
+    """The lines that cross others and are part of something as large as a table; None if there are none. `longest`: the
+    longest side of the image that they were found in.
+    """
+    down = _least(MIN_VERTICAL, longest)
     if longest > FINE_SIDE:
-        lines, longest, down = _halved(lines), longest // 2, down // 2
+        longest, down = longest // 2, down // 2
     count, labels, stats, _ = cv2.connectedComponentsWithStats(lines, connectivity=8, ltype=cv2.CV_32S)
     wide = stats[:, cv2.CC_STAT_WIDTH] >= _least(MIN_WIDTH, longest)
     high = stats[:, cv2.CC_STAT_HEIGHT] >= _least(MIN_HEIGHT, longest)
