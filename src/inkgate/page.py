@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from inkgate_client.types import Box, Line, ReviewNote, Size
@@ -24,13 +25,35 @@ class Pixels:
     scale: float = 1.0
 
 
+class TagKind(StrEnum):
+    """Types of the blocks that the tags of a PDF tell apart; most are also named so by the layout network."""
+
+    TITLE = "title"
+    TEXT = "text"
+    LIST = "list"
+    CAPTION = "caption"
+    FOOTNOTE = "footnote"
+    REFERENCE = "reference"
+    TABLE = "table"
+    ARTIFACT = "artifact"
+
+
+@dataclass(frozen=True, slots=True)
+class LineTag:
+    """The tagged block that a line of a PDF belongs to. `block`: its number in the order of the tags; -1 for none."""
+
+    block: int
+    kind: TagKind
+
+
 @dataclass(frozen=True, slots=True)
 class LineStyle:
-    """How a line is set. `size`: of its font, in pixels of the page."""
+    """How a line is set, and how the file tags it. `size`: of its font, in pixels of the page."""
 
     size: float
     bold: bool = False
     italic: bool = False
+    tag: LineTag | None = None
 
 
 @dataclass(frozen=True, slots=True)

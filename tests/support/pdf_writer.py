@@ -21,12 +21,13 @@ LOREM = (
 
 @dataclass
 class PdfWriter:
-    """Collects objects and pages; `build` writes the file."""
+    """Collects objects and pages; `build` writes the file. `catalog`: entries of its catalog."""
 
     pages: list[int] = field(default_factory=list)
     objects: list[bytes] = field(default_factory=lambda: [b"", b"", HELVETICA])
     fields: list[int] = field(default_factory=list)
     layers: list[tuple[int, bool]] = field(default_factory=list)
+    catalog: bytes = b""
 
     def add(self, body: bytes) -> int:
         """Adds an object; returns its number."""
@@ -104,7 +105,7 @@ class PdfWriter:
                 for only_off in (False, True)
             )
             form += b"/OCProperties << /OCGs [%s] /D << /OFF [%s] /Order [%s] >> >>" % (every, off, every)
-        self.objects[0] = b"<< /Type /Catalog /Pages 2 0 R %s >>" % form
+        self.objects[0] = b"<< /Type /Catalog /Pages 2 0 R %s %s >>" % (form, self.catalog)
         kids = b" ".join(b"%d 0 R" % number for number in self.pages)
         self.objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(self.pages))
         data, offsets = b"%PDF-1.7\n", []

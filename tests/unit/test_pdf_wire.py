@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.facts import PageFacts
 from inkgate.documents.pdf.wire import Op, PdfCall, Reply
-from inkgate.page import LineStyle, TextLayer
+from inkgate.page import LineStyle, LineTag, TagKind, TextLayer
 from inkgate.workers.wire import (
     REPLY_HEAD_BYTES,
     MemoryUse,
@@ -33,7 +33,8 @@ words = st.builds(Word, st.text(st.characters(codec="utf-8")), quads, st.just(1.
 lines = st.builds(
     Line, st.text(st.characters(codec="utf-8")), quads, st.just(1.0), st.lists(words, max_size=3).map(tuple)
 )
-styles = st.builds(LineStyle, numbers, st.booleans(), st.booleans())
+tags = st.builds(LineTag, st.integers(-1, 10**6), st.sampled_from(TagKind))
+styles = st.builds(LineStyle, numbers, st.booleans(), st.booleans(), st.none() | tags)
 
 
 def layer(styled: list[tuple[Line, LineStyle]]) -> TextLayer:
@@ -74,6 +75,7 @@ def test_what_is_no_reply_is_told_from_one(body: bytes) -> None:
     {"width": 0}, {"height": 10**9}, {"width": "wide"}, {"lines": 5}, {"lines": [["text", [1, 2]]]}, {"dpi": None},
     {"lines": [["text", [0] * 7, []]]}, {"lines": [["text", [0] * 8, [["word"]]]]},
     {"styles": [[20.0, True, False]]}, {"styles": [[20.0]]},
+    {"lines": [["a", [0] * 8, []]], "styles": [[20.0, True, False, 5, "?"]]},
 ])  # fmt: skip
 def test_facts_that_make_no_sense_are_refused(change: dict[str, object]) -> None:
     flat = PageFacts(Size(10, 20), 72.0, TextLayer(()), "").flat()

@@ -18,6 +18,7 @@ from inkgate.layout.order.frame import Frame, LayoutPiece, Row, mirrored, rows_o
 from inkgate.layout.order.network import Prediction, predict
 from inkgate.layout.order.ranks import ranked_groups
 from inkgate.layout.order.receipts import as_printed
+from inkgate.layout.order.tagged import is_tagged, with_tags
 from inkgate.layout.order.tokens import PageTokens
 from inkgate.layout.pieces import PagePieces, pieces_of
 from inkgate.layout.regions.check_marks import check_blocks
@@ -40,8 +41,8 @@ SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockT
 
 
 MIN_PIECES = 12
-"""Pages with fewer pieces are arranged by rules: of 30 such pages of word processors that nothing was trained on, rules
-have 0.5 % of the successors wrong, and the network 1.5 %."""
+"""Pages without tags and with fewer pieces are arranged by rules: of 30 such pages of word processors that nothing was
+trained on, rules have 0.5 % of the successors wrong, and the network 1.5 %."""
 MAX_PIECES = 500
 """Pages with more pieces are arranged by rules: the network's time grows with the square of their number."""
 MARKED = 0.6
@@ -103,8 +104,8 @@ def arrange(lines: Sequence[Line], size: Size, evidence: PageEvidence = NO_EVIDE
     checks = check_blocks(lines, evidence.check_boxes)
     page = _with_table_columns(pieces_of(lines, size, evidence, own))
     tokens = page.tokens() if evidence.regions is not None and _is_learnable(page) else None
-    if tokens is not None and tokens.pieces:
-        seen = predict(tokens)
+    seen = _seen(page, tokens) if tokens is not None and tokens.pieces else None
+    if tokens is not None and seen is not None:
         drafts = rated(with_captions(_learned(page, tokens, seen), page.frame.unit), tokens, seen)
     else:
         drafts = with_captions(_by_rules(page, evidence), page.frame.unit)
@@ -128,7 +129,16 @@ def _is_learnable(page: PagePieces) -> bool:
     regions know the order better.
     """
     ranked = any(zone.rank is not None for zone in page.zones)
-    return not (page.receipt or page.frame.vertical or ranked) and MIN_PIECES <= len(page.loose) <= MAX_PIECES
+    return not (page.receipt or page.frame.vertical or ranked) and len(page.loose) <= MAX_PIECES
+
+
+def _seen(page: PagePieces, tokens: PageTokens) -> Prediction | None:
+    """What the network and the PDF's tags tell of the pieces; None for small pages without tags."""
+    tagged = is_tagged(page.frame.pieces, page.loose)
+    if not tagged and len(page.loose) < MIN_PIECES:
+        return None
+    seen = predict(tokens)
+    return with_tags(tokens, seen) if tagged else seen
 
 
 def _learned(page: PagePieces, tokens: PageTokens, seen: Prediction) -> list[BlockDraft]:

@@ -16,6 +16,7 @@ from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.remarks import PageRemarks, page_remarks
 from inkgate.documents.pdf.replaced import without_hidden
+from inkgate.documents.pdf.tags import with_tags
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import PdfCall
@@ -85,7 +86,7 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     to_pixels = page_transform(page.box, page.rotation, size)
     found = page_characters(page, objects, to_pixels, size)
     if when == ALWAYS:
-        everything = layer_of(found.glyphs)
+        everything = with_tags(layer_of(found.glyphs), page, to_pixels)
         return (everything, "asked for") if everything.lines else (None, TextTrust.EMPTY.value)
     missing = font_names(found.undrawn)
     if has_unembedded(handle for handle, _ in objects.texts.values()):
@@ -100,6 +101,8 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
         scripts = dict.fromkeys((*doubts.scripts, garbled_script([glyph.text for glyph in visible])))
         notes += tuple(ReviewNote(ReviewReason.DOUBTFUL_LAYER, script) for script in scripts if script)
     hidden = () if judged.verdict is TextTrust.SCAN else _hidden(found.glyphs)
+    if judged.layer is not None:
+        judged = replace(judged, layer=with_tags(judged.layer, page, to_pixels))
     return _with_findings(judged, hidden, notes), judged.verdict.value
 
 

@@ -7,8 +7,11 @@ from typing import Any, Self
 
 from inkgate.documents.pdf.geometry import MAX_PIXELS
 from inkgate.documents.pdf.notes import MAX_FILES, MAX_LINKS, MAX_SPANS, texts_of
-from inkgate.page import LineStyle, TextLayer, TextSpan
+from inkgate.page import LineStyle, LineTag, TagKind, TextLayer, TextSpan
 from inkgate_client.types import Box, Line, Quad, ReviewNote, ReviewReason, Size, Word
+
+MAX_BLOCKS = 2**31 - 1
+"""The highest number of a tagged block: a worker, which may have been taken over, can say any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class PageFacts:
             "height": self.size.height,
             "dpi": self.dpi,
             "lines": None if layer is None else [_flat_line(line) for line in layer.lines],
-            "styles": None if layer is None else [[style.size, style.bold, style.italic] for style in layer.styles],
+            "styles": None if layer is None else [_flat_style(style) for style in layer.styles],
             "doubtful": [] if layer is None else [_flat_line(line) for line in layer.doubtful],
             "suspects": [] if layer is None else layer.suspects,
             "unread": [] if layer is None else layer.unread,
@@ -63,7 +66,7 @@ def _layer(flat: dict[str, Any]) -> TextLayer | None:
     lines = flat["lines"]
     if lines is None:
         return None
-    styles = tuple(LineStyle(float(size), bool(bold), bool(italic)) for size, bold, italic in flat["styles"])
+    styles = tuple(_style(*style) for style in flat["styles"])
     if len(styles) not in (0, len(lines)):
         raise ValueError("another number of styles than of lines")
     if len(flat["suspects"]) not in (0, len(flat["doubtful"])):
@@ -81,6 +84,16 @@ def _layer(flat: dict[str, Any]) -> TextLayer | None:
         texts_of(flat["links"], MAX_LINKS),
         tuple(_span(span) for span in flat["spans"][:MAX_SPANS]),
     )
+
+
+def _flat_style(style: LineStyle) -> list[Any]:
+    tag = style.tag
+    return [style.size, style.bold, style.italic, *([] if tag is None else [tag.block, tag.kind])]
+
+
+def _style(size: float, bold: bool, italic: bool, block: int = -1, kind: str = "") -> LineStyle:
+    tag = LineTag(min(max(whole(block), -1), MAX_BLOCKS), TagKind(kind)) if kind else None
+    return LineStyle(float(size), bool(bold), bool(italic), tag)
 
 
 def _span(flat: list[Any]) -> TextSpan:

@@ -22,7 +22,7 @@ from inkgate.layout.order.direction import (
     turned_lines,
 )
 from inkgate.layout.regions.styles import size_of
-from inkgate.page import LineStyle
+from inkgate.page import LineStyle, LineTag
 from inkgate_client.types import Box, Line
 
 FloatArray = NDArray[np.float64]
@@ -49,6 +49,7 @@ class LayoutPiece:
         zone: the table or figure that this represents; -1 for a line.
         em: size of the line's font; 0 for a zone.
         bold: the line is, as far as known.
+        tag: the tagged block of its PDF that it belongs to, as far as known.
         joined: its text begins the word that the next piece of its row continues (a drop cap).
     """
 
@@ -63,6 +64,7 @@ class LayoutPiece:
     zone: int = -1
     em: float = 0.0
     bold: bool = False
+    tag: LineTag | None = None
     joined: bool = False
 
     @property
@@ -154,7 +156,9 @@ def measure(lines: Sequence[Line], styles: Sequence[LineStyle | None] = ()) -> F
 
 
 def _styled(piece: LayoutPiece, style: LineStyle | None) -> LayoutPiece:
-    return replace(piece, em=size_of(piece.height, style), bold=style is not None and style.bold)
+    if style is None:
+        return replace(piece, em=size_of(piece.height, None))
+    return replace(piece, em=size_of(piece.height, style), bold=style.bold, tag=style.tag)
 
 
 def _turn(vectors: FloatArray, angle: float) -> FloatArray:
