@@ -56,7 +56,7 @@ def fit(candidates: Sequence[Path], target: Path) -> None:
     exported = _exported(trees)
     card = {
         "what": "How right a table candidate is (likeness in training/layout/table_candidates.py): gradient-boosted trees.",
-        "data": "Pages printed by training/layout/generate.py and 51 annotated ones, each six times, as inkgate sees them.",
+        "data": "Pages printed by training/layout/generate.py, tagged PDFs without tables, and 51 annotated pages (thrice).",
         "pages": len(numbers),
         "candidates": len(y),
         "checked_on_every_tenth_page": error,
