@@ -36,7 +36,7 @@ def measured(found: Grid, name: str) -> float:
     rows = tuple(rows_of())
     frame = Frame(tuple(piece for row in rows for piece in row), 20.0, 0, vertical=False, angle=0.0)
     page = view_of(frame, NO_EVIDENCE)
-    return measures_of(page, TablePlace(rows, 0, len(rows)), found, "words")[NAMES.index(name)]
+    return float(measures_of(page, [(TablePlace(rows, 0, len(rows)), found, "words")])[0, NAMES.index(name)])
 
 
 def texts(found: Grid) -> list[list[str]]:
@@ -62,7 +62,7 @@ def test_a_grid_that_lumps_columns_or_rows_is_contradicted() -> None:
 def test_each_measure_has_a_name() -> None:
     rows = tuple(rows_of())
     frame = Frame(tuple(piece for row in rows for piece in row), 20.0, 0, vertical=False, angle=0.0)
-    found = measures_of(view_of(frame, NO_EVIDENCE), TablePlace(rows, 0, len(rows)), grid(), "words")
+    found = measures_of(view_of(frame, NO_EVIDENCE), [(TablePlace(rows, 0, len(rows)), grid(), "words")])[0].tolist()
     assert len(found) == len(NAMES) == len(set(NAMES))
 
 

@@ -261,7 +261,7 @@ def _examined(frame: Frame, evidence: PageEvidence, rng: random.Random) -> Itera
         moves += [(round(rng.gauss(0, 3)), round(rng.gauss(0, 3))) for _ in range(4)]
         moved = [other for move in moves if any(move) and (other := place.moved(*move)) is not None]
         for each in [*found, *(each for other in moved for each in grids_by_words(other))]:
-            yield each, measures_of(page, each.place, each.grid, each.source)
+            yield each, measures_of(page, [(each.place, each.grid, each.source)])[0].tolist()
 
 
 def main() -> None:

@@ -185,6 +185,8 @@ def _best_split(pieces: Sequence[LayoutPiece], unit: float) -> list[list[LayoutP
     for edge in _edges(table.left, unit):
         left = table.right <= edge - GUTTER * unit
         right = table.left >= edge - RAGGED * unit
+        if min(np.count_nonzero(left), np.count_nonzero(right)) < MIN_SIDE:
+            continue
         crossing = ~(left | right)
         runs = _runs(crossing & ~_insets(table, left, right, unit), table.strips)
         for stretch, most in _tall(table, runs, left, right, unit):

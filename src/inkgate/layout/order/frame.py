@@ -107,6 +107,8 @@ class Frame:
     def place(self, box: Box) -> Box:
         """An upright box of the page in the frame: the bounds of its rotated corners."""
         left, top, right, bottom = box
+        if not self.turn and not self.angle:
+            return (float(left), float(top), float(right), float(bottom))
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=np.float64)
         placed = _turn(set_upright(corners, self.turn), self.angle)
         low, high = placed.min(axis=0).tolist(), placed.max(axis=0).tolist()
@@ -198,6 +200,8 @@ def rows_of(pieces: Sequence[LayoutPiece]) -> list[Row]:
     From left to right each piece joins the row whose last piece, extended along its own slope, meets it: the rows of a
     photographed, curled receipt rise and fall.
     """
+    if len(pieces) < 2:
+        return [[piece] for piece in pieces]
     rows: list[Row] = []
     count = len(pieces)
     right, width, height, middle, slope = np.zeros((5, count))  # of each row's last piece; `middle` at its right end

@@ -74,31 +74,33 @@ def _prepared(pixels: RgbArray) -> FloatArray:
     """(1, 3, 800, 608) float32."""
     shrinks = pixels.shape[0] > HEIGHT and pixels.shape[1] > WIDTH
     resized = cv2.resize(pixels, (WIDTH, HEIGHT), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
-    scaled = (resized.astype(np.float32) / 255.0 - MEAN) / DEVIATION
-    return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None], dtype=np.float32)
+    scaled = (np.arange(256, dtype=np.float32)[:, None] / 255.0 - MEAN) / DEVIATION
+    channels = zip(cv2.split(resized), scaled.T.copy(), strict=True)
+    return np.stack([cv2.LUT(channel, levels) for channel, levels in channels], dtype=np.float32)[None]
 
 
 def _decoded(outputs: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Scores (N, 10) and boxes (N, 4) in pixels of the model's input, from all strides' outputs.
+    """Scores (N, 10) and boxes (N, 4) in pixels of the model's input of the cells that see a region, from all strides'
+    outputs.
 
     The first half of the outputs are scores (1, cells, 10), the second half the sides' distributions (1, cells, 32);
     the number of cells identifies the stride.
     """
     half = len(outputs) // 2
     scores = [np.asarray(output[0], dtype=np.float32) for output in outputs[:half]]
-    boxes = [_boxes(output[0]) for output in outputs[half:]]
-    return np.concatenate(scores), np.concatenate(boxes)
+    seen = [np.flatnonzero((each > MIN_CONFIDENCE).any(axis=1)) for each in scores]
+    boxes = [_boxes(output[0], cells) for output, cells in zip(outputs[half:], seen, strict=True)]
+    return np.concatenate([each[cells] for each, cells in zip(scores, seen, strict=True)]), np.concatenate(boxes)
 
 
-def _boxes(logits: FloatArray) -> FloatArray:
-    """Boxes (cells, 4) of one stride from the logits (cells, 4 * bins) of left, top, right and bottom."""
-    cells = len(logits)
-    stride = next(s for s in (8, 16, 32, 64) if -(-HEIGHT // s) * -(-WIDTH // s) == cells)
-    bins = logits.reshape(cells, 4, -1)
+def _boxes(logits: FloatArray, cells: NDArray[np.int64]) -> FloatArray:
+    """Boxes (N, 4) of some cells of one stride from the logits (all, 4 * bins) of left, top, right and bottom."""
+    stride = next(s for s in (8, 16, 32, 64) if -(-HEIGHT // s) * -(-WIDTH // s) == len(logits))
+    bins = logits[cells].reshape(len(cells), 4, -1 if len(cells) else 1)
     weights = np.exp(bins - bins.max(axis=2, keepdims=True))
     distance = (weights * np.arange(bins.shape[2])).sum(axis=2) / weights.sum(axis=2) * stride
     columns = -(-WIDTH // stride)
-    centre = (np.stack([np.arange(cells) % columns, np.arange(cells) // columns], axis=1) + 0.5) * stride
+    centre = (np.stack([cells % columns, cells // columns], axis=1) + 0.5) * stride
     corners = np.concatenate([centre - distance[:, :2], centre + distance[:, 2:]], axis=1)
     return corners.astype(np.float32)
 

@@ -14,6 +14,7 @@ from math import ceil, hypot
 
 import cv2
 import numpy as np
+from cv2.typing import MatLike
 from numpy.typing import NDArray
 
 from inkgate.page import RgbArray
@@ -129,19 +130,19 @@ def ink_box(grey: GreyArray, box: Box, around: Box) -> Box | None:
     if min(crop.shape, default=0) < 3:
         return None
     _, ink = cv2.threshold(crop, 0, 1, cv2.THRESH_BINARY_INV | cv2.THRESH_OTSU)
-    if ink.mean() > 1 / 2:
+    if 2 * cv2.countNonZero(ink) > ink.size:
         ink = 1 - ink
-    ink[:, np.count_nonzero(ink, axis=0) >= _RULE * ink.shape[0]] = 0
-    rows = np.count_nonzero(ink, axis=1)
+    ink[:, cv2.reduce(ink, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0] >= _RULE * ink.shape[0]] = 0
+    rows = cv2.reduce(ink, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[:, 0]
     rows[rows >= _RULE * ink.shape[1]] = 0
     span = _span(rows, (box[1] + box[3]) / 2 - y0, max(_GAP * height, 1.0))
     if span is None or not _HEIGHTS[0] * height <= span[1] - span[0] <= _HEIGHTS[1] * height:
         return None
-    columns = np.flatnonzero(ink[span[0] : span[1]].any(axis=0))
+    columns = np.flatnonzero(cv2.reduce(ink[span[0] : span[1]], 0, cv2.REDUCE_MAX))
     return (float(x0 + columns[0]), float(y0 + span[0]), float(x0 + columns[-1] + 1), float(y0 + span[1]))
 
 
-def _span(rows: NDArray[np.intp], middle: float, gap: float) -> tuple[int, int] | None:
+def _span(rows: MatLike, middle: float, gap: float) -> tuple[int, int] | None:
     """First and last row of the letters around `middle`. `rows`: ink of each row; `gap`: rows without ink in a line."""
     inked = np.flatnonzero(rows >= max(_MIN_INK * float(rows.max()), 1.0))
     if not len(inked):

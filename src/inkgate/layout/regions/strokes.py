@@ -53,13 +53,13 @@ def _measure(rgb: RgbArray, scale: float, line: Line) -> tuple[float, float] | N
     if crop.size == 0:
         return None
     _, ink = cv2.threshold(crop, 0, 1, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
-    if ink.mean() > 0.5:
-        ink = 1 - ink
-    area = int(np.count_nonzero(ink))
+    area = cv2.countNonZero(ink)
+    if 2 * area > ink.size:
+        ink, area = 1 - ink, ink.size - area
     runs = int(np.count_nonzero(ink[:, 1:] > ink[:, :-1]))
     if runs == 0:
         return None
-    rows = np.count_nonzero(ink, axis=1)
+    rows = cv2.reduce(ink, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[:, 0]
     inked = np.flatnonzero(rows >= _MIN_INK * rows.max())
     size = em_of(line.text, float(inked[-1] - inked[0] + 1))
     return size, area / runs / size

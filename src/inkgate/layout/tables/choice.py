@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -95,9 +96,9 @@ def boxes_to_ask(lines: Sequence[Line], evidence: PageEvidence) -> list[Box]:
             taken |= each.key
             if each.probability < CERTAIN:
                 boxes.append(_with_margin([lines[index].box for index in each.key]))
-    for region in evidence.regions or ():
+    for region in (region for region in evidence.regions or () if region.type is BlockType.TABLE):
         inside = [index for index, line in enumerate(lines) if holds_middle(region.box, line.box)]
-        if region.type is BlockType.TABLE and inside and not taken.intersection(inside):
+        if inside and not taken.intersection(inside):
             taken.update(inside)
             boxes.append(_with_margin([lines[index].box for index in inside]))
     return boxes[:MAX_ASKED]
@@ -117,7 +118,7 @@ def candidates_of(frame: Frame, evidence: PageEvidence, rounds: int = ROUNDS) ->
     seen = {found.key: found for found in best}
     moving = [found for found in best if found.probability >= PROMISING]
     for _ in range(rounds):
-        groups = [[each for each in _moved(page, found) if each.key not in seen] for found in moving]
+        groups = [_moved(page, found, seen.keys()) for found in moving]
         better = [
             found
             for before, found in zip(moving, _best(page, groups), strict=True)
@@ -151,7 +152,8 @@ def grids_of(page: PageView, place: TablePlace) -> list[TableCandidate]:
 def grids_by_words(place: TablePlace) -> list[TableCandidate]:
     """The place with each grid that its words make."""
     plain = grid_of(place.rows[place.start : place.stop])
-    if not plain.is_table or not _has_rows(plain) or _is_of_goods(plain):
+    filled = [[bool(cell.pieces) for cell in row] for row in plain.by_row]
+    if not plain.is_table or sum(sum(row) > 1 for row in filled) < 2 or _is_of_goods(filled):
         return []
     joined = [grid for grid in (with_joined_rows(plain), with_continued_rows(plain)) if grid is not None]
     return [
@@ -160,23 +162,20 @@ def grids_by_words(place: TablePlace) -> list[TableCandidate]:
     ]
 
 
-def _has_rows(grid: Grid) -> bool:
-    """Whether cells stand beside each other in any two rows."""
-    return sum(sum(bool(cell.pieces) for cell in row) > 1 for row in grid.by_row) > 1
-
-
-def _is_of_goods(grid: Grid) -> bool:
-    """Whether names of goods stand above their numbers: every second row has the first cell alone, the others not."""
-    firsts = [bool(row[0].pieces) for row in grid.by_row]
-    alone = [first and not any(cell.pieces for cell in row[1:]) for first, row in zip(firsts, grid.by_row, strict=True)]
+def _is_of_goods(filled: Sequence[Sequence[bool]]) -> bool:
+    """Whether names of goods stand above their numbers: every second row has the first cell alone, the others not.
+    `filled`: by row, whether each cell is.
+    """
+    firsts = [row[0] for row in filled]
+    alone = [row[0] and not any(row[1:]) for row in filled]
     return len(firsts) > 2 and firsts == alone and all(a != b for a, b in pairwise(firsts))
 
 
-def _moved(page: PageView, found: TableCandidate) -> list[TableCandidate]:
-    places = [place for move in MOVES if (place := found.place.moved(*move)) is not None]
-    return [
-        candidate for place in places if place.trimmed(page.captions) == place for candidate in grids_by_words(place)
-    ]
+def _moved(page: PageView, found: TableCandidate, seen: AbstractSet[frozenset[int]]) -> list[TableCandidate]:
+    """The candidates with moved edges whose pieces are not in `seen`."""
+    moved = (place for move in MOVES if (place := found.place.moved(*move)) is not None)
+    places = [place for place in moved if place.key not in seen and place.trimmed(page.captions) == place]
+    return [candidate for place in places for candidate in grids_by_words(place)]
 
 
 def _best(page: PageView, groups: Sequence[Sequence[TableCandidate]]) -> list[TableCandidate | None]:
@@ -184,7 +183,7 @@ def _best(page: PageView, groups: Sequence[Sequence[TableCandidate]]) -> list[Ta
     every = [candidate for group in groups for candidate in group]
     if not every:
         return [None] * len(groups)
-    measures = np.array([measures_of(page, each.place, each.grid, each.source) for each in every])
+    measures = measures_of(page, [(each.place, each.grid, each.source) for each in every])
     found = table_scorer().probabilities(measures)
     found = np.maximum(found, _agreement(measures, found))
     found[_are_ticks(measures) | _are_blocks(measures)] = 0.0

@@ -126,7 +126,8 @@ def _first(inside: FloatArray, boxes: FloatArray) -> int:
 
 def _read(pieces: list[LayoutPiece], unit: float) -> list[LayoutPiece]:
     """The pieces of a cell, top to bottom."""
-    return [piece for flow in (flows_of(pieces, unit) if pieces else []) for row in rows_of(flow) for piece in row]
+    flows = flows_of(pieces, unit) if len(pieces) > 1 else [pieces]
+    return [piece for flow in flows for row in rows_of(flow) for piece in row]
 
 
 def _grid(boxes: FloatArray, cells: Sequence[Box], held: Sequence[list[LayoutPiece]], unit: float) -> Grid:

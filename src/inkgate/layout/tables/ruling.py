@@ -80,7 +80,7 @@ def find_ruling(pixels: RgbArray) -> Ruling:
         small = (max(1, round(width / factor)), max(1, round(height / factor)))
         grey = cv2.resize(grey, small, interpolation=cv2.INTER_AREA)
     found = _ruling(grey)
-    if max(height, width) < SMALL_SIDE and _drawn(grey, MIN_WIDTH, across=True).any():
+    if max(height, width) < SMALL_SIDE and _lines(grey, _dark(grey), MIN_WIDTH, across=True).any():
         larger = min(LONGEST_SIDE / max(height, width), MAX_ENLARGED)
         again = _ruling(cv2.resize(grey, None, fx=larger, fy=larger, interpolation=cv2.INTER_CUBIC))
         found = again.scaled(1 / larger) if len(again.cells) > len(found.cells) else found
@@ -90,7 +90,8 @@ def find_ruling(pixels: RgbArray) -> Ruling:
 
 def _ruling(grey: MatLike) -> Ruling:
     """The lines in pixels of the image."""
-    drawn = [_drawn(grey, MIN_HORIZONTAL, across=True), _drawn(grey, MIN_VERTICAL, across=False)]
+    dark = _dark(grey)
+    drawn = [_lines(grey, dark, MIN_HORIZONTAL, across=True), _lines(grey, dark, MIN_VERTICAL, across=False)]
     if max(grey.shape) > FINE_SIDE:
         drawn = [_halved(lines) for lines in drawn]
     net = _net(cv2.bitwise_or(*drawn), max(grey.shape))
@@ -136,29 +137,28 @@ def _net(lines: MatLike, longest: int) -> Mask | None:
     return net
 
 
-def _drawn(grey: MatLike, length: tuple[int, int], *, across: bool) -> Mask:
-    """The lines of one direction with at least this length, as the constants above."""
-    longest = max(grey.shape)
-    thick = _least(THICKEST, longest)
-    dark = _darker(cv2.blur(grey, (5 * thick | 1, 5 * thick | 1)), grey)
-    return _lines(grey, dark, _least(length, longest), thick, across=across)
+def _dark(grey: MatLike) -> Mask:
+    """All pixels that are darker than those around them."""
+    side = 5 * _least(THICKEST, max(grey.shape)) | 1
+    return _darker(cv2.blur(grey, (side, side)), grey)
 
 
 def _darker(around: MatLike, grey: MatLike) -> Mask:
     return cv2.threshold(cv2.subtract(around, grey), CONTRAST, 255, cv2.THRESH_BINARY)[1].astype(np.uint8, copy=False)
 
 
-def _lines(grey: MatLike, dark: Mask, length: int, thick: int, *, across: bool) -> Mask:
-    """Straight thin dark runs of at least `length`, slightly extended so that they meet.
+def _lines(grey: MatLike, dark: Mask, length: tuple[int, int], *, across: bool) -> Mask:
+    """Straight thin dark runs of one direction with at least this length, as the constants above, slightly extended so
+    that they meet.
 
     `dark`: all dark pixels. Where another line crosses or text touches it, a line is dark but not thin. Runs are
     thickened, because a skewed hairline is a stair of short runs.
     """
-    thwart = _bar(thick, across=not across)
-    thin = _darker(cv2.morphologyEx(grey, cv2.MORPH_CLOSE, thwart), grey)
+    thick, bar = _least(THICKEST, max(grey.shape)), _bar(_least(length, max(grey.shape)), across=across)
+    thin = _darker(cv2.morphologyEx(grey, cv2.MORPH_CLOSE, _bar(thick, across=not across)), grey)
     between = cv2.morphologyEx(thin, cv2.MORPH_CLOSE, _bar(2 * thick + 1, across=across))
     whole = cv2.bitwise_or(thin, cv2.bitwise_and(between, dark))
-    found = cv2.morphologyEx(cv2.dilate(whole, _bar(3, across=not across)), cv2.MORPH_OPEN, _bar(length, across=across))
+    found = cv2.morphologyEx(cv2.dilate(whole, _bar(3, across=not across)), cv2.MORPH_OPEN, bar)
     return np.asarray(cv2.dilate(found, _bar(7, across=across)), np.uint8)
 
 
