@@ -9,7 +9,7 @@ from inkgate.layout.order.decode import learned_blocks
 from inkgate.layout.order.frame import LayoutPiece
 from inkgate.layout.order.network import CLASSES, LEVELS, Prediction, predict
 from inkgate.layout.order.tokens import PageTokens, pair_features, token_features
-from inkgate_client.types import BlockType
+from inkgate_client.types import BlockType, Box
 from support.layouts import PAGE, column, prose
 from support.layouts import arrange as arrange_page
 
@@ -75,10 +75,35 @@ def test_features_do_not_depend_on_the_page_s_scale() -> None:
             for i in range(5)
         ]
         region = Region(BlockType.TEXT, (0, 0, 210 * factor, 200 * factor), 0.9)
-        return PageTokens(found, [region] * 5, [region.box] * 5, (0, 0, 300 * factor, 400 * factor), 20 * factor)
+        bounds, rule = (0, 0, 300 * factor, 400 * factor), (0, 55 * factor, 200 * factor, 56 * factor)
+        return PageTokens(found, [region] * 5, [region.box] * 5, bounds, 20 * factor, [rule])
 
     assert np.allclose(token_features(tokens(1)), token_features(tokens(3)), atol=1e-4)
     assert np.allclose(pair_features(tokens(1)), pair_features(tokens(3)), atol=1e-4)
+
+
+def lines_of(rules: list[Box]) -> PageTokens:
+    """Three lines below each other, with a fourth beside the first."""
+    places = [(0, 0), (0, 40), (0, 80), (300, 0)]
+    found = [LayoutPiece(i, "Some text.", x, y, x + 200, y + 20) for i, (x, y) in enumerate(places)]
+    return PageTokens(found, [None] * 4, [(0, 0, 0, 0)] * 4, (0, 0, 600, 400), 20, rules)
+
+
+def ruled_off(rules: list[Box]) -> set[tuple[int, int]]:
+    """The pairs of lines whose features the drawn lines change."""
+    changed = (pair_features(lines_of(rules)) != pair_features(lines_of([]))).any(axis=2)
+    return {(int(i), int(j)) for i, j in np.argwhere(changed) if i < j}
+
+
+def test_a_drawn_line_parts_the_pieces_on_its_two_sides() -> None:
+    assert ruled_off([(0, 29, 200, 31)]) == {(0, 1), (0, 2), (1, 3), (2, 3)}
+    assert ruled_off([(249, 0, 251, 20)]) == {(0, 3), (1, 3), (2, 3)}
+    assert ruled_off([(0, 299, 600, 301)]) == set()
+
+
+def test_a_drawn_line_is_seen_by_the_pieces_along_it() -> None:
+    changed = token_features(lines_of([(0, 29, 200, 31)])) != token_features(lines_of([]))
+    assert changed.any(axis=1).tolist() == [True, True, True, False]
 
 
 def test_network_gives_probabilities() -> None:

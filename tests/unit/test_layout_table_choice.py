@@ -1,8 +1,11 @@
 """What is measured of a table's grid, which tables are taken together, and which rows are a header."""
 
 from dataclasses import replace
+from itertools import pairwise
 
-from inkgate.layout.evidence import NO_EVIDENCE
+import pytest
+
+from inkgate.layout.evidence import NO_EVIDENCE, PageEvidence
 from inkgate.layout.order.frame import Frame, LayoutPiece, Row
 from inkgate.layout.tables.choice import TableCandidate, selected
 from inkgate.layout.tables.features import NAMES, measures_of, view_of
@@ -10,6 +13,7 @@ from inkgate.layout.tables.grid import Grid, GridCell, grid_with, plain_grid
 from inkgate.layout.tables.headers import with_headers
 from inkgate.layout.tables.places import TablePlace
 from inkgate.layout.tables.words import grid_of, with_continued_rows, with_joined_rows
+from inkgate_client.types import Box
 
 TABLE = (("Name", "2019", "2020"), ("Apples", "1", "2"), ("Pears", "3", "4"), ("Plums", "5", "6"))
 
@@ -32,10 +36,10 @@ def grid(texts: tuple[tuple[str, ...], ...] = TABLE) -> Grid:
     return plain_grid([[[piece] for piece in row] for row in rows_of(texts)])
 
 
-def measured(found: Grid, name: str) -> float:
+def measured(found: Grid, name: str, rules: tuple[Box, ...] = ()) -> float:
     rows = tuple(rows_of())
     frame = Frame(tuple(piece for row in rows for piece in row), 20.0, 0, vertical=False, angle=0.0)
-    page = view_of(frame, NO_EVIDENCE)
+    page = view_of(frame, PageEvidence(rules=rules))
     return float(measures_of(page, [(TablePlace(rows, 0, len(rows)), found, "words")])[0, NAMES.index(name)])
 
 
@@ -57,6 +61,24 @@ def test_a_grid_that_lumps_columns_or_rows_is_contradicted() -> None:
     one_row = plain_grid([[[row[i] for row in rows] for i in range(3)]])
     for wrong in (one_column, one_row):
         assert measured(wrong, "contradictions") > 0.3
+
+
+def test_lines_drawn_around_a_table_and_between_its_rows_are_measured() -> None:
+    rows = rows_of()
+    ends = [(row[0].left, max(piece.right for piece in row), row[0].bottom, row[0].top) for row in rows]
+    width, count = (ends[0][0], max(right for _, right, _, _ in ends)), len(rows) - 1
+    between = [(below[3] + above[2]) / 2 for above, below in pairwise(ends)]
+    head: Box = (width[0], between[0] - 1, width[1], between[0] + 1)
+    assert measured(grid(), "rule_under_head", (head,)) == 1
+    assert measured(grid(), "ruled_rows", (head,)) == pytest.approx(1 / count)
+    short: Box = (*head[:2], width[0] + 60, head[3])
+    assert measured(grid(), "ruled_rows", (short,)) == 0
+    above: Box = (width[0], ends[0][3] - 10, width[1], ends[0][3] - 8)
+    assert (measured(grid(), "rule_above", (above,)), measured(grid(), "rule_below", (above,))) == (1, 0)
+    column = rows[0][0].right + 5
+    upright: Box = (column - 1, ends[0][3], column + 1, ends[-1][2])
+    assert measured(grid(), "ruled_columns", (upright,)) > 0
+    assert measured(grid(), "ruled_columns", (head,)) == 0
 
 
 def test_each_measure_has_a_name() -> None:

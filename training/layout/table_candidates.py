@@ -255,13 +255,16 @@ def _as_scanned(frame: Frame, rng: random.Random) -> Frame:
 def _examined(frame: Frame, evidence: PageEvidence, rng: random.Random) -> Iterator[tuple[TableCandidate, list[float]]]:
     """Every grid of the page's places, and of places whose edges are moved at random, with its measures."""
     page, places = page_places(frame, evidence)
+    found = []
     for place in places:
-        found = grids_of(page, place)
+        found += grids_of(page, place)
         moves = [move for move in MOVES if rng.random() < 0.4]
         moves += [(round(rng.gauss(0, 3)), round(rng.gauss(0, 3))) for _ in range(4)]
         moved = [other for move in moves if any(move) and (other := place.moved(*move)) is not None]
-        for each in [*found, *(each for other in moved for each in grids_by_words(other))]:
-            yield each, measures_of(page, [(each.place, each.grid, each.source)])[0].tolist()
+        found += [each for other in moved for each in grids_by_words(other)]
+    if found:
+        measures = measures_of(page, [(each.place, each.grid, each.source) for each in found])
+        yield from zip(found, measures.tolist(), strict=True)
 
 
 def main() -> None:

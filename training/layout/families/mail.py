@@ -232,8 +232,8 @@ def _item_value(draw: Draw, key: str, row: int, *, sign: bool, detailed: int) ->
             name += f'<br><span style="{look}">{draw.text(draw.words(2, 7))}</span>'
         return name
     if key in {"order", "date", "reference", "unit"}:
-        made = {"date": b.day, "unit": lambda draw: draw.pick("h", "kg", "St.", "pcs", "ea", "Std")}
-        return draw.text(made.get(key, b.code)(draw))
+        unit = draw.pick("h", "kg", "St.", "pcs", "ea", "Std")
+        return draw.text({"date": b.day(draw), "unit": unit}.get(key) or b.code(draw))
     if key == "item":
         return str(row)
     if key == "quantity":

@@ -196,7 +196,7 @@ def _rule_gaps(page: PageTokens) -> Floats:
     whether there are any.
     """
     left, top, right, bottom = _edges(page)
-    found = []
+    found: list[Floats] = []
     for rules, low, high, start, end in zip(
         _rules(page), (left, top), (right, bottom), (top, left), (bottom, right), strict=True
     ):
