@@ -35,8 +35,9 @@ SHARPNESS, WRONG_ROW = 2, 0.75
 """A table with another's rows is far from right, though most of its neighbours are."""
 MARGIN = 0.2
 """A line's middle is in a true cell that is larger by this, in heights of the line."""
-SCANNED, CROPPED, THINNED = 0.4, 0.2, 0.2
-"""Shares of the pages whose lines become like those of scans, that become one table, and whose tables lose rows."""
+SCANNED, CROPPED, THINNED, HEADLESS = 0.4, 0.2, 0.2, 0.1
+"""Shares of the pages whose lines become like those of scans, that become one table, and whose tables lose rows, or
+their first one."""
 WORDED = 0.4
 """Share of the pages whose tables hold words instead of numbers."""
 _LETTERS = str.maketrans("0123456789", "abcdefghij")
@@ -230,6 +231,8 @@ def _varied(
             rows = max(cell[2] for cell in cells)
             dropped = {row for row in range(1, rows) if rng.random() < 0.7}
             kept -= set().union(*(cell[4] for cell in cells if cell[0] in dropped and cell[2] == cell[0] + 1))
+    elif choice < CROPPED + THINNED + HEADLESS:
+        kept -= {index for cells in tables for cell in cells if cell[0] == 0 for index in cell[4]}
     order = sorted(kept)
     return [lines[i] for i in order], [styles[i] for i in order] if styles else []
 
