@@ -118,15 +118,30 @@ def test_a_table_of_one_column_is_text() -> None:
 
 
 def test_a_table_in_one_of_two_columns_is_read_there() -> None:
+    above = [
+        "The results of all stations were read",
+        "in the morning, and late at night by two",
+        "observers who did not know each other.",
+        "They differ by less than a degree on most",
+        "of the days, as this table shows at once.",
+    ]
+    below = [
+        "All of the years before were much warmer,",
+        "which nobody had expected. The reasons are",
+        "not known, but the instruments were moved",
+        "to a new place in that spring, and nobody",
+        "has looked at what this means for them.",
+    ]
+    right = [f"{text} {number}" for number, text in enumerate([*below, *above[:4], *below])]
     lines = [
-        *column(prose("left", 5), 100, 100, 460),
+        *column(above, 100, 100, 460),
         *cells([["Year", "Pages"], ["2018", "12"], ["2019", "14"]], top=260),
-        *column(prose("lower", 5), 100, 370, 460),
-        *column(prose("right", 14), 600, 100, 460),
+        *column(below, 100, 370, 460),
+        *column(right, 600, 100, 460),
     ]
     result = arrange(lines, PAGE, [region(BlockType.TABLE, 95, 255, 540, 345)])
     assert kinds(result)[1] is BlockType.TABLE
-    assert in_order(result.text, "left4", "2019 14", "lower0", "lower4", "right0", "right13")
+    assert in_order(result.text, above[4], "2019 14", below[0], below[4], right[0], right[13])
 
 
 ENCODER = [line("encoder", 300, 500), line("decoder", 600, 500)]

@@ -191,7 +191,7 @@ def test_a_page_without_salad_keeps_its_markdown() -> None:
 def test_what_is_doubtful_in_the_structure_is_named_with_its_place() -> None:
     page = page_of(column(prose("a", 10), 100, 100), 0.999)
     (block,) = page.blocks or ()
-    sure = judged(replace(page, blocks=(replace(block, type_confidence=0.99, order_confidence=0.99),)))
+    sure = judged(replace(page, blocks=(replace(block, type_confidence=0.999, order_confidence=0.999),)))
     assert (sure.review, sure.review_notes) == ((), ())
     unsure = judged(replace(page, blocks=(replace(block, type_confidence=0.1, order_confidence=0.001),)))
     assert unsure.review == (ReviewReason.UNCERTAIN_ORDER, ReviewReason.UNCERTAIN_HEADINGS)
@@ -199,4 +199,18 @@ def test_what_is_doubtful_in_the_structure_is_named_with_its_place() -> None:
     (low,), (high,) = blocks_of(unsure), blocks_of(sure)
     assert low is not None
     assert high is not None
-    assert (low < 0.1, high > 0.7) == (True, True)
+    assert (low < 0.1, high > 0.9) == (True, True)
+
+
+def test_doubt_in_the_blocks_around_a_block_lowers_its_confidence() -> None:
+    page = page_of(column(prose("a", 10), 100, 100), 0.999)
+    (block,) = page.blocks or ()
+    own = replace(block, type_confidence=0.999, order_confidence=0.999)
+
+    def confidence(*others: float) -> float:
+        around = tuple(replace(own, order_confidence=other) for other in others)
+        first, *_ = judged(replace(page, blocks=(own, *around))).blocks or ()
+        return first.confidence or 0.0
+
+    assert confidence(0.999) > confidence(0.6) > confidence(0.6, 0.5)
+    assert confidence(0.999, 0.5) > confidence(0.5, 0.999)

@@ -35,9 +35,10 @@ SHARPNESS, WRONG_ROW = 2, 0.75
 """A table with another's rows is far from right, though most of its neighbours are."""
 MARGIN = 0.2
 """A line's middle is in a true cell that is larger by this, in heights of the line."""
-SCANNED, CROPPED, THINNED, HEADLESS = 0.4, 0.2, 0.2, 0.1
-"""Shares of the pages whose lines become like those of scans, that become one table, and whose tables lose rows, or
-their first one."""
+SCANNED, CROPPED, THINNED, HEADLESS, STRIPS = 0.4, 0.2, 0.2, 0.1, 0.25
+"""Shares of the pages whose lines become like those of scans, that become one table, whose tables lose rows, or their
+first one, and of which a strip of up to MAX_STRIP lines is left."""
+MAX_STRIP = 40
 WORDED = 0.4
 """Share of the pages whose tables hold words instead of numbers."""
 _LETTERS = str.maketrans("0123456789", "abcdefghij")
@@ -233,6 +234,12 @@ def _varied(
             kept -= set().union(*(cell[4] for cell in cells if cell[0] in dropped and cell[2] == cell[0] + 1))
     elif choice < CROPPED + THINNED + HEADLESS:
         kept -= {index for cells in tables for cell in cells if cell[0] == 0 for index in cell[4]}
+    elif choice < CROPPED + THINNED + HEADLESS + STRIPS:
+        down = sorted(kept, key=lambda index: lines[index].box[1])
+        shown = sorted(set().union(*(cell[4] for cell in rng.choice(tables)))) if tables else down
+        middle = rng.choice(shown or down)
+        first = max(0, down.index(middle) - rng.randint(0, MAX_STRIP))
+        kept = set(down[first : first + rng.randint(6, MAX_STRIP)])
     order = sorted(kept)
     return [lines[i] for i in order], [styles[i] for i in order] if styles else []
 

@@ -136,8 +136,15 @@ def page_places(frame: Frame, evidence: PageEvidence) -> tuple[PageView, list[Ta
         return page, []
     rows = rows_of([piece for piece in frame.pieces if piece.turn == 0])
     places = places_of(frame, rows, page.regions, ruled_tables(frame, evidence.cells), evidence.tables)
-    trimmed = [place.trimmed(page.captions) for place in places]
+    trimmed = [place.trimmed(page.captions) for place in places if not (place.ruled and _is_part(page, place))]
     return page, list({place.key: place for place in trimmed if place is not None}.values())
+
+
+def _is_part(page: PageView, place: TablePlace) -> bool:
+    """Whether a place is a small part of a table that the layout model is sure of."""
+    own = [piece.index for piece in place.pieces]
+    sure = [i for i, r in enumerate(page.regions) if r.type is BlockType.TABLE and r.confidence >= SURE]
+    return any(page.inside[own, i].all() and len(own) < MIN_PART * page.inside[:, i].sum() for i in sure)
 
 
 def grids_of(page: PageView, place: TablePlace) -> list[TableCandidate]:
