@@ -199,7 +199,7 @@ def test_what_is_doubtful_in_the_structure_is_named_with_its_place() -> None:
     (low,), (high,) = blocks_of(unsure), blocks_of(sure)
     assert low is not None
     assert high is not None
-    assert (low < 0.1, high > 0.9) == (True, True)
+    assert (low < 0.2, high > 0.85) == (True, True)
 
 
 def test_doubt_in_the_blocks_around_a_block_lowers_its_confidence() -> None:

@@ -26,8 +26,8 @@ PAGE_TEXT_RIGHT = {
     "bend": -0.5357,
 }
 
-# By `python -m training.layout.doubt fit`, 2026-11-29: 51 real pages of the tuning half, read with networks that had not
-# been trained on them, and 80 generated ones. 2,272 blocks, 94 of them tables; 131 pages.
+# By `python -m training.layout.doubt fit`, 2026-11-29: 51 real pages of the tuning half, by networks that were not
+# trained on them, and 80 generated ones. 2,272 blocks, 94 of them tables; 131 pages.
 PAGE_ORDER_RIGHT = {"": 1.8324, "bend": -1.727, "rows": -0.5213, "worst": -0.1835, "total": -0.4477}
 
 STRUCTURE_RIGHT = {
