@@ -8,10 +8,11 @@ import pytest
 from inkgate.layout.evidence import NO_EVIDENCE, PageEvidence
 from inkgate.layout.order.frame import Frame, LayoutPiece, Row
 from inkgate.layout.tables.choice import TableCandidate, selected
-from inkgate.layout.tables.features import NAMES, measures_of, view_of
+from inkgate.layout.tables.features import NAMES, measures_of
 from inkgate.layout.tables.grid import Grid, GridCell, grid_with, plain_grid
 from inkgate.layout.tables.headers import with_headers
 from inkgate.layout.tables.places import TablePlace
+from inkgate.layout.tables.view import view_of
 from inkgate.layout.tables.words import grid_of, with_continued_rows, with_joined_rows
 from inkgate_client.types import Box
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from inkgate.layout.evidence import PageEvidence
 from inkgate.layout.order.frame import FloatArray, Frame, measure, rows_of
 from inkgate.layout.tables.by_model import model_grid
-from inkgate.layout.tables.features import NAMES, PageView, guess_for, measures_of, view_of
+from inkgate.layout.tables.features import NAMES, measures_of
 from inkgate.layout.tables.grid import Grid, without_empty_rows
 from inkgate.layout.tables.places import TablePlace, places_of
 from inkgate.layout.tables.ruled import ruled_tables
 from inkgate.layout.tables.scorer import table_scorer
+from inkgate.layout.tables.view import PageView, guess_for, view_of
 from inkgate.layout.tables.words import grid_of, with_continued_rows, with_joined_rows
 from inkgate_client.coordinates import around, holds_middle
 from inkgate_client.types import BlockType, Box, Line
