@@ -39,10 +39,10 @@ WIDTH, HEIGHT, QUALITY = 760, 1000, 55
 """Largest picture in pixels, and its quality as WebP: about 50 kB."""
 _INTRODUCTION = """# Gallery
 
-Pages of real documents beside the Markdown that the embedded engine makes of them, rendered. The most difficult ones
-are first, each with what is right and what is wrong. Parts that were left out of the Markdown, such as page numbers,
-are listed below it. `python -m benchmarks.structure.gallery` writes this page and, into `docs/assets/gallery/`, what
-was read.
+Pages of real documents beside the Markdown that the embedded engine makes of them, rendered. The worst ones are first,
+each with what is right and what is wrong. Parts that were left out, such as page numbers, are listed below the
+Markdown. *Before* opens that of an earlier version where it differs. `python -m benchmarks.structure.gallery` writes
+this page and `docs/assets/gallery/`.
 """
 
 
@@ -118,17 +118,26 @@ def _section(read: ReadExhibit) -> str:
     parts = [
         f"## {exhibit.path.split('/')[-1]}" + (f", page {exhibit.page}" if exhibit.page > 1 else ""),
         f"{exhibit.remark.strip()} Source: {read.source}.",
+        f'--8<-- "{exhibit.name}.html"',
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def shown(read: ReadExhibit) -> str:
+    """The part of the page that shows the picture, the Markdown, the one of before, and what was left out."""
+    exhibit = read.exhibit
+    parts = [
         '<div class="gallery" markdown>',
         f"![{escape(exhibit.path)}](../assets/gallery/{exhibit.name}.webp)",
-        f'<div markdown="0">\n--8<-- "{exhibit.name}.html"\n</div>',
+        f'<div markdown="0">\n{_html(read.result.markdown or "")}\n</div>',
         "</div>",
     ]
-    if read.before:
-        shown = f'<div markdown="0">\n--8<-- "{exhibit.name}-before.html"\n</div>'
-        parts.append(f'<details markdown="1"><summary>Before</summary>\n\n{shown}\n\n</details>')
     if read.result.left_out:
         left = "; ".join(f"{escape(part.text)} ({part.reason.value})" for part in read.result.left_out)
         parts.append(f"<p>Left out: {left}</p>")
+    if read.before:
+        before = f'<div markdown="0">\n{_html(read.before)}\n</div>'
+        parts.append(f'<details markdown="1"><summary>Before</summary>\n\n{before}\n\n</details>')
     return "\n\n".join(parts) + "\n"
 
 
@@ -153,10 +162,8 @@ def main() -> None:
     shutil.rmtree(ASSETS, ignore_errors=True)
     ASSETS.mkdir(parents=True)
     for each in exhibits:
-        if each.before:
-            (ASSETS / f"{each.exhibit.name}-before.html").write_text(_html(each.before) + "\n", "utf-8")
         (ASSETS / f"{each.exhibit.name}.webp").write_bytes(each.picture)
-        (ASSETS / f"{each.exhibit.name}.html").write_text(_html(each.result.markdown or "") + "\n", "utf-8")
+        (ASSETS / f"{each.exhibit.name}.html").write_text(shown(each), "utf-8")
     PAGE.write_text(page_of(exhibits), "utf-8")
 
 
