@@ -31,8 +31,9 @@ from inkgate.page import LineStyle
 from inkgate_client.coordinates import holds_middle, quad_of
 from inkgate_client.types import Line, Size
 
-SHARPNESS, WRONG_ROW = 2, 0.75
-"""A table with another's rows is far from right, though most of its neighbours are."""
+SHARPNESS, WRONG_ROW, MOST_WRONG = 2, 0.75, 3
+"""A table with another's rows is far from right, though most of its neighbours are. More wrong rows than the last count
+no more: a table of 36 rows of which eight are wrong is a table."""
 MARGIN = 0.2
 """A line's middle is in a true cell that is larger by this, in heights of the line."""
 SCANNED, CROPPED, THINNED, HEADLESS, STRIPS = 0.4, 0.2, 0.2, 0.1, 0.25
@@ -102,7 +103,7 @@ def neighbours(cells: Sequence[Cell]) -> set[tuple[frozenset[int], frozenset[int
 
 
 def likeness(cells: Sequence[Cell], truths: Sequence[Sequence[Cell]]) -> float:
-    """How right the cells are, in [0, 1]: F1 of their neighbours, and less for each row too many or missing."""
+    """How right the cells are, in [0, 1]: F1 of their neighbours, and less for up to MOST_WRONG rows too many or missing."""
     mine, rows = neighbours(cells), _rows(cells)
     held = {index for cell in cells for index in cell[4]}
     best = 0.0
@@ -112,7 +113,7 @@ def likeness(cells: Sequence[Cell], truths: Sequence[Sequence[Cell]]) -> float:
         if f1:
             inside = {index for cell in truth for index in cell[4]}
             wrong = sum(not row & inside for row in rows) + sum(not row & held for row in _rows(truth))
-            best = max(best, f1**SHARPNESS * WRONG_ROW**wrong)
+            best = max(best, f1**SHARPNESS * WRONG_ROW ** min(wrong, MOST_WRONG))
     return best
 
 

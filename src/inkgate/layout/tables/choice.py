@@ -213,7 +213,8 @@ def _agreement(measures: FloatArray, scored: FloatArray) -> FloatArray:
     )
     fits = wrong <= 1 - SURE
     both = (model > 0) & (same >= SURE) & fits
-    alone = (ruled > 0) & (drawn >= SURE) & (rows <= MAX_ROWS) & ((part == 0) | (part >= MIN_PART)) & fits
+    seen_same = (same >= SURE) & (confidence >= SURE)
+    alone = (ruled > 0) & (drawn >= SURE) & ((rows <= MAX_ROWS) | seen_same) & ((part == 0) | (part >= MIN_PART)) & fits
     seen = (ruled > 0) & (drawn >= SURE) & (part >= MIN_PART) & (confidence >= SURE)
     agreed = alone | (both & (confidence >= SURE))
     likely = (seen | (both & (confidence >= DOUBTFUL))) & (scored >= UNLIKELY)
