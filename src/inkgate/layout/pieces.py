@@ -132,5 +132,5 @@ def _sorted(
 
 def _sort_key(styled: tuple[Line, LineStyle | None]) -> tuple[object, ...]:
     line, style = styled
-    block = style.tag.block if style and style.tag else -1
-    return (line.quad, line.text, line.confidence, (style.size, style.bold, block) if style else (0.0, False, -1))
+    tag = (style.tag.block, style.tag.kind.value) if style and style.tag else (-1, "")
+    return (line.quad, line.text, line.confidence, (style.size, style.bold, *tag) if style else (0.0, False, *tag))

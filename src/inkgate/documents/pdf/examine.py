@@ -16,7 +16,7 @@ from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.remarks import PageRemarks, page_remarks
 from inkgate.documents.pdf.replaced import without_hidden
-from inkgate.documents.pdf.tags import with_tags
+from inkgate.documents.pdf.tags import MAX_PAGES, with_tags
 from inkgate.documents.pdf.text_layer import layer_of
 from inkgate.documents.pdf.trust import Judgement, TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import PdfCall
@@ -44,11 +44,12 @@ def examine(document: PdfiumDocument, call: PdfCall) -> PageFacts:
     with document.page(call.index) as page:
         remarks = page_remarks(document, page, call.index, call.password)
         flattened = call.text != NEVER and page.flatten_annotations()
-        facts = None if flattened else _facts(page, call)
+        tagged = document.page_count <= MAX_PAGES
+        facts = None if flattened else _facts(page, call, tagged=tagged)
         box, rotation = page.box, page.rotation
     if facts is None:
         with document.page(call.index) as page:
-            facts = _facts(page, call)
+            facts = _facts(page, call, tagged=tagged)
     links = _link_spans(remarks, page_transform(box, rotation, facts.size))
     return replace(facts, layer=_noted(facts.layer, remarks.notes, remarks, links))
 
@@ -57,7 +58,7 @@ def _link_spans(remarks: PageRemarks, to_pixels: Transform) -> tuple[TextSpan, .
     return tuple(TextSpan(to_pixels.box(*box), address=link.address) for link in remarks.links for box in link.boxes)
 
 
-def _facts(page: PdfiumPage, call: PdfCall) -> PageFacts:
+def _facts(page: PdfiumPage, call: PdfCall, *, tagged: bool) -> PageFacts:
     scale = fit_page(page.width, page.height, call.dpi, call.max_side)
     objects = _objects(page, scale.size)
     resolution = image_resolution(objects, scale.size)
@@ -67,6 +68,8 @@ def _facts(page: PdfiumPage, call: PdfCall) -> PageFacts:
     if call.text == NEVER:
         return PageFacts(scale.size, scale.dpi, _noted(None, _undrawn(page, objects, scale.size)), "not asked for")
     layer, verdict = _text(page, call.text, objects, scale.size)
+    if layer is not None and tagged:
+        layer = with_tags(layer, page, page_transform(page.box, page.rotation, scale.size))
     return PageFacts(scale.size, scale.dpi, layer, verdict)
 
 
@@ -86,7 +89,7 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     to_pixels = page_transform(page.box, page.rotation, size)
     found = page_characters(page, objects, to_pixels, size)
     if when == ALWAYS:
-        everything = with_tags(layer_of(found.glyphs), page, to_pixels)
+        everything = layer_of(found.glyphs)
         return (everything, "asked for") if everything.lines else (None, TextTrust.EMPTY.value)
     missing = font_names(found.undrawn)
     if has_unembedded(handle for handle, _ in objects.texts.values()):
@@ -101,8 +104,6 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
         scripts = dict.fromkeys((*doubts.scripts, garbled_script([glyph.text for glyph in visible])))
         notes += tuple(ReviewNote(ReviewReason.DOUBTFUL_LAYER, script) for script in scripts if script)
     hidden = () if judged.verdict is TextTrust.SCAN else _hidden(found.glyphs)
-    if judged.layer is not None:
-        judged = replace(judged, layer=with_tags(judged.layer, page, to_pixels))
     return _with_findings(judged, hidden, notes), judged.verdict.value
 
 

@@ -19,7 +19,11 @@ from inkgate_client.types import Box
 
 MAX_ELEMENTS = 20_000
 """Children of elements looked at per page (about 4 us each): a book without chapters has them all under one element."""
-MAX_DEPTH = 100
+MAX_DEPTH, MAX_MARKS = 100, 8
+MAX_PAGES = 300
+"""Larger documents are read without tags: pdfium loads the whole tree, 37 MB for 50,000 paragraphs."""
+MAX_COMPARED = 2_000_000
+"""Maximum pairs of a page's lines and text objects that are compared: 0.4 s."""
 MIN_SHARE = 0.25
 """Share of a line's box that the text of a tag covers at least."""
 _KINDS = {
@@ -49,11 +53,13 @@ class _Blocks:
     Attributes:
         tags: of marked content, by its number.
         count: number of blocks.
+        twice: numbers that two blocks name.
         left: number of elements that may still be looked at; below 0: there are more.
     """
 
     tags: dict[int, LineTag] = field(default_factory=dict)
     count: int = 0
+    twice: set[int] = field(default_factory=set)
     left: int = MAX_ELEMENTS
 
     def add(self, element: Handle, within: LineTag | None, depth: int = 0) -> None:
@@ -68,7 +74,8 @@ class _Blocks:
             content = pdfium.FPDF_StructElement_GetChildMarkedContentID(element, number)
             if content >= 0:
                 within = within or self._begin(TagKind.TEXT)
-                self.tags.setdefault(content, within)
+                if self.tags.setdefault(content, within) != within:  # of a form, whose numbers are its own
+                    self.twice.add(content)
             elif child := pdfium.FPDF_StructElement_GetChildAtIndex(element, number):
                 self.add(child, within, depth + 1)
 
@@ -98,7 +105,9 @@ def tags_of(tree: Handle) -> dict[int, LineTag]:
             return {}
         if child := pdfium.FPDF_StructTree_GetChildAtIndex(tree, number):
             found.add(child, None)
-    return found.tags if found.left >= 0 else {}
+    if found.left < 0:
+        return {}
+    return {content: tag for content, tag in found.tags.items() if content not in found.twice}
 
 
 def _name(element: Handle) -> str:
@@ -112,6 +121,8 @@ def _tagged(
 ) -> tuple[LineStyle, ...]:
     """The styles with the tags of the text that covers most of each line."""
     texts = list(_texts(page, to_pixels, tags))
+    if len(texts) * len(layer.lines) > MAX_COMPARED:
+        return tuple(layer.styles)
     boxes = np.array([box for box, _ in texts], np.float64).reshape(-1, 4)
     numbers = {tag: at for at, tag in enumerate(dict.fromkeys(tag for _, tag in texts))}
     owners = np.array([numbers[tag] for _, tag in texts], np.int64)
@@ -123,7 +134,7 @@ def _tagged(
         down = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)
         shares = np.bincount(owners, np.maximum(across, 0) * np.maximum(down, 0), len(known))
         best = int(shares.argmax()) if known else -1
-        enough = best >= 0 and shares[best] >= MIN_SHARE * (right - left) * (bottom - top)
+        enough = best >= 0 and shares[best] > 0 and shares[best] >= MIN_SHARE * (right - left) * (bottom - top)
         styles.append(replace(style, tag=known[best] if enough else None))
     return tuple(styles)
 
@@ -141,7 +152,7 @@ def _texts(page: PdfiumPage, to_pixels: Transform, tags: dict[int, LineTag]) -> 
 def _is_artifact(item: Handle) -> bool:
     """Whether a text object is a running head or foot, or a decoration."""
     length, name = ctypes.c_ulong(), (ctypes.c_ushort * (_NAME_BYTES // 2))()
-    for number in range(min(pdfium.FPDFPageObj_CountMarks(item), MAX_DEPTH)):
+    for number in range(min(pdfium.FPDFPageObj_CountMarks(item), MAX_MARKS)):
         mark = pdfium.FPDFPageObj_GetMark(item, number)
         if pdfium.FPDFPageObjMark_GetName(mark, name, _NAME_BYTES, length) and bytes(name).startswith(_ARTIFACT_NAME):
             return True

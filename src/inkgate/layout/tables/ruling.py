@@ -54,7 +54,7 @@ class Ruling:
 
     Attributes:
         cells: of all ruled tables, top to bottom and left to right.
-        rules: straight lines as thin boxes, the longest first, MAX_RULES at most.
+        rules: boxes of straight lines, which touching lines share; the longest first, MAX_RULES at most.
     """
 
     cells: list[Box]

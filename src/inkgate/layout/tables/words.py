@@ -53,7 +53,7 @@ def with_joined_rows(grid: Grid) -> Grid | None:
     heights = sorted(piece.height for row in filled for piece in row)
     if len(filled) < 2 or not all(filled):
         return None
-    unit = heights[len(heights) // 2]
+    unit = max(heights[len(heights) // 2], 1e-6)
     steps = [below - above for above, below in pairwise((a + b) / 2 for a, b in zip(tops, bottoms, strict=True))]
     ordered = sorted(max(step, unit / 2) for step in steps)
     jump, split = max(((b / a, (a + b) / 2) for a, b in pairwise(ordered)), default=(0.0, 0.0))
