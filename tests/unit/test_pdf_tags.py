@@ -9,7 +9,7 @@ import pytest
 
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import PdfiumDocument
-from inkgate.documents.pdf.tags import MAX_DEPTH, MAX_ELEMENTS
+from inkgate.documents.pdf.tags import MAX_DEPTH, MAX_ELEMENTS, MAX_PAGES
 from inkgate.documents.pdf.wire import Op, PdfCall
 from inkgate.page import LineTag, TagKind
 from support.pdf_writer import PdfWriter, text_at
@@ -121,6 +121,22 @@ def test_text_of_a_form_does_not_have_the_tag_of_its_number_on_the_page() -> Non
     title = pdf.element("H1", page, "0")
     found = tags_of(pdf.finish([title], [title]))
     assert found == {"In the form": None, "On the page": LineTag(0, TagKind.TITLE)}
+
+
+def test_text_that_two_blocks_claim_has_no_tag() -> None:
+    pdf = TaggedPdf()
+    (page,) = pdf.begin(marked(0, 300, "Claimed twice") + marked(1, 270, "Claimed once"))
+    title, text = pdf.element("H1", page, "0"), pdf.element("P", page, "0 1")
+    found = tags_of(pdf.finish([title, text], [title, text]))
+    assert found == {"Claimed twice": None, "Claimed once": LineTag(1, TagKind.TEXT)}
+
+
+@pytest.mark.parametrize(("pages", "tagged"), [(MAX_PAGES, True), (MAX_PAGES + 1, False)])
+def test_large_document_is_read_without_tags(pages: int, tagged: bool) -> None:
+    pdf = TaggedPdf()
+    first, *_ = pdf.begin(marked(0, 300, "A page of many"), *[b""] * (pages - 1))
+    text = pdf.element("P", first, "0")
+    assert tags_of(pdf.finish([text], [text])) == {"A page of many": LineTag(0, TagKind.TEXT) if tagged else None}
 
 
 @pytest.mark.parametrize("depth", [10, 2_000])
