@@ -105,7 +105,7 @@ class PageEvidence:
         styles: of the lines, in their order; empty if unknown.
         timings_ms: time spent to find this, by stage.
         quads: of the lines' ink (line_boxes.py), in their order, for arranging them; empty: as the lines say.
-        rules: straight lines that are drawn on the page, as thin boxes.
+        rules: boxes of straight lines that are drawn on the page.
     """
 
     regions: Sequence[Region] | None = None

@@ -73,6 +73,12 @@ class _Pieces:
     cell_row: IntArray
     cell_grid: IntArray
 
+    def extents(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Left, top, right and bottom of each grid's pieces."""
+        left, top = np.minimum.reduceat(self.box[:, :2], self.first).T
+        right, bottom = np.maximum.reduceat(self.box[:, 2:], self.first).T
+        return left, top, right, bottom
+
     def sums(self, values: NDArray[np.bool_]) -> IntArray:
         """How many pieces of each grid have the value."""
         return np.bincount(self.grid[values], minlength=len(self.counts))
@@ -282,8 +288,7 @@ def _medians(values: NDArray[Any], groups: IntArray, counts: IntArray) -> FloatA
 
 def _extent(page: PageView, pieces: _Pieces) -> list[FloatArray]:
     wide, high = np.maximum(page.bounds[2:] - page.bounds[:2], 1.0)
-    left, top = np.minimum.reduceat(pieces.box[:, :2], pieces.first).T
-    right, bottom = np.maximum.reduceat(pieces.box[:, 2:], pieces.first).T
+    left, top, right, bottom = pieces.extents()
     return [(right - left) / wide, (bottom - top) / high, pieces.counts / len(page.frame.pieces)]
 
 
@@ -358,8 +363,7 @@ def _evenness(page: PageView, pieces: _Pieces) -> list[FloatArray]:
     in_column = np.bincount(columns, minlength=int(pieces.columns.sum()))
     row_grid = np.repeat(np.arange(len(pieces.rows)), pieces.rows)
     begins = columns == pieces.first_column[row_grid[rows]]
-    top = np.minimum.reduceat(pieces.box[:, 1], pieces.first)
-    bottom = np.maximum.reduceat(pieces.box[:, 3], pieces.first)
+    _, top, _, bottom = pieces.extents()
     middles = np.sort(page.middles)
     level = np.searchsorted(middles, bottom, side="right") - np.searchsorted(middles, top, side="left")
     spread = np.array([np.std(part) for part in np.split(in_row, pieces.first_row[1:])])
@@ -391,8 +395,7 @@ def _rules(page: PageView, pieces: _Pieces) -> list[FloatArray]:
     and columns.
     """
     touch, near = (share * page.frame.unit for share in NEAR_RULE)
-    left, top = np.minimum.reduceat(pieces.box[:, :2], pieces.first).T
-    right, bottom = np.maximum.reduceat(pieces.box[:, 2:], pieces.first).T
+    left, top, right, bottom = pieces.extents()
     level, upright = _along(page.level, left, right), _along(page.upright, top, bottom)
     y = page.level[:, 2]
     above = level & (y >= top[:, None] - near) & (y <= top[:, None] + touch)
