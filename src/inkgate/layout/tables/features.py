@@ -409,7 +409,8 @@ def _rules(page: PageView, pieces: _Pieces) -> list[FloatArray]:
     shares = (
         pieces.times(own[ruled]) / np.maximum(pieces.times(own), 1) for own, ruled in ((owners, rows), (sides, columns))
     )
-    return [above.any(axis=1), below.any(axis=1), heads, *shares]
+    outer = (np.asarray(side.any(axis=1), np.float64) for side in (above, below))
+    return [*outer, heads, *shares]
 
 
 def _along(rules: FloatArray, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
