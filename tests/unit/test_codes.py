@@ -11,7 +11,7 @@ import zxingcpp
 from structlog.testing import capture_logs
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.codes.contents import content_of, iban_holds
+from inkgate.codes.contents import content_of
 from inkgate.codes.find import find_codes
 from inkgate.errors import EngineFailed
 from inkgate.page import Page, Pixels, RgbArray
@@ -72,8 +72,6 @@ def test_contents_are_read_by_their_standards_and_others_stay_texts() -> None:
         "",
     ):
         assert content_of(text) == ("", {})
-    assert iban_holds("GB82WEST12345698765432")
-    assert not iban_holds("GB82WEST12345698765433")
 
 
 def drawn(text: str, code: zxingcpp.BarcodeFormat, scale: int = 4) -> RgbArray:

@@ -26,6 +26,7 @@ def test_ibans_end_where_their_country_says_and_check_digits_tell() -> None:
     texts = {
         "IBAN DE89 3704 0044 0532 0130 00 BIC COBADEFFXXX": ["DE89370400440532013000"],
         "GB82WEST12345698765432": ["GB82WEST12345698765432"],
+        "BR18 0036 0305 0000 1000 9795 493C 1 2": ["BR1800360305000010009795493C1"],
         "NL91ABNA0417164300, FR1420041010050500013M02606": ["NL91ABNA0417164300", "FR1420041010050500013M02606"],
         "DE89 3704 0044 0532 0130 0": [],
         "IN22ABCDE1234567890": [],  # of no country with IBANs
@@ -45,6 +46,10 @@ def test_vat_numbers_are_found_with_spaces_and_checked() -> None:
         "USt-IdNr. DE 136695976 Tel 5": ["DE136695976"],
         "DEPARTMENT 123456789": [],
         "DE12": [],
+        "CHE-107.787.577 MWST, CHE-107.787.578": ["CHE107787577", "CHE107787578"],
+        "Org. NO 974 760 673 MVA": ["NO974760673MVA"],
+        "INVOICE NO 974 760 673": [],
+        "XI980780684 GB 980 7806 84": ["XI980780684", "GB980780684"],
     }
     assert {text: found("vat_id", text) for text in texts} == texts
     right = [
@@ -55,10 +60,14 @@ def test_vat_numbers_are_found_with_spaces_and_checked() -> None:
         "PL8567346215",
         "PT501964843",
         "LU15027442",
+        "ATU13585627",
+        "EL094259216",
+        "SE123456789701",
+        "CHE107787577",
     ]
     assert [number for number in right if vat_id_holds(number) is not True] == []
     assert [number for number in right if vat_id_holds(number[:-1] + str((int(number[-1]) + 1) % 10))] == []
-    assert vat_id_holds("ATU13585627") is None
+    assert vat_id_holds("US123456789") is None
 
 
 def test_a_french_head_names_number_and_date_and_a_row_of_sums_the_tax() -> None:

@@ -11,6 +11,8 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from stdnum import iban
+
 from inkgate.codes.papers import boarding_pass, id_card
 
 Values = Mapping[str, str]
@@ -28,7 +30,6 @@ _INVOICE_TYPES: Final = {
 }
 _FULLY_DIGITAL: Final = frozenset({"31", "32"})
 """Types of invoice whose amount includes the tax; that of the others doesn't."""
-_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
 
 
 def content_of(text: str) -> tuple[str, Values]:
@@ -61,14 +62,14 @@ def _epc_payment(text: str) -> Values | None:
     if len(lines) < 7 or lines[0] != "BCD" or lines[1] not in {"001", "002"} or lines[3] != "SCT":
         return None
     lines += [""] * (12 - len(lines))
-    iban = "".join(lines[6].split())
-    if not iban_holds(iban):
+    account = "".join(lines[6].split())
+    if not iban.is_valid(account):
         return None
     amount = _amount(lines[7][3:]) if lines[7].startswith("EUR") else None
     return {
         "bic": lines[4].strip(),
         "payee_name": lines[5].strip(),
-        "iban": iban,
+        "iban": account,
         "total": amount or "",
         "currency": "EUR" if amount else "",
         "purpose": lines[8].strip(),
@@ -79,10 +80,10 @@ def _epc_payment(text: str) -> Values | None:
 def _swiss_payment(text: str) -> Values | None:
     """A Swiss QR-bill (SIX Implementation Guidelines, version 2.3). Its 31 lines are numbered as there."""
     lines = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    if len(lines) < 31 or lines[0] != "SPC" or lines[1][:2] != "02" or not iban_holds(lines[3]):
+    if len(lines) < 31 or lines[0] != "SPC" or lines[1][:2] != "02" or not iban.is_valid(lines[3]):
         return None
     return {
-        "iban": lines[3],
+        "iban": iban.compact(lines[3]),
         "payee_name": lines[5],
         "payee_address": _address(lines[4:11]),
         "total": _amount(lines[18]) or "",
@@ -108,13 +109,6 @@ _STANDARDS: Final[Mapping[str, Callable[[str], Values | None]]] = {
     "id_card": id_card,
     "boarding_pass": boarding_pass,
 }
-
-
-def iban_holds(iban: str) -> bool:
-    """Whether the check digits of an IBAN hold (ISO 13616)."""
-    if not _IBAN.fullmatch(iban):
-        return False
-    return int("".join(str(int(letter, 36)) for letter in iban[4:] + iban[:4])) % 97 == 1
 
 
 def _day(text: str) -> str | None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from stdnum import luhn
+
 from inkgate.fields.folded import glue
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.identifiers import luhn_holds
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell
 from inkgate_papers.flow import TextFlow, named
@@ -129,7 +130,7 @@ def read_bank_card(pages: PrintedPages) -> Mapping[str, Sequence[FieldCandidate]
     """Number, bank, the latest month on it, and the holder, who mostly stands below the number."""
     flow = TextFlow.of(pages)
     numbers = [
-        flow.candidate(each.start, each.end, score=1.0 if luhn_holds(str(each.readings[0])) else 0.9)
+        flow.candidate(each.start, each.end, score=1.0 if luhn.is_valid(str(each.readings[0])) else 0.9)
         for each in flow.values(KINDS["bank_card"])
     ]
     numbers.sort(key=lambda each: (-each.score, -len(each.text)))

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Final
 
+from stdnum import iso6346, luhn
+
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import plain
-from inkgate.fields.kinds.identifiers import container_holds, luhn_holds
 from inkgate_client.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
@@ -21,11 +22,11 @@ _BY_COUNT: Final = 2
 
 
 def _card_check_digit(fields: Fields) -> Check | None:
-    return _each_holds(fields, "bank_card", luhn_holds, "card_check_digit", "Luhn")
+    return _each_holds(fields, "bank_card", luhn.is_valid, "card_check_digit", "Luhn")
 
 
 def _container_check_digit(fields: Fields) -> Check | None:
-    return _each_holds(fields, "container", container_holds, "container_check_digit", "ISO 6346")
+    return _each_holds(fields, "container", iso6346.is_valid, "container_check_digit", "ISO 6346")
 
 
 def _each_holds(fields: Fields, kind: str, holds: Callable[[str], bool], code: str, detail: str) -> Check | None:

@@ -10,7 +10,6 @@ from inkgate.fields.classify import classify
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.identifiers import container_holds, luhn_holds
 from inkgate.fields.proposed import proposed
 from inkgate_client.fields.values import Extraction
 from inkgate_client.types import Line, PageResult
@@ -275,12 +274,6 @@ def test_a_term_or_age_that_does_not_fit_is_told() -> None:
 )
 def test_values_of_identifiers_and_measures(kind: str, text: str, wanted: list[str]) -> None:
     assert [KINDS[kind].json(value) for value in KINDS[kind].find(text)] == wanted
-
-
-def test_published_check_digits() -> None:
-    assert luhn_holds("79927398713")
-    assert container_holds("CSQU3054383")
-    assert not container_holds("CSQU3054384")
 
 
 def test_a_passport_whose_print_says_something_else() -> None:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, cast
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
+
+from stdnum import get_cc_module, iban, numdb
+from stdnum.exceptions import InvalidChecksum, ValidationError
 
 from inkgate.fields.kinds.base import ParsedValue, plain
 from inkgate_client.types import JsonValue
 
+if TYPE_CHECKING:
+    from stdnum.util import NumberValidationModule
+
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30}(?![A-Za-z0-9])")
-_IBAN_LENGTHS: Final = {
-    "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20, "ES": 24, "FI": 18,
-    "FR": 27, "GB": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IS": 26, "IT": 27, "LI": 21, "LT": 20, "LU": 20,
-    "LV": 21, "MC": 27, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "SA": 24, "SE": 24, "SI": 19,
-    "SK": 24, "TR": 26, "AE": 23,
-}  # fmt: skip
-"""Letters and digits of an IBAN (SWIFT's registry), for the countries whose papers are met most."""
-_VAT_FORMS: Final = {
-    "AT": r"U\d{8}", "BE": r"[01]\d{9}", "BG": r"\d{9,10}", "CY": r"\d{8}[A-Z]", "CZ": r"\d{8,10}", "DE": r"\d{9}",
-    "DK": r"\d{8}", "EE": r"\d{9}", "EL": r"\d{9}", "ES": r"[A-Z0-9]\d{7}[A-Z0-9]", "FI": r"\d{8}",
-    "FR": r"[A-Z0-9]{2}\d{9}", "GB": r"\d{9}(?:\d{3})?", "HR": r"\d{11}", "HU": r"\d{8}",
-    "IE": r"\d[A-Z0-9]\d{5}[A-Z]{1,2}",
-    "IT": r"\d{11}", "LT": r"\d{9}(?:\d{3})?", "LU": r"\d{8}", "LV": r"\d{11}", "MT": r"\d{8}", "NL": r"\d{9}B\d{2}",
-    "PL": r"\d{10}", "PT": r"\d{9}", "RO": r"\d{2,10}", "SE": r"\d{12}", "SI": r"\d{8}", "SK": r"\d{10}",
-}  # fmt: skip
-"""What follows the country's letters (EU's VIES)."""
-_VAT = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(_VAT_FORMS)})(?=[ .-]?[A-Z0-9])")
+_LENGTHS = re.compile(r"(\d+)!")
+"""Lengths of the parts of an account number, as SWIFT's registry notes them: `8!n10!n`."""
+_BEFORE_ACCOUNT: Final = 4
+"""Characters of an IBAN before the account number: the country's letters and two check digits."""
+_VAT_COUNTRIES: Final = "AT|BE|BG|CY|CZ|DE|DK|EE|EL|ES|FI|FR|HR|HU|IE|IT|LT|LU|LV|MT|NL|PL|PT|RO|SE|SI|SK|GB|XI|CHE|NO"
+"""Letters with which VAT numbers begin in the EU, the United Kingdom, Switzerland and Norway."""
+_VAT = re.compile(rf"(?<![A-Za-z0-9])({_VAT_COUNTRIES})(?=[ .-]?[A-Z0-9])")
+_VAT_NUMBER = re.compile(rf"({_VAT_COUNTRIES})([A-Z0-9]+)")
+_OTHER_CODES: Final = {"EL": "gr", "XI": "gb", "CHE": "ch"}
+"""ISO 3166 codes of countries whose VAT numbers begin with other letters."""
 _MAX_CHARACTERS: Final = 24
 """Characters behind the country's letters, spaces and dots too."""
 
@@ -37,19 +37,26 @@ class Ibans:
     name = "iban"
 
     def find(self, text: str) -> list[ParsedValue]:
-        found = []
-        for match in _IBAN.finditer(plain(text)):
-            length = _IBAN_LENGTHS.get(match[0][:2])
-            end = match.end() if length is None else _end_of(match[0], length) + match.start()
-            number = re.sub("[ -]", "", plain(text)[match.start() : end])
-            # Of other countries, only the check digits tell that it is none of the many other numbers.
-            if end > match.start() and (iban_holds(number) if length is None else len(number) == length):
+        text, found = plain(text), []
+        for match in _IBAN.finditer(text):
+            length = _iban_length(match[0][:2])
+            end = _end_of(match[0], length) + match.start()
+            if length and end > match.start():
+                number = re.sub("[ -]", "", text[match.start() : end])
                 found.append(ParsedValue((number,), match.start(), end))
         return found
 
     def json(self, value: ParsedValue) -> JsonValue:
         """Letters and digits."""
         return cast("str", value.readings[0])
+
+
+@cache
+def _iban_length(country: str) -> int:
+    """Letters and digits of a country's IBANs; 0 if it has none."""
+    (_, properties), *_ = numdb.get("iban").info(country)
+    parts = _LENGTHS.findall(properties.get("bban", ""))
+    return _BEFORE_ACCOUNT + sum(map(int, parts)) if parts else 0
 
 
 def _end_of(text: str, length: int) -> int:
@@ -63,12 +70,14 @@ def _end_of(text: str, length: int) -> int:
 
 
 def iban_holds(number: str) -> bool:
-    """Whether the check digits hold (ISO 7064, mod 97-10)."""
-    return int("".join(str(int(each, 36)) for each in number[4:] + number[:4])) % 97 == 1
+    """Whether the check digits hold, those too that some countries have inside of the account number."""
+    return iban.is_valid(number)
 
 
 class VatIds:
-    """A VAT identification number of the EU or the United Kingdom. `vat_id_holds` tells of its check digits."""
+    """A VAT identification number of the EU, the United Kingdom, Switzerland (its UID) or Norway. `vat_id_holds` tells
+    of its check digits.
+    """
 
     name = "vat_id"
 
@@ -87,64 +96,33 @@ def _vat_at(text: str, start: int, behind: int) -> Iterator[ParsedValue]:
     for end in range(min(len(text), behind + _MAX_CHARACTERS), behind, -1):
         if text[end - 1].isalnum() and not text[end : end + 1].isalnum():
             number = re.sub("[ .-]", "", text[behind:end])
-            if re.fullmatch(_VAT_FORMS[country], number):
+            if _has_form(country, number):
                 yield ParsedValue((country + number,), start, end)
                 return
 
 
+def _has_form(country: str, body: str) -> bool:
+    """Whether the characters behind the country's letters are those of a VAT number, but for the check digits."""
+    module = _vat_module(country)
+    if module is None or not re.fullmatch("[A-Z0-9]+", body):
+        return False
+    try:
+        module.validate(body)
+    except InvalidChecksum:
+        return True
+    except ValidationError:
+        return False
+    return True
+
+
 def vat_id_holds(number: str) -> bool | None:
     """Whether the check digits hold; None for countries whose rule is not known here."""
-    rule = _VAT_RULES.get(number[:2])
-    body = number[2:]
-    return None if rule is None or not any(map(str.isdigit, body)) else rule(body)
+    match = _VAT_NUMBER.fullmatch(number)
+    module = _vat_module(match[1]) if match else None
+    return None if match is None or module is None else module.is_valid(match[2])
 
 
-def _weighted(digits: str, weights: tuple[int, ...]) -> int:
-    return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
-
-
-def _of_france(body: str) -> bool:
-    """Older numbers have two check digits; newer ones with letters are not checked."""
-    return not body[:2].isdigit() or int(body[:2]) == (12 + 3 * (int(body[2:]) % 97)) % 97
-
-
-def _of_netherlands(body: str) -> bool:
-    """The tax number's own digit, or since 2020 mod 97 over the whole."""
-    own = _weighted(body, (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(body[8])
-    return own or int("".join(str(int(each, 36)) for each in "NL" + body)) % 97 == 1
-
-
-def _of_germany(body: str) -> bool:
-    """ISO 7064, mod 11, 10."""
-    product = 10
-    for digit in body[:8]:
-        product = ((int(digit) + product) % 10 or 10) * 2 % 11
-    return (11 - product) % 10 == int(body[8])
-
-
-def _of_italy(body: str) -> bool:
-    total = sum(int(digit) if at % 2 == 0 else sum(divmod(2 * int(digit), 10)) for at, digit in enumerate(body))
-    return total % 10 == 0
-
-
-def _of_poland(body: str) -> bool:
-    return _weighted(body, (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(body[9])
-
-
-def _of_portugal(body: str) -> bool:
-    rest = _weighted(body, (9, 8, 7, 6, 5, 4, 3, 2)) % 11
-    return int(body[8]) == (0 if rest < 2 else 11 - rest)
-
-
-_VAT_RULES: Final[Mapping[str, Callable[[str], bool]]] = {
-    "BE": lambda body: 97 - int(body[:8]) % 97 == int(body[8:]),
-    "DE": _of_germany,
-    "DK": lambda body: _weighted(body, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0,
-    "FI": lambda body: _weighted(body, (7, 9, 10, 5, 8, 4, 2, 1)) % 11 == 0,
-    "FR": _of_france,
-    "IT": _of_italy,
-    "LU": lambda body: int(body[:6]) % 89 == int(body[6:]),
-    "NL": _of_netherlands,
-    "PL": _of_poland,
-    "PT": _of_portugal,
-}
+@cache
+def _vat_module(country: str) -> NumberValidationModule | None:
+    """The rules for VAT numbers that begin with these letters; the Swiss one without the name of the tax behind it."""
+    return get_cc_module(_OTHER_CODES.get(country, country), "uid" if country == "CHE" else "vat")

@@ -6,6 +6,9 @@ import re
 from decimal import Decimal
 from typing import Final, cast
 
+from stdnum.cn import ric, uscc
+from stdnum.exceptions import ValidationError
+
 from inkgate.fields.kinds.base import ParsedValue, plain
 from inkgate_client.types import JsonValue
 
@@ -13,8 +16,6 @@ _ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9] ?){17}[0-9Xx](?![0-9A-Za-z])")
 _MASKED = re.compile(r"(?<![0-9A-Za-z*])[0-9]{1,14} {0,2}\*{1,14} {0,2}[0-9]{0,4}[0-9Xx](?![0-9A-Za-z*])")
 LENGTH, _MIN_FIRST = 18, 6
 """Characters of an identity number, and of the region that its unmasked beginning has at least."""
-_WEIGHTS: Final = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-_CHECKS: Final = "10X98765432"
 
 
 class ChineseIds:
@@ -53,7 +54,6 @@ def whole_mask(text: str) -> str:
 _TAX_NUMBER = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Z]{18}|[0-9]{15}|[0-9A-Z]{20}|[0-9A-Z]{17})(?![0-9A-Za-z])")
 _NO_SUCH_LETTERS: Final = str.maketrans("IOSZ", "1052")
 """GB 32100 leaves out these letters (and V), because they are confused with digits."""
-_TAX_CHARACTERS: Final = "0123456789ABCDEFGHJKLMNPQRTUWXY"
 
 
 class ChineseTaxNumbers:
@@ -84,18 +84,23 @@ _MIN_DIGITS: Final = 8
 
 def tax_number_holds(number: str) -> bool:
     """Whether the check character of a unified social credit code is right; older numbers have none."""
-    if len(number) != 18:
+    if len(number) != LENGTH:
         return True
-    if any(character not in _TAX_CHARACTERS for character in number):
+    try:
+        return uscc.calc_check_digit(number) == number[-1]
+    except ValueError:  # a letter that no such code has
         return False
-    total = sum(_TAX_CHARACTERS.index(character) * pow(3, at, 31) for at, character in enumerate(number[:17]))
-    return _TAX_CHARACTERS[-total % 31] == number[17]
 
 
 def id_holds(number: str) -> bool:
-    """Whether the check character of an identity number is right. `number`: as `ChineseIds.json` has it."""
-    total = sum(int(digit) * weight for digit, weight in zip(number, _WEIGHTS, strict=False))
-    return number[17] == _CHECKS[total % 11]
+    """Whether the check character of an identity number is right, and its date of birth one of the calendar. `number`:
+    as `ChineseIds.json` has it.
+    """
+    try:
+        ric.get_birth_date(number)
+    except ValidationError:
+        return False
+    return ric.calc_check_digit(number) == number[-1]
 
 
 _DIGITS: Final = {

@@ -15,8 +15,6 @@ _OWNER: Final = str.maketrans("0158", "OISB")
 _SERIAL: Final = str.maketrans("OQISBZ", "001582")
 _MAX_CONFUSIONS: Final = 2
 """Letters of a container's serial number that OCR may have read for digits. More are a word."""
-_CONTAINER_LETTERS: Final = "0123456789A?BCDEFGHIJK?LMNOPQRSTU?VWXYZ"
-"""ISO 6346: values of letters leave out the multiples of 11."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}\s?@\s?[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,5}", re.ASCII)
 _WEB = re.compile(
     r"(?<![\w@.-])(?:(?:https?://(?:www\.)?|www\.)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}"
@@ -36,7 +34,7 @@ _MIN_PHONE, _MAX_PHONE = 7, 15
 
 
 class CardNumbers:
-    """A bank card's number of 12 to 19 digits (ISO/IEC 7812). Its check digit need not hold: `luhn_holds` tells."""
+    """A bank card's number of 12 to 19 digits (ISO/IEC 7812). Its check digit need not hold."""
 
     name = "bank_card"
 
@@ -49,17 +47,9 @@ class CardNumbers:
         return cast("str", value.readings[0])
 
 
-def luhn_holds(number: str) -> bool:
-    """Whether the last of the digits is the check digit of the others (ISO/IEC 7812-1, annex B)."""
-    total = 0
-    for at, digit in enumerate(reversed(number)):
-        doubled = int(digit) * (1 + at % 2)
-        total += doubled - 9 if doubled > 9 else doubled
-    return total % 10 == 0
-
-
 class ContainerNumbers:
-    """A freight container's number (ISO 6346): four letters and seven digits. `container_holds` tells of the last.
+    """A freight container's number (ISO 6346): four letters and seven digits. The last, a check digit, need not
+    hold.
 
     Letters and digits that OCR confuses are told apart by their place; a digit never becomes another digit.
     """
@@ -78,12 +68,6 @@ class ContainerNumbers:
     def json(self, value: ParsedValue) -> JsonValue:
         """Letters and digits."""
         return cast("str", value.readings[0])
-
-
-def container_holds(number: str) -> bool:
-    """Whether the check digit of a container's number is right. `number`: as `ContainerNumbers.json` has it."""
-    total = sum(_CONTAINER_LETTERS.index(letter) << at for at, letter in enumerate(number[:10]))
-    return total % 11 % 10 == int(number[10])
 
 
 class MailAddresses:
