@@ -13,7 +13,9 @@ CII = """<?xml version="1.0" encoding="UTF-8"?>
     <ram:SpecifiedTaxRegistration><ram:ID schemeID="FC">12/345</ram:ID></ram:SpecifiedTaxRegistration>
     <ram:SpecifiedTaxRegistration><ram:ID schemeID="VA">DE136695976</ram:ID></ram:SpecifiedTaxRegistration>
    </ram:SellerTradeParty>
-   <ram:BuyerTradeParty><ram:Name>Ann</ram:Name></ram:BuyerTradeParty>
+   <ram:BuyerTradeParty><ram:Name>Ann</ram:Name>
+    <ram:SpecifiedTaxRegistration><ram:ID schemeID="VA">ATU13585627</ram:ID></ram:SpecifiedTaxRegistration>
+   </ram:BuyerTradeParty>
   </ram:ApplicableHeaderTradeAgreement>
   <ram:ApplicableHeaderTradeSettlement>
    <ram:InvoiceCurrencyCode>EUR</ram:InvoiceCurrencyCode>
@@ -33,6 +35,7 @@ VALUES = {
     "date": "2026-03-02",
     "payee_name": "Harbour Supplies GmbH",
     "payer_name": "Ann",
+    "payer_vat_id": "ATU13585627",
     "currency": "EUR",
     "iban": "DE89370400440532013000",
     "amount": "100.00",

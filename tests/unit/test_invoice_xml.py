@@ -23,6 +23,41 @@ def test_both_forms_are_read_by_name() -> None:
     }
 
 
+def test_a_credit_note_of_ubl_has_the_values_of_an_invoice() -> None:
+    tax = "<c:CompanyID>{}</c:CompanyID><a:TaxScheme><c:ID>{}</c:ID></a:TaxScheme>"
+    party = (
+        "<a:Party><a:PartyName><c:Name>Trade name</c:Name></a:PartyName>{}"
+        "<a:PartyLegalEntity><c:RegistrationName>{}</c:RegistrationName></a:PartyLegalEntity></a:Party>"
+    )
+    schemes = "".join(
+        f"<a:PartyTaxScheme>{tax.format(*each)}</a:PartyTaxScheme>"
+        for each in (("12/345", "FC"), ("DE136695976", "VAT"))
+    )
+    others = schemes.replace("136695976", "100")
+    parties = (
+        f"<a:AccountingSupplierParty>{party.format(schemes, 'Harbour GmbH')}</a:AccountingSupplierParty>"
+        f"<a:AccountingCustomerParty>{party.format(others, 'Ann')}</a:AccountingCustomerParty>"
+        "<a:PaymentMeans><c:PaymentDueDate>2026-04-01</c:PaymentDueDate><c:PaymentID>G-7</c:PaymentID>"
+        "<a:PayeeFinancialAccount><c:ID>DE89370400440532013000</c:ID></a:PayeeFinancialAccount></a:PaymentMeans>"
+    )
+    start, end = UBL.index("<a:AccountingSupplierParty>"), UBL.index("<a:LegalMonetaryTotal>")
+    credit = f"{UBL[:start]}{parties}{UBL[end:]}".replace("Invoice>", "CreditNote>").replace("<Invoice", "<CreditNote")
+    assert read_invoice_xml(credit.encode()) == {
+        "number": "7",
+        "date": "2026-03-02",
+        "due_date": "2026-04-01",
+        "currency": "EUR",
+        "payee_name": "Harbour GmbH",
+        "payer_name": "Ann",
+        "vat_id": "DE136695976",
+        "payer_vat_id": "DE100",
+        "iban": "DE89370400440532013000",
+        "reference": "G-7",
+        "total": "5.95",
+    }
+    assert read_invoice_xml(credit.replace("urn:oasis:names:specification:ubl", "urn:other").encode()) == {}
+
+
 def test_only_amounts_in_the_currency_of_the_invoice_count() -> None:
     taxes = {
         (("CZK", "475.00"), ("EUR", "19.00")): "19.00",

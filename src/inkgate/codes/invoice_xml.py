@@ -1,4 +1,5 @@
-"""Invoices as XML inside PDFs: Factur-X, ZUGFeRD 1 and 2, and XRechnung (UN/CEFACT's Cross Industry Invoice, or UBL).
+"""Invoices as XML inside PDFs: Factur-X, ZUGFeRD 1 and 2, and XRechnung (UN/CEFACT's Cross Industry Invoice, or an
+invoice or credit note of UBL).
 
 Files come from anybody: those with a document type declaration, whose entities may grow without bound, are not read.
 """
@@ -11,14 +12,19 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
 
-NAMES: Final = frozenset({"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml", "order-x.xml"})
-"""Names of the files, in lower case."""
+NAMES: Final = frozenset({"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml"})
+"""Names that the standards give the file, in lower case."""
 MAX_BYTES: Final = 2_000_000
 _LONGEST_VALUE: Final = 500
 _DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})")
-_PARTY: Final = "{*}Party"
 _CII_DOCUMENT: Final = {"number": "{*}ID", "date": "{*}IssueDateTime/{*}DateTimeString"}
-_CII_OF_AGREEMENT: Final = {"payee_name": "{*}SellerTradeParty/{*}Name", "payer_name": "{*}BuyerTradeParty/{*}Name"}
+_VAT_OF_CII: Final = "{*}SpecifiedTaxRegistration/{*}ID[@schemeID='VA']"
+_CII_OF_AGREEMENT: Final = {
+    "payee_name": "{*}SellerTradeParty/{*}Name",
+    "vat_id": f"{{*}}SellerTradeParty/{_VAT_OF_CII}",
+    "payer_name": "{*}BuyerTradeParty/{*}Name",
+    "payer_vat_id": f"{{*}}BuyerTradeParty/{_VAT_OF_CII}",
+}
 _CII_OF_SETTLEMENT: Final = {
     "currency": "{*}InvoiceCurrencyCode",
     "reference": "{*}PaymentReference",
@@ -55,17 +61,24 @@ _CII: Final = {
     ),
 }
 """Element names by the name of the root."""
-_UBL: Final = {
-    "number": "{*}ID",
-    "date": "{*}IssueDate",
-    "due_date": "{*}DueDate",
-    "currency": "{*}DocumentCurrencyCode",
-    "payee_name": "{*}AccountingSupplierParty/{*}Party/{*}PartyLegalEntity/{*}RegistrationName",
-    "payer_name": "{*}AccountingCustomerParty/{*}Party/{*}PartyLegalEntity/{*}RegistrationName",
-    "vat_id": "{*}AccountingSupplierParty/{*}Party/{*}PartyTaxScheme/{*}CompanyID",
-    "iban": "{*}PaymentMeans/{*}PayeeFinancialAccount/{*}ID",
-    "reference": "{*}PaymentMeans/{*}PaymentID",
+_SUPPLIER: Final = "{*}AccountingSupplierParty/{*}Party/"
+_CUSTOMER: Final = "{*}AccountingCustomerParty/{*}Party/"
+_NAMES_OF_UBL: Final = ("{*}PartyLegalEntity/{*}RegistrationName", "{*}PartyName/{*}Name")
+_VAT_OF_UBL: Final = "{*}PartyTaxScheme/{*}TaxScheme[{*}ID='VAT']/../{*}CompanyID"
+_UBL: Final[Mapping[str, tuple[str, ...]]] = {
+    "number": ("{*}ID",),
+    "date": ("{*}IssueDate",),
+    "due_date": ("{*}DueDate", "{*}PaymentMeans/{*}PaymentDueDate"),
+    "currency": ("{*}DocumentCurrencyCode",),
+    "payee_name": tuple(f"{_SUPPLIER}{path}" for path in _NAMES_OF_UBL),
+    "payer_name": tuple(f"{_CUSTOMER}{path}" for path in _NAMES_OF_UBL),
+    "vat_id": (f"{_SUPPLIER}{_VAT_OF_UBL}",),
+    "payer_vat_id": (f"{_CUSTOMER}{_VAT_OF_UBL}",),
+    "iban": ("{*}PaymentMeans/{*}PayeeFinancialAccount/{*}ID",),
+    "reference": ("{*}PaymentMeans/{*}PaymentID",),
 }
+"""Where an invoice or a credit note has each value; the first place that has one counts."""
+_UBL_ROOT = re.compile(r"\{urn:oasis:names:specification:ubl:[^}]*\}(?:Invoice|CreditNote)")
 _UBL_SUMS: Final = {
     "amount": "{*}LegalMonetaryTotal/{*}TaxExclusiveAmount",
     "tax": "{*}TaxTotal/{*}TaxAmount",
@@ -85,7 +98,7 @@ def read_invoice_xml(data: bytes) -> Mapping[str, str]:
     except (ET.ParseError, LookupError, ValueError):  # the latter two of encodings that it does not know
         return {}
     name = root.tag.rpartition("}")[2]
-    found = _of_cii(root, _CII[name]) if name in _CII else _of_ubl(root) if name == "Invoice" else {}
+    found = _of_cii(root, _CII[name]) if name in _CII else _of_ubl(root) if _UBL_ROOT.fullmatch(root.tag) else {}
     values = {key: _value(key, text.strip()) for key, text in found.items() if text and len(text) <= _LONGEST_VALUE}
     return {key: value for key, value in values.items() if value}
 
@@ -100,20 +113,12 @@ def _of_cii(root: ET.Element, names: _Names) -> dict[str, str | None]:
     found = {name: root.findtext(start + path) for paths, start in parts for name, path in paths.items()}
     sums = f"{transaction}{names.settlement}/{{*}}{names.sums}/{{*}}"
     found |= {name: _amount(root, sums + tag, found["currency"]) for name, tag in _CII_OF_SUMS.items()}
-    for each in root.iterfind(
-        f"{transaction}{names.agreement}/{{*}}SellerTradeParty/{{*}}SpecifiedTaxRegistration/{{*}}ID"
-    ):
-        if each.get("schemeID") == "VA":
-            found["vat_id"] = each.text
     return found
 
 
 def _of_ubl(root: ET.Element) -> dict[str, str | None]:
-    found = {name: root.findtext(path) for name, path in _UBL.items()}
-    found |= {name: _amount(root, path, found["currency"]) for name, path in _UBL_SUMS.items()}
-    for name, party in {"payee_name": "Supplier", "payer_name": "Customer"}.items():
-        found[name] = found[name] or root.findtext(f"{{*}}Accounting{party}Party/{_PARTY}/{{*}}PartyName/{{*}}Name")
-    return found
+    found = {name: next(filter(None, map(root.findtext, paths)), None) for name, paths in _UBL.items()}
+    return found | {name: _amount(root, path, found["currency"]) for name, path in _UBL_SUMS.items()}
 
 
 def _amount(root: ET.Element, path: str, currency: str | None) -> str | None:

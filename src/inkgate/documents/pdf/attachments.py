@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import re
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 import pypdfium2.raw as pdfium
 
 from inkgate.codes.invoice_xml import MAX_BYTES, NAMES, read_invoice_xml
-from inkgate.documents.pdf.encryption import password_forms
+from inkgate.documents.pdf.catalog import associated_files
 from inkgate.documents.pdf.notes import MAX_FILES, MAX_LINKS, readable_name
 from inkgate.documents.pdf.pdfium import Handle, PdfiumDocument, PdfiumPage
 from inkgate_client.types import Box
 
+_XML = ".xml"
 _MAX_ANNOTATIONS = 2000
 _LONGEST_NAME_BYTES = 4096
 _LONGEST_LINK_BYTES = 2048
 _MOST_PARTS = 50
 _LINK = re.compile(r"(?:https?|ftp|mailto|tel):[^\s\x00-\x1f\x7f-\x9f]+", re.IGNORECASE)
 """Links that lead out of the document; not those that run a script."""
-_MAX_CATALOG_BYTES = 128 * 2**20
-"""Larger files with attachments are not looked into for a portfolio's catalog."""
-_MAYBE_PORTFOLIO = re.compile(rb"/Collection\b|/ObjStm\b")
-"""A pattern that every portfolio has: its entry of the catalog in the open, or in one of the object streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +30,8 @@ class EmbeddedFiles:
     """The files inside a document.
 
     Attributes:
-        invoice: the values of the first invoice as XML; empty without one.
+        invoice: the values of the invoice as XML: of the first file with a standard's name, else of the only invoice;
+            empty without one.
         names: of the other files, as people may see them, up to `MAX_FILES`.
         count: of the other files.
     """
@@ -45,20 +41,30 @@ class EmbeddedFiles:
     count: int
 
 
-def embedded_files(document: PdfiumDocument) -> EmbeddedFiles:
-    """The files that the document lists."""
+def embedded_files(document: PdfiumDocument, password: str) -> EmbeddedFiles:
+    """The files that the document lists. If no invoice is among them, one that only the catalog names counts."""
     count = max(int(pdfium.FPDFDoc_GetAttachmentCount(document.handle)), 0)
-    invoice: dict[str, str] = {}
-    names, read = [], 0
+    invoices: list[tuple[str, Mapping[str, str]]] = []
+    others = []
     for index in range(min(count, MAX_FILES)):
         file = pdfium.FPDFDoc_GetAttachment(document.handle, index)
         name = _name(file) if file else ""
-        if name.lower() in NAMES and (values := read_invoice_xml(_data(file))):
-            invoice = invoice or dict(values)
-            read += 1
+        values = read_invoice_xml(_data(file)) if name.lower().endswith(_XML) else {}
+        if values:
+            invoices.append((name, values))
         else:
-            names.append(readable_name(name))
-    return EmbeddedFiles(invoice, tuple(names), count - read)
+            others.append(readable_name(name))
+    listed = len(invoices)
+    if not listed:
+        files = associated_files(document, password, _XML)
+        invoices = [(name, values) for name, data in files if (values := read_invoice_xml(data))]
+    return EmbeddedFiles(_the_invoice(invoices), tuple(others), count - listed)
+
+
+def _the_invoice(invoices: Sequence[tuple[str, Mapping[str, str]]]) -> dict[str, str]:
+    """The values of the invoice that the pages show. `invoices`: names of files, and values."""
+    named = [values for name, values in invoices if name.lower() in NAMES]
+    return dict(named[0]) if named else dict(invoices[0][1]) if len(invoices) == 1 else {}
 
 
 def attached_files(page: PdfiumPage) -> tuple[str, ...]:
@@ -114,28 +120,6 @@ def _boxes_of(link: Handle) -> tuple[Box, ...]:
     if not boxes and pdfium.FPDFLink_GetAnnotRect(link, rectangle):
         boxes.append((rectangle.left, rectangle.bottom, rectangle.right, rectangle.top))
     return tuple(box for box in boxes if all(map(isfinite, box)))
-
-
-def is_portfolio(document: PdfiumDocument, password: str) -> bool:
-    """Whether viewers show the document's files and not its pages, which say so (ISO 32000-2, 12.3.5)."""
-    if pdfium.FPDFDoc_GetAttachmentCount(document.handle) < 1 or document.data.size > _MAX_CATALOG_BYTES:
-        return False
-    if _MAYBE_PORTFOLIO.search(document.data.data) is None:
-        return False
-    collection = _catalog_entry(document.data.tobytes(), password, "/Collection")
-    return collection is not None and str(collection.get("/View", "/D")) != "/H"
-
-
-def _catalog_entry(data: bytes, password: str, key: str) -> Any | None:  # noqa: ANN401 - pikepdf is imported late
-    """A dictionary in the catalog, by qpdf: pdfium has no function for it. None if there is none."""
-    import pikepdf
-
-    for form in password_forms(password):
-        with suppress(pikepdf.PasswordError, pikepdf.PdfError, RuntimeError, ValueError, TypeError):
-            pdf = pikepdf.open(io.BytesIO(data), password=form)
-            found = pdf.Root.get(key)
-            return found if isinstance(found, pikepdf.Dictionary) else None
-    return None
 
 
 def _name(file: Handle) -> str:

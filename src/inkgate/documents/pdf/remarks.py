@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inkgate.documents.pdf.attachments import LinkPlace, attached_files, embedded_files, is_portfolio, links_of
+from inkgate.documents.pdf.attachments import LinkPlace, attached_files, embedded_files, links_of
+from inkgate.documents.pdf.catalog import is_portfolio
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.xfa import is_xfa_placeholder
 from inkgate_client.types import ReviewNote, ReviewReason
@@ -21,7 +22,7 @@ class PageRemarks:
 
 def document_remarks(document: PdfiumDocument, password: str) -> dict[str, object]:
     """The values of a reply (wire.py) about the document as a whole."""
-    files = embedded_files(document)
+    files = embedded_files(document, password)
     portfolio = files.count > 0 and is_portfolio(document, password)
     xfa = False
     if document.has_xfa and document.page_count:
