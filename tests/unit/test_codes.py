@@ -24,6 +24,9 @@ SPC = (
     "SPC\n0200\n1\nCH4431999123000889012\nS\nRobert Schneider AG\nRue du Lac\n1268\n2501\nBiel\nCH\n\n\n\n\n\n\n\n"
     "1949.75\nCHF\nS\nPia Rutschmann\nMarktgasse\n28\n9400\nRorschach\nCH\nQRR\n210000000003139471430009017\n\nEPD"
 )
+BILLED = SPC.replace(
+    "\nS\nRobert Schneider AG\nRue du Lac\n1268\n2501\nBiel", "\nK\nSchneider\nLac 2\n2501 Biel\n\n"
+).replace("EPD", "EPD\r\n//S1/10/A\\/7/11/190512/20/14-53/30/107787577/32/7.7/40/0:30")
 BOARDING = "M1DESMARAIS/LUC       EABC123 YULFRAAC 0834 226F001A0025 100"
 LICENCE = (
     "@\n\x1e\rANSI 636000090002DL00410278ZV03190008DLDAQT64235789\nDCSSAMPLE\nDDEN\nDACMICHAEL\nDDFN\nDADJOHN\n"
@@ -53,6 +56,8 @@ def test_contents_are_read_by_their_standards_and_others_stay_texts() -> None:
         (EPC, "epc_payment", {"iban": "DE33100205000001194700", "total": "123.40", "reference": "Donation"}),
         (SPC, "swiss_payment", {"total": "1949.75", "currency": "CHF", "payer_name": "Pia Rutschmann"}),
         (SPC, "swiss_payment", {"payee_address": "Rue du Lac 1268, 2501 Biel, CH"}),
+        (BILLED, "swiss_payment", {"payee_name": "Schneider", "payee_address": "Lac 2, 2501 Biel, CH"}),
+        (BILLED, "swiss_payment", {"number": "A/7", "date": "2019-05-12", "vat_id": "CHE107787577"}),
         (BOARDING, "boarding_pass", {"surname": "DESMARAIS", "flight": "AC834", "origin": "YUL", "seat": "1A"}),
         (LICENCE, "id_card", {"surname": "SAMPLE", "number": "T64235789", "birth_date": "1986-06-06", "sex": "M"}),
     ]

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from stdnum import iban
+from stdnum.ch import uid
 
 from inkgate.codes.papers import boarding_pass, id_card
 
@@ -30,6 +31,8 @@ _INVOICE_TYPES: Final = {
 }
 _FULLY_DIGITAL: Final = frozenset({"31", "32"})
 """Types of invoice whose amount includes the tax; that of the others doesn't."""
+
+_BILLING: Final = "//S1/"
 
 
 def content_of(text: str) -> tuple[str, Values]:
@@ -78,7 +81,7 @@ def _epc_payment(text: str) -> Values | None:
 
 
 def _swiss_payment(text: str) -> Values | None:
-    """A Swiss QR-bill (SIX Implementation Guidelines, version 2.3). Its 31 lines are numbered as there."""
+    """A Swiss QR-bill (SIX Implementation Guidelines, version 2.3). Its lines are numbered as there."""
     lines = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     if len(lines) < 31 or lines[0] != "SPC" or lines[1][:2] != "02" or not iban.is_valid(lines[3]):
         return None
@@ -92,14 +95,31 @@ def _swiss_payment(text: str) -> Values | None:
         "payer_address": _address(lines[20:27]),
         "reference": lines[28],
         "message": lines[29],
+        **_billing_information(lines[31] if len(lines) > 31 else ""),
     }
 
 
 def _address(party: list[str]) -> str:
-    """The address of a party: type of address, name, street, number (or second line), postcode, town, country."""
-    _, _, street, number, postcode, town, country = party
-    parts = (f"{street} {number}".strip(), f"{postcode} {town}".strip(), country)
-    return ", ".join(part for part in parts if part)
+    """The address of a party: type of address, name, street, number, postcode, town, country. Combined addresses (K)
+    have two lines for the first four.
+    """
+    form, _, street, number, postcode, town, country = party
+    first = (street, number) if form == "K" else (f"{street} {number}".strip(), f"{postcode} {town}".strip())
+    return ", ".join(part for part in (*first, country) if part)
+
+
+def _billing_information(text: str) -> Values:
+    """What the biller adds (Swico's syntax, S1, version 1.2): pairs of a tag and a value, with slashes between."""
+    if not text.startswith(_BILLING):
+        return {}
+    parts = [re.sub(r"\\(.)", r"\1", part) for part in re.split(r"(?<!\\)/", text.removeprefix(_BILLING))]
+    values = dict(zip(parts[::2], parts[1::2], strict=False))
+    tax_payer = f"CHE{values.get('30', '')}"
+    return {
+        "number": values.get("10", ""),
+        "date": _day(f"20{values.get('11', '')}") or "",
+        "vat_id": tax_payer if uid.is_valid(tax_payer) else "",
+    }
 
 
 _STANDARDS: Final[Mapping[str, Callable[[str], Values | None]]] = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from inkgate.fields.codes.barcodes import INVOICE_CODE, has_code
+from inkgate.fields.codes.barcodes import INVOICE_CODE, INVOICE_XML, barcode_proposals, has_code
 from inkgate.fields.codes.mrz import find_mrz
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.kinds import KINDS
@@ -16,8 +16,15 @@ from inkgate_client.types import PageResult
 
 _MAX_CHARACTERS: Final = 20_000
 """Maximum characters of the document's beginning: a type shows there."""
+_INVOICE: Final = "invoice"
 _OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
 """Types by the layout of their machine-readable zone."""
+_OF_CODE: Final = {INVOICE_CODE: INVOICE_CODE, INVOICE_XML: _INVOICE}
+"""Types by the standard of a code that only documents of the type have."""
+_PAYMENTS: Final = ("epc_payment", "swiss_payment")
+"""Standards of codes that invoices have, and sometimes other papers."""
+_MIN_FIELDS: Final = 3
+"""Fields of a type that a code has values for, if the document is of it: other types share a number and a date."""
 _WORDS: Final = re.compile(r"[^\W_]+")
 _IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff])[ \t]+(?=[\u4e00-\u9fff])")
 """Spaces between the characters of a word: 甲 方."""
@@ -27,17 +34,21 @@ _MIN_POINTS: Final = 2.0
 
 def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
     """A passport or identity card by its machine-readable zone, if that is valid; a Chinese VAT invoice by
-    its QR code; else the type with the most points for its words (`x-recognise`: word to points) and for the values it
-    has (`x-recognise-kinds`). Without enough points: a type without a name and fields.
+    its QR code, another invoice by the XML in its PDF; else the type with the most points for its words
+    (`x-recognise`: word to points) and for the values it has (`x-recognise-kinds`). Without enough points: an invoice
+    by the code for its payment, else a type without a name and fields.
     """
     zone = find_mrz(pages)
     if zone is not None and zone.valid and (name := _OF_ZONE[zone.layout]) in types.schemas:
         return types.schemas[name]
-    if INVOICE_CODE in types.schemas and has_code(pages, INVOICE_CODE):
-        return types.schemas[INVOICE_CODE]
+    for content, name in _OF_CODE.items():
+        if name in types.schemas and has_code(pages, content):
+            return types.schemas[name]
     points = _points_by_type(pages, types)
     best = max(points, key=lambda name: points[name], default="")
     if not best or points[best] < _MIN_POINTS:
+        if _INVOICE in types.schemas and has_code(pages, *_PAYMENTS):
+            return types.schemas[_INVOICE]
         return FieldSchema("", (), {})
     return types.schemas[best]
 
@@ -46,11 +57,12 @@ def may_be(pages: Sequence[PageResult], schema: FieldSchema, types: DocumentType
     """Whether the pages may be a document of this type, for somebody who says so.
 
     They are none of a type with values that stand without labels if nothing on them tells of it, nor of any type if
-    they are clearly of another one and nothing tells of this one.
+    they are clearly of another one and nothing tells of this one. A code that has values for three fields of a type
+    tells of it.
     """
     if types.schemas.get(schema.name) is not schema or not (schema.recognise or schema.recognise_kinds):
         return True
-    if _points_by_type(pages, types).get(schema.name, 0.0) > 0:
+    if _points_by_type(pages, types).get(schema.name, 0.0) > 0 or len(barcode_proposals(pages, schema)) >= _MIN_FIELDS:
         return True
     other = classify(pages, types).name
     return not schema.max_lines and not schema.prose and other in {"", schema.name}

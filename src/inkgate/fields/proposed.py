@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from inkgate.fields.codes.barcodes import barcode_proposals
+from inkgate.fields.codes.barcodes import barcode_proposals, without_payer
 from inkgate.fields.codes.propose import code_proposals
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
@@ -22,9 +22,12 @@ _MAX_CHARACTERS: Final = 4000
 def proposed(
     pages: Sequence[PageResult], schema: FieldSchema, of_models: Iterable[Mapping[str, Sequence[Proposal]]] = ()
 ) -> Mapping[str, Sequence[Proposal]]:
-    """Returns proposals by path: what codes have, then what models propose, then what rules do."""
+    """Returns proposals by path: what codes have, then what models propose, then what rules do. What a code names as
+    the payer's is no value of the payee.
+    """
     sources = [code_proposals(pages, schema), barcode_proposals(pages, schema), *of_models, propose(pages, schema)]
-    return {leaf.path: [each for source in sources for each in source.get(leaf.path, ())] for leaf in schema.leaves}
+    found = {leaf.path: [each for source in sources for each in source.get(leaf.path, ())] for leaf in schema.leaves}
+    return without_payer(pages, schema, found)
 
 
 def model_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> Mapping[str, Sequence[Proposal]]:

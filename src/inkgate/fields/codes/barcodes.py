@@ -14,6 +14,8 @@ from inkgate_client.types import Block, PageResult
 
 CODE_MISMATCH: Final = "code_mismatch"
 INVOICE_CODE: Final = "cn_vat_invoice"
+INVOICE_XML: Final = "invoice_xml"
+"""What a PDF's invoice as XML counts as: a code that stands at no place of the page."""
 _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "number": ("invoice_number", "document_number", "发票号码"),
     "code": ("invoice_code", "发票代码"),
@@ -22,8 +24,10 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "amount": ("subtotal", "不含税金额"),
     "total": ("total_amount", "amount_due", "价税合计"),
     "invoice_type": ("发票类型",),
-    "payee_name": ("merchant_name", "seller_name", "creditor"),
-    "payer_name": ("buyer_name", "debtor"),
+    "payee_name": ("merchant_name", "seller_name", "supplier_name", "vendor_name", "creditor"),
+    "vat_id": ("seller_vat_id", "supplier_vat_id", "vendor_vat_id"),
+    "payer_name": ("buyer_name", "customer_name", "debtor"),
+    "payer_vat_id": ("buyer_vat_id", "customer_vat_id"),
     "reference": ("payment_reference",),
     "surname": ("last_name", "family_name"),
     "given_names": ("first_name",),
@@ -34,6 +38,10 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "booking": ("booking_reference", "pnr"),
 }
 """Names that schemas have for the values of codes."""
+_PAYERS: Final = frozenset({"payer", "buyer", "customer", "client", "debtor"})
+"""Names of objects whose values are the payer's, as `{"buyer": {"vat_id": ...}}`."""
+_OF_PAYER: Final = {"payee_name": "payer_name", "vat_id": "payer_vat_id"}
+"""Values of the payee, and those of the payer that are never one of the payee."""
 _MIN_SCORE: Final = 0.8
 """Score of a printed value that can contradict a code."""
 
@@ -51,9 +59,25 @@ def barcode_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> dict[
     return found
 
 
-def has_code(pages: Sequence[PageResult], content: str) -> bool:
-    """Whether a code of the pages follows this standard."""
-    return any(block.barcode is not None and block.barcode.content == content for _, block in _coded_blocks(pages))
+def has_code(pages: Sequence[PageResult], *contents: str) -> bool:
+    """Whether a code of the pages follows one of these standards."""
+    return any(block.barcode is not None and block.barcode.content in contents for _, block in _coded_blocks(pages))
+
+
+def without_payer(
+    pages: Sequence[PageResult], schema: FieldSchema, proposals: Mapping[str, Sequence[Proposal]]
+) -> Mapping[str, Sequence[Proposal]]:
+    """The proposals by path but those, for a field of the payee, that a code names as the payer's."""
+    codes = [block.barcode for _, block in _coded_blocks(pages)]
+    values = {name: value for code in codes if code is not None for name, value in code.parsed.items()}
+    leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
+    kept = dict(proposals)
+    for payee, payer in _OF_PAYER.items():
+        leaf, other = _leaf_of(payee, leaves), values.get(payer, "")
+        if leaf is not None and other and not _same(leaf, other, values.get(payee, "")):
+            of_field = proposals.get(leaf.path, ())
+            kept[leaf.path] = [each for each in of_field if each.origin == CODE or not _same(leaf, other, each.text)]
+    return kept
 
 
 def mismatch_checks(schema: FieldSchema, proposals: Mapping[str, Sequence[Proposal]]) -> tuple[Check, ...]:
@@ -98,6 +122,13 @@ def _leaf_of(name: str, leaves: Sequence[Leaf]) -> Leaf | None:
     """The field of the value's name; else of another name for it."""
     for other_name in (name, *_OTHER_NAMES.get(name, ())):
         for leaf in leaves:
-            if fold(leaf.names[-1]) == fold(other_name):
+            if fold(other_name) in _names_of(leaf):
                 return leaf
     return None
+
+
+def _names_of(leaf: Leaf) -> tuple[str, ...]:
+    """The field's names, folded: with its parent's, and alone if it is none of the payer."""
+    *parents, own = map(fold, leaf.names)
+    joined = "".join((*parents[-1:], own))
+    return (joined,) if _PAYERS & {*parents} else (joined, own)
