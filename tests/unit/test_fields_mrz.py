@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,14 +141,24 @@ def test_fillers_that_were_read_as_letters_are_no_names() -> None:
     assert zone.values["given_names"] == "ANNA MARIA"
 
 
-@pytest.mark.parametrize(
-    ("birth", "expiry", "born"),
-    [("300101", "290101", "1930"), ("280101", "290101", "2028"), ("050101", "290101", "2005")],
-)
-def test_the_century_of_birth_is_before_the_expiry(birth: str, expiry: str, born: str) -> None:
-    zone = zone_of(passport(birth=birth, expiry=expiry))
-    assert zone is not None
-    assert zone.values["birth_date"].startswith(born)
+def test_births_are_past_and_before_the_expiry_and_expiries_near_today() -> None:
+    year = datetime.now(UTC).year
+    expected = {
+        # births and expiries, both on the first of January
+        (year - 1, year + 9): (year - 1, year + 9),
+        (year + 3, year + 9): (year + 3 - 100, year + 9),
+        (year + 9, year + 5): (year + 9 - 100, year + 5),
+        (year - 21, year - 25): (year - 121, year - 25),
+        (year - 31, year - 25): (year - 31, year - 25),
+        (year - 31, year + 20): (year - 31, year + 20),
+    }
+    read = {}
+    for printed in expected:
+        birth, expiry = (f"{each % 100:02}0101" for each in printed)
+        zone = zone_of(passport(birth=birth, expiry=expiry))
+        assert zone is not None
+        read[printed] = tuple(int(zone.values[name][:4]) for name in ("birth_date", "expiry_date"))
+    assert read == expected
 
 
 def test_other_papers_have_no_zone_and_receipts_take_nothing_of_one() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Final
 
@@ -28,8 +28,7 @@ _LINE = re.compile(r"[A-Z0-9<]+")
 _WEIGHTS: Final = (7, 3, 1)
 _SLACK: Final = 2
 """Fillers at the end of a line that OCR may miss or add."""
-_LATEST: Final = 2030
-"""Year of the latest birth if the expiry can't be read."""
+_CENTURIES: Final = (2000, 1900)
 _LONGEST: Final = 100
 """Maximum length in characters: longer lines are none of a zone."""
 
@@ -233,7 +232,7 @@ def _joined(layout: _Layout, parts: Mapping[str, str], lines: Sequence[str]) -> 
 
 def _values(parts: Mapping[str, str]) -> dict[str, str]:
     surname, _, given = parts["names"].partition("<<")
-    expiry = _date(parts["expiry"], century=2000)
+    expiry = _expiry(parts["expiry"])
     found = {
         "surname": _words(surname),
         "given_names": _words(given),
@@ -253,10 +252,19 @@ def _words(text: str) -> str:
 
 
 def _birth(text: str, expiry: str) -> str:
-    """The date of birth: in the last century before the paper's expiry, since papers are for the living."""
-    latest = int(expiry[:4]) if expiry else _LATEST
-    recent = _date(text, century=2000)
-    return recent if recent and int(recent[:4]) <= latest else _date(text, century=1900)
+    """The date of birth: the latest that is neither in the future nor behind the paper's expiry."""
+    latest = min(_today().isoformat(), expiry or "9")
+    return next((day for century in _CENTURIES if (day := _date(text, century)) and day <= latest), "")
+
+
+def _expiry(text: str) -> str:
+    """The date of expiry: that of the century in which it is nearest to today, since papers last some ten years."""
+    days = (day for century in _CENTURIES if (day := _date(text, century)))
+    return min(days, key=lambda day: abs(date.fromisoformat(day) - _today()), default="")
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 def _date(text: str, century: int) -> str:
