@@ -83,7 +83,7 @@ _TITLE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS_LABEL = re.compile(
-    r"^\s*(?:公司地址|办公地址|地\s*址|address|addr?|adresse|a(?=\s*[:：]))(?:\s*[/|]\s*[a-z]{1,10})?\s*[:：.]?\s*",
+    r"^\s*(?:[\u4e00-\u9fff]{0,4}[地厂店住校]\s*址|address|addr?|adresse|a(?=\s*[:：]))(?:\s*[/|]\s*[a-z]{1,10})?\s*[:：.]?\s*",
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(

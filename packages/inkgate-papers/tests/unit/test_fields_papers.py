@@ -225,6 +225,13 @@ def test_papers_of_no_type_stay_unknown() -> None:
     assert [classify([page(text)], TYPES).name for text in others] == [""] * len(others)
 
 
+def test_an_address_of_a_card_stands_without_its_label() -> None:
+    labels = ("地址：", "联系地址:", "厂址 ", "总部地址：", "地 址：", "住址", "Add: ", "地址/Address: ")
+    cards = {each: f"张三 经理\n北京大华有限公司\n{each}北京市海淀区中关村大街12号" for each in labels}
+    read = {each: found(card, "business_card").data["address"] for each, card in cards.items()}
+    assert read == dict.fromkeys(labels, "北京市海淀区中关村大街12号")
+
+
 def test_every_wrong_digit_of_a_card_and_a_container_is_told() -> None:
     missed = []
     for text, number, name in (
