@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from stdnum import iban
 from stdnum.ch import uid
 
+from inkgate.codes.days import iso_day
 from inkgate.codes.papers import boarding_pass, id_card
 
 Values = Mapping[str, str]
@@ -51,8 +51,8 @@ def _cn_vat_invoice(text: str) -> Values | None:
     if len(parts) < 7 or parts[0] != "01" or parts[1] not in _INVOICE_TYPES:
         return None
     _, kind, code, number, amount, day, check = parts[:7]
-    issued, money = _day(day), _amount(amount)
-    if not number.isdigit() or (code and not code.isdigit()) or issued is None or money is None:
+    issued, money = iso_day(day), _amount(amount)
+    if not number.isdigit() or (code and not code.isdigit()) or not issued or money is None:
         return None
     sum_name = "total" if kind in _FULLY_DIGITAL else "amount"
     values = {"invoice_type": _INVOICE_TYPES[kind], "code": code, "number": number, sum_name: money, "date": issued}
@@ -117,7 +117,7 @@ def _billing_information(text: str) -> Values:
     tax_payer = f"CHE{values.get('30', '')}"
     return {
         "number": values.get("10", ""),
-        "date": _day(f"20{values.get('11', '')}") or "",
+        "date": iso_day(f"20{values.get('11', '')}"),
         "vat_id": tax_payer if uid.is_valid(tax_payer) else "",
     }
 
@@ -129,16 +129,6 @@ _STANDARDS: Final[Mapping[str, Callable[[str], Values | None]]] = {
     "id_card": id_card,
     "boarding_pass": boarding_pass,
 }
-
-
-def _day(text: str) -> str | None:
-    """ISO 8601 of yyyymmdd."""
-    if not re.fullmatch(r"\d{8}", text, re.ASCII):
-        return None
-    try:
-        return date(int(text[:4]), int(text[4:6]), int(text[6:])).isoformat()
-    except ValueError:
-        return None
 
 
 def _amount(text: str) -> str | None:

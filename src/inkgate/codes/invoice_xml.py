@@ -12,6 +12,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
 
+from inkgate.codes.days import iso_day
+
 NAMES: Final = frozenset({"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml"})
 """Names that the standards give the file, in lower case."""
 MAX_BYTES: Final = 2_000_000
@@ -132,7 +134,7 @@ def _value(name: str, text: str) -> str:
     """The value in its form; empty if it has another."""
     if name in _DATES:
         day = _DAY.match(text)
-        return "-".join(day.groups()) if day else ""
+        return iso_day("".join(day.groups())) if day else ""
     if name in _AMOUNTS:
         try:
             amount = Decimal(text)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date
 from typing import Final
+
+from inkgate.codes.days import iso_day
 
 _AAMVA = re.compile(r"@\s{1,4}(?:ANSI |AAMVA)\d{6,12}")
 _ELEMENTS: Final = {
@@ -53,20 +54,9 @@ def id_card(text: str) -> Mapping[str, str] | None:
         return None
     american = values.get("issuing_country", "USA") == "USA"
     for name in _DATES & values.keys():
-        values[name] = _day(values[name], month_first=american)
+        values[name] = iso_day(values[name], month_first=american)
     values["sex"] = _SEXES.get(values.get("sex", ""), "")
     return values
-
-
-def _day(text: str, *, month_first: bool) -> str:
-    """ISO 8601 of mmddyyyy (USA) or yyyymmdd (Canada); empty if it is none."""
-    if not re.fullmatch(r"\d{8}", text, re.ASCII):
-        return ""
-    year, month, day = (text[4:], text[:2], text[2:4]) if month_first else (text[:4], text[4:6], text[6:])
-    try:
-        return date(int(year), int(month), int(day)).isoformat()
-    except ValueError:
-        return ""
 
 
 def boarding_pass(text: str) -> Mapping[str, str] | None:

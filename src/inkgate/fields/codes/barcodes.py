@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from inkgate.fields.codes.names import field_of, single_fields
 from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
@@ -16,30 +17,6 @@ CODE_MISMATCH: Final = "code_mismatch"
 INVOICE_CODE: Final = "cn_vat_invoice"
 INVOICE_XML: Final = "invoice_xml"
 """What a PDF's invoice as XML counts as: a code that stands at no place of the page."""
-_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "number": ("invoice_number", "document_number", "发票号码"),
-    "code": ("invoice_code", "发票代码"),
-    "date": ("invoice_date", "issue_date", "开票日期"),
-    "check_code": ("校验码",),
-    "amount": ("subtotal", "不含税金额"),
-    "total": ("total_amount", "amount_due", "价税合计"),
-    "invoice_type": ("发票类型",),
-    "payee_name": ("merchant_name", "seller_name", "supplier_name", "vendor_name", "creditor"),
-    "vat_id": ("seller_vat_id", "supplier_vat_id", "vendor_vat_id"),
-    "payer_name": ("buyer_name", "customer_name", "debtor"),
-    "payer_vat_id": ("buyer_vat_id", "customer_vat_id"),
-    "reference": ("payment_reference",),
-    "surname": ("last_name", "family_name"),
-    "given_names": ("first_name",),
-    "birth_date": ("date_of_birth",),
-    "expiry_date": ("date_of_expiry",),
-    "flight": ("flight_number", "航班号"),
-    "seat": ("seat_number", "座位号"),
-    "booking": ("booking_reference", "pnr"),
-}
-"""Names that schemas have for the values of codes."""
-_PAYERS: Final = frozenset({"payer", "buyer", "customer", "client", "debtor"})
-"""Names of objects whose values are the payer's, as `{"buyer": {"vat_id": ...}}`."""
 _OF_PAYER: Final = {"payee_name": "payer_name", "vat_id": "payer_vat_id"}
 """Values of the payee, and those of the payer that are never one of the payee."""
 _MIN_SCORE: Final = 0.8
@@ -49,11 +26,11 @@ _MIN_SCORE: Final = 0.8
 def barcode_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
     """Proposals by path, in the order of the codes on the pages."""
     found: dict[str, list[Proposal]] = {}
-    leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
+    leaves = single_fields(schema)
     for page, block in _coded_blocks(pages):
         code = block.barcode
         for name, value in code.parsed.items() if code is not None else ():
-            if value and (leaf := _leaf_of(name, leaves)) is not None:
+            if value and (leaf := field_of(name, leaves)) is not None:
                 proposal = Proposal(value, CODE, 1.0, page, (), code.format if code else "", block.box)
                 found.setdefault(leaf.path, []).append(proposal)
     return found
@@ -70,10 +47,10 @@ def without_payer(
     """The proposals by path but those, for a field of the payee, that a code names as the payer's."""
     codes = [block.barcode for _, block in _coded_blocks(pages)]
     values = {name: value for code in codes if code is not None for name, value in code.parsed.items()}
-    leaves = [leaf for leaf in schema.leaves if not leaf.in_array]
+    leaves = single_fields(schema)
     kept = dict(proposals)
     for payee, payer in _OF_PAYER.items():
-        leaf, other = _leaf_of(payee, leaves), values.get(payer, "")
+        leaf, other = field_of(payee, leaves), values.get(payer, "")
         if leaf is not None and other and not _same(leaf, other, values.get(payee, "")):
             of_field = proposals.get(leaf.path, ())
             kept[leaf.path] = [each for each in of_field if each.origin == CODE or not _same(leaf, other, each.text)]
@@ -116,19 +93,3 @@ def _coded_blocks(pages: Sequence[PageResult]) -> Iterator[tuple[int, Block]]:
         for block in page.blocks or ():
             if block.barcode is not None and block.barcode.content:
                 yield page.index, block
-
-
-def _leaf_of(name: str, leaves: Sequence[Leaf]) -> Leaf | None:
-    """The field of the value's name; else of another name for it."""
-    for other_name in (name, *_OTHER_NAMES.get(name, ())):
-        for leaf in leaves:
-            if fold(other_name) in _names_of(leaf):
-                return leaf
-    return None
-
-
-def _names_of(leaf: Leaf) -> tuple[str, ...]:
-    """The field's names, folded: with its parent's, and alone if it is none of the payer."""
-    *parents, own = map(fold, leaf.names)
-    joined = "".join((*parents[-1:], own))
-    return (joined,) if _PAYERS & {*parents} else (joined, own)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from inkgate.fields.codes.mrz import Mrz, find_mrz
+from inkgate.fields.codes.names import field_of, single_fields
 from inkgate.fields.codes.printed import MRZ_PRINTED, printed_check
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
@@ -13,25 +14,18 @@ from inkgate_client.fields.values import CODE, Check, Proposal
 from inkgate_client.types import PageResult
 
 MRZ_CHECK: Final = "mrz_check_digits"
-_NAMES: Final = {
-    "surname": "surname",
-    "last_name": "surname",
-    "family_name": "surname",
-    "given_names": "given_names",
-    "first_name": "given_names",
-    "number": "number",
-    "passport_number": "number",
-    "document_number": "number",
-    "nationality": "nationality",
-    "issuing_country": "issuing_country",
-    "birth_date": "birth_date",
-    "date_of_birth": "birth_date",
-    "expiry_date": "expiry_date",
-    "date_of_expiry": "expiry_date",
-    "sex": "sex",
-    "personal_number": "personal_number",
-}
-"""Names of fields, and of the zone's values."""
+_OF_ZONE: Final = (
+    "surname",
+    "given_names",
+    "number",
+    "nationality",
+    "issuing_country",
+    "birth_date",
+    "expiry_date",
+    "sex",
+    "personal_number",
+)
+"""Values of a zone."""
 
 
 def code_proposals(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
@@ -71,5 +65,5 @@ def _zone(pages: Sequence[PageResult], schema: FieldSchema) -> Mrz | None:
 
 def _paths(schema: FieldSchema) -> Mapping[str, str]:
     """The zone's values by the paths of the schema's fields."""
-    leaves = (leaf for leaf in schema.leaves if not leaf.in_array and len(leaf.names) == 1)
-    return {leaf.path: _NAMES[leaf.names[0]] for leaf in leaves if leaf.names[0] in _NAMES}
+    leaves = single_fields(schema)
+    return {leaf.path: name for name in _OF_ZONE if (leaf := field_of(name, leaves)) is not None}
