@@ -1,0 +1,99 @@
+"""Generated invoices and receipts: sums add up, halves are apart, and what is printed can be read back."""
+
+import random
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from training.fields import invoice, receipt, words
+from training.fields.bill import Bill, make_bill
+from training.fields.generate import compose
+from training.fields.regions import REGIONS, Region, pick_region, write_date, write_number
+
+SEEDS = [(f"7-{n:05}", "tuning" if n % 2 else "judging") for n in range(300)]
+
+
+def _mistakes(bill: Bill) -> list[str]:
+    sums = bill.sums
+    extra = (sums.shipping or 0) - (sums.discount or 0)
+    gross = sums.total - (sums.tip or 0) - (sums.rounding or 0)
+    checks = {
+        "items": sums.items == sum(item.amount for item in bill.items),
+        "net": sums.subtotal + sums.tax == gross,
+        "prices": sums.items + extra == (sums.subtotal if bill.mode == "added" else gross),
+        "taxes": sums.tax == sum(part.tax for part in sums.taxes),
+        "bases": not sums.taxes or sums.subtotal == sum(part.base for part in sums.taxes),
+        "due": sums.due is None or sums.due == sums.total - (sums.paid or 0) + (sums.previous or 0),
+        "change": sums.change is None or sums.cash == sums.total + sums.change,
+        "coins": all(amount == amount.quantize(bill.region.unit) for amount in (sums.total, sums.tax, sums.subtotal)),
+    }
+    return [name for name, right in checks.items() if not right]
+
+
+def test_sums_add_up_to_the_coin() -> None:
+    wrong = {}
+    for seed, half in SEEDS:
+        rng = random.Random(seed)
+        for kind in ("invoice", "receipt"):
+            bill = make_bill(rng, kind, pick_region(rng), half)  # type: ignore[arg-type]
+            if mistakes := _mistakes(bill):
+                wrong[seed, kind] = mistakes
+    assert not wrong
+
+
+@pytest.mark.parametrize("layouts", [invoice.LAYOUTS, receipt.LAYOUTS])
+def test_halves_share_no_layout_and_judging_has_parts_of_its_own(layouts: dict[str, invoice.Layout]) -> None:
+    parts: dict[str, set[object]] = {"tuning": set(), "judging": set()}
+    whole: dict[str, set[object]] = {"tuning": set(), "judging": set()}
+    for layout in layouts.values():
+        fields = [
+            (slot, getattr(layout, slot)) for slot in layout.__slots__ if slot not in {"half", "top_box", "when_last"}
+        ]
+        parts[layout.half] |= set(fields)
+        whole[layout.half].add(tuple(fields))
+    assert not whole["tuning"] & whole["judging"]
+    assert len(parts["judging"] - parts["tuning"]) >= 4
+
+
+def test_the_tuning_half_never_sees_labels_and_firms_of_the_judging_half() -> None:
+    rng = random.Random(1)
+    for language in words._data("names.yaml")["languages"]:
+        firms = {half: {words.name(rng, half, language, "firm") for _ in range(400)} for half in ("tuning", "judging")}
+        assert not firms["tuning"] & firms["judging"], language
+    for section, labels in words._data("labels.yaml").items():
+        for key, text in labels.items():
+            common, own = words._split(text)
+            assert own, (section, key)
+            assert not set(common) & set(own), (section, key)
+            assert {words.label(rng, "tuning", section, key) for _ in range(40)} <= set(common)
+
+
+def test_the_same_seed_gives_the_same_document() -> None:
+    assert compose("3-00001", "tuning")[:2] == compose("3-00001", "tuning")[:2]
+
+
+def test_fields_are_printed_and_dates_parse() -> None:
+    for seed, half in SEEDS:
+        name, page, sheet, _ = compose(seed, half)  # type: ignore[arg-type]
+        truth = sheet.truth(page)
+        fields = truth["fields"]
+        date.fromisoformat(fields["date"])
+        assert fields.get("due_date", "9999") > fields["date"]
+        assert "total" in fields, name
+        role = {"amount_due": "due"}
+        missing = [key for key in fields if key != "currency" and f'data-role="{role.get(key, key)}"' not in page]
+        assert not missing, name
+        printed_dates = sheet.printed["date"]
+        assert printed_dates[0] == write_date(sheet.bill.dates["date"], sheet.date_form, sheet.bill.region.language)
+        Decimal(fields["total"])
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.key)
+def test_dates_and_amounts_have_the_form_of_the_country(region: Region) -> None:
+    day = date(2024, 3, 5)
+    for form in region.dates:
+        written = write_date(day, form, region.language)
+        assert any(year in written for year in ("2024", "24", "令和6年")), written
+        assert not {"month", "yyyy"} & set(written.split()), written
+    digits = "".join(c for c in write_number(Decimal("1234567.00"), region) if c.isdigit())
+    assert Decimal(digits) == Decimal(1234567).scaleb(region.decimals)
