@@ -217,11 +217,7 @@ _ROUNDINGS = {"MY": "0.05", "CH": "0.05", "SE": "1", "CZ": "1", "AU": "0.05"}
 
 def _at_the_till(rng: random.Random, sums: Sums, region: Region, trade: str) -> Sums:
     """A receipt's tip, rounding, cash and change."""
-    if (
-        trade == "dishes"
-        and region.country in {"US", "GB", "CH", "DE"}
-        and rng.random() < (0.5 if region.country == "US" else 0.15)
-    ):
+    if trade == "dishes" and rng.random() < (0.7 if region.country == "US" else 0.12):
         tip = _coin(sums.total * Decimal(rng.choice((5, 10, 15, 18, 20))) / _HUNDRED, region)
         sums = replace(sums, tip=tip, total=sums.total + tip)
     by_cash = rng.random() < 0.55
@@ -283,8 +279,8 @@ def _count(rng: random.Random, kind: Kind, trade: str) -> int:
         return 1
     if kind == "receipt":
         return min(rng.randint(1, 12), rng.randint(1, 20))
-    if rng.random() < 0.07:
-        return rng.randint(18, 40)
+    if rng.random() < 0.13:
+        return rng.randint(18, 42)
     return min(rng.randint(1, 10), rng.randint(1, 14))
 
 

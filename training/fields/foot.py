@@ -4,19 +4,28 @@ import base64
 import html
 import io
 from collections.abc import Callable
+from decimal import Decimal
 
 import numpy as np
 import zxingcpp
 from PIL import Image
 from training.fields.identifiers import fill
 from training.fields.issuer import account, contact, tax_numbers
+from training.fields.regions import write_number
 from training.fields.sheet import Sheet
 
 
 def terms(sheet: Sheet) -> str:
     """Terms of payment and thanks, in some documents."""
-    pieces = []
-    days = (sheet.bill.dates["due_date"] - sheet.bill.dates["date"]).days
+    bill, pieces = sheet.bill, []
+    if bill.trade == "goods" and sheet.chance(0.12):
+        weight = write_number(Decimal(sheet.rng.randint(5, 9000)) / 10, bill.region, places=1)
+        pieces.append(f"{sheet.named('weight')} {sheet.mark('other_number', f'{weight} kg')}")
+    if bill.trade == "goods" and sheet.chance(0.08):
+        pieces.append(
+            f"{sheet.named('count')} {sheet.mark('quantity', f'{sum(item.quantity for item in bill.items):f}')}"
+        )
+    days = (bill.dates["due_date"] - bill.dates["date"]).days
     if sheet.chance(0.65):
         text = sheet.label("terms")
         dated = sheet.date_of("due_date") if "{date}" in text else ""

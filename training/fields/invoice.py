@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from training.fields.bill import Bill
@@ -16,6 +16,8 @@ from training.fields.words import Half
 from training.layout.drawing import SIZES
 
 _STYLE = Path(__file__).with_name("style.css")
+_SWAPPED = 0.4
+"""The share of documents that take one part from another layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +194,21 @@ def _page(sheet: Sheet, layout: Layout, size: str) -> str:
     return f'<div class="page" style="{css}"><div class="flow">{body}</div>{foot}</div>'
 
 
+def _varied(rng: random.Random, layout: Layout) -> Layout:
+    """The layout, with one part from another layout of its half in some documents."""
+    if rng.random() >= _SWAPPED:
+        return layout
+    other = rng.choice([candidate for candidate in LAYOUTS.values() if candidate.half == layout.half])
+    return rng.choice(
+        (replace(layout, meta=other.meta), replace(layout, items=other.items), replace(layout, sums=other.sums))
+    )
+
+
 def draw_invoice(rng: random.Random, bill: Bill, layout: str) -> tuple[Sheet, str, tuple[int, int]]:
     """The sheet with its marks, its HTML, and the page's width and height in CSS pixels."""
     sheet = Sheet(rng, bill)
     size = "letter" if bill.region.country == "US" else "a4"
-    page = _page(sheet, LAYOUTS[layout], size)
+    page = _page(sheet, _varied(rng, LAYOUTS[layout]), size)
     return (
         sheet,
         f'<!DOCTYPE html><html><head><meta charset="utf-8"><style>{_STYLE.read_text(encoding="utf-8")}</style></head><body>{page}</body></html>',

@@ -37,8 +37,9 @@ def account(sheet: Sheet, party: Party) -> list[str]:
     """The lines of the seller's bank account."""
     role = "iban" if party.has_iban else "other_number"
     pieces = [f"{sheet.named('bank')} {html.escape(party.bank)}"] if sheet.chance(0.8) else []
+    key = "iban" if party.has_iban or sheet.bill.region.language != "en" else "account"
     pieces.append(
-        f"{sheet.named('iban')} {sheet.mark(role, party.iban if sheet.chance(0.85) else party.iban.replace(' ', ''))}"
+        f"{sheet.named(key)} {sheet.mark(role, party.iban if sheet.chance(0.85) else party.iban.replace(' ', ''))}"
     )
     if sheet.chance(0.6):
         pieces.append(f"{sheet.named('bic')} {party.bic}")

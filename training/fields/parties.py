@@ -127,7 +127,7 @@ def _party(rng: random.Random, region: Region, half: Half, firm: str) -> Party:
 
 def merchant(rng: random.Random, region: Region, half: Half, kind: str) -> Party:
     """The seller: a shop on receipts, mostly."""
-    return _party(rng, region, half, _firm(rng, region, half, shop=kind == "receipt" and rng.random() < 0.8))
+    return _party(rng, region, half, _firm(rng, region, half, shop=kind == "receipt" and rng.random() < 0.95))
 
 
 def customer(rng: random.Random, region: Region, half: Half) -> Party:

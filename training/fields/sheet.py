@@ -41,6 +41,22 @@ _FALSE: dict[Mode, tuple[str, ...]] = {
     "zero": (),
 }
 """What the tax isn't called where it is added to prices, or included in them."""
+_HOURS = ("Hours", "Hrs", "Std", "Heures", "Ore", "Horas", "Uren", "Timmar")
+_INVOICE = (
+    "invoice",
+    "inv.",
+    "rechnung",
+    "faktur",
+    "fakt",
+    "factu",
+    "fattur",
+    "fatt.",
+    "fatur",
+    "請求",
+    "发票",
+    "开票",
+)
+"""Words for invoices, which receipts don't call their dates and sums by."""
 AMOUNTS = ("subtotal", "tax", "total", "discount", "shipping", "tip", "rounding", "paid", "due")
 """Roles of amounts that are fields."""
 
@@ -106,10 +122,22 @@ class Sheet:
             region = self.bill.region
             section, name = (key, region.key) if key in {"tax", "vat_id"} else (region.language, key)
             text = label(self.rng, self.bill.half, section, name)
-            while key == "tax" and any(word in text for word in _FALSE[self.bill.mode]):
+            while not self._fits(key, text):
                 text = label(self.rng, self.bill.half, section, name)
             self._labels[key] = text.upper() if self.upper and "{" not in text else text
         return html.escape(self._labels[key], quote=False)
+
+    def _fits(self, key: str, text: str) -> bool:
+        """Whether a label says nothing false: a receipt's date isn't an invoice's, and goods have no hours."""
+        if "VAT" in text and self.bill.region.language == "en" and self.bill.region.country not in {"GB", "IE"}:
+            return False
+        if key == "tax":
+            return not any(word in text for word in _FALSE[self.bill.mode])
+        if key == "quantity":
+            return self.bill.trade == "services" or not text.startswith(_HOURS)
+        if self.bill.kind == "receipt" and key in {"date", "total", "subtotal"}:
+            return not any(word in text.lower() for word in _INVOICE)
+        return True
 
     def named(self, key: str) -> str:
         """The label with the document's colon."""
