@@ -6,11 +6,17 @@ from decimal import Decimal
 
 import pytest
 from training.fields import invoice, receipt, words
-from training.fields.bill import Bill, make_bill
+from training.fields.bill import Bill, Item, make_bill
 from training.fields.generate import compose
 from training.fields.regions import REGIONS, Region, pick_region, write_date, write_number
 
 SEEDS = [(f"7-{n:05}", "tuning" if n % 2 else "judging") for n in range(300)]
+
+
+def _line_holds(item: Item, unit: Decimal) -> bool:
+    """Whether quantity, price and discount give the amount, which is a coin at least."""
+    exact = item.quantity * item.unit_price * (100 - item.discount) / 100
+    return abs(exact - item.amount) <= unit / 2 or abs(item.amount) == unit
 
 
 def _mistakes(bill: Bill) -> list[str]:
@@ -25,6 +31,7 @@ def _mistakes(bill: Bill) -> list[str]:
         "bases": not sums.taxes or sums.subtotal == sum(part.base for part in sums.taxes),
         "due": sums.due is None or sums.due == sums.total - (sums.paid or 0) + (sums.previous or 0),
         "change": sums.change is None or sums.cash == sums.total + sums.change,
+        "lines": all(_line_holds(item, bill.region.unit) for item in bill.items),
         "coins": all(amount == amount.quantize(bill.region.unit) for amount in (sums.total, sums.tax, sums.subtotal)),
     }
     return [name for name, right in checks.items() if not right]
@@ -85,7 +92,10 @@ def test_fields_are_printed_and_dates_parse() -> None:
         assert not missing, name
         printed_dates = sheet.printed["date"]
         assert printed_dates[0] == write_date(sheet.bill.dates["date"], sheet.date_form, sheet.bill.region.language)
-        Decimal(fields["total"])
+        for key in {"subtotal", "tax", "total", "discount", "shipping", "tip", "paid", "amount_due", "rounding"} & set(
+            fields
+        ):
+            assert Decimal(fields[key]).is_finite(), (name, key)
 
 
 @pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.key)

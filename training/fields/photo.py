@@ -37,7 +37,7 @@ def photograph(pdf: bytes, page: dict[str, Any], seed: str, *, receipt: bool) ->
     dpi = rng.choice((150, 200, 200, 250) if receipt else (100, 120, 150, 150, 200))
     with pdfium.PdfDocument(pdf) as document:
         rendered = document[0].render(scale=dpi / 72).to_pil().convert("RGB")
-    matrix: Matrix = np.diag([rendered.width / page["width"], rendered.height / page["height"], 1.0])
+    matrix: Matrix = np.diag([dpi / 96, dpi / 96, 1.0])  # CSS pixels are 1/96 inch
     if receipt and rng.random() < 0.6:
         rendered, seen = _on_a_table(rendered, rng)
         matrix = seen @ matrix

@@ -83,7 +83,9 @@ def _payment(sheet: Sheet) -> list[tuple[str, str]]:
         change = (
             [(sheet.label("change"), sheet.money("change", sums.change))] if sums.change or sheet.chance(0.5) else []
         )
+        sheet.overrides["paid"] = sums.cash
         return [(sheet.label("cash"), sheet.money("paid", sums.cash)), *change]
+    sheet.overrides["paid"] = sums.total
     return [(sheet.label("card"), sheet.money("paid", sums.total))] if sheet.chance(0.8) else []
 
 

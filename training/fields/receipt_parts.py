@@ -170,7 +170,7 @@ def _items_plain(
     sheet.columns |= {"description", "amount"} | ({"quantity"} if counted else set())
     rates = [part.rate for part in sheet.bill.sums.taxes]
     rows = ""
-    for item in sheet.bill.items:
+    for number, item in enumerate(sheet.bill.items):
         description = sheet.mark("item_description", item.description)
         many = item.quantity != 1
         if counted:
@@ -186,6 +186,7 @@ def _items_plain(
             rows += f"{line(description, amount)}<tr><td colspan=2>&nbsp;&nbsp;{_count(sheet, item)}</td></tr>"
         else:
             rows += line(description, amount)
+            sheet.single |= set() if counted else {number}
     if not counted:
         sheet.columns |= {"quantity", "unit_price"}
     return f"<table>{rows}</table>"

@@ -77,6 +77,8 @@ class Sheet:
     bill: Bill
     printed: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     columns: set[str] = field(default_factory=set)
+    single: set[int] = field(default_factory=set)
+    """Numbers from 0 of items that print neither quantity nor price, as there is one."""
     currency_shown: bool = False
     unsummed: list[Decimal] = field(default_factory=list)
     """Taxes that are printed without their sum."""
@@ -213,13 +215,14 @@ class Sheet:
         }
         if self.unsummed:
             truth |= {"taxes": [str(part) for part in self.unsummed], "tax_printed": False}
-        return {**truth, "fields": fields, "items": [self._item(item) for item in bill.items]}
+        return {**truth, "fields": fields, "items": [self._item(item, n) for n, item in enumerate(bill.items)]}
 
-    def _item(self, item: Item) -> dict[str, str]:
+    def _item(self, item: Item, number: int) -> dict[str, str]:
         values = {
             "description": item.description,
             "quantity": f"{item.quantity.normalize():f}",
             "unit_price": str(item.unit_price),
             "amount": str(item.amount),
         }
-        return {key: value for key, value in values.items() if key in self.columns}
+        columns = self.columns - {"quantity", "unit_price"} if number in self.single else self.columns
+        return {key: value for key, value in values.items() if key in columns}
