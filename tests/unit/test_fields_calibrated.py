@@ -7,6 +7,7 @@ from itertools import pairwise
 from inkgate.fields.calibrated import LABELLED, PLACED, calibrated, on_curve
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
+from inkgate.fields.trade.reader import curve_of
 from inkgate_client.fields.values import FieldStatus, Proposal
 from inkgate_client.types import Line, PageResult
 
@@ -28,7 +29,7 @@ def test_only_what_rules_find_is_calibrated_and_statuses_follow_what_is_told() -
     schema = DocumentTypes.load().named("receipt")
     page = PageResult(0, lines=(Line("Corner Shop", ((0, 0), (200, 0), (200, 20), (0, 20)), 1.0),))
     for origin, status, confidence in (
-        ("rules", FieldStatus.UNCERTAIN, calibrated(0.5, placed=True)),
+        ("rules", FieldStatus.UNCERTAIN, on_curve(curve_of("receipt", "/merchant_name"), 0.5)),
         ("model", FieldStatus.UNCERTAIN, 0.5),
     ):
         field = answer([page], schema, {"/merchant_name": [Proposal("Corner Shop", origin, 0.5)]}).fields[
@@ -37,5 +38,5 @@ def test_only_what_rules_find_is_calibrated_and_statuses_follow_what_is_told() -
         assert (field.status, field.confidence) == (status, confidence)
     own = answer([page], schema, {"/merchant_name": [Proposal("Corner Shop", "rules", 0.5)]}, calibrate=False)
     assert own.fields["/merchant_name"].confidence == 0.5
-    sure = answer([page], schema, {"/merchant_name": [Proposal("Corner Shop", "rules", 0.87)]}, 0.89)
+    sure = answer([page], schema, {"/merchant_name": [Proposal("Corner Shop", "rules", 0.99)]}, 0.89)
     assert sure.fields["/merchant_name"].status is FieldStatus.FOUND

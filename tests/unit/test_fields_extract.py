@@ -52,20 +52,21 @@ def test_data_has_the_schema_s_types_and_every_property() -> None:
     }
 
 
-def test_a_day_that_may_be_a_month_needs_review() -> None:
-    found = extract(RECEIPT)
+def test_a_day_that_may_be_a_month_needs_review_if_nothing_tells() -> None:
+    found = extract(RECEIPT.replace("RM ", "").replace("RM", "").replace("GST", "TAX"))
     assert found.fields["/date"].status is FieldStatus.UNCERTAIN
     assert found.fields["/date"].alternatives == ("2018-03-04",)
     assert found.status is ExtractionStatus.NEEDS_REVIEW
-    assert extract(RECEIPT.replace("03/04/2018", "23/04/2018")).status is ExtractionStatus.COMPLETE
+    assert extract(RECEIPT).fields["/date"].status is FieldStatus.FOUND
+    assert extract(RECEIPT.replace("03/04/2018", "23/04/2018")).fields["/date"].status is FieldStatus.FOUND
 
 
-def test_sums_that_agree_raise_the_confidence_and_others_are_invalid() -> None:
+def test_sums_that_agree_are_sure_and_others_need_review() -> None:
     good = extract(RECEIPT)
-    assert good.fields["/total"].confidence == pytest.approx(0.989)  # by the curve
+    assert (good.fields["/total"].confidence or 0) > 0.95
     assert [check.passed for check in good.checks] == [True]
     bad = extract(RECEIPT.replace("SUB TOTAL|28.50", "SUB TOTAL|18.50"))
-    assert {bad.fields[path].status for path in ("/subtotal", "/tax", "/total")} == {FieldStatus.INVALID}
+    assert FieldStatus.FOUND not in {bad.fields[path].status for path in ("/subtotal", "/tax", "/total")}
     assert (bad.fields["/total"].confidence or 0) < 0.85
     assert bad.status is ExtractionStatus.NEEDS_REVIEW
 

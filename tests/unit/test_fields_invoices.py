@@ -87,7 +87,7 @@ def extract(text: str, schema: FieldSchema = INVOICE) -> Extraction:
                 "total": "29.99",
                 "currency": "EUR",
                 "vat_id": "FR60421938861",
-                "merchant_name": "Lumen",
+                "merchant_name": "Lumen SAS",
                 "iban": None,
             },
         ),
@@ -96,7 +96,6 @@ def extract(text: str, schema: FieldSchema = INVOICE) -> Extraction:
             {
                 "invoice_number": "4218301",
                 "date": "2014-08-03",
-                "subtotal": "4.11",
                 "total": "4.11",
                 "currency": "USD",
                 "merchant_name": "Quiet Cloud Services",

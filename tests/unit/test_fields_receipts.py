@@ -1,15 +1,22 @@
-"""Receipts' fields by rules, on made-up receipts."""
+"""Receipts' fields, on made-up receipts."""
+
+from collections.abc import Sequence
 
 import pytest
 
-from inkgate.fields.rules.receipts import read_receipt
+from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade.reader import read_trade
 from inkgate_client.types import PageResult
 from support.receipts import RECEIPT, page
 
 
+def best(pages: Sequence[PageResult]) -> dict[str, FieldCandidate]:
+    return {name: found[0] for name, found in read_trade(PrintedPages.of(pages), "receipt").items()}
+
+
 def read(text: str) -> dict[str, str]:
-    return {name: found.text for name, found in read_receipt(PrintedPages.of([page(text)])).items()}
+    return {name: found.text for name, found in best([page(text)]).items()}
 
 
 def test_the_fields_of_a_receipt() -> None:
@@ -27,10 +34,10 @@ def test_the_fields_of_a_receipt() -> None:
 
 def test_each_field_names_the_lines_it_was_read_from() -> None:
     result = page(RECEIPT)
-    for name, found in read_receipt(PrintedPages.of([result])).items():
+    for name, found in best([result]).items():
         printed = " ".join(result.lines[index].text for index in found.lines)
         assert found.text in printed, name
-    assert read_receipt(PrintedPages.of([result]))["total"].label == "GRAND TOTAL"
+    assert best([result])["total"].label == "GRAND TOTAL"
 
 
 @pytest.mark.parametrize(
@@ -55,8 +62,8 @@ def test_a_page_without_fields_has_none() -> None:
         read("Call me Ishmael. Some years ago, never mind how long\nprecisely, having little or no money in my purse")
         == {}
     )
-    assert read_receipt(PrintedPages.of([PageResult(0)])) == {}
-    assert read_receipt(PrintedPages.of([])) == {}
+    assert best([PageResult(0)]) == {}
+    assert best([]) == {}
 
 
 def test_a_name_goes_on_over_rows_and_ends_before_its_number() -> None:

@@ -14,7 +14,7 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import parse
 from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
-from inkgate.fields.rules.sums import is_on_top
+from inkgate.fields.trade.hypotheses import has_included, is_on_top
 from inkgate_client.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
@@ -45,7 +45,8 @@ def _subtotal_plus_tax(fields: Fields) -> Check | None:
     subtotal, tax, total = (_number(fields.get(path)) for path in paths)
     if subtotal is None or tax is None or total is None:
         return None
-    included = abs(subtotal - total) <= ROUNDING and not (tax and is_on_top(total, tax))
+    cents = int(total * 100), int(tax * 100)
+    included = abs(subtotal - total) <= ROUNDING and (not tax or (has_included(*cents) and not is_on_top(*cents)))
     fits = included or abs(subtotal + tax - total) <= ROUNDING
     return Check(SUBTOTAL_PLUS_TAX, fits, paths, f"{subtotal} + {tax} and {total}")
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, cast
 
-from inkgate.fields.calibrated import MEASURED, ORIGIN, calibrated, is_placed
+from inkgate.fields.calibrated import MEASURED, ORIGIN, Knots, calibrated, is_placed, on_curve
 from inkgate.fields.checks import SUBTOTAL_PLUS_TAX, run_checks, with_adjustments
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
 from inkgate.fields.codes.printed import MRZ_PRINTED
@@ -24,10 +24,9 @@ from inkgate.fields.kinds.base import ParsedValue, parse, plain
 from inkgate.fields.lists import is_list, list_fields
 from inkgate.fields.rules.printed_items import printed_items
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.fields.rules.sums import adjustments, sum_candidates
-from inkgate.fields.rules.totals import amounts_of
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.ticked import placed_marks, ticked
+from inkgate.fields.trade.reader import curve_of, shifts_on
 from inkgate_client.concurrency import pause
 from inkgate_client.fields.values import (
     CODE,
@@ -86,12 +85,12 @@ def answer(
     of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if find_items else ()
     checks = (*run_checks(fields, schema.checks), *of_codes)
     if any(check.code == SUBTOTAL_PLUS_TAX and not check.passed for check in checks):
-        checks = with_adjustments(checks, fields, adjustments(sum_candidates(printed, amounts_of(printed))))
+        checks = with_adjustments(checks, fields, shifts_on(printed))
     if REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)) is not None:
         checks = (*checks, missing)
     fields = {path: _checked(field, checks) for path, field in fields.items()}
-    measured = {leaf.path for leaf in leaves if calibrate and schema.name in MEASURED}
-    fields = {path: _sure(field, min_confidence, calibrate=path in measured) for path, field in fields.items()}
+    measured = {leaf.path: curve_of(schema.name, leaf.path) for leaf in leaves if calibrate and schema.name in MEASURED}
+    fields = {path: _sure(field, min_confidence, measured.get(path)) for path, field in fields.items()}
     unread = find_items and MRZ_CHECK in schema.checks and all(check.code != MRZ_CHECK for check in checks)
     return Extraction(
         document_type=schema.name,
@@ -122,7 +121,8 @@ def _field(
         shown = _json(leaf, value, proposal.text) if sources else None
         if shown is not None:
             confidence = sources[0].confidence * _OF_MATCH[sources[0].match] * proposal.score
-            clear = value is None or sources[0].match is Match.CODE or _is_clear(leaf, value, sources[0])
+            settled = proposal.settled or sources[0].match is Match.CODE
+            clear = settled or value is None or _is_clear(leaf, value, sources[0])
             return FieldValue(
                 leaf.path,
                 leaf.kind,
@@ -258,13 +258,16 @@ def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
     return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=status)
 
 
-def _sure(field: FieldValue, least: float, *, calibrate: bool) -> FieldValue:
-    """The field with its confidence as it is told, `uncertain` if that is low. A failing check says more."""
+def _sure(field: FieldValue, least: float, curve: Knots | None) -> FieldValue:
+    """The field with its confidence as it is told, `uncertain` if that is low. A failing check says more. `curve`: of
+    such fields, empty if only the kinds were measured; None if nothing was.
+    """
     if field.confidence is None:
         return field
     confidence = field.confidence
-    if calibrate and field.origin == ORIGIN and field.kind != "boolean":
-        confidence = calibrated(confidence, placed=is_placed(field.kind, field.sources[0].label))
+    if curve is not None and field.origin == ORIGIN and field.kind != "boolean":
+        placed = is_placed(field.kind, field.sources[0].label)
+        confidence = on_curve(curve, confidence) if curve else calibrated(confidence, placed=placed)
     doubtful = field.status is FieldStatus.FOUND and confidence < least
     return replace(field, confidence=confidence, status=FieldStatus.UNCERTAIN if doubtful else field.status)
 

@@ -36,6 +36,8 @@ _SUM = re.compile(
     re.IGNORECASE,
 )
 """How the rows behind the items begin."""
+_OF_SUM: Final = 2
+"""Properties that such a row has: its label and an amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +173,6 @@ class _Rows:
         """Adds the items of these rows; a row that only describes belongs to the item before it."""
         for cells in self._rows():
             texts = [cell.text for cell in cells if cell.text.strip()]
-            if texts and _SUM.search(texts[0]):
-                break
             item = {
                 path: value
                 for path, column in self.columns.of_leaf.items()
@@ -180,6 +180,9 @@ class _Rows:
                 if cell.column == column and (value := self._value(cell)) is not None
             }
             described = self.columns.described
+            # `Shipping` alone with an amount ends the items; with a quantity or a price it is one.
+            if texts and _SUM.search(texts[0]) and len(item) <= _OF_SUM:
+                break
             if set(item) == {described} and found and described in found[-1]:
                 found[-1][described] = _joined(found[-1][described], item[described])
             elif item:

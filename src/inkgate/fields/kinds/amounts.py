@@ -52,11 +52,20 @@ _CURRENCIES: Final = {
     "zł": "PLN",
     "BRL": "BRL",
     "R$": "BRL",
+    "CZK": "CZK",
+    "Kč": "CZK",
+    "HUF": "HUF",
+    "Ft": "HUF",
+    "NZD": "NZD",
+    "MXN": "MXN",
+    "kr": "",
     "%": "%",
 }
 """Signs and codes. The empty ones ($ and ¥) belong to several currencies: the document decides, not the sign."""
+
 _SIGN = "|".join(sorted(map(re.escape, _CURRENCIES), key=len, reverse=True))
-_BODY = r"\d{1,3}(?P<mark>[,.'’\s])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,4})?|\d+[.,]\d+|\d+"
+_LAKH = r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d{1,2})?"
+_BODY = rf"{_LAKH}|" r"\d{1,3}(?P<mark>[,.'’\s])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,4})?|\d+[.,]\d+|\d+"
 _AMOUNT = re.compile(
     rf"(?<![\w.,])(?P<open>\()?(?P<minus>[-–−])?\s?(?P<before>{_SIGN})?\s?(?P<minus2>[-–−])?\s?"
     rf"(?P<body>{_BODY})(?P<tail>[-–−](?!\s?\d))?\s?(?P<after>{_SIGN})?(?P<close>\))?(?:(?!\w)|(?=(?:SR|ZRL?)\b))(?![.,]\d)"

@@ -10,18 +10,20 @@ from inkgate.fields.kinds.base import ParsedValue, plain
 from inkgate_client.types import JsonValue
 
 _MONTHS = {
-    1: "jan january januar janvier janv enero janeiro gennaio januari ene gen",
-    2: "feb february februar fevrier février fevr févr febrero fevereiro febbraio februari fev fév fbr",
-    3: "mar march maerz märz mars marzo março maart mrz mrt",
-    4: "apr april avril abril aprile avr abr",
-    5: "may mai mayo maio maggio mei mag",
-    6: "jun june juni juin junio junho giugno giu",
-    7: "jul july juli juillet juil julio julho luglio lug ju1",
-    8: "aug august août aout agosto augustus ago",
-    9: "sep sept september septembre septiembre setembro settembre set",
-    10: "oct october oktober octobre octubre outubro ottobre okt out ott",
-    11: "nov november novembre noviembre novembro",
-    12: "dec december dezember décembre decembre diciembre dezembro dicembre dez déc dic des",
+    1: "jan january januar janvier janv enero janeiro gennaio januari ene gen styczeń stycznia sty leden ledna",
+    2: "feb february februar fevrier février fevr févr febrero fevereiro febbraio februari fev fév fbr"
+    " luty lutego lut únor února",
+    3: "mar march maerz märz mars marzo março maart mrz mrt marzec marca březen března",
+    4: "apr april avril abril aprile avr abr kwiecień kwietnia kwi duben dubna",
+    5: "may mai mayo maio maggio mei mag maj maja květen května",
+    6: "jun june juni juin junio junho giugno giu czerwiec czerwca cze červen června",
+    7: "jul july juli juillet juil julio julho luglio lug ju1 lipiec lipca lip červenec července",
+    8: "aug august août aout agosto augustus ago sierpień sierpnia sie srpen srpna augusti",
+    9: "sep sept september septembre septiembre setembro settembre set wrzesień września wrz září",
+    10: "oct october oktober octobre octubre outubro ottobre okt out ott październik października paź říjen října",
+    11: "nov november novembre noviembre novembro listopad listopada lis listopadu",
+    12: "dec december dezember décembre decembre diciembre dezembro dicembre dez déc dic des"
+    " grudzień grudnia gru prosinec prosince",
 }
 """`ju1` is how OCR reads Jul before a digit."""
 _MONTH_OF = {name: number for number, names in _MONTHS.items() for name in names.split()}
@@ -29,13 +31,15 @@ _MONTH = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
 _YEAR = r"(?P<year>(?:19|20)\d\d|'?\d\d)"
 _FULL_YEAR = r"(?P<year>(?:19|20)\d\d)"
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
+_HAN = r"\u3040-\u30ff\u3400-\u9fff"
+"""Scripts without spaces: 日期2024-03-29."""
 _BEFORE, _BEHIND = (
-    r"(?:(?<![\w/.-])|(?<=\d{3}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.|\d{4}-|\d\d?/\d\d?/\d{4}))",
-    r"(?![^\WT]|T(?!\d)|/(?!\w{4}))(?![.-]\d)",
+    rf"(?:(?<![^\W{_HAN}])(?<![/.-])|(?<=\d{{3}}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.|\d{{4}}-|\d\d?/\d\d?/\d{{4}}))",
+    rf"(?![^\WT{_HAN}]|T(?!\d)|/(?!\w{{4}}))(?![.-]\d)",
 )
 """A slash parts the date from a number beside it: 80101911/26.06.2025."""
 _WRITTEN = (
-    rf"{_FULL_YEAR}\s?(?P<mark>[-/.])\s?(?P<month>0?[1-9]|1[0-2])\s?(?P=mark)\s?{_DAY}(?=T\d|\b)",
+    rf"{_FULL_YEAR}\s?(?P<mark>[-/.])\s?(?P<month>0?[1-9]|1[0-2])\s?(?P=mark)\s?{_DAY}(?=T\d|\b|[{_HAN}])",
     rf"{_DAY}(?:st|nd|rd|th|\.)?\s?[-/.,]?\s?(?P<name>{_MONTH})\.?\s?[-/.,']?\s?{_YEAR}",
     # Between day and year stands a mark or a space: "Mar 2018" is not the 20th of March 2018.
     rf"(?P<name>{_MONTH})\.?\s?[-/.]?\s?{_DAY}(?:st|nd|rd|th)?(?:\s?[-/.,']\s?|\s){_YEAR}",
@@ -47,6 +51,7 @@ _WRITTEN = (
 _PATTERNS = (
     *(re.compile(_BEFORE + written + _BEHIND, re.IGNORECASE) for written in _WRITTEN),
     re.compile(rf"{_FULL_YEAR}\s?年\s?(?P<month>1[0-2]|0?[1-9])\s?月\s?{_DAY}\s?[日号號]"),
+    re.compile(rf"(?:令和|R)\s?(?P<reiwa>\d{{1,2}}|元)\s?年\s?(?P<month>1[0-2]|0?[1-9])\s?月\s?{_DAY}\s?日"),
     # French passports have nothing but spaces: alone on a line, day first.
     re.compile(rf"^\s?(?P<day>0[1-9]|[12]\d|3[01])\s(?P<month>0[1-9]|1[0-2])\s{_FULL_YEAR}\s?$"),
     re.compile(r"(?<!\d)(?P<year>20\d\d|19\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"),
@@ -55,6 +60,10 @@ _NUMBERS = re.compile(
     rf"{_BEFORE}(?P<a>\d{{1,2}})\s?(?:,(?=/))?(?P<mark>[-/.])\s?(?P<b>\d{{1,2}})\s?(?P=mark)\s?"
     r"(?P<year>(?:19|20)\d\d|\d\d(?!/))(?!\w|/(?!\w{4}))(?![.-]\d)"
 )
+_REIWA = 2018
+"""The year before the first of the era Reiwa."""
+_MIN_DIGITS = 2
+"""Digits of a date: 1. 2. 令和元年 has two."""
 _CENTURY = 70
 """Years of two digits below this are of the 2000s."""
 
@@ -67,6 +76,8 @@ class Dates:
     def find(self, text: str) -> list[ParsedValue]:
         """Finds dates. A time behind a date does not belong to it."""
         found: list[ParsedValue] = []
+        if sum(map(str.isdigit, text)) < _MIN_DIGITS:
+            return found
         for value in sorted(_all(plain(text)), key=lambda value: (value.start, -value.end)):
             if not found or value.start >= found[-1].end:
                 found.append(value)
@@ -82,7 +93,7 @@ def _all(text: str) -> Iterator[ParsedValue]:
         for match in pattern.finditer(text):
             part = match.groupdict()
             month = int(part["month"]) if "month" in part else _MONTH_OF[part["name"].lower()]
-            days = _days(part["year"], [(month, int(part["day"]))])
+            days = _days(part.get("year") or _of_reiwa(part["reiwa"]), [(month, int(part["day"]))])
             if days and _stands_alone(text, match):
                 yield ParsedValue(days, match.start(), match.end())
     for match in _NUMBERS.finditer(text):
@@ -92,10 +103,15 @@ def _all(text: str) -> Iterator[ParsedValue]:
             yield ParsedValue(days, match.start(), match.end())
 
 
+def _of_reiwa(year: str) -> str:
+    """The year of a Japanese era's year; the first is written 元."""
+    return str(_REIWA + (1 if year == "元" else int(year)))
+
+
 def _stands_alone(text: str, match: re.Match[str]) -> bool:
     """Whether a slash beside the date parts it from another value: then its year has four digits."""
     beside = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
-    return "/" not in beside or len(match["year"]) == len("2025")
+    return "/" not in beside or len(match.groupdict().get("year") or "") == len("2025")
 
 
 def _days(year: str, months_and_days: list[tuple[int, int]]) -> tuple[date, ...]:

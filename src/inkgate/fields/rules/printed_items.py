@@ -171,7 +171,8 @@ def _region(rows: Sequence[PrintedRow], values: Mapping[int, Sequence[ParsedValu
             continue
         own = read_row(row, values) if has_value or any(sign in text for sign in "xX@×*") else _only_name(row)
         read.append(own)
-        ended = _END.search(text) is not None and (first is not None or own.amount is not None)
+        is_item = own.quantity is not None and own.unit_price is not None  # 1 x 4.50 Shipping bag 4.50
+        ended = _END.search(text) is not None and (first is not None or own.amount is not None) and not is_item
         if ended:
             break
         priced = own.amount is not None or own.unit_price is not None

@@ -74,7 +74,8 @@ class Proposal:
     """What an extractor takes for a field's value: text as printed, where it read it, and how sure it is, from 0 to 1.
 
     `page` is None for an extractor that knows no place, such as a model; `origin` names the extractor; `box` is the
-    place of a QR code or bar code, which is in no line.
+    place of a QR code or bar code, which is in no line. `settled`: of several readings of what is printed, the document
+    tells that `text` is the one that is meant.
     """
 
     text: str
@@ -84,6 +85,7 @@ class Proposal:
     lines: tuple[int, ...] = ()
     label: str = ""
     box: Box | None = None
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,216 @@
+"""What the amounts of an invoice or receipt are: net amount, tax, total.
+
+Each amount is measured: its labels, its place, and how it adds up with others. Trees say how likely it is the total,
+the net amount, a tax, or a discount or charge. hypotheses.py compares sets of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.fields.kinds import KINDS
+from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade.spots import Around, Sheet, Spot, before_in_cell, label_measures, label_names, spots_of
+from inkgate.fields.trade.words import concepts_in
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+_FIRST, _LAST = 40, 120
+"""Amounts of a document that are measured: the first and the last ones."""
+_SIGN: Final = re.compile(r"[€$£¥￥₹元円]|\b(?:rm|eur|usd|gbp|chf|kč|zł|kr|cny|jpy|inr|pln|czk|myr)\b", re.IGNORECASE)
+_CONCEPTS: Final = (
+    "total", "subtotal", "tax", "tax_word", "excluding", "due", "paid", "change", "discount", "charge", "tip",
+    "rounding", "carried", "quantity", "unit_price", "line_amount", "description", "rate", "invoice_title", "number",
+    "other_number", "bank",
+)  # fmt: skip
+_PLACE: Final = (
+    "x", "right", "y", "order", "from_end", "last_page", "height", "in_column", "last_in_column", "same", "of_largest",
+    "size", "decimals", "signed", "negative", "zero", "values_in_row", "from_right", "rate_in_row", "gap", "depth",
+    "between", "own_words", "amounts", "rows_below", "bracketed",
+)  # fmt: skip
+_SUMS: Final = (
+    "is_gross", "is_gross_usual", "is_net", "is_net_usual", "is_tax", "is_tax_usual", "is_included_tax",
+    "has_included_tax", "sum_above", "sum_above_most", "product", "sum_of_row", "less_change", "gross_of_sum_above",
+)  # fmt: skip
+NAMES: Final = (*label_names(_CONCEPTS), *_PLACE, *_SUMS)
+"""The measures of an amount."""
+_LISTED: Final = (
+    "2.5 2.6 3 3.7 3.8 4 5 5.5 6 6.25 6.5 7 7.25 7.7 8 8.1 8.25 8.5 8.875 9 9.5 9.975 10 12 13 13.5 14 15 16 17 18 19"
+    " 20 21 22 23 24 25 25.5 26 27 28"
+)
+RATES: Final = np.array([float(each) / 100 for each in _LISTED.split()])
+"""Usual rates of a tax."""
+_ROUNDED_TAX, _ROUNDED = 2, 1.01
+"""Cents by which a tax may differ: lines of items are rounded one by one."""
+_COLUMN: Final = 1.0
+"""Heights of a line by which right edges of a column may differ."""
+_MAX_SUMMED: Final = 60
+"""Amounts above one that are added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """An amount where it stands. `cents`: a hundred times the number, rounded; below 0 as printed."""
+
+    spot: Spot
+    number: Decimal
+    cents: int
+    around: Around
+
+
+def amounts_on(pages: PrintedPages) -> list[Amount]:
+    """The amounts: numbers with two decimals or a currency; whole numbers where no number has decimals."""
+    sheet = Sheet(pages)
+    money = [spot for spot in spots_of(pages, KINDS["money"]) if spot.value and spot.value.unit != "%"]
+    clear = [spot for spot in money if _is_amount(spot)]
+    if not any(spot.value and spot.value.decimals == 2 for spot in clear):
+        clear = [spot for spot in money if _is_amount(spot) or "," in spot.text]
+    kept = clear if len(clear) <= _FIRST + _LAST else [*clear[:_FIRST], *clear[-_LAST:]]
+    found = []
+    for spot in kept:
+        number = spot.value.readings[0] if spot.value else None
+        if isinstance(number, Decimal) and abs(number) < 10**12:
+            around = sheet.around(spot, before_in_cell(spot, kept))
+            found.append(Amount(spot, number, int((number * 100).to_integral_value()), around))
+    return found
+
+
+def _is_amount(spot: Spot) -> bool:
+    value = spot.value
+    return value is not None and (value.decimals == 2 or bool(value.unit) or _SIGN.search(spot.text) is not None)
+
+
+def measures(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
+    """Returns the measures of the amounts (N, len(NAMES))."""
+    if not amounts:
+        return np.zeros((0, len(NAMES)))
+    labels = np.array([label_measures(each.around, _CONCEPTS) for each in amounts])
+    return np.hstack([labels, _places(pages, amounts), _arithmetic(amounts)])
+
+
+def _places(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
+    sheet, count = Sheet(pages), len(amounts)
+    same = Counter(each.cents for each in amounts)
+    largest = max(1, *(abs(each.cents) for each in amounts))
+    in_row = Counter(each.spot.row for each in amounts)
+    edges = np.array([each.spot.right for each in amounts])
+    on_page = np.array([each.spot.page for each in amounts])
+    last_page, last_row = on_page.max(), {row.page: row.number for row in pages.rows}
+    found = []
+    for at, each in enumerate(amounts):
+        spot = each.spot
+        x, y = sheet.place(spot.cell.box, spot.page)
+        left, _, right, _ = sheet.extents[spot.page]
+        column = (np.abs(edges - spot.right) <= _COLUMN * pages.unit) & (on_page == spot.page)
+        row = pages.rows[spot.row]
+        later = sum(other.spot.row == spot.row and other.spot.left > spot.left for other in amounts[at + 1 : at + 12])
+        value = spot.value
+        found.append([
+            x, (spot.right - left) / max(1.0, right - left), y, at / count, count - at, spot.page == last_page,
+            (spot.cell.box[3] - spot.cell.box[1]) / pages.unit, column.sum(), not column[at + 1 :].any(),
+            same[each.cents], abs(each.cents) / largest, np.log10(abs(each.cents) + 1), value.decimals if value else 0,
+            _SIGN.search(spot.text) is not None, each.cents < 0, each.cents == 0, in_row[spot.row], later,
+            any("%" in cell.text for cell in row.cells), min(each.around.gap, 99), each.around.depth,
+            each.around.between, bool(each.around.texts["near"] and each.around.gap == 0), count,
+            last_row[spot.page] - spot.row, "(" in spot.cell.text,
+        ])  # fmt: skip
+    return np.array(found, dtype=np.float64)
+
+
+def _arithmetic(amounts: Sequence[Amount]) -> FloatArray:
+    """How each amount adds up with others."""
+    cents = np.array([each.cents for each in amounts], dtype=np.int64)
+    found = np.zeros((len(amounts), len(_SUMS)))
+    at = {name: number for number, name in enumerate(_SUMS)}
+    known = np.unique(cents[cents > 0])
+    if len(known):
+        # Of each pair of numbers: the larger as net amount, the smaller as tax, their sum as gross.
+        net, tax = (each.ravel() for each in np.meshgrid(known, known))
+        fits = (tax < net) & np.isin(net + tax, known)
+        net, tax = net[fits], tax[fits]
+        usual = is_usual(net, tax)
+        for name, values in (("gross", net + tax), ("net", net), ("tax", tax)):
+            found[:, at[f"is_{name}"]] = np.isin(cents, values)
+            found[:, at[f"is_{name}_usual"]] = np.isin(cents, values[usual])
+        whole, part = (each.ravel() for each in np.meshgrid(known, known))
+        inside = (part < whole) & is_included(whole, part)
+        found[:, at["has_included_tax"]] = np.isin(cents, whole[inside])
+        found[:, at["is_included_tax"]] = np.isin(cents, part[inside])
+    above = _sums_above(amounts)
+    found[:, at["sum_above"]] = above[:, 0]
+    found[:, at["sum_above_most"]] = above[:, 1]
+    summed = np.unique(cents[above[:, 0] > 1])
+    if len(summed):
+        found[:, at["gross_of_sum_above"]] = np.isin(cents, (summed[:, None] + known[None, :]).ravel())
+    _rows(amounts, found, at)
+    paid = [each.cents for each in amounts if "paid" in concepts_in(each.around.texts["near"])]
+    change = [each.cents for each in amounts if "change" in concepts_in(each.around.texts["near"])]
+    less = {first - second for first in paid[:10] for second in change[:10]}
+    found[:, at["less_change"]] = [each.cents in less for each in amounts]
+    return found
+
+
+def is_usual(net: IntArray, tax: IntArray) -> BoolArray:
+    """Whether each tax is one of the net amount at a usual rate; both in cents."""
+    found: BoolArray = (np.abs(net[:, None] * RATES - tax[:, None]) <= _ROUNDED_TAX).any(axis=1)
+    return found
+
+
+def is_included(whole: IntArray, tax: IntArray) -> BoolArray:
+    """Whether each whole has the tax in it at a usual rate; both in cents."""
+    found: BoolArray = (np.abs(whole[:, None] * (RATES / (1 + RATES)) - tax[:, None]) <= _ROUNDED).any(axis=1)
+    return found
+
+
+def _sums_above(amounts: Sequence[Amount]) -> FloatArray:
+    """Of how many amounts directly above it in its column each is the sum (0: of none), and whether of all."""
+    found = np.zeros((len(amounts), 2))
+    for at, each in enumerate(amounts):
+        total, count = 0, 0
+        for other in reversed(amounts[:at]):
+            if other.spot.page != each.spot.page or abs(other.spot.right - each.spot.right) > 2 * (
+                each.spot.cell.box[3] - each.spot.cell.box[1]
+            ):
+                continue
+            total, count = total + other.cents, count + 1
+            if count >= 2 and abs(total - each.cents) <= 1 and each.cents:
+                found[at] = count, 0.0
+            if count >= _MAX_SUMMED:
+                break
+        found[at, 1] = found[at, 0] == count and count > 1
+    return found
+
+
+def _rows(amounts: Sequence[Amount], found: FloatArray, at: Mapping[str, int]) -> None:
+    """Products of quantity and price, and sums of two amounts, in a row."""
+    by_row: dict[int, list[int]] = {}
+    for number, each in enumerate(amounts):
+        by_row.setdefault(each.spot.row, []).append(number)
+    for numbers in by_row.values():
+        row = [amounts[number].cents for number in numbers[:12]]
+        for number in numbers[:12]:
+            own = amounts[number]
+            counts = {int(token) for token in re.findall(r"(?<![\d.,])\d{1,4}(?![\d.,])", _row_text(own))}
+            found[number, at["product"]] = any(
+                abs(count * other - own.cents) <= 1
+                for count in counts
+                if count > 1
+                for other in row
+                if other != own.cents
+            )
+            found[number, at["sum_of_row"]] = any(a + b == own.cents for a, b in combinations(row, 2))
+
+
+def _row_text(amount: Amount) -> str:
+    around = amount.around
+    return f"{around.texts['start']} {around.texts['left']} {amount.spot.cell.text}"

@@ -1,0 +1,338 @@
+"""The fields of an invoice or receipt: the likeliest values, each with its probability and what else it may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.fields.calibrated import Knots
+from inkgate.fields.folded import fold, glue
+from inkgate.fields.rules.candidates import FieldCandidate
+from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade import amounts, papers, parties
+from inkgate.fields.trade.amounts import Amount
+from inkgate.fields.trade.hypotheses import Likely, SumSet, sets_of, shifts_of
+from inkgate.fields.trade.papers import Placed
+from inkgate.fields.trade.parties import NameLine
+from inkgate.fields.trade.plain_fields import plain_fields
+from inkgate.fields.trade.spots import Spot
+from inkgate.fields.trade.words import concepts_in
+from inkgate.runtimes.trees import BoostedTrees, FloatArray
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+TYPES: Final = frozenset({"receipt", "invoice"})
+"""Document types whose fields are found by these measures."""
+_CURVE, _SUMS = "curve:", "sums:"
+MEASURED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("total", "subtotal", "tax", "shift"), "amount"),
+    **dict.fromkeys(("date", "due_date"), "date"),
+    "invoice_number": "number",
+    **dict.fromkeys(("merchant_name", "merchant_address", "customer_name", "customer_address"), "line"),
+}
+"""What each forest looks at. `shift`: amounts that discounts, charges, tips and rounding add to the total."""
+PARTIES: Final = ("merchant", "customer")
+_MIN: Final[Mapping[str, float]] = {
+    "total": 0.1,
+    "subtotal": 0.3,
+    "tax": 0.3,
+    "date": 0.05,
+    "due_date": 0.3,
+    "invoice_number": 0.1,
+    "merchant_name": 0.005,
+    "merchant_address": 0.02,
+    "customer_name": 0.15,
+    "customer_address": 0.15,
+}
+"""Probability below which a field is not found."""
+_SAME_NAME: Final = 0.3
+"""Probability from which the next line, if it is about as high, belongs to the name."""
+_AS_HIGH: Final = 0.85
+_GOES_ON: Final = 0.08
+"""Probability from which the next line belongs to the address."""
+_IN_ADDRESS: Final = 0.35
+"""Probability from which another line near it does."""
+_NEAR: Final = 3
+"""Rows between lines of an address that are in no paragraph."""
+_IS_LABEL: Final = 0.7
+"""Share of a line's letters that name a concept from which it is a label, and no name."""
+_NUMBERED: Final = re.compile(r"\W*(?:(?:co|reg)\W*no\W*)?\d{4,}\W{0,3}[A-Z]?\W*$", re.IGNORECASE)
+"""A line that is a number of registration: (867388-U)."""
+_IS_SHIFT: Final = 0.3
+"""Probability from which an amount may be a discount or charge."""
+_LABELLED: Final = 0.45
+"""Probability of an amount alone from which the document is said to have it."""
+_CONTRADICTED: Final = 0.5
+"""What sums are worth that such amounts contradict."""
+_MAX_OTHERS: Final = 3
+"""Alternatives of a field."""
+_MIN_OTHER: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Forests:
+    """Trees by field, the weights of the measures of a set of sums by document type, and by field how often values of a
+    confidence are right, as knots of a curve.
+    """
+
+    trees: Mapping[str, BoostedTrees]
+    sums: Mapping[str, FloatArray]
+    curves: Mapping[str, Knots] = field(default_factory=dict)
+
+    def probabilities(self, field: str, measures: FloatArray) -> FloatArray:
+        """For each row of measures the probability that it is the field's value; 0 for a field without trees."""
+        trees = self.trees.get(field)
+        return np.zeros(len(measures)) if trees is None or not len(measures) else trees.probabilities(measures)
+
+
+@cache
+def forests() -> Forests:
+    """The forests that are shipped."""
+    with np.load(Path(__file__).parent / "trees.npz", allow_pickle=False) as kept:
+        parts: dict[str, dict[str, NDArray[np.generic]]] = {}
+        for name in kept.files:
+            of, slash, part = name.partition("/")
+            if slash:
+                parts.setdefault(of, {})[part] = kept[name]
+        trees = {of: BoostedTrees.of(arrays) for of, arrays in parts.items()}
+        curves = {name: [(float(x), float(y)) for x, y in kept[f"{_CURVE}{name}"]] for name in _after(_CURVE, kept)}
+        return Forests(trees, {name: np.asarray(kept[f"{_SUMS}{name}"]) for name in _after(_SUMS, kept)}, curves)
+
+
+def _after(prefix: str, names: Iterable[str]) -> list[str]:
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+
+def curve_of(schema: str, path: str) -> Knots:
+    """The curve of a field of an invoice or receipt; empty for others. `path`: JSON Pointer."""
+    return forests().curves.get(path.removeprefix("/"), ()) if schema in TYPES else ()
+
+
+def read_trade(pages: PrintedPages, document_type: str = "invoice") -> dict[str, list[FieldCandidate]]:
+    """The fields, by name, the likeliest value first. A field without a likely value is left out. A document without an
+    amount is none of these, and has no issuer.
+    """
+    sums = _sums(pages, document_type)
+    parties_of = PARTIES if document_type == "invoice" else PARTIES[:1]
+    found = sums | _dates(pages) | _number(pages) | (_parties(pages, parties_of) if sums else {})
+    return found | plain_fields(pages, next(iter(found.get("date", ())), None))
+
+
+def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandidate]]:
+    found = amounts.amounts_on(pages)
+    if not found:
+        return {}
+    measured, trees = amounts.measures(pages, found), forests()
+    chances = {role: trees.probabilities(role, measured) for role in ("total", "subtotal", "tax", "shift")}
+    known = likely(found, chances)
+    sets = list(sets_of(known))
+    score = np.array([each.measures for each in sets]) @ trees.sums[document_type]
+    chance = np.exp(score - score.max())
+    chance /= chance.sum()
+    if _contradicts(sets[int(chance.argmax())], known):
+        chance *= _CONTRADICTED
+    fields: dict[str, list[FieldCandidate]] = {}
+    values_of = {
+        "total": [each.total for each in sets],
+        "subtotal": [each.net for each in sets],
+        "tax": [each.tax for each in sets],
+    }
+    for role, values in values_of.items():
+        by_value = _summed(values, chance)
+        likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= _MIN_OTHER]
+        if likely_ones and likely_ones[0][1] >= _MIN[role]:
+            fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
+    return fields
+
+
+def _contradicts(found: SumSet, known: Likely) -> bool:
+    """Whether the document has, by their labels, a net amount and a tax that don't make the total, or another total."""
+    labelled = min(max(known.net.values()), max(known.tax.values())) >= _LABELLED and not found.adds_up
+    others = {cents for cents, p in known.total.items() if p >= _LABELLED} - {found.total, found.net}
+    return labelled or bool(others)
+
+
+def shifts_on(pages: PrintedPages) -> frozenset[Decimal]:
+    """What the discounts, charges and tips that are printed may add to the total, each or two of them."""
+    found = amounts.amounts_on(pages)
+    chance = forests().probabilities("shift", amounts.measures(pages, found))
+    by_number = {each.cents: float(p) for each, p in zip(found, chance, strict=True) if p >= _IS_SHIFT}
+    return frozenset(Decimal(cents) / 100 for cents in shifts_of(by_number))
+
+
+def likely(found: Sequence[Amount], chances: Mapping[str, FloatArray]) -> Likely:
+    """How likely each number is each role: the best place of those where it stands counts."""
+
+    def best(role: str) -> dict[int, float]:
+        by_number: dict[int, float] = {}
+        for each, p in zip(found, chances[role], strict=True):
+            by_number[each.cents] = max(by_number.get(each.cents, 0.0), float(p))
+        return by_number
+
+    places = [(each.cents, float(p)) for each, p in zip(found, chances["tax"], strict=True)]
+    return Likely(best("total"), best("subtotal"), best("tax"), best("shift"), places)
+
+
+def _summed(values: Sequence[KeyT], chance: FloatArray) -> list[tuple[KeyT, float]]:
+    """The probability of each value, the likeliest first."""
+    by_value: dict[KeyT, float] = {}
+    for value, p in zip(values, chance, strict=True):
+        by_value[value] = by_value.get(value, 0.0) + float(p)
+    return sorted(by_value.items(), key=lambda each: -each[1])
+
+
+def _amount(found: Sequence[Amount], chance: FloatArray, cents: int, p: float) -> FieldCandidate:
+    """The amount where it is likeliest the role; a sum of taxes that is not printed has no place."""
+    at = max(
+        (number for number, each in enumerate(found) if each.cents == cents), key=lambda at: chance[at], default=None
+    )
+    if at is None:
+        first = max(range(len(found)), key=lambda at: chance[at])
+        return replace(_candidate(found[first].spot, p), text=f"{cents / 100:.2f}", value=None)
+    return _candidate(found[at].spot, p, found[at].around.texts["near"] or found[at].around.texts["head"])
+
+
+def _candidate(spot: Spot, p: float, label: str = "") -> FieldCandidate:
+    return FieldCandidate(spot.text, spot.page, spot.row, (spot.cell.line,), label.strip()[:80], spot.value, p)
+
+
+def _dates(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
+    found = papers.dates_on(pages)
+    measured = papers.date_measures(pages, found)
+    month = papers.month_first(pages, found)
+    fields = {}
+    for role in ("date", "due_date"):
+        chance = forests().probabilities(role, measured)
+        days = [each.spot.value.readings if each.spot.value else () for each in found]
+        if best := _best(found, days, chance, _MIN[role]):
+            fields[role] = [_settled(each, month=month) for each in best]
+    return fields
+
+
+def _settled(found: FieldCandidate, *, month: bool | None) -> FieldCandidate:
+    """A date that may be read in two ways, with the reading that is usual in this document, or is not in the future."""
+    value = found.value
+    if value is None or not value.ambiguous:
+        return found
+    today = (datetime.now(UTC) + timedelta(days=1)).date()
+    readings = [each for each in value.readings if isinstance(each, date)]
+    past = [each for each in readings if each <= today]
+    if len(past) == 1:
+        return replace(found, reading=past[0].isoformat())
+    return found if month is None else replace(found, reading=readings[1 if month else 0].isoformat())
+
+
+def _number(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
+    found = papers.numbers_on(pages)
+    chance = forests().probabilities("invoice_number", papers.number_measures(pages, found))
+    best = _best(found, [fold(each.spot.text) for each in found], chance, _MIN["invoice_number"])
+    return {"invoice_number": best} if best else {}
+
+
+def _best(found: Sequence[Placed], keys: Sequence[Hashable], chance: FloatArray, least: float) -> list[FieldCandidate]:
+    """The likeliest values, each where it is likeliest. What others take of the probability is missing to the first."""
+    places: dict[Hashable, int] = {}
+    for at in np.argsort(-chance):
+        places.setdefault(keys[at], int(at))
+    ranked = list(places.values())[: 1 + _MAX_OTHERS]
+    if not ranked or chance[ranked[0]] < least:
+        return []
+    return [
+        _candidate(found[at].spot, float(chance[at]), found[at].around.texts["near"] or found[at].around.texts["head"])
+        for at in ranked
+        if chance[at] >= _MIN_OTHER
+    ]
+
+
+def _parties(pages: PrintedPages, wanted: Sequence[str]) -> dict[str, list[FieldCandidate]]:
+    """Names and addresses of the merchant and of the customer. No line is of both."""
+    lines = parties.lines_on(pages)
+    if not lines:
+        return {}
+    measured = parties.measures(pages, lines)
+    fields: dict[str, list[FieldCandidate]] = {}
+    plain = np.array([_may_be_of_party(line) for line in lines])
+    for part in ("name", "address"):
+        of = {party: plain * forests().probabilities(f"{party}_{part}", measured) for party in PARTIES}
+        for party in wanted:
+            chance = of[party]
+            other = np.max([each for name, each in of.items() if name != party], axis=0)
+            own = np.where(other > chance, chance * (1 - other), chance)
+            if own.max() >= _MIN[f"{party}_{part}"]:
+                found = _names(lines, own) if part == "name" else _address(lines, own)
+                fields[f"{party}_{part}"] = found
+    return fields
+
+
+def _may_be_of_party(line: NameLine) -> bool:
+    """Whether a line may be a part of a name or address: it has letters, and is neither a label nor a number."""
+    letters = sum(map(str.isalpha, line.text))
+    if max(concepts_in(line.text).values(), default=0.0) >= _IS_LABEL:
+        return False
+    return (letters > 0 or parties.has_postcode(line.text)) and not _NUMBERED.match(line.text)
+
+
+def _names(lines: Sequence[NameLine], chance: FloatArray) -> list[FieldCandidate]:
+    """The likeliest name, with the lines that it goes on in, and what else it may be."""
+    order = [int(at) for at in np.argsort(-chance)]
+    first = [at for at in _run(lines, chance, order[0], _SAME_NAME) if _is_as_high(lines[at], lines[order[0]])]
+    others = [at for at in order if at not in first and chance[at] >= _MIN_OTHER][:_MAX_OTHERS]
+    best = _joined([lines[at] for at in first], float(chance[order[0]]))
+    return [best, *(_joined([lines[at]], float(chance[at])) for at in others)]
+
+
+def _is_as_high(line: NameLine, other: NameLine) -> bool:
+    return min(line.height, other.height) >= _AS_HIGH * max(line.height, other.height)
+
+
+def _run(lines: Sequence[NameLine], chance: FloatArray, at: int, least: float) -> list[int]:
+    """A line with those before and behind it, in its group, that may be a part of the same text."""
+    run = [at]
+    for step in (-1, 1):
+        place, other = lines[at].at + step, at
+        while (other := _beside(lines, at, place)) >= 0 and chance[other] >= least:
+            run.append(other)
+            place += step
+    return sorted(run)
+
+
+def _beside(lines: Sequence[NameLine], at: int, place: int) -> int:
+    """The line at that place of the group; -1 without one."""
+    group = lines[at].group
+    return next((number for number, each in enumerate(lines) if each.group == group and each.at == place), -1)
+
+
+def _address(lines: Sequence[NameLine], chance: FloatArray) -> list[FieldCandidate]:
+    """The likeliest line of an address and those it goes on in; without a postcode there, likely lines near it, too."""
+    best = int(np.argmax(chance))
+    chosen = _run(lines, chance, best, _GOES_ON)
+    if not any(parties.has_postcode(lines[at].text) for at in chosen):
+        likely = [int(at) for at in np.flatnonzero(chance >= _IN_ADDRESS)]
+        chosen += [at for at in likely if at not in chosen and _is_near(lines[at], lines[best])]
+    seen: dict[str, int] = {}
+    for at in sorted(chosen, key=lambda at: (lines[at].row, lines[at].cell.box[0], lines[at].start)):
+        seen.setdefault(fold(lines[at].text), at)
+    kept = list(seen.values())
+    return [_joined([lines[at] for at in kept], float(np.mean([chance[at] for at in kept])))]
+
+
+def _is_near(line: NameLine, other: NameLine) -> bool:
+    return line.page == other.page and abs(line.row - other.row) <= _NEAR
+
+
+def _joined(lines: Sequence[NameLine], p: float) -> FieldCandidate:
+    text = ""
+    for line in lines:
+        text += (glue(text, line.text) if text else "") + line.text
+    first = lines[0]
+    return FieldCandidate(
+        text.strip(" ,;"), first.page, first.row, tuple(each.cell.line for each in lines), first.label, None, p
+    )

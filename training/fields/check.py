@@ -1,0 +1,85 @@
+"""What trees find in documents of sources that they have not seen, and the curves of their confidence.
+
+    python -m training.fields.check FOLDER=RESULTS ... --folds FILE [--trees trees.npz]
+
+fit.py splits the documents by source in four parts; trees fitted to three of them read the fourth, through the whole of
+field extraction.
+"""
+
+import argparse
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from training.fields import fit
+from training.fields.observe import observed
+
+from benchmarks.fields.score import Set, show
+from inkgate.fields.trade import reader
+from inkgate_bench.accuracy.fields import SAME_NAMES, JudgedField
+
+MIN_VALUES = 60
+"""Values of a field that its curve needs."""
+
+
+def fitted(judged: Sequence[tuple[float, bool]]) -> list[tuple[float, float]]:
+    """The isotonic curve of confidence: mean confidence and share right of each step. Each step has one right and one
+    wrong value added, so that a few right ones don't make certainty.
+    """
+    steps: list[list[float]] = []
+    for confidence, right in sorted(judged):
+        steps.append([1.0, confidence, float(right)])
+        while len(steps) > 1 and _share(steps[-2]) >= _share(steps[-1]):
+            last = steps.pop()
+            steps[-1] = [one + other for one, other in zip(steps[-1], last, strict=True)]
+    return [(round(step[1] / step[0], 4), round(_share(step), 4)) for step in steps]
+
+
+def _share(step: Sequence[float]) -> float:
+    return (step[2] + 1) / (step[0] + 2)
+
+
+def curves_of(judged: Sequence[JudgedField]) -> dict[str, list[tuple[float, float]]]:
+    """The curves by field, for fields with enough values."""
+    by_name: dict[str, list[tuple[float, bool]]] = {}
+    for each in judged:
+        if each.confidence is not None and each.wanted:
+            by_name.setdefault(SAME_NAMES.get(each.name, each.name), []).append((each.confidence, each.right))
+    return {name: fitted(values) for name, values in by_name.items() if len(values) >= MIN_VALUES}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pairs", nargs="+")
+    parser.add_argument("--folds", type=Path, required=True, help="of fit.py")
+    parser.add_argument("--trees", type=Path, help="trees.npz of fit.py, to add the curves to")
+    parser.add_argument("--wrong", default="", help="a field of which wrong values are printed")
+    options = parser.parse_args()
+    found: list[reader.Forests] = pickle.loads(options.folds.read_bytes())  # noqa: S301 - of fit.py
+    sets: dict[str, Set] = {}
+    for pair in options.pairs:
+        folder, results = map(Path, pair.split("="))
+        for name, truth, pages in observed(folder, results):
+            forests = found[fit.fold_of(fit.source_of(name, truth))]
+            reader.forests = lambda forests=forests: forests  # type: ignore[assignment]
+            kind = f"{folder.parent.name}/{folder.name} {truth['type']}{' scan' if name.endswith('-scan') else ''}"
+            extraction, judged = sets.setdefault(kind, Set()).add(pages, truth, calibrate=False)
+            for each in judged:
+                if options.wrong == each.name and not each.right and each.wanted:
+                    path = f"/{SAME_NAMES.get(each.name, each.name)}"
+                    value = extraction.fields[path]
+                    print(name, "| true:", truth["fields"][each.name], "| found:", value.text, value.confidence)
+    for kind, judged_set in sets.items():
+        show(kind, judged_set)
+    if options.trees is not None:
+        curves = curves_of([each for judged_set in sets.values() for each in judged_set.fields])
+        kept = dict(np.load(options.trees))
+        np.savez_compressed(
+            options.trees, **kept | {f"curve:{name}": np.array(curve) for name, curve in curves.items()}
+        )
+        print({name: curve[-3:] for name, curve in curves.items()})
+
+
+if __name__ == "__main__":
+    main()
