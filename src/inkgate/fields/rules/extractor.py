@@ -23,8 +23,10 @@ _MEANT: Final = {
     **dict.fromkeys(("subtotal", "sub total", "net amount", "amount untaxed"), "subtotal"),
     **dict.fromkeys(("tax", "total tax", "tax amount", "vat amount", "税额"), "tax"),
     **dict.fromkeys(
-        ("merchant name", "merchant", "store name", "store", "company", "vendor", "seller"), "merchant_name"
+        ("merchant name", "merchant", "store name", "store", "company", "vendor", "seller", "issuer"), "merchant_name"
     ),
+    **dict.fromkeys(("invoice number", "invoice no", "invoice nr", "发票号码"), "invoice_number"),
+    **dict.fromkeys(("due date", "date due", "payment due"), "due_date"),
     **dict.fromkeys(("merchant address", "store addr", "store address", "address", "地址"), "merchant_address"),
     **dict.fromkeys(("phone", "tel", "telephone", "phone number", "电话"), "phone"),
     **dict.fromkeys(("date", "日期"), "date"),

@@ -24,7 +24,7 @@ from inkgate.fields.trade.hypotheses import Likely, SumSet, sets_of, shifts_of
 from inkgate.fields.trade.papers import Placed
 from inkgate.fields.trade.parties import NameLine
 from inkgate.fields.trade.plain_fields import plain_fields
-from inkgate.fields.trade.spots import Spot
+from inkgate.fields.trade.spots import Around, Spot
 from inkgate.fields.trade.words import concepts_in
 from inkgate.runtimes.trees import BoostedTrees, FloatArray
 
@@ -45,7 +45,7 @@ _MIN: Final[Mapping[str, float]] = {
     "subtotal": 0.3,
     "tax": 0.3,
     "date": 0.05,
-    "due_date": 0.3,
+    "due_date": 0.2,
     "invoice_number": 0.1,
     "merchant_name": 0.005,
     "merchant_address": 0.02,
@@ -66,6 +66,8 @@ _IS_LABEL: Final = 0.7
 """Share of a line's letters that name a concept from which it is a label, and no name."""
 _NUMBERED: Final = re.compile(r"\W*(?:(?:co|reg)\W*no\W*)?\d{4,}\W{0,3}[A-Z]?\W*$", re.IGNORECASE)
 """A line that is a number of registration: (867388-U)."""
+_UNNAMED: Final = 0.3
+"""What a due date is worth that no text around it calls so: a period ends, too."""
 _IS_SHIFT: Final = 0.3
 """Probability from which an amount may be a discount or charge."""
 _LABELLED: Final = 0.45
@@ -211,10 +213,17 @@ def _dates(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
     fields = {}
     for role in ("date", "due_date"):
         chance = forests().probabilities(role, measured)
+        if role == "due_date":
+            chance = chance * [1.0 if _names_due(each.around) else _UNNAMED for each in found]
         days = [each.spot.value.readings if each.spot.value else () for each in found]
         if best := _best(found, days, chance, _MIN[role]):
             fields[role] = [_settled(each, month=month) for each in best]
     return fields
+
+
+def _names_due(around: Around) -> bool:
+    """Whether a text around a date says that something is due then."""
+    return any("due_date" in concepts_in(text) for text in around.texts.values() if text)
 
 
 def _settled(found: FieldCandidate, *, month: bool | None) -> FieldCandidate:

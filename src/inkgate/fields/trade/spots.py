@@ -16,6 +16,8 @@ from inkgate_client.types import Box
 
 LONGEST_CELL: Final = 300
 """Maximum length in characters. Longer lines are paragraphs; what stands behind is not looked at."""
+_LABEL: Final = 48
+"""Characters before a value in its line that may be its label: of a sentence only the end is."""
 _ROWS_ABOVE: Final = 16
 """Rows between a value and the head of its column."""
 RELATIONS: Final = ("near", "left", "head", "start", "behind")
@@ -110,7 +112,7 @@ class Sheet:
         """The texts around a spot. `before`: what stands before it in its cell, if that is known better."""
         pause()
         row = self.pages.rows[spot.row]
-        own = spot.cell.text[max(0, spot.start - LONGEST_CELL) : spot.start] if before is None else before
+        own = (spot.cell.text[: spot.start] if before is None else before)[-_LABEL:]
         has_own = is_word(own)
         left, gap, between = self._left(row, spot)
         head, depth = self._head(row, spot)
