@@ -93,6 +93,38 @@ def test_a_day_that_may_be_a_month_is_read_as_the_document_tells(rows: str, day:
     assert (field.value, field.status) == (day, status)
 
 
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        # A number of five digits behind two letters is no American postcode.
+        ("Invoice No 10023\nInvoice date|03/10/2016", {"date": "2016-10-03", "invoice_number": "10023"}),
+        ("Invoice No 2016/10023\nInvoice date|13/10/2016", {"invoice_number": "2016/10023"}),
+        ("Rechnung Nr 10023\nRechnungsdatum|25.11.2016\nFällig am|05.12.2016", {"due_date": "2016-12-05"}),
+        # What is due is due after the invoice, not in the past.
+        ("Invoice No 10023\nInvoice date|2026-03-10\nPayment due|05/12/2026", {"due_date": "2026-12-05"}),
+        ("Invoice No 10023\nDate|03/10/2016\n1 Main St\nAustin, TX 78701", {"date": "2016-03-10"}),
+    ],
+)
+def test_heads_that_are_easily_misread(rows: str, wanted: dict[str, str]) -> None:
+    data = extract(page(f"Blue Lantern Trading|\n{rows}\nConsulting|119.00\nTotal|119.00")).data
+    assert {name: data[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("amounts", "total"), [("Tea|400\nCake|600\nTotal|1000", "1000.00"), ("Tea|4.500\nVAT|0.225\nTotal|4.725", "4.725")]
+)
+def test_amounts_may_have_no_decimals_or_three(amounts: str, total: str) -> None:
+    data = extract(page(f"Blue Lantern Trading|\nInvoice No 10023\nInvoice date|13/10/2016\n{amounts}")).data
+    assert (data["total"], data["merchant_name"]) == (total, "Blue Lantern Trading")
+
+
+def test_of_two_tax_numbers_neither_is_sure() -> None:
+    numbers = "Rechnung an:\nNord GmbH\nUSt-IdNr.: DE129273398\nMuster AG USt-IdNr. DE136695976"
+    field = extract(page(f"Muster AG|\n{numbers}\nRechnungsnummer|10023\nGesamtbetrag|119,00 €")).fields["/vat_id"]
+    assert field.status is FieldStatus.UNCERTAIN
+    assert {field.text, *field.alternatives} == {"DE129273398", "DE136695976"}
+
+
 def test_a_line_with_a_name_and_an_address_is_two() -> None:
     for text in ("Nord GmbH | Hafenstrasse 5 | 20457 Hamburg", "Nord GmbH, Hafenstrasse 5, 20457 Hamburg"):
         lines = lines_on(PrintedPages.of([page(f"{text}|\nTotal|1.00")]))

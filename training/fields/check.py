@@ -46,7 +46,9 @@ def curves_of(judged: Sequence[JudgedField]) -> dict[str, list[tuple[float, floa
     for each in judged:
         if each.confidence is not None and each.wanted:
             by_name.setdefault(SAME_NAMES.get(each.name, each.name), []).append((each.confidence, each.right))
-    return {name: fitted(values) for name, values in by_name.items() if len(values) >= MIN_VALUES}
+    # Other fields have few scores, between which a curve says nothing.
+    kept = {name: values for name, values in by_name.items() if name in reader.MEASURED and len(values) >= MIN_VALUES}
+    return {name: fitted(values) for name, values in kept.items()}
 
 
 def main() -> None:

@@ -72,7 +72,7 @@ def _epc_payment(text: str) -> Values | None:
     return {
         "bic": lines[4].strip(),
         "payee_name": lines[5].strip(),
-        "iban": account,
+        "iban": iban.compact(account).upper(),
         "total": amount or "",
         "currency": "EUR" if amount else "",
         "purpose": lines[8].strip(),

@@ -40,9 +40,10 @@ def single_fields(schema: FieldSchema) -> list[Leaf]:
 
 
 def field_of(name: str, leaves: Sequence[Leaf]) -> Leaf | None:
-    """The field of the value's name; else of another name for it."""
+    """The field of the value's name; else of another name for it. Fields at the top come before those in objects."""
+    at_top = sorted(leaves, key=lambda leaf: len(leaf.names) > 1)
     for other_name in (name, *_OTHER_NAMES.get(name, ())):
-        for leaf in leaves:
+        for leaf in at_top:
             if fold(other_name) in _names_of(leaf):
                 return leaf
     return None

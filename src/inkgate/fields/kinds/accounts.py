@@ -27,6 +27,8 @@ _VAT = re.compile(rf"(?<![A-Za-z0-9])({_VAT_COUNTRIES})(?=[ .-]?[A-Z0-9])")
 _VAT_NUMBER = re.compile(rf"({_VAT_COUNTRIES})([A-Z0-9]+)")
 _OTHER_CODES: Final = {"EL": "gr", "XI": "gb", "CHE": "ch"}
 """ISO 3166 codes of countries whose VAT numbers begin with other letters."""
+_MAX_NUMBER: Final = 13
+"""Letters and digits behind the country's letters."""
 _MAX_CHARACTERS: Final = 24
 """Characters behind the country's letters, spaces and dots too."""
 
@@ -96,7 +98,7 @@ def _vat_at(text: str, start: int, behind: int) -> Iterator[ParsedValue]:
     for end in range(min(len(text), behind + _MAX_CHARACTERS), behind, -1):
         if text[end - 1].isalnum() and not text[end : end + 1].isalnum():
             number = re.sub("[ .-]", "", text[behind:end])
-            if _has_form(country, number):
+            if len(number) <= _MAX_NUMBER and _has_form(country, number):
                 yield ParsedValue((country + number,), start, end)
                 return
 

@@ -55,7 +55,6 @@ _CURRENCIES: Final = {
     "CZK": "CZK",
     "Kč": "CZK",
     "HUF": "HUF",
-    "Ft": "HUF",
     "NZD": "NZD",
     "MXN": "MXN",
     "kr": "",

@@ -14,7 +14,7 @@ _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
     "€": ("EUR",), "Euros": ("EUR",), "Euro": ("EUR",), "£": ("GBP",), "¥": ("CNY", "JPY"), "元": ("CNY",),
     "人民币": ("CNY",), "円": ("JPY",), "RM": ("MYR",), "RMB": ("CNY",), "Rs.": ("INR",), "Rs": ("INR",), "₹": ("INR",),
     "Rp": ("IDR",), "฿": ("THB",), "₩": ("KRW",), "zł": ("PLN",), "R$": ("BRL",), "S$": ("SGD",), "HK$": ("HKD",),
-    "A$": ("AUD",), "C$": ("CAD",), "Fr.": ("CHF",), "Kč": ("CZK",), "kr": ("SEK", "NOK", "DKK"), "Ft": ("HUF",),
+    "A$": ("AUD",), "C$": ("CAD",), "Fr.": ("CHF",), "Kč": ("CZK",),
 }  # fmt: skip
 _CODES: Final = (
     "USD EUR GBP CNY JPY MYR SGD HKD AUD CAD CHF INR IDR THB KRW SEK NOK DKK PLN BRL CZK HUF RON BGN TRY ZAR MXN NZD"

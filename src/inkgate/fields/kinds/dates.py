@@ -51,7 +51,9 @@ _WRITTEN = (
 _PATTERNS = (
     *(re.compile(_BEFORE + written + _BEHIND, re.IGNORECASE) for written in _WRITTEN),
     re.compile(rf"{_FULL_YEAR}\s?年\s?(?P<month>1[0-2]|0?[1-9])\s?月\s?{_DAY}\s?[日号號]"),
-    re.compile(rf"(?:令和|R)\s?(?P<reiwa>\d{{1,2}}|元)\s?年\s?(?P<month>1[0-2]|0?[1-9])\s?月\s?{_DAY}\s?日"),
+    re.compile(
+        rf"(?:令和|(?<![A-Za-z])R)\s?(?P<reiwa>[1-3]?\d|元)\s?年\s?(?P<month>1[0-2]|0?[1-9])\s?月\s?{_DAY}\s?日"
+    ),
     # French passports have nothing but spaces: alone on a line, day first.
     re.compile(rf"^\s?(?P<day>0[1-9]|[12]\d|3[01])\s(?P<month>0[1-9]|1[0-2])\s{_FULL_YEAR}\s?$"),
     re.compile(r"(?<!\d)(?P<year>20\d\d|19\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"),

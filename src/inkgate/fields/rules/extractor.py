@@ -12,7 +12,7 @@ from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
 from inkgate.fields.rules.form_fields import FormReader
 from inkgate.fields.rules.labelled import LabelFinder
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.fields.schema import FieldSchema, words_of
+from inkgate.fields.schema import FieldSchema, Leaf, words_of
 from inkgate.fields.trade.reader import MEASURED, TYPES, read_trade
 from inkgate_client.fields.values import Proposal
 from inkgate_client.types import PageResult
@@ -33,8 +33,8 @@ _MEANT: Final = {
     **dict.fromkeys(("time", "时间"), "time"),
 }
 """Names of other schemas for the same fields."""
-_SUMS: Final = frozenset({"total", "subtotal", "tax"})
-"""Fields of sums, whose labels alone don't tell: a summary by tax rate has totals too."""
+_AMOUNTS: Final = frozenset({"total", "subtotal", "tax"})
+"""Fields that labels tell where no number looks like an amount."""
 _SELF_EVIDENT: Final = frozenset({"iban", "vat_id"})
 """Kinds whose values need no label."""
 _LEAST: Final = 0.05
@@ -49,9 +49,11 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
     finder = LabelFinder.of(printed, schema.leaves)
     if (rules := package_rules().get(schema.name)) is not None:
         return _of_type(schema, finder, {name: found for name, found in rules(printed).items() if found})
-    known = read_trade(printed, schema.name if schema.name in TYPES else "invoice")
     if schema.name in TYPES:
-        return _of_type(schema, finder, {**dict.fromkeys(MEASURED, ()), **known})
+        known = read_trade(printed, schema.name)
+        left = _AMOUNTS if not _AMOUNTS & known.keys() else frozenset()
+        return _of_type(schema, finder, {**dict.fromkeys({*MEASURED, "vat_id"} - left, ()), **known})
+    known = read_trade(printed) if any(_meant(leaf) for leaf in schema.leaves) else {}
     forms = FormReader.of(pages)
     found: dict[str, list[Proposal]] = {}
     for leaf in schema.leaves:
@@ -66,8 +68,8 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
             # A box with the field's label and nothing in it says that there is no value.
             found[leaf.path] = [_proposal(boxed)] if boxed.text else []
             continue
-        special = known.get(_MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1]), ""), [])
-        if special and _MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1])) in _SUMS:
+        special = known.get(_meant(leaf), [])
+        if special and _meant(leaf) in _AMOUNTS:
             found[leaf.path] = [_proposal(each) for each in special]
             continue
         found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
@@ -76,6 +78,11 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
         if special and not found[leaf.path]:
             found[leaf.path] = [replace(_proposal(special[0]), score=_UNLABELLED)]
     return found
+
+
+def _meant(leaf: Leaf) -> str:
+    """The field of an invoice or receipt that the leaf of another schema is; empty if it is none."""
+    return _MEANT.get(words_of(leaf.path.rsplit("/", 1)[-1]), "")
 
 
 def _of_type(

@@ -69,12 +69,16 @@ class Amount:
 
 
 def amounts_on(pages: PrintedPages) -> list[Amount]:
-    """The amounts: numbers with two decimals or a currency; whole numbers where no number has decimals."""
+    """The amounts: numbers with two decimals or a currency. Where no number has decimals, those with a comma, too;
+    where there is none of these, the last number of each row of a document that names a total.
+    """
     sheet = Sheet(pages)
     money = [spot for spot in spots_of(pages, KINDS["money"]) if spot.value and spot.value.unit != "%"]
     clear = [spot for spot in money if _is_amount(spot)]
     if not any(spot.value and spot.value.decimals == 2 for spot in clear):
         clear = [spot for spot in money if _is_amount(spot) or "," in spot.text]
+    if not clear and any("total" in concepts_in(row.text) for row in pages.rows):
+        clear = list({spot.row: spot for spot in money if spot.value and spot.value.readings[0] != 0}.values())
     kept = clear if len(clear) <= _FIRST + _LAST else [*clear[:_FIRST], *clear[-_LAST:]]
     found = []
     for spot in kept:

@@ -56,16 +56,29 @@ _PARTS: Final = re.compile(r"(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?(?:19|20)?\
 _MONTHS: Final = 12
 _LONGEST_TEXT: Final = 20_000
 """Characters of a document that tell where it is from."""
-_AMERICAN: Final = re.compile(
-    r"\b[A-Z]{2}[ ,]+\d{5}(?:-\d{4})?\b|\(\d{3}\)\s?\d{3}-\d{4}|\bsales tax\b|\bUSA\b", re.IGNORECASE
+_STATES: Final = (
+    "AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|PA|RI"
+    "|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY|DC"
 )
-_DAY_FIRST: Final = re.compile(r"\bVAT\b|\bABN\b|\bGST\b|\bIBAN\b|\bTVA\b|\bI\.?V\.?A\b|\bMwSt|\bUSt\b|\bBTW\b|\bDPH\b")
+_AMERICAN: Final = re.compile(
+    rf"[A-Za-z],?\s(?:{_STATES}),?\s+\d{{5}}(?:-\d{{4}})?\b|\b(?i:sales tax)\b|\bUSA\b|\bUnited States\b"
+)
+"""A town with its state and postcode, or a tax that no other country has."""
+_DAY_FIRST: Final = re.compile(
+    r"\b(?:VAT|ABN|IBAN|TVA|I\.?V\.?A|MwSt|USt|BTW|DPH|GmbH|SARL|S\.?r\.?l|S\.?p\.?A|B\.V|Lda|[Ss]p\.\s?z\s?o\.?o|s\.r\.o"
+    r"|(?i:sdn\.?\s?bhd))\b"
+)
+"""Taxes and legal forms of companies of countries in which the day comes first."""
 _NUMBER: Final = re.compile(
-    r"(?<![^\W\u3040-\u30ff\u3400-\u9fff])(?<!\.)(?:[A-Z]{1,5}[\s-]\s?(?=\d))?[A-Z0-9][A-Z0-9/._-]{0,38}[A-Z0-9]"
+    r"(?<![^\W\u3040-\u30ff\u3400-\u9fff])(?<!\.)(?:(?!(?:no|nr|num|n|id|ref|doc|inv|bill)\b)[A-Z]{1,5}\s(?=\d))?"
+    r"[A-Z0-9][A-Z0-9/._-]{0,38}[A-Z0-9]"
     r"(?![^\W\u3040-\u30ff\u3400-\u9fff]|@)|(?<![\w.,])\d(?![\w.,@])",
     re.IGNORECASE,
 )
-_SPACED: Final = re.compile(r"(?<![\w.])[A-Z]{0,4}\s?\d[\d/.-]*(?:\s[\d/.-]+){1,3}(?!\w)", re.IGNORECASE)
+_SPACED: Final = re.compile(
+    r"(?<![\w.])(?:(?!(?:no|nr|num|n|id|ref|doc|inv|bill)\b)[A-Z]{1,4}\s?)?\d[\d/.-]*(?:\s[\d/.-]+){1,3}(?!\w)",
+    re.IGNORECASE,
+)
 _TITLE: Final = 0.5
 """Share of a line's letters that name a document from which it is a title."""
 
@@ -92,11 +105,11 @@ def month_first(pages: PrintedPages, dates: Sequence[Placed]) -> bool | None:
     if months != days:
         return months > days
     text = " ".join(row.text for row in pages.rows)[:_LONGEST_TEXT]
-    currencies = {reading for found in KINDS["currency"].find(text) for reading in found.readings[:1]}
-    american = bool(_AMERICAN.search(text))
-    if currencies - {"USD", "CNY", "JPY"} or _DAY_FIRST.search(text):
-        return False
-    return True if american else None
+    printed = Counter(value.readings[0] for value in KINDS["currency"].find(text))
+    most = printed.most_common(1)[0][0] if printed else "USD"
+    elsewhere = most not in {"USD", "CAD", "CNY", "JPY"} or _DAY_FIRST.search(text) is not None
+    american = _AMERICAN.search(text) is not None
+    return american if elsewhere != american else None
 
 
 def numbers_on(pages: PrintedPages) -> list[Placed]:
@@ -105,6 +118,7 @@ def numbers_on(pages: PrintedPages) -> list[Placed]:
     for row in pages.rows:
         for at, cell in enumerate(row.cells):
             text = cell.text[:LONGEST_CELL]
+            parts = cell.parts() if any(map(str.isdigit, text)) else []
             taken = [(value.start, value.end) for value in KINDS["date"].find(text)]
             for pattern in (_SPACED, _NUMBER):
                 for match in pattern.finditer(text):
@@ -112,7 +126,7 @@ def numbers_on(pages: PrintedPages) -> list[Placed]:
                     token = text[start:end].strip("./-_ ")
                     if end - start > 0 and any(map(str.isdigit, token)) and token:
                         begin = text.index(token, start)
-                        found.append(spot_at(row, at, begin, begin + len(token)))
+                        found.append(spot_at(row, at, begin, begin + len(token), parts))
         if len(found) >= 2 * MAX_SPOTS:
             break
     unique = {(each.row, each.at, each.start, each.end): each for each in found}

@@ -68,7 +68,7 @@ _REGISTER: Final = re.compile(
     re.IGNORECASE,
 )
 _REGISTRATION: Final = re.compile(
-    r"[\s,]*[(（\[]?\s*(?:(?:co|company|reg)\W*)*(?:(?:no|reg)\W*)?[A-Z]{0,3}\d{5,}[-–\s]{0,3}[A-Z]{0,2}\s*[)）\]]?\W*$",
+    r"[\s,]{0,4}[(（\[]?\s{0,2}(?:(?:co|company|reg|no)\W{0,3}){0,3}[A-Z]{0,3}\d{5,}[-–\s]{0,3}[A-Z]{0,2}\s*[)）\]]?\W*$",
     re.IGNORECASE,
 )
 """A number of registration behind a name: (123456-X)."""
@@ -175,6 +175,8 @@ class NameLine:
         start, end: of the text in the cell: behind a label, as in `Seller: Nord Ltd`.
         label: that label; empty without one.
         group: number of the lines that stand below each other as one paragraph; `at`: place in it.
+        whole: the text without the label.
+        text: without a title or a number of registration behind it, too.
     """
 
     page: int
@@ -185,6 +187,8 @@ class NameLine:
     label: str
     group: int
     at: int
+    whole: str
+    text: str
 
     @property
     def height(self) -> float:
@@ -197,16 +201,15 @@ class NameLine:
         inside = [part for part in self.cell.parts() if part.start < self.end and self.start < part.end]
         return (inside[0].left, inside[-1].right) if inside else (self.cell.box[0], self.cell.box[2])
 
-    @property
-    def text(self) -> str:
-        """The text without the label, and without a title or a number of registration behind it."""
-        text = self.cell.text[self.start : self.end].strip()
-        text = _CAPITAL.sub("", text)
-        name, space, last = text.rpartition(" ")
-        if space and is_title(last):
-            text = name.rstrip(" -–|,")
-        numbered = _REGISTRATION.search(text)
-        return text[: numbered.start()].strip() if numbered is not None and numbered.start() > _MIN_NAME else text
+
+def _name_in(text: str) -> str:
+    """The text without a title and a number of registration behind it."""
+    text = _CAPITAL.sub("", text)
+    name, space, last = text.rpartition(" ")
+    if space and is_title(last):
+        text = name.rstrip(" -–|,")
+    numbered = _REGISTRATION.search(text)
+    return text[: numbered.start()].strip() if numbered is not None and numbered.start() > _MIN_NAME else text
 
 
 def lines_on(pages: PrintedPages) -> list[NameLine]:
@@ -225,7 +228,8 @@ def lines_on(pages: PrintedPages) -> list[NameLine]:
             sizes.append(0)
         last[group] = (page, row, cell)
         for start, end, label in _parts(cell.text):
-            found.append(NameLine(page, row, cell, start, end, label, group, sizes[group]))
+            whole = cell.text[start:end].strip()
+            found.append(NameLine(page, row, cell, start, end, label, group, sizes[group], whole, _name_in(whole)))
             sizes[group] += 1
     return found
 

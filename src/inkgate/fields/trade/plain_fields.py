@@ -11,16 +11,20 @@ from typing import Final, cast
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import ParsedValue
-from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
+from inkgate.fields.rules.candidates import FieldCandidate, candidates_of, is_word
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade.spots import LONGEST_CELL
 from inkgate.fields.trade.words import concepts_in
 
 _WITH_CHECK, _WITHOUT_CHECK = 1.0, 0.85
+_OF_TWO: Final = 0.3
+"""Score of one of several VAT numbers."""
 _MOST_PRINTED, _OF_SEVERAL, _BROKEN = 0.96, 0.9, 0.85
 """Scores of a currency's code, of one of several times, and of a telephone number with one bracket."""
 _HEAD_ROWS: Final = 16
 """Rows in which a telephone number needs no label."""
-_PHONE_LABEL = re.compile(r"\b(?:tele?phone|tele?|te1|tel|phone|ph|h/?p|mobile|fon|电话|電話)\b\W*", re.IGNORECASE)
+_LABEL: Final = 24
+"""Characters before a telephone number that are its label."""
 _PHONE = re.compile(r"\+?\(?\d[\d\s()./-]{5,16}\d")
 _PHONE_FORM = re.compile(r"\(?\d{2,4}\)?[\s-]{1,2}\d{3,4}[\s-]?\d{3,4}")
 
@@ -29,12 +33,12 @@ def plain_fields(pages: PrintedPages, date: FieldCandidate | None) -> dict[str, 
     """The fields that were found, by name. `date`: of the document; of several times, the nearest to it counts."""
     found = {
         "iban": _account(pages),
-        "vat_id": _vat_id(pages),
         "currency": _currency(pages),
         "phone": _phone(pages),
         "time": _time(pages, date),
     }
-    return {name: [candidate] for name, candidate in found.items() if candidate is not None}
+    fields = {name: [candidate] for name, candidate in found.items() if candidate is not None}
+    return fields | ({"vat_id": numbers} if (numbers := _vat_ids(pages)) else {})
 
 
 def _account(pages: PrintedPages) -> FieldCandidate | None:
@@ -44,18 +48,14 @@ def _account(pages: PrintedPages) -> FieldCandidate | None:
     return replace(good[0], score=_WITH_CHECK) if good else replace(found[0], score=_WITHOUT_CHECK) if found else None
 
 
-def _vat_id(pages: PrintedPages) -> FieldCandidate | None:
-    """The first VAT number whose check digits hold and that is not the customer's; else the first that may be one."""
-    found = [each for each in _of_kind(pages, "vat_id") if not concepts_in(each.label).get("customer")]
-    good = [each for each in found if vat_id_holds(_reading(each))]
-    unknown = [each for each in found if vat_id_holds(_reading(each)) is None and _names_tax(each.label)]
-    best = next(iter(good or unknown), None)
-    return None if best is None else replace(best, score=_WITH_CHECK if good else _WITHOUT_CHECK)
-
-
-def _names_tax(label: str) -> bool:
-    named = concepts_in(label)
-    return "tax" in named or "tax_id" in named
+def _vat_ids(pages: PrintedPages) -> list[FieldCandidate]:
+    """The VAT numbers whose check digits hold and that no label calls the customer's. Of several, each may be another
+    party's.
+    """
+    good = [each for each in _of_kind(pages, "vat_id") if vat_id_holds(_reading(each))]
+    own = {_reading(each): each for each in reversed(good) if "customer" not in concepts_in(each.label)}
+    score = _WITH_CHECK if len(own) == 1 else _OF_TWO
+    return [replace(each, score=score) for each in reversed(own.values())]
 
 
 def _currency(pages: PrintedPages) -> FieldCandidate | None:
@@ -70,18 +70,27 @@ def _currency(pages: PrintedPages) -> FieldCandidate | None:
 
 
 def _phone(pages: PrintedPages) -> FieldCandidate | None:
-    """The first telephone number: one that is labelled so, else one that is written as such in the head of the page."""
+    """The first telephone number: one labelled so or with a country's prefix, else one that is written as such in
+    the head of the page. Numbers of fax machines and of customers are none.
+    """
+    written: FieldCandidate | None = None
     for row in pages.rows:
-        labelled = _PHONE_LABEL.search(row.text)
-        number = _PHONE.search(row.text, labelled.end() if labelled else 0)
-        if number is None:
-            continue
-        text = number[0].strip()
-        if labelled or (row.number < _HEAD_ROWS and _PHONE_FORM.fullmatch(text)):
-            whole = text.count("(") == text.count(")")
-            label = labelled[0] if labelled else ""
-            return FieldCandidate(text, row.page, row.number, row.lines, label, score=1.0 if whole else _BROKEN)
-    return None
+        for at, cell in enumerate(row.cells):
+            for match in _PHONE.finditer(cell.text[:LONGEST_CELL]):
+                text = match[0].strip()
+                own = cell.text[: match.start()]
+                label = (own if is_word(own) or at == 0 else row.cells[at - 1].text)[-_LABEL:]
+                named = concepts_in(label)
+                if "other_phone" in named or named.keys() & {"customer", "bank", "tax_id"}:
+                    continue
+                whole = text.count("(") == text.count(")")
+                score = 1.0 if whole else _BROKEN
+                found = FieldCandidate(text, row.page, row.number, (cell.line,), label, score=score)
+                if "phone" in named or text.startswith("+"):
+                    return found
+                if written is None and row.number < _HEAD_ROWS and _PHONE_FORM.fullmatch(text):
+                    written = found
+    return written
 
 
 def _time(pages: PrintedPages, date: FieldCandidate | None) -> FieldCandidate | None:

@@ -66,6 +66,8 @@ _IS_LABEL: Final = 0.7
 """Share of a line's letters that name a concept from which it is a label, and no name."""
 _NUMBERED: Final = re.compile(r"\W*(?:(?:co|reg)\W*no\W*)?\d{4,}\W{0,3}[A-Z]?\W*$", re.IGNORECASE)
 """A line that is a number of registration: (867388-U)."""
+_PART: Final = 0.5
+"""What a number is worth that is a part of one in groups."""
 _UNNAMED: Final = 0.3
 """What a due date is worth that no text around it calls so: a period ends, too."""
 _IS_SHIFT: Final = 0.3
@@ -119,12 +121,14 @@ def curve_of(schema: str, path: str) -> Knots:
 
 
 def read_trade(pages: PrintedPages, document_type: str = "invoice") -> dict[str, list[FieldCandidate]]:
-    """The fields, by name, the likeliest value first. A field without a likely value is left out. A document without an
-    amount is none of these, and has no issuer.
+    """The fields, by name, the likeliest value first. A field without a likely value is left out. A document without
+    amounts and a number is none of these, and has no issuer.
     """
     sums = _sums(pages, document_type)
     parties_of = PARTIES if document_type == "invoice" else PARTIES[:1]
-    found = sums | _dates(pages) | _number(pages) | (_parties(pages, parties_of) if sums else {})
+    found = sums | _dates(pages) | _number(pages)
+    if sums or "invoice_number" in found:
+        found |= _parties(pages, parties_of)
     return found | plain_fields(pages, next(iter(found.get("date", ())), None))
 
 
@@ -210,14 +214,17 @@ def _dates(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
     found = papers.dates_on(pages)
     measured = papers.date_measures(pages, found)
     month = papers.month_first(pages, found)
-    fields = {}
+    fields: dict[str, list[FieldCandidate]] = {}
     for role in ("date", "due_date"):
         chance = forests().probabilities(role, measured)
         if role == "due_date":
             chance = chance * [1.0 if _names_due(each.around) else _UNNAMED for each in found]
         days = [each.spot.value.readings if each.spot.value else () for each in found]
         if best := _best(found, days, chance, _MIN[role]):
-            fields[role] = [_settled(each, month=month) for each in best]
+            issued = _day(fields["date"][0]) if "date" in fields else None
+            first = issued or date.min if role == "due_date" else date.min
+            last = date.max if role == "due_date" else _tomorrow()
+            fields[role] = [_settled(each, month, first, last) for each in best]
     return fields
 
 
@@ -226,28 +233,51 @@ def _names_due(around: Around) -> bool:
     return any("due_date" in concepts_in(text) for text in around.texts.values() if text)
 
 
-def _settled(found: FieldCandidate, *, month: bool | None) -> FieldCandidate:
-    """A date that may be read in two ways, with the reading that is usual in this document, or is not in the future."""
+def _tomorrow() -> date:
+    """Where the document is from it may be the next day."""
+    return (datetime.now(UTC) + timedelta(days=1)).date()
+
+
+def _day(found: FieldCandidate) -> date | None:
+    """The day that a candidate means; None if it may be another one."""
+    if found.reading:
+        return date.fromisoformat(found.reading)
+    readings = found.value.readings if found.value is not None else ()
+    return readings[0] if len(readings) == 1 and isinstance(readings[0], date) else None
+
+
+def _settled(found: FieldCandidate, month: bool | None, first: date, last: date) -> FieldCandidate:
+    """A date that may be read in two ways, with the reading that is usual in this document. `month`: whether the month
+    comes first; None if nothing tells. Then it is the reading from the first to the last day, if only one is.
+    """
     value = found.value
     if value is None or not value.ambiguous:
         return found
-    today = (datetime.now(UTC) + timedelta(days=1)).date()
     readings = [each for each in value.readings if isinstance(each, date)]
-    past = [each for each in readings if each <= today]
-    if len(past) == 1:
-        return replace(found, reading=past[0].isoformat())
-    return found if month is None else replace(found, reading=readings[1 if month else 0].isoformat())
+    if month is not None:
+        return replace(found, reading=readings[1 if month else 0].isoformat())
+    inside = [each for each in readings if first <= each <= last]
+    return replace(found, reading=inside[0].isoformat()) if len(inside) == 1 else found
 
 
 def _number(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
     found = papers.numbers_on(pages)
     chance = forests().probabilities("invoice_number", papers.number_measures(pages, found))
+    for at, each in enumerate(found):
+        if any(_contains(other.spot, each.spot) and chance[i] >= _MIN_OTHER for i, other in enumerate(found)):
+            chance[at] *= _PART  # 2016 of 2016 10023
     best = _best(found, [fold(each.spot.text) for each in found], chance, _MIN["invoice_number"])
     return {"invoice_number": best} if best else {}
 
 
+def _contains(spot: Spot, other: Spot) -> bool:
+    """Whether another spot is a part of this one."""
+    inside = spot.start <= other.start and other.end <= spot.end and spot.end - spot.start > other.end - other.start
+    return inside and (spot.row, spot.at) == (other.row, other.at)
+
+
 def _best(found: Sequence[Placed], keys: Sequence[Hashable], chance: FloatArray, least: float) -> list[FieldCandidate]:
-    """The likeliest values, each where it is likeliest. What others take of the probability is missing to the first."""
+    """The likeliest values, each where it is likeliest."""
     places: dict[Hashable, int] = {}
     for at in np.argsort(-chance):
         places.setdefault(keys[at], int(at))
@@ -286,7 +316,7 @@ def _may_be_of_party(line: NameLine) -> bool:
     letters = sum(map(str.isalpha, line.text))
     if max(concepts_in(line.text).values(), default=0.0) >= _IS_LABEL:
         return False
-    return (letters > 0 or parties.has_postcode(line.text)) and not _NUMBERED.match(line.text)
+    return (letters > 0 or parties.has_postcode(line.whole)) and not _NUMBERED.match(line.text)
 
 
 def _names(lines: Sequence[NameLine], chance: FloatArray) -> list[FieldCandidate]:
@@ -323,24 +353,25 @@ def _address(lines: Sequence[NameLine], chance: FloatArray) -> list[FieldCandida
     """The likeliest line of an address and those it goes on in; without a postcode there, likely lines near it, too."""
     best = int(np.argmax(chance))
     chosen = _run(lines, chance, best, _GOES_ON)
-    if not any(parties.has_postcode(lines[at].text) for at in chosen):
+    if not any(parties.has_postcode(lines[at].whole) for at in chosen):
         likely = [int(at) for at in np.flatnonzero(chance >= _IN_ADDRESS)]
         chosen += [at for at in likely if at not in chosen and _is_near(lines[at], lines[best])]
     seen: dict[str, int] = {}
     for at in sorted(chosen, key=lambda at: (lines[at].row, lines[at].cell.box[0], lines[at].start)):
         seen.setdefault(fold(lines[at].text), at)
     kept = list(seen.values())
-    return [_joined([lines[at] for at in kept], float(np.mean([chance[at] for at in kept])))]
+    return [_joined([lines[at] for at in kept], float(np.mean([chance[at] for at in kept])), whole=True)]
 
 
 def _is_near(line: NameLine, other: NameLine) -> bool:
     return line.page == other.page and abs(line.row - other.row) <= _NEAR
 
 
-def _joined(lines: Sequence[NameLine], p: float) -> FieldCandidate:
+def _joined(lines: Sequence[NameLine], p: float, *, whole: bool = False) -> FieldCandidate:
     text = ""
     for line in lines:
-        text += (glue(text, line.text) if text else "") + line.text
+        part = line.whole if whole else line.text
+        text += (glue(text, part) if text else "") + part
     first = lines[0]
     return FieldCandidate(
         text.strip(" ,;"), first.page, first.row, tuple(each.cell.line for each in lines), first.label, None, p

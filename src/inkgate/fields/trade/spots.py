@@ -9,7 +9,7 @@ from typing import Final
 
 from inkgate.fields.kinds.base import ParsedValue, ValueKind
 from inkgate.fields.rules.candidates import is_word
-from inkgate.fields.rules.rows import PrintedPages, PrintedRow, RowCell, head_of
+from inkgate.fields.rules.rows import CellPart, PrintedPages, PrintedRow, RowCell, head_of
 from inkgate.fields.trade.words import concepts_in
 from inkgate_client.concurrency import pause
 from inkgate_client.types import Box
@@ -71,12 +71,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The printed pages with what is looked up in them often.
-
-    Attributes:
-        pages: the rows.
-        width, height: of the pages as far as they are printed, in pixels, by page.
-    """
+    """The printed pages with what is looked up in them often."""
 
     pages: PrintedPages
 
@@ -156,16 +151,20 @@ def spots_of(pages: PrintedPages, kind: ValueKind) -> list[Spot]:
 def _in_row(row: PrintedRow, kind: ValueKind) -> Iterator[Spot]:
     pause()
     for at, cell in enumerate(row.cells):
-        for value in kind.find(cell.text[:LONGEST_CELL]):
-            yield spot_at(row, at, value.start, value.end, value)
+        if values := kind.find(cell.text[:LONGEST_CELL]):
+            parts = cell.parts()
+            for value in values:
+                yield spot_at(row, at, value.start, value.end, parts, value)
 
 
-def spot_at(row: PrintedRow, at: int, start: int, end: int, value: ParsedValue | None = None) -> Spot:
-    """A part of a cell, with its place by the words of the cell."""
+def spot_at(
+    row: PrintedRow, at: int, start: int, end: int, parts: Sequence[CellPart], value: ParsedValue | None = None
+) -> Spot:
+    """A part of a cell, with its place by the words of the cell. `parts`: of the cell."""
     cell = row.cells[at]
     left, right = cell.box[0], cell.box[2]
     if start > 0 or end < len(cell.text.rstrip()):
-        inside = [part for part in cell.parts() if part.start < end and start < part.end]
+        inside = [part for part in parts if part.start < end and start < part.end]
         if inside:
             left, right = inside[0].left, inside[-1].right
     return Spot(row.page, row.number, at, cell, start, end, left, right, value)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import yaml
@@ -37,18 +38,17 @@ Concepts = Mapping[str, float]
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
     """Attributes:
-    concepts: names, in the order of the file.
     phrases: concepts by the words of a name; those with the same first word are looked up by it.
     unspaced: concepts by names in scripts without spaces, the longest first.
     prefixes: concepts of single words of which only the beginning is given.
-    words: all first and later words.
+    words, known: those of five letters and more, of which one may be misread.
     """
 
-    concepts: tuple[str, ...]
     phrases: Mapping[str, Mapping[tuple[str, ...], tuple[str, ...]]]
     unspaced: Mapping[str, tuple[str, ...]]
     prefixes: Mapping[str, tuple[str, ...]]
     words: tuple[str, ...]
+    known: frozenset[str]
 
 
 def words_of(text: str) -> list[str]:
@@ -80,29 +80,29 @@ def _vocabulary() -> _Vocabulary:
                 named = phrases.setdefault(words[0], {}).setdefault(words, [])
                 if concept not in named:
                     named.append(concept)
+    known = {word for by in phrases.values() for words in by for word in words if len(word) >= _MIN_FUZZY}
     return _Vocabulary(
-        tuple(loaded),
         {first: {words: tuple(named) for words, named in by.items()} for first, by in phrases.items()},
         {name: tuple(unspaced[name]) for name in sorted(unspaced, key=len, reverse=True)},
         {name: tuple(named) for name, named in prefixes.items()},
-        tuple(sorted({word for by in phrases.values() for words in by for word in words if len(word) >= _MIN_FUZZY})),
+        tuple(sorted(known)),
+        frozenset(known),
     )
 
 
-def concepts() -> tuple[str, ...]:
-    """The names of all concepts."""
-    return _vocabulary().concepts
+def concepts_in(text: str) -> Concepts:
+    """The concepts that a text names. Its digits don't count."""
+    return _concepts_in(text[:LONGEST_LABEL])
 
 
 @lru_cache(maxsize=_CACHED)
-def concepts_in(text: str) -> Concepts:
-    """The concepts that a text names. Its digits don't count."""
+def _concepts_in(text: str) -> Concepts:
     words = words_of(text)
     letters = sum(len(word) for word in words if not word.isdigit())
     found: dict[str, float] = {}
     for concept, characters in _named(words):
         found[concept] = min(1.0, found.get(concept, 0.0) + characters / max(1, letters))
-    return found
+    return MappingProxyType(found)
 
 
 def _named(words: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -139,7 +139,7 @@ def _unspaced(known: _Vocabulary, word: str) -> Iterator[tuple[str, int]]:
 def _respelled(word: str) -> str:
     """The word of a name that this one may be, misread by one letter or two; else itself."""
     known = _vocabulary()
-    if len(word) < _MIN_FUZZY or word.isdigit() or word in known.words:
+    if len(word) < _MIN_FUZZY or word.isdigit() or word in known.known:
         return word
     word = word.translate(_AS_LETTERS)
     found = process.extractOne(word, known.words, scorer=fuzz.ratio, score_cutoff=_SIMILAR)
