@@ -353,7 +353,7 @@ def test_nothing_but_workers_load_pikepdf() -> None:
     package = Path(__file__).parents[2] / "src" / "inkgate"
     users = [path for path in package.rglob("*.py") if "import pikepdf" in path.read_text(encoding="utf-8")]
     assert sorted(path.name for path in users) == [
-        "attachments.py",
+        "catalog.py",
         "opening.py",
         "pdf.py",
     ]

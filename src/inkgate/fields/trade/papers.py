@@ -65,8 +65,7 @@ _AMERICAN: Final = re.compile(
 )
 """A town with its state and postcode, or a tax that no other country has."""
 _DAY_FIRST: Final = re.compile(
-    r"\b(?:VAT|ABN|IBAN|TVA|I\.?V\.?A|MwSt|USt|BTW|DPH|GmbH|SARL|S\.?r\.?l|S\.?p\.?A|B\.V|Lda|[Ss]p\.\s?z\s?o\.?o|s\.r\.o"
-    r"|(?i:sdn\.?\s?bhd))\b"
+    r"\b(?:VAT|ABN|IBAN|TVA|I\.?V\.?A|MwSt|USt|BTW|DPH|GmbH|SARL|S\.?r\.?l|S\.?p\.?A|B\.V|Lda|[Ss]p\.\s?z\s?o\.?o|s\.r\.o)\b"
 )
 """Taxes and legal forms of companies of countries in which the day comes first."""
 _NUMBER: Final = re.compile(

@@ -143,6 +143,8 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
     score = np.array([each.measures for each in sets]) @ trees.sums[document_type]
     chance = np.exp(score - score.max())
     chance /= chance.sum()
+    if not sets[int(chance.argmax())].adds_up and (alone := _alone(found, chances)):
+        return alone
     if _contradicts(sets[int(chance.argmax())], known):
         chance *= _CONTRADICTED
     fields: dict[str, list[FieldCandidate]] = {}
@@ -157,6 +159,19 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
     return fields
+
+
+def _alone(found: Sequence[Amount], chances: Mapping[str, FloatArray]) -> dict[str, list[FieldCandidate]]:
+    """Total, net amount and tax by their labels, for the check to say that they don't add up; nothing if not
+    all of them are labelled.
+    """
+    best = {role: int(chances[role].argmax()) for role in ("total", "subtotal", "tax")}
+    if min(float(chances[role][at]) for role, at in best.items()) < _LABELLED or len(set(best.values())) < len(best):
+        return {}
+    return {
+        role: [_candidate(found[at].spot, _CONTRADICTED * float(chances[role][at]), found[at].around.texts["near"])]
+        for role, at in best.items()
+    }
 
 
 def _contradicts(found: SumSet, known: Likely) -> bool:
