@@ -36,14 +36,12 @@ class Set:
 
     Attributes:
         complete: those that need no review; `complete_wrong`: of these, with a value that is wrong or missing.
-        faulty: those with such a value.
     """
 
     fields: list[JudgedField] = field(default_factory=list)
     documents: int = 0
     complete: int = 0
     complete_wrong: int = 0
-    faulty: int = 0
     seconds: float = 0.0
 
     def add(
@@ -64,7 +62,6 @@ class Set:
         self.documents += 1
         self.complete += complete
         self.complete_wrong += complete and wrong
-        self.faulty += wrong
         self.fields.extend(judged)
         return found, judged
 

@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from training.fields.examples import Example, Spans, cents_of, example
 from training.fields.observe import observed
+from training.trees import exported
 
 from inkgate.fields.trade import hypotheses, parties
-from inkgate.fields.trade.hypotheses import Likely, sets_of
-from inkgate.fields.trade.reader import MEASURED, TYPES, Forests
+from inkgate.fields.trade.hypotheses import sets_of
+from inkgate.fields.trade.reader import MEASURED, TYPES, Forests, likely, posterior, summed
 from inkgate.runtimes.trees import BoostedTrees
 from inkgate_client.types import Line, PageResult
 
@@ -32,6 +33,10 @@ OF_REAL = 6.0
 OF_REAL_SUMS = 4.0
 """What it counts more where sets of sums are compared: generated receipts add up more often than real ones."""
 SURE = 0.95
+TYPES_OF_NODES = {
+    "features": np.uint8, "limits": np.float32, "left": np.uint16, "right": np.uint16, "values": np.float16,
+    "roots": np.uint16, "start": np.float64, "depth": np.int64,
+}  # fmt: skip
 WITHOUT_TOTAL = 12
 """One document of so many is also learned without its total."""
 TREES = {
@@ -160,17 +165,6 @@ def predict(model: HistGradientBoostingClassifier, x: np.ndarray) -> np.ndarray:
     return model.predict_proba(x.astype(np.float32))[:, 1] if len(x) else np.zeros(0)
 
 
-def likely_of(each: Example, chance: Mapping[str, np.ndarray]) -> Likely:
-    def best(role: str) -> dict[int, float]:
-        found: dict[int, float] = {}
-        for cents, p in zip(each.cents, chance[role], strict=True):
-            found[cents] = max(found.get(cents, 0.0), float(p))
-        return found
-
-    places = [(cents, float(p)) for cents, p in zip(each.cents, chance["tax"], strict=True)]
-    return Likely(best("total"), best("subtotal"), best("tax"), best("shift"), places)
-
-
 def sums_right(each: Example, found: hypotheses.SumSet) -> bool:
     """Whether the set has what the truth knows."""
     for role, value in (("total", found.total), ("subtotal", found.net), ("tax", found.tax)):
@@ -227,7 +221,7 @@ def cases_of(
     examples: Sequence[Example], chances: Sequence[Mapping[str, np.ndarray]]
 ) -> Iterator[tuple[Example, list[hypotheses.SumSet], np.ndarray, np.ndarray]]:
     for each, chance in zip(examples, chances, strict=True):
-        sets = list(sets_of(likely_of(each, chance)))
+        sets = list(sets_of(likely(each.cents, chance)))
         x = np.array([found.measures for found in sets])
         yield each, sets, x, np.array([sums_right(each, found) for found in sets], dtype=float)
 
@@ -238,20 +232,15 @@ def report(
     """Print how often the likeliest value is right, and how often it is with a probability above 0.95."""
     judged: dict[str, list[tuple[float, bool]]] = {}
     for each, sets, x, _ in cases_of(examples, chances):
-        score = x @ weights[type_of(each)]
-        p = np.exp(score - score.max())
-        p /= p.sum()
+        p = posterior(x, weights[type_of(each)])
         for role, values in (
             ("total", [found.total for found in sets]),
             ("subtotal", [found.net for found in sets]),
             ("tax", [found.tax for found in sets]),
         ):
             if role in each.known:
-                by_value: dict[int | None, float] = {}
-                for value, chance in zip(values, p, strict=True):
-                    by_value[value] = by_value.get(value, 0.0) + float(chance)
-                best = max(by_value, key=lambda value: by_value[value])
-                judged.setdefault(role, []).append((by_value[best], best == cents_of(each.truth.get(role))))
+                best, chance = summed(values, p)[0]
+                judged.setdefault(role, []).append((chance, best == cents_of(each.truth.get(role))))
     for each, by_role in zip(examples, chances, strict=True):
         for role, kind in MEASURED.items():
             if kind != "amount" and role in each.known and each.truth.get(role):
@@ -267,32 +256,9 @@ def report(
 
 
 def arrays(model: HistGradientBoostingClassifier) -> dict[str, np.ndarray]:
-    """The trees as arrays of nodes, as runtimes/trees.py reads them. A leaf points to itself."""
-    features: list[int] = []
-    limits: list[float] = []
-    left: list[int] = []
-    right: list[int] = []
-    values: list[float] = []
-    roots: list[int] = []
-    depth = 0
-    for (tree,) in model._predictors:  # noqa: SLF001 - scikit-learn has no public form of these trees
-        first = len(features)
-        roots.append(first)
-        for number, node in enumerate(tree.nodes):
-            leaf = bool(node["is_leaf"])
-            features.append(0 if leaf else int(node["feature_idx"]))
-            limits.append(0.0 if leaf else float(node["num_threshold"]))
-            left.append(first + number if leaf else first + int(node["left"]))
-            right.append(first + number if leaf else first + int(node["right"]))
-            values.append(float(node["value"]) if leaf else 0.0)
-            depth = max(depth, int(node["depth"]))
-    start = float(np.ravel(model._baseline_prediction)[0])  # noqa: SLF001
-    return {
-        "features": np.array(features, dtype=np.uint8), "limits": np.array(limits, dtype=np.float32),
-        "left": np.array(left, dtype=np.uint16), "right": np.array(right, dtype=np.uint16),
-        "values": np.array(values, dtype=np.float16), "roots": np.array(roots, dtype=np.uint16),
-        "start": np.array(start), "depth": np.array(depth),
-    }  # fmt: skip
+    """The trees in the types that the file keeps."""
+    kept = exported(model)
+    return {name: np.array(kept[name], dtype=kind) for name, kind in TYPES_OF_NODES.items()}
 
 
 def save(models: Mapping[str, HistGradientBoostingClassifier], weights: Mapping[str, np.ndarray], file: Path) -> None:

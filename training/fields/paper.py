@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from training.layout.printer import CHROMIUM
+from training.layout.printer import print_tab
 
 _SCRIPT = Path(__file__).with_name("spans.js")
 _SLACK = 1.5
@@ -49,15 +49,6 @@ class Press:
 
 @contextmanager
 def press() -> Iterator[Press]:
-    """A printer with a Chromium of its own. Raises: playwright's Error if Chromium doesn't start."""
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox", "--font-render-hinting=none", "--disable-gpu"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
-        try:
-            tab = browser.new_context(java_script_enabled=True).new_page()
-            tab.emulate_media(media="print")
-            yield Press(tab)
-        finally:
-            browser.close()
+    """A printer with a Chromium of its own. Raises: as print_tab."""
+    with print_tab() as tab:
+        yield Press(tab)

@@ -1,6 +1,6 @@
 """Fits the table scorer (src/inkgate/layout/tables/scorer.json) to what table_candidates.py measured.
 
-    python training/layout/fit_tables.py src/inkgate/layout/tables/scorer.json CANDIDATES.npz ...
+    python -m training.layout.fit_tables src/inkgate/layout/tables/scorer.json CANDIDATES.npz ...
 
 Needs scikit-learn, and nothing of inkgate.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
+from training.trees import exported
 
 
 def fit(candidates: Sequence[Path], target: Path) -> None:
@@ -53,7 +54,7 @@ def fit(candidates: Sequence[Path], target: Path) -> None:
     }
     print(error)
     trees = model(np.ones(len(y), dtype=bool))
-    exported = _exported(trees)
+    rounded = _rounded(trees)
     card = {
         "what": "How right a table candidate is (likeness in training/layout/table_candidates.py): gradient-boosted trees.",
         "data": "Pages printed by training/layout/generate.py, tagged PDFs without tables, and 51 annotated pages (thrice).",
@@ -63,42 +64,20 @@ def fit(candidates: Sequence[Path], target: Path) -> None:
         "licence": "as inkgate",
     }
     target.write_text(
-        json.dumps({"card": card, "measures": parts[0]["names"].tolist(), **exported}, separators=(",", ":")) + "\n",
+        json.dumps({"card": card, "measures": parts[0]["names"].tolist(), **rounded}, separators=(",", ":")) + "\n",
         "utf-8",
     )
 
 
-def _exported(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
-    """The trees as arrays of nodes. A leaf points to itself."""
-    features: list[int] = []
-    limits: list[float] = []
-    left: list[int] = []
-    right: list[int] = []
-    values: list[float] = []
-    roots: list[int] = []
-    depth = 0
-    for (tree,) in trees._predictors:  # noqa: SLF001 - scikit-learn has no public form of these trees
-        first = len(features)
-        roots.append(first)
-        for number, node in enumerate(tree.nodes):
-            leaf = bool(node["is_leaf"])
-            features.append(0 if leaf else int(node["feature_idx"]))
-            limits.append(0.0 if leaf else float(f"{node['num_threshold']:.5g}"))
-            left.append(first + number if leaf else first + int(node["left"]))
-            right.append(first + number if leaf else first + int(node["right"]))
-            values.append(round(float(node["value"]), 4) if leaf else 0.0)
-            depth = max(depth, int(node["depth"]))
-    start = float(np.ravel(trees._baseline_prediction)[0])  # noqa: SLF001
-    return {
-        "features": features,
-        "limits": limits,
-        "left": left,
-        "right": right,
-        "values": values,
-        "roots": roots,
-        "start": round(start, 4),
-        "depth": depth,
+def _rounded(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
+    """The trees with the digits that the file keeps."""
+    kept = exported(trees)
+    rounded: dict[str, Any] = kept | {
+        "limits": [float(f"{limit:.5g}") for limit in kept["limits"]],
+        "values": [round(value, 4) for value in kept["values"]],
+        "start": round(kept["start"], 4),
     }
+    return rounded
 
 
 def main() -> None:

@@ -41,8 +41,8 @@ class Printer:
 
 
 @contextmanager
-def chromium() -> Iterator[Printer]:
-    """A printer with a Chromium of its own. Raises: playwright's Error if Chromium doesn't start."""
+def print_tab() -> Iterator[Any]:
+    """A tab of a Chromium of its own that shows pages as they are printed. Raises: playwright's Error if it doesn't start."""
     from playwright.sync_api import sync_playwright
 
     arguments = ["--no-sandbox", "--font-render-hinting=none", "--disable-gpu"]
@@ -51,9 +51,16 @@ def chromium() -> Iterator[Printer]:
         try:
             tab = browser.new_context(java_script_enabled=True).new_page()
             tab.emulate_media(media="print")
-            yield Printer(tab)
+            yield tab
         finally:
             browser.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Printer]:
+    """A printer with a Chromium of its own. Raises: as print_tab."""
+    with print_tab() as tab:
+        yield Printer(tab)
 
 
 def write(folder: Path, name: str, pdf: bytes, page: dict[str, Any]) -> None:

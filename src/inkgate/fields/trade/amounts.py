@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.fields.trade.spots import Around, Sheet, Spot, before_in_cell, label_measures, label_names, spots_of
+from inkgate.fields.trade.spots import Around, Spot, Surroundings, before_in_cell, label_measures, label_names, spots_of
 from inkgate.fields.trade.words import concepts_in
+from inkgate.runtimes.trees import FloatArray
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 _FIRST, _LAST = 40, 120
@@ -63,7 +63,6 @@ class Amount:
     """An amount where it stands. `cents`: a hundred times the number, rounded; below 0 as printed."""
 
     spot: Spot
-    number: Decimal
     cents: int
     around: Around
 
@@ -72,7 +71,7 @@ def amounts_on(pages: PrintedPages) -> list[Amount]:
     """The amounts: numbers with two decimals or a currency. Where no number has decimals, those with a comma, too;
     where there is none of these, the last number of each row of a document that names a total.
     """
-    sheet = Sheet(pages)
+    sheet = Surroundings(pages)
     money = [spot for spot in spots_of(pages, KINDS["money"]) if spot.value and spot.value.unit != "%"]
     clear = [spot for spot in money if _is_amount(spot)]
     if not any(spot.value and spot.value.decimals == 2 for spot in clear):
@@ -85,7 +84,7 @@ def amounts_on(pages: PrintedPages) -> list[Amount]:
         number = spot.value.readings[0] if spot.value else None
         if isinstance(number, Decimal) and abs(number) < 10**12:
             around = sheet.around(spot, before_in_cell(spot, kept))
-            found.append(Amount(spot, number, int((number * 100).to_integral_value()), around))
+            found.append(Amount(spot, int((number * 100).to_integral_value()), around))
     return found
 
 
@@ -103,7 +102,7 @@ def measures(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
 
 
 def _places(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
-    sheet, count = Sheet(pages), len(amounts)
+    sheet, count = Surroundings(pages), len(amounts)
     same = Counter(each.cents for each in amounts)
     largest = max(1, *(abs(each.cents) for each in amounts))
     in_row = Counter(each.spot.row for each in amounts)

@@ -10,7 +10,6 @@ from datetime import date
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
@@ -18,8 +17,8 @@ from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade.spots import (
     LONGEST_CELL,
     Around,
-    Sheet,
     Spot,
+    Surroundings,
     before_in_cell,
     label_measures,
     label_names,
@@ -27,8 +26,8 @@ from inkgate.fields.trade.spots import (
     spots_of,
 )
 from inkgate.fields.trade.words import concepts_in
+from inkgate.runtimes.trees import FloatArray
 
-FloatArray = NDArray[np.float64]
 MAX_SPOTS: Final = 120
 """Dates, and numbers, of a document that are measured: the first ones."""
 _DATE_CONCEPTS: Final = (
@@ -143,7 +142,7 @@ def _without_dates(start: int, end: int, dates: Sequence[tuple[int, int]]) -> tu
 
 
 def _placed(pages: PrintedPages, spots: Sequence[Spot]) -> list[Placed]:
-    sheet = Sheet(pages)
+    sheet = Surroundings(pages)
     return [Placed(spot, sheet.around(spot, before_in_cell(spot, spots))) for spot in spots]
 
 
@@ -151,7 +150,7 @@ def date_measures(pages: PrintedPages, dates: Sequence[Placed]) -> FloatArray:
     """Returns the measures of the dates (N, len(DATE_NAMES))."""
     if not dates:
         return np.zeros((0, len(DATE_NAMES)))
-    sheet = Sheet(pages)
+    sheet = Surroundings(pages)
     days = [_day(each) for each in dates]
     same, first, last = Counter(days), min(days), max(days)
     found = []
@@ -182,7 +181,7 @@ def number_measures(pages: PrintedPages, numbers: Sequence[Placed]) -> FloatArra
     """Returns the measures of the numbers (N, len(NUMBER_NAMES))."""
     if not numbers:
         return np.zeros((0, len(NUMBER_NAMES)))
-    sheet = Sheet(pages)
+    sheet = Surroundings(pages)
     same = Counter(fold(each.spot.text) for each in numbers)
     found = []
     for number, each in enumerate(numbers):

@@ -10,18 +10,17 @@ from statistics import median
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.rows import PrintedPages, RowCell
-from inkgate.fields.trade.spots import Sheet
+from inkgate.fields.trade.spots import Surroundings
 from inkgate.fields.trade.words import Concepts, concepts_in
+from inkgate.runtimes.trees import FloatArray
 from inkgate_client.concurrency import pause
 from inkgate_client.types import Box
 
-FloatArray = NDArray[np.float64]
 MAX_LINES: Final = 240
 """Lines of a document that may be names: the first and last ones of it."""
 LONGEST: Final = 120
@@ -285,7 +284,7 @@ class _Document:
     def __init__(self, pages: PrintedPages, lines: Sequence[NameLine]) -> None:
         self._pages = pages
         self._lines = lines
-        self._sheet = Sheet(pages)
+        self._sheet = Surroundings(pages)
         self._heights = [line.height for line in lines]
         self._unit, self._tallest = max(1.0, median(self._heights)), max(1.0, *self._heights)
         self._ranks = {

@@ -138,11 +138,9 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         return {}
     measured, trees = amounts.measures(pages, found), forests()
     chances = {role: trees.probabilities(role, measured) for role in ("total", "subtotal", "tax", "shift")}
-    known = likely(found, chances)
+    known = likely([each.cents for each in found], chances)
     sets = list(sets_of(known))
-    score = np.array([each.measures for each in sets]) @ trees.sums[document_type]
-    chance = np.exp(score - score.max())
-    chance /= chance.sum()
+    chance = posterior(np.array([each.measures for each in sets]), trees.sums[document_type])
     if not sets[int(chance.argmax())].adds_up and (alone := _alone(found, chances)):
         return alone
     if _contradicts(sets[int(chance.argmax())], known):
@@ -154,7 +152,7 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         "tax": [each.tax for each in sets],
     }
     for role, values in values_of.items():
-        by_value = _summed(values, chance)
+        by_value = summed(values, chance)
         likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= _MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
@@ -189,20 +187,30 @@ def shifts_on(pages: PrintedPages) -> frozenset[Decimal]:
     return frozenset(Decimal(cents) / 100 for cents in shifts_of(by_number))
 
 
-def likely(found: Sequence[Amount], chances: Mapping[str, FloatArray]) -> Likely:
-    """How likely each number is each role: the best place of those where it stands counts."""
+def posterior(measures: FloatArray, weights: FloatArray) -> FloatArray:
+    """The probability of each set (N,) by its measures (N, M) and their weights (M,)."""
+    score = measures @ weights
+    odds = np.exp(score - score.max())
+    chance: FloatArray = odds / odds.sum()
+    return chance
+
+
+def likely(cents: Sequence[int], chances: Mapping[str, FloatArray]) -> Likely:
+    """How likely each number is each role: the best place of those where it stands counts. `cents`: of the amounts, in
+    the order of `chances`.
+    """
 
     def best(role: str) -> dict[int, float]:
         by_number: dict[int, float] = {}
-        for each, p in zip(found, chances[role], strict=True):
-            by_number[each.cents] = max(by_number.get(each.cents, 0.0), float(p))
+        for each, p in zip(cents, chances[role], strict=True):
+            by_number[each] = max(by_number.get(each, 0.0), float(p))
         return by_number
 
-    places = [(each.cents, float(p)) for each, p in zip(found, chances["tax"], strict=True)]
+    places = [(each, float(p)) for each, p in zip(cents, chances["tax"], strict=True)]
     return Likely(best("total"), best("subtotal"), best("tax"), best("shift"), places)
 
 
-def _summed(values: Sequence[KeyT], chance: FloatArray) -> list[tuple[KeyT, float]]:
+def summed(values: Sequence[KeyT], chance: FloatArray) -> list[tuple[KeyT, float]]:
     """The probability of each value, the likeliest first."""
     by_value: dict[KeyT, float] = {}
     for value, p in zip(values, chance, strict=True):

@@ -70,7 +70,7 @@ class Around:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Surroundings:
     """The printed pages with what is looked up in them often."""
 
     pages: PrintedPages
