@@ -20,6 +20,8 @@ from inkgate.fields.trade import amounts, papers, parties
 from inkgate.fields.trade.spots import Spot
 from inkgate_client.types import Box, PageResult
 
+MAX_RUN = 4
+"""Lines that a name goes on in."""
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 SHIFTS = ("discount", "shipping", "tip", "rounding")
@@ -81,9 +83,7 @@ def example(
         for each in numbers
     ], dtype=bool)  # fmt: skip
     for role in ("merchant_name", "merchant_address", "customer_name", "customer_address"):
-        right[role] = np.array(
-            [_is_part(each, str(fields.get(role) or ""), role, spans, full) for each in lines], dtype=bool
-        )
+        right[role] = _parts(lines, str(fields.get(role) or ""), role, spans, full)
     known = set(right) if full else {role for role in right if role in fields}
     return Example(
         name, source, weight, fields,
@@ -127,22 +127,53 @@ def iso(value: object) -> str:
         return str(found[0].readings[0]) if found else "-"
 
 
-def _is_part(line: parties.NameLine, wanted: str, role: str, spans: Spans, full: bool) -> bool:
-    text, true = fold(line.text), fold(wanted)
-    if not text or not true:
+def _parts(lines: Sequence[parties.NameLine], wanted: str, role: str, spans: Spans, full: bool) -> BoolArray:
+    """Which lines are parts of a true name or address. A real name is the run of lines that is most like it."""
+    true = fold(wanted)
+    if not true:
+        return np.zeros(len(lines), dtype=bool)
+    if not full and role.endswith("_name"):
+        return _likest_run(lines, true)
+    return np.array([_is_part(each, true, role, spans, full) for each in lines], dtype=bool)
+
+
+def _likest_run(lines: Sequence[parties.NameLine], true: str) -> BoolArray:
+    found = np.zeros(len(lines), dtype=bool)
+    runs = [
+        range(start, end)
+        for start in range(len(lines))
+        for end in range(start + 1, min(start + MAX_RUN, len(lines)) + 1)
+    ]
+    texts = ["".join(fold(lines[at].text) for at in run) for run in runs]
+    likeness = np.array([fuzz.ratio(text, true) for text in texts])
+    # Where the whole is not printed, as a name whose logo is not read, its larger part counts.
+    part = np.array(
+        [
+            len(run) == 1
+            and len(text) >= max(5, 0.35 * len(true))
+            and fuzz.partial_ratio(text, true) >= 92
+            and len(text) <= len(true) + 2
+            for run, text in zip(runs, texts, strict=True)
+        ],
+        dtype=bool,
+    )
+    best = likeness.max(initial=0)
+    chosen = np.flatnonzero(likeness == best) if best >= 85 else np.flatnonzero(part)
+    for at in chosen:
+        if all(fold(lines[number].text) for number in runs[at]):
+            found[list(runs[at])] = True
+    return found
+
+
+def _is_part(line: parties.NameLine, true: str, role: str, spans: Spans, full: bool) -> bool:
+    text = fold(line.text)
+    if not text:
         return False
     if full:
         at = Spot(
             line.page, line.row, 0, line.cell, line.start, len(line.cell.text), line.cell.box[0], line.cell.box[2]
         )
         return spans.role(at, lambda span: fuzz.ratio(fold(span), text) >= 80) == role
-    if role.endswith("_name"):
-        return fuzz.ratio(text, true) >= 85 or (
-            len(text) >= 5
-            and len(text) >= 0.35 * len(true)
-            and fuzz.partial_ratio(text, true) >= 92
-            and len(text) <= len(true) + 2
-        )
     return len(text) >= 4 and len(text) <= len(true) + 3 and fuzz.partial_ratio(text, true) >= 90
 
 

@@ -149,6 +149,8 @@ _OPEN: Final = 24
 _NO_FACTS: Final[Mapping[str, float]] = {}
 _MARKS: Final = (" - ", "|", "·", "•", "–")
 _CENTS: Final = 2
+_WORD_GAP: Final = 0.8
+"""Heights of a line between words that were read apart."""
 _DIGITS_OF_PHONE: Final = 9
 _OF_BANK: Final = 0.3
 _OF_TITLE: Final = 0.6
@@ -216,16 +218,17 @@ def lines_on(pages: PrintedPages) -> list[NameLine]:
     cells = [(row.page, row.number, cell) for row in pages.rows for cell in row.cells if len(cell.text) <= LONGEST]
     if len(cells) > MAX_LINES:
         cells = cells[: MAX_LINES * 2 // 3] + cells[-MAX_LINES // 3 :]
-    last: list[tuple[int, int, RowCell]] = []
+    last: list[tuple[int, int, Box]] = []
     sizes: list[int] = []
     found = []
     for page, row, cell in cells:
         open_ = range(len(last) - 1, max(-1, len(last) - 1 - _OPEN), -1)
-        group = next((each for each in open_ if _goes_on(last[each], page, row, cell)), len(last))
+        group = next((each for each in open_ if _goes_on(last[each], page, row, cell.box)), len(last))
         if group == len(last):
-            last.append((page, row, cell))
+            last.append((page, row, cell.box))
             sizes.append(0)
-        last[group] = (page, row, cell)
+        same = last[group][:2] == (page, row)
+        last[group] = (page, row, _union(last[group][2], cell.box) if same else cell.box)
         for start, end, label in _parts(cell.text):
             whole = cell.text[start:end].strip()
             found.append(NameLine(page, row, cell, start, end, label, group, sizes[group], whole, _name_in(whole)))
@@ -245,16 +248,24 @@ def _parts(text: str) -> list[tuple[int, int, str]]:
     return [(at, end, label if at == start else "") for at, end in parts[:_MAX_PARTS]] or [(start, len(text), label)]
 
 
-def _goes_on(last: tuple[int, int, RowCell], page: int, row: int, cell: RowCell) -> bool:
-    """Whether the cell continues the paragraph that ends with `last`: directly below, at the same edge or middle."""
-    if last[0] != page or last[1] == row:
+def _goes_on(last: tuple[int, int, Box], page: int, row: int, box: Box) -> bool:
+    """Whether a cell continues the paragraph that ends with `last`: directly below, at the same edge or middle, or
+    behind it in the row like the next word.
+    """
+    if last[0] != page:
         return False
-    a, b = last[2].box, cell.box
+    a, b = last[2], box
     height = min(a[3] - a[1], b[3] - b[1])
     taller = max(a[3] - a[1], b[3] - b[1])
+    if last[1] == row:
+        return 0 <= b[0] - a[2] <= _WORD_GAP * height
     near = -0.5 * height <= b[1] - a[3] <= 1.0 * taller
     aligned = abs(a[0] - b[0]) <= height or abs(a[2] - b[2]) <= height or abs(a[0] + a[2] - b[0] - b[2]) <= 2 * height
     return near and aligned and a[0] < b[2] and b[0] < a[2]
+
+
+def _union(a: Box, b: Box) -> Box:
+    return min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])
 
 
 def _behind_label(text: str) -> tuple[int, str]:

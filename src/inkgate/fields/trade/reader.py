@@ -53,9 +53,9 @@ _MIN: Final[Mapping[str, float]] = {
     "customer_address": 0.15,
 }
 """Probability below which a field is not found."""
-_SAME_NAME: Final = 0.3
+_SAME_NAME: Final = 0.4
 """Probability from which the next line, if it is about as high, belongs to the name."""
-_AS_HIGH: Final = 0.85
+_AS_HIGH: Final = 0.6
 _GOES_ON: Final = 0.08
 """Probability from which the next line belongs to the address."""
 _IN_ADDRESS: Final = 0.35
@@ -319,18 +319,23 @@ def _parties(pages: PrintedPages, wanted: Sequence[str]) -> dict[str, list[Field
     lines = parties.lines_on(pages)
     if not lines:
         return {}
-    measured = parties.measures(pages, lines)
+    measured, trees = parties.measures(pages, lines), forests()
     fields: dict[str, list[FieldCandidate]] = {}
     plain = np.array([_may_be_of_party(line) for line in lines])
     for part in ("name", "address"):
-        of = {party: plain * forests().probabilities(f"{party}_{part}", measured) for party in PARTIES}
+        of = {party: plain * trees.probabilities(f"{party}_{part}", measured) for party in PARTIES}
         for party in wanted:
             chance = of[party]
             other = np.max([each for name, each in of.items() if name != party], axis=0)
             own = np.where(other > chance, chance * (1 - other), chance)
-            if own.max() >= _MIN[f"{party}_{part}"]:
-                found = _names(lines, own) if part == "name" else _address(lines, own)
-                fields[f"{party}_{part}"] = found
+            if own.max() < _MIN[f"{party}_{part}"]:
+                continue
+            if part == "name":
+                chosen = _name_lines(lines, own)
+                fields[f"{party}_name"] = _names(lines, own, chosen)
+                plain[[at for at in chosen if own[at] >= _SAME_NAME]] = False  # no part of an address
+            else:
+                fields[f"{party}_address"] = _address(lines, own)
     return fields
 
 
@@ -342,12 +347,17 @@ def _may_be_of_party(line: NameLine) -> bool:
     return (letters > 0 or parties.has_postcode(line.whole)) and not _NUMBERED.match(line.text)
 
 
-def _names(lines: Sequence[NameLine], chance: FloatArray) -> list[FieldCandidate]:
-    """The likeliest name, with the lines that it goes on in, and what else it may be."""
+def _name_lines(lines: Sequence[NameLine], chance: FloatArray) -> list[int]:
+    """The likeliest line of a name, with those that it goes on in."""
+    best = int(chance.argmax())
+    return [at for at in _run(lines, chance, best, _SAME_NAME) if _is_as_high(lines[at], lines[best])]
+
+
+def _names(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[int]) -> list[FieldCandidate]:
+    """The name of the chosen lines, and what else it may be."""
     order = [int(at) for at in np.argsort(-chance)]
-    first = [at for at in _run(lines, chance, order[0], _SAME_NAME) if _is_as_high(lines[at], lines[order[0]])]
-    others = [at for at in order if at not in first and chance[at] >= _MIN_OTHER][:_MAX_OTHERS]
-    best = _joined([lines[at] for at in first], float(chance[order[0]]))
+    others = [at for at in order if at not in chosen and chance[at] >= _MIN_OTHER][:_MAX_OTHERS]
+    best = _joined([lines[at] for at in chosen], float(chance.max()))
     return [best, *(_joined([lines[at]], float(chance[at])) for at in others)]
 
 
