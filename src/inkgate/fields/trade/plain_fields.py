@@ -19,6 +19,7 @@ from inkgate.fields.trade.words import Concepts, concepts_in
 from inkgate_client.types import Box
 
 Known = Mapping[str, Sequence[FieldCandidate]]
+"""What else was found, by field, the likeliest first."""
 _WITH_CHECK, _WITHOUT_CHECK = 1.0, 0.85
 _UNCHECKED, _OF_TWO = 0.6, 0.3
 """Scores of a tax number without check digits, and of one of several."""
@@ -64,8 +65,8 @@ def _account(pages: PrintedPages) -> FieldCandidate | None:
 
 
 def _tax_numbers(pages: PrintedPages, known: Known) -> list[FieldCandidate]:
-    """The issuer's tax numbers: those that no label and no place calls the customer's. Where there are some that are
-    right, others don't count; of several right ones each may be meant.
+    """The issuer's tax numbers: those that no label and no place calls the customer's. Where there are some whose check
+    digits hold, others don't count; of several each may be meant.
     """
     spots = spots_of(pages, KINDS["vat_id"])
     sheet, parties = Surroundings(pages), _party_boxes(pages, known) if spots else []
@@ -79,7 +80,8 @@ def _tax_numbers(pages: PrintedPages, known: Known) -> list[FieldCandidate]:
             if number not in best or score > best[number].score:
                 best[number] = found
     sure = [each for each in best.values() if each.score == _WITH_CHECK]
-    return [replace(each, score=_OF_TWO) for each in sure] if len(sure) > 1 else sure or list(best.values())
+    chosen = sure or list(best.values())
+    return [replace(each, score=_OF_TWO) for each in chosen] if len(chosen) > 1 else chosen
 
 
 def _own_label(around: Around) -> str:
@@ -119,7 +121,7 @@ def _is_of_customer(spot: Spot, parties: Sequence[tuple[str, int, Box]], unit: f
     far from both.
     """
     left, right, (_, top, _, _) = spot.left, spot.right, spot.cell.box
-    nearest = {"merchant": inf, "customer": _FAR * unit}
+    nearest = {"merchant": inf, "customer": inf}
     for party, page, box in parties:
         if page == spot.page and box[1] <= top + unit / 2:
             beside = max(0.0, left - box[2], box[0] - right)
