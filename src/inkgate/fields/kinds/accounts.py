@@ -137,12 +137,15 @@ class VatIds:
     def find(self, text: str) -> list[ParsedValue]:
         """Finds tax numbers; `needs_label` are those that may be other numbers."""
         text = plain(text)
-        found = [value for match in _VAT.finditer(text) for value in _vat_at(text, match.start(), match.end())]
+        values = [value for match in _VAT.finditer(text) for value in _vat_at(text, match.start(), match.end())]
         if sum(map(str.isdigit, text)) >= _MIN_DIGITS:
-            national = sorted(_national_in(text), key=lambda each: (each.needs_label, each.start - each.end))
-            for value in (*national, *_unknown_in(text)):
-                if all(value.end <= other.start or other.end <= value.start for other in found):
-                    found.append(value)
+            values += sorted(_national_in(text), key=lambda each: (each.needs_label, each.start - each.end))
+            values += _unknown_in(text)
+        found, taken = [], bytearray(len(text))
+        for value in values:
+            if not any(taken[value.start : value.end]):
+                taken[value.start : value.end] = b"\1" * (value.end - value.start)
+                found.append(value)
         return sorted(found, key=lambda each: each.start)
 
     def json(self, value: ParsedValue) -> JsonValue:

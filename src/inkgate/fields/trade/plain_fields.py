@@ -70,9 +70,12 @@ def _tax_numbers(pages: PrintedPages, known: Known) -> list[FieldCandidate]:
     """
     spots = spots_of(pages, KINDS["vat_id"])
     sheet, parties = Surroundings(pages), _party_boxes(pages, known) if spots else []
+    by_cell: dict[tuple[int, int], list[Spot]] = {}
+    for spot in spots:
+        by_cell.setdefault((spot.row, spot.at), []).append(spot)
     best: dict[str, FieldCandidate] = {}
     for spot in spots:
-        label = _own_label(sheet.around(spot, before_in_cell(spot, spots)))
+        label = _own_label(sheet.around(spot, before_in_cell(spot, by_cell[spot.row, spot.at])))
         score = _score_of(spot, concepts_in(label))
         if score > 0 and not _is_of_customer(spot, parties, pages.unit):
             found = FieldCandidate(spot.text, spot.page, spot.row, (spot.cell.line,), label.strip(), spot.value, score)
