@@ -6,7 +6,9 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
+from inkgate.fields.kinds.base import evident
 from inkgate.fields.proposed import proposed
+from inkgate.fields.schema import FieldSchema
 from inkgate_client.fields.values import Extraction, FieldStatus
 from support.receipts import page
 
@@ -14,7 +16,7 @@ INVOICE = DocumentTypes.load().named("invoice")
 
 
 def found(kind: str, text: str) -> list[object]:
-    return [value.readings[0] for value in KINDS[kind].find(text)]
+    return [value.readings[0] for value in evident(KINDS[kind], text)]
 
 
 def read(text: str) -> Extraction:
@@ -68,6 +70,60 @@ def test_vat_numbers_are_found_with_spaces_and_checked() -> None:
     assert [number for number in right if vat_id_holds(number) is not True] == []
     assert [number for number in right if vat_id_holds(number[:-1] + str((int(number[-1]) + 1) % 10))] == []
     assert vat_id_holds("US123456789") is None
+
+
+def test_tax_numbers_without_a_countrys_letters_have_check_digits_and_need_a_label() -> None:
+    numbers = {
+        "NIP: 856-734-62-15": "8567346215",
+        "NIF B58378431": "B58378431",
+        "N.I.F. 54362315-K": "54362315K",
+        "NIPC 501 964 843": "501964843",
+        "P. IVA 00743110157": "00743110157",
+        "A.B.N. 83 914 571 673": "83914571673",
+        "VAT Reg No 980 7806 84": "980780684",
+        "BTW-nr. 0403.170.701": "0403170701",
+        "税号：91110000600037341L": "91110000600037341L",
+        "NIP: 856-734-62-16": None,
+        "A.B.N. 83 914 571 674": None,
+        "Tel +48 22 123 45 67": None,
+    }
+    values = {text: KINDS["vat_id"].find(text) for text in numbers}
+    assert {text: (found[0].readings[0] if found else None) for text, found in values.items()} == numbers
+    assert all(value.needs_label for found in values.values() for value in found)
+    assert [number for number in numbers.values() if number and vat_id_holds(number) is not True] == []
+
+
+def test_forms_that_nothing_else_has_need_no_label() -> None:
+    texts = {
+        "27AAPFU0939F1ZV": ["27AAPFU0939F1ZV"],
+        "27AAPFU0939F1ZX": [],
+        "T5835678256246 T5835678256247": ["T5835678256246"],
+        "T-5835678256246": ["T5835678256246"],
+        "995 525 828 MVA": ["995525828MVA"],
+        "RO 18547290 12": ["RO18547290"],
+        "FR 40 303 265 045": ["FR40303265045"],
+        "BE 0403.170.701": ["BE0403170701"],
+        "order 123456789": [],
+        "W10-1808-32000000": [],
+        "91-1144442": [],
+    }
+    assert {text: found("vat_id", text) for text in texts} == texts
+    assert vat_id_holds("27AAPFU0939F1ZX") is False
+    assert vat_id_holds("T5835678256247") is False
+    assert vat_id_holds("911144442") is None  # an American number has no check digits
+    assert vat_id_holds("W10180832000000") is None
+
+
+def test_a_schema_of_ones_own_gets_tax_numbers_by_label_and_lists_those_that_need_none() -> None:
+    pages = [page("Lieferant|\nOrder 123456789|\nVAT registration|980 7806 84\nOther|DE136695976")]
+    properties = {
+        "tax": {"type": "string", "x-kind": "vat_id", "x-labels": {"en": ["vat registration"]}},
+        "all": {"type": "array", "items": {"type": "string", "x-kind": "vat_id"}},
+        "unnamed": {"type": "string", "x-kind": "vat_id", "x-labels": {"en": ["unnamed"]}},
+    }
+    schema = FieldSchema.of({"type": "object", "properties": properties})
+    data = answer(pages, schema, proposed(pages, schema)).data
+    assert data == {"tax": "980780684", "all": [], "unnamed": "DE136695976"}
 
 
 def test_a_french_head_names_number_and_date_and_a_row_of_sums_the_tax() -> None:

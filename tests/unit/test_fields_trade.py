@@ -118,8 +118,95 @@ def test_amounts_may_have_no_decimals_or_three(amounts: str, total: str) -> None
     assert (data["total"], data["merchant_name"]) == (total, "Blue Lantern Trading")
 
 
-def test_of_two_tax_numbers_neither_is_sure() -> None:
-    numbers = "Rechnung an:\nNord GmbH\nUSt-IdNr.: DE129273398\nMuster AG USt-IdNr. DE136695976"
+LETTER = """Blue Lantern Trading Ltd|
+12 Mill Lane|
+Leeds LS1 4AB|
+{issuer}|
+Invoice number|A-10023
+Invoice date|2021-03-10
+Bill to|
+North Harbour Ltd|
+5 Quay Street|
+Hull HU1 2AA|
+{customer}|
+Consulting|100.00
+Net|100.00
+VAT 20%|20.00
+Total|120.00"""
+
+
+def tax_number(issuer: str, customer: str = "") -> tuple[str | None, FieldStatus]:
+    field = extract(page(LETTER.format(issuer=issuer, customer=customer))).fields["/vat_id"]
+    assert field.value is None or isinstance(field.value, str)
+    return field.value, field.status
+
+
+def test_the_issuers_tax_number_is_known_by_label_form_and_check_digits() -> None:
+    numbers = {
+        "NIP: 856-734-62-15": "8567346215",
+        "C.I.F. B58378431": "B58378431",
+        "Contribuinte n.º 501 964 843": "501964843",
+        "Partita IVA e C.F. 00743110157": "00743110157",
+        "GSTIN/UIN: 27AAPFU0939F1ZV": "27AAPFU0939F1ZV",
+        "Tel 02 9876 5432 · ABN 83 914 571 673": "83914571673",
+        "登録番号 T5835678256246": "T5835678256246",
+        "统一社会信用代码：91110000600037341L": "91110000600037341L",
+        "VAT Registration No. 980 7806 84": "980780684",
+        "CHE-107.787.577 TVA": "CHE107787577",
+        "Foretaksregisteret 995 525 828 MVA": "995525828MVA",
+        "Momsreg.nr SE123456789701": "SE123456789701",
+        "DIČ: CZ25123891": "CZ25123891",
+        "TVA FR 40 303 265 045 - SIREN 303 265 045": "FR40303265045",
+        "PL8567346215 / NIP 856-734-62-15": "PL8567346215",
+    }
+    found = {text: tax_number(text) for text in numbers}
+    assert found == {text: (number, FieldStatus.FOUND) for text, number in numbers.items()}
+
+
+def test_other_numbers_are_no_tax_numbers() -> None:
+    others = [
+        "Order no 123456789",
+        "Our account 00743110157",
+        "Phone 07431 101577",
+        "Company No. 123456789",
+        "St.-Nr. 123456789",
+        "SIREN 303 265 045",
+        "SIRET 303 265 045 00022",
+        "123456789",
+        "GB82 WEST 1234 5698 7654 32",
+    ]
+    assert {text: tax_number(text)[0] for text in others} == dict.fromkeys(others)
+
+
+def test_a_tax_number_without_right_check_digits_is_not_sure() -> None:
+    doubtful = {
+        "GSTIN 27AAPFU0939F1ZX": FieldStatus.INVALID,
+        "USt-IdNr. DE136695975": FieldStatus.INVALID,
+        "NIP 8567346216": FieldStatus.UNCERTAIN,
+        "Tax ID 91-1144442": FieldStatus.UNCERTAIN,
+        "SST No. W10-1808-32000000": FieldStatus.UNCERTAIN,
+        "GST Reg No M90312345A": FieldStatus.UNCERTAIN,
+    }
+    assert {text: tax_number(text)[1] for text in doubtful} == doubtful
+
+
+@pytest.mark.parametrize("customer", ["VAT No GB 123 4567 82", "NIP 5260001246", "GSTIN 27AAPFU0939F1ZV"])
+def test_a_tax_number_in_the_customers_block_is_the_customers(customer: str) -> None:
+    assert tax_number("VAT Reg No 980 7806 84", customer) == ("980780684", FieldStatus.FOUND)
+    assert tax_number("Tel 0113 496 0000", customer) == (None, FieldStatus.NOT_FOUND)
+
+
+def test_a_tax_number_that_a_label_calls_the_customers_is_not_the_issuers() -> None:
+    numbers = "Ihre USt-IdNr.: DE129273398|\nUSt-IdNr. DE136695976"
+    assert tax_number(numbers) == ("DE136695976", FieldStatus.FOUND)
+    at_its_side = "Rechnung an:\nNord GmbH\nUSt-IdNr.: DE129273398\nMuster AG USt-IdNr. DE136695976"
+    field = extract(page(f"Muster AG|\n{at_its_side}\nRechnungsnummer|10023\nGesamtbetrag|119,00 €")).fields["/vat_id"]
+    assert (field.value, field.status, field.alternatives) == ("DE136695976", FieldStatus.FOUND, ())
+    assert tax_number("Your VAT no: GB 123 4567 82") == (None, FieldStatus.NOT_FOUND)
+
+
+def test_of_two_tax_numbers_of_the_issuer_neither_is_sure() -> None:
+    numbers = "USt-IdNr.: DE129273398\nUSt-IdNr. DE136695976"
     field = extract(page(f"Muster AG|\n{numbers}\nRechnungsnummer|10023\nGesamtbetrag|119,00 €")).fields["/vat_id"]
     assert field.status is FieldStatus.UNCERTAIN
     assert {field.text, *field.alternatives} == {"DE129273398", "DE136695976"}

@@ -10,7 +10,7 @@ from inkgate.fields.codes.barcodes import INVOICE_CODE, INVOICE_XML, barcode_pro
 from inkgate.fields.codes.mrz import find_mrz
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.base import plain
+from inkgate.fields.kinds.base import evident, plain
 from inkgate.fields.schema import FieldSchema
 from inkgate_client.types import PageResult
 
@@ -85,7 +85,7 @@ def _points_by_type(pages: Sequence[PageResult], types: DocumentTypes) -> dict[s
 def _kinds_in(text: str, types: DocumentTypes) -> list[str]:
     """Kinds that tell a type and that have a value in the text. `text`: at most `_MAX_CHARACTERS`."""
     kinds = {kind for schema in types.schemas.values() for kind in schema.recognise_kinds if kind in KINDS}
-    return [kind for kind in sorted(kinds) if KINDS[kind].find(text)]
+    return [kind for kind in sorted(kinds) if evident(KINDS[kind], text)]
 
 
 def _points(text: str, schema: FieldSchema) -> float:

@@ -8,7 +8,7 @@ from typing import Final
 from inkgate.fields.folded import FoldedPage
 from inkgate.fields.ground import source_of
 from inkgate.fields.kinds import KINDS, LISTED
-from inkgate.fields.kinds.base import ParsedValue
+from inkgate.fields.kinds.base import ParsedValue, evident
 from inkgate.fields.schema import Leaf
 from inkgate_client.fields.values import FieldStatus, FieldValue, Match
 
@@ -49,5 +49,5 @@ def list_fields(
 def _values(pages: Sequence[FoldedPage], kind: str) -> Iterator[tuple[FoldedPage, int, ParsedValue]]:
     for page in pages:
         for index in page.order:
-            for value in KINDS[kind].find(page.lines[index].text):
+            for value in evident(KINDS[kind], page.lines[index].text):
                 yield page, index, value

@@ -19,6 +19,7 @@ class ParsedValue:
             where the text is ambiguous (03/04/2018).
         start, end: its place in the text.
         decimals: digits printed behind the decimal mark.
+        needs_label: whether the text alone doesn't tell that it is of this kind.
         unit: the currency of an amount as ISO 4217 code, `%` of a percentage; empty if none is printed.
     """
 
@@ -27,6 +28,7 @@ class ParsedValue:
     end: int
     unit: str = ""
     decimals: int = 0
+    needs_label: bool = False
 
     @property
     def ambiguous(self) -> bool:
@@ -83,3 +85,8 @@ def parse(kind: ValueKind, text: str) -> ParsedValue | None:
         return None
     rest = text[: found[0].start] + text[found[0].end :]
     return None if any(character.isalnum() for character in rest) else found[0]
+
+
+def evident(kind: ValueKind, text: str) -> list[ParsedValue]:
+    """The values of the kind that need no label."""
+    return [value for value in kind.find(text) if not value.needs_label]

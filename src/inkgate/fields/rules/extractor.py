@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from inkgate.fields.document_types import package_rules
@@ -74,7 +75,10 @@ def propose(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[
             continue
         found[leaf.path] = [_proposal(each) for each in finder.find(leaf)]
         if not found[leaf.path] and leaf.kind in _SELF_EVIDENT:
-            found[leaf.path] = [_proposal(each) for each in candidates_of(printed, KINDS[leaf.kind])[:1]]
+            alone = (
+                each for each in candidates_of(printed, KINDS[leaf.kind]) if each.value and not each.value.needs_label
+            )
+            found[leaf.path] = [_proposal(each) for each in islice(alone, 1)]
         if special and not found[leaf.path]:
             found[leaf.path] = [replace(_proposal(special[0]), score=_UNLABELLED)]
     return found

@@ -14,6 +14,7 @@ from rapidfuzz import fuzz
 
 from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
+from inkgate.fields.kinds.base import evident
 from inkgate.fields.rules.rows import PrintedPages, RowCell
 from inkgate.fields.trade.spots import Surroundings
 from inkgate.fields.trade.words import Concepts, concepts_in
@@ -444,6 +445,6 @@ def _facts(line: NameLine) -> dict[str, float]:
         "has_date": float(bool(KINDS["date"].find(text))),
         "has_amount": float(any(value.decimals == _CENTS for value in KINDS["money"].find(text))),
         "has_phone": float("phone" in named or digits >= _DIGITS_OF_PHONE),
-        "tax_id": float("tax_id" in named or bool(KINDS["vat_id"].find(text))),
+        "tax_id": float("tax_id" in named or bool(evident(KINDS["vat_id"], text))),
         "bank": float(named.get("bank", 0.0) > _OF_BANK or bool(KINDS["iban"].find(text))),
     }

@@ -129,7 +129,7 @@ def read_trade(pages: PrintedPages, document_type: str = "invoice") -> dict[str,
     found = sums | _dates(pages) | _number(pages)
     if sums or "invoice_number" in found:
         found |= _parties(pages, parties_of)
-    return found | plain_fields(pages, next(iter(found.get("date", ())), None))
+    return found | plain_fields(pages, found)
 
 
 def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandidate]]:
