@@ -13,6 +13,7 @@ from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of, is_word
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade.countries import currency_meant
 from inkgate.fields.trade.spots import LONGEST_CELL
 from inkgate.fields.trade.words import concepts_in
 
@@ -59,14 +60,19 @@ def _vat_ids(pages: PrintedPages) -> list[FieldCandidate]:
 
 
 def _currency(pages: PrintedPages) -> FieldCandidate | None:
-    """The currency that is printed most often; a code or a name before a sign that several currencies have."""
+    """The currency that is printed most often; a code or a name before a sign that several currencies have. Of these,
+    the one of the document's country is meant.
+    """
     found = _of_kind(pages, "currency")
     if not found:
         return None
     most = Counter(_reading(each) for each in found).most_common(1)[0][0]
     signs = [each for each in found if _reading(each) == most]
     clear = [each for each in signs if not cast("ParsedValue", each.value).ambiguous]
-    return replace(clear[0], score=_MOST_PRINTED) if clear else replace(signs[0], score=_WITHOUT_CHECK)
+    if clear:
+        return replace(clear[0], score=_MOST_PRINTED)
+    meant = currency_meant(pages, cast("Sequence[str]", cast("ParsedValue", signs[0].value).readings))
+    return replace(signs[0], score=_MOST_PRINTED if meant else _WITHOUT_CHECK, reading=meant)
 
 
 def _phone(pages: PrintedPages) -> FieldCandidate | None:
