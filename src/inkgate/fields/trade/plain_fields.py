@@ -26,6 +26,8 @@ _HEAD_ROWS: Final = 16
 """Rows in which a telephone number needs no label."""
 _LABEL: Final = 24
 """Characters before a telephone number that are its label."""
+_T = re.compile(r"(?<!\w)[Tt]\s?[:.]\s*$")
+"""A short label of a telephone number."""
 _PHONE = re.compile(r"\+?\(?\d[\d\s()./-]{5,16}\d")
 _PHONE_FORM = re.compile(r"\(?\d{2,4}\)?[\s-]{1,2}\d{3,4}[\s-]?\d{3,4}")
 
@@ -92,7 +94,7 @@ def _phone(pages: PrintedPages) -> FieldCandidate | None:
                 whole = text.count("(") == text.count(")")
                 score = 1.0 if whole else _BROKEN
                 found = FieldCandidate(text, row.page, row.number, (cell.line,), label, score=score)
-                if "phone" in named or text.startswith("+"):
+                if "phone" in named or text.startswith("+") or _T.search(label):
                     return found
                 if written is None and row.number < _HEAD_ROWS and _PHONE_FORM.fullmatch(text):
                     written = found
