@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from typing import Final
@@ -20,6 +21,8 @@ _CONCEPTS: Final[Mapping[str, str]] = {**_AMOUNTS, **_DATES, **_NUMBERS}
 """What labels of a field name, by its path. A total that is missing is told by other checks."""
 _NAMED: Final = 0.65
 """Share of a label's letters from which it is one of the field."""
+_BETWEEN: Final = re.compile(r"[·•|;]|\s[–—-]\s")
+_LETTERS: Final = re.compile(r"[A-Za-z]{2,5}(?=\s)")
 _MIN_DIGITS: Final = 6
 """Digits of a tax number or a telephone number; fewer are a rate or an extension."""
 
@@ -32,7 +35,7 @@ def unread_labels(pages: PrintedPages, fields: Mapping[str, FieldValue]) -> Chec
     found: dict[str, str] = {}
     for path, placed in _placed(pages, missing):
         if path not in found and _is_left_out(path, placed, fields):
-            found[path] = f"{placed.around.texts['near'].strip()} {placed.spot.text}"
+            found[path] = f"{placed.around.texts['near'].strip()} {placed.spot.text}".strip()
     return Check(UNREAD, not found, tuple(found or missing), "; ".join(found.values()))
 
 
@@ -47,13 +50,19 @@ def _placed(pages: PrintedPages, paths: Collection[str]) -> Iterator[tuple[str, 
 
 def _is_left_out(path: str, placed: Amount | Placed, fields: Mapping[str, FieldValue]) -> bool:
     """Whether the value's label names the field, and the value is none of another field."""
-    named = concepts_in(placed.around.texts["near"])
+    named = concepts_in(_label(placed))
     if named.get(_CONCEPTS[path], 0.0) < _NAMED or "other_phone" in named:
         return False
     if isinstance(placed, Amount):
         return placed.cents not in {0, *_known_cents(fields)}
     digits = sum(map(str.isdigit, placed.spot.text))
     return path not in {"/vat_id", "/phone"} or digits >= _MIN_DIGITS
+
+
+def _label(placed: Amount | Placed) -> str:
+    """What stands before a value, behind the last mark between parts of a row; a short label may be read with it."""
+    own = _LETTERS.match(placed.spot.text)
+    return _BETWEEN.split(f"{placed.around.texts['near'].strip()} {own[0] if own else ''}".strip())[-1]
 
 
 def _known_cents(fields: Mapping[str, FieldValue]) -> set[int]:
