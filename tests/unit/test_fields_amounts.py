@@ -137,3 +137,53 @@ def test_years_and_numbers_of_sections_are_no_amounts() -> None:
 def test_a_paper_without_decimals_has_the_numbers_in_columns_of_amounts() -> None:
     text = "品名|数量|  金額\nペン|2|¥1,200\n紙|1|   500\n合計|3|¥1,700\n登録番号|T12|No.7"
     assert amounts(text) == ["¥1,200", "500", "¥1,700"]
+
+
+def test_the_number_and_date_of_the_original_invoice_are_not_those_of_a_credit_note() -> None:
+    for number, day in (
+        ("Original invoice no.: 4711", "Date of original invoice: 2018-05-03"),
+        ("Zu Rechnung Nr.: 4711", "Datum der Ursprungsrechnung: 2018-05-03"),
+        ("Facture d'origine: 4711", "Date de la facture d'origine: 2018-05-03"),
+        ("Fattura di riferimento: 4711", "Data fattura originale: 2018-05-03"),
+        ("Factura rectificada: 4711", "Fecha factura rectificada: 2018-05-03"),
+        ("原发票号码: 4711", "原开票日期: 2018-05-03"),
+    ):
+        text = invoice("Subtotal|-150.00", "VAT 20 %|-30.00", "Total|-180.00").replace("INVOICE", "CREDIT NOTE")
+        found = extract(text.replace("Bill to:", f"{number}\n{day}\nBill to:"))
+        assert (found.data["invoice_number"], found.data["date"]) == ("26008761", "2018-07-10"), number
+        assert (found.data["subtotal"], found.data["tax"], found.data["total"]) == ("-150.00", "-30.00", "-180.00")
+
+
+def test_a_date_with_another_label_is_not_told_for_sure() -> None:
+    text = invoice("Subtotal|150.00", "VAT 20 %|30.00", "Total|180.00", foot="Thank you.")
+    found = extract(text.replace("Invoice date: 2018-07-10", "Please pay by: 2018-08-10"))
+    assert found.fields["/date"].status is not FieldStatus.FOUND
+
+
+def test_an_address_of_one_line_without_a_town_needs_review() -> None:
+    sums = ("Subtotal|150.00", "VAT 20 %|30.00", "Total|180.00")
+    checks = {check.code: check.passed for check in extract(invoice(*sums, head="Rua das Flores, 88")).checks}
+    assert not checks.get("address_complete", False)
+    checks = {check.code: check.passed for check in extract(invoice(*sums, head="12 Mill Lane, 1030 Leeds")).checks}
+    assert checks.get("address_complete", True)
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        ("Subtotal|50.00", "Tax|4.50", "Tip|9.00", "Total|63.50"),
+        ("Subtotal|50.00", "Tax|4.50", "Gratuity 18 %|9.00", "Total|63.50"),
+    ],
+)
+def test_the_tax_beside_a_tip_is_found(sums: tuple[str, ...]) -> None:
+    rows = ["LITTLE HARBOUR GRILL", "12 Main Street", "Springfield, IL 62704", "07/14/2023 18:29", "Burger|50.00"]
+    found = extract("\n".join([*rows, *sums]), "receipt")
+    assert (found.data["subtotal"], found.data["tax"], found.data["total"]) == ("50.00", "4.50", "63.50")
+    assert found.fields["/tax"].status is FieldStatus.FOUND
+
+
+def test_two_included_taxes_of_a_receipt_are_added_up() -> None:
+    rows = ["LITTLE HARBOUR GRILL", "Hauptstr. 1", "10115 Berlin", "14.07.2023 18:29", "Espresso|10.70", "Wein|23.80"]
+    rows += ["Summe|34.50", "MwSt. 7 % enthalten|0.70", "MwSt. 19 % enthalten|3.80"]
+    tax = extract("\n".join(rows), "receipt").fields["/tax"]
+    assert (tax.value, tax.status) == ("4.50", FieldStatus.FOUND)

@@ -38,10 +38,11 @@ BoolArray = NDArray[np.bool_]
 _OTHERS: Final = {
     "tax": ("paid", "due", "change", "discount", "charge", "tip", "rounding"),
     "subtotal": ("paid", "due", "change", "discount", "charge", "tip", "rounding"),
+    "shift": ("discount", "charge", "tip", "rounding"),
 }
-"""By role, concepts that say that an amount is none of it."""
-_NAMED, _IMPLAUSIBLE = 0.6, 0.2
-"""Share of a label's letters that name another role, and what the probability is worth then."""
+"""By role, concepts that say that an amount is none of it; of shifts, those that say that it is one."""
+_NAMED, _IMPLAUSIBLE, _NAMED_SHIFT = 0.6, 0.2, 0.4
+"""Share of a label's letters that name one of these, what the probability is worth then, and the least of a shift."""
 _FIRST, _LAST = 40, 120
 """Amounts of a document that are measured: the first and the last ones."""
 _SIGN: Final = re.compile(r"[€$£¥￥₹元円]|\b(?:rm|eur|usd|gbp|chf|kč|zł|kr|cny|jpy|inr|pln|czk|myr)\b", re.IGNORECASE)
@@ -142,13 +143,18 @@ def measures(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
 
 
 def plausible(role: str, chance: FloatArray, measured: FloatArray) -> FloatArray:
-    """The probability of a role (N,), lowered where the label names another one. `measured`: of `measures`."""
+    """The probability of a role (N,), lowered where the label names another one, and raised where it names a discount,
+    charge or tip. `measured`: of `measures`.
+    """
     if role not in _OTHERS or not len(chance):
         return chance
     at = {name: number for number, name in enumerate(NAMES)}
-    other = np.max([measured[:, at[f"near_{name}"]] for name in _OTHERS[role]], axis=0)
+    other = np.max([measured[:, at[f"near_{name}"]] for name in _OTHERS[role]], axis=0) >= _NAMED
+    if role == "shift":
+        raised: FloatArray = np.where(other, np.maximum(chance, _NAMED_SHIFT), chance)
+        return raised
     own = measured[:, at[f"near_{role}"]]
-    lowered: FloatArray = np.where((other >= _NAMED) & (own == 0), _IMPLAUSIBLE * chance, chance)
+    lowered: FloatArray = np.where(other & (own == 0), _IMPLAUSIBLE * chance, chance)
     return lowered
 
 

@@ -69,7 +69,9 @@ _NUMBERED: Final = re.compile(r"\W*(?:(?:co|reg)\W*no\W*)?\d{4,}\W{0,3}[A-Z]?\W*
 _PART: Final = 0.5
 """What a number is worth that is a part of one in groups."""
 _UNNAMED: Final = 0.3
-"""What a due date is worth that no text around it calls so: a period ends, too."""
+"""What a due date is worth that no text around it calls so: a period ends, too. And the document's date, if its label
+is one of another date.
+"""
 _IS_SHIFT: Final = 0.3
 """Probability from which an amount may be a discount or charge."""
 _LABELLED: Final = 0.45
@@ -224,7 +226,8 @@ def _contradicts(found: SumSet, known: Likely) -> bool:
 def shifts_on(pages: PrintedPages) -> frozenset[Decimal]:
     """What the discounts, charges and tips that are printed may add to the total, each or two of them."""
     found = amounts.amounts_on(pages)
-    chance = forests().probabilities("shift", amounts.measures(pages, found))
+    measured = amounts.measures(pages, found)
+    chance = amounts.plausible("shift", forests().probabilities("shift", measured), measured)
     by_number = {each.cents: float(p) for each, p in zip(found, chance, strict=True) if p >= _IS_SHIFT}
     return frozenset(Decimal(cents) / 100 for cents in shifts_of(by_number))
 
@@ -284,6 +287,8 @@ def _dates(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
         chance = forests().probabilities(role, measured)
         if role == "due_date":
             chance = chance * [1.0 if _names_due(each.around) else _UNNAMED for each in found]
+        else:
+            chance = chance * [_UNNAMED if _names_other(each.around) else 1.0 for each in found]
         days = [each.spot.value.readings if each.spot.value else () for each in found]
         if best := _best(found, days, chance, _MIN[role]):
             issued = _day(fields["date"][0]) if "date" in fields else None
@@ -296,6 +301,13 @@ def _dates(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
 def _names_due(around: Around) -> bool:
     """Whether a text around a date says that something is due then."""
     return any("due_date" in concepts_in(text) for text in around.texts.values() if text)
+
+
+def _names_other(around: Around) -> bool:
+    """Whether the label of a date says that something else than the document is of that day."""
+    named = concepts_in(around.texts["near"])
+    other = max(named.get("due_date", 0.0), named.get("other_date", 0.0))
+    return other >= _IS_LABEL and "issue_date" not in named
 
 
 def _tomorrow() -> date:
